@@ -1,0 +1,81 @@
+"""Checks of arguments: every function returns the checked array as float64, or names the offending value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Numbers = float | FloatArray
+
+
+def _refuse(name: str, array: NDArray[Any], bad: BoolArray, wanted: str) -> None:
+    if not bad.any():
+        return
+    where = tuple(int(i) for i in np.argwhere(bad)[0])
+    place = "" if not where else f" at {where[0] if len(where) == 1 else where}"
+    raise ValueError(f"{name} must be {wanted}; got {array[where]!r}{place}")
+
+
+def finite(name: str, values: ArrayLike) -> FloatArray:
+    """Return ``values`` as float64; every entry is finite."""
+    array = np.asarray(values, dtype=np.float64)
+    _refuse(name, array, ~np.isfinite(array), "finite")
+    return array
+
+
+def non_negative(name: str, values: ArrayLike) -> FloatArray:
+    """Return ``values`` as float64; every entry is finite and at least 0."""
+    array = finite(name, values)
+    _refuse(name, array, array < 0, "at least 0")
+    return array
+
+
+def probabilities(name: str, values: ArrayLike) -> FloatArray:
+    """Return ``values`` as float64; every entry lies in [0, 1]."""
+    array = finite(name, values)
+    _refuse(name, array, (array < 0) | (array > 1), "in [0, 1]")
+    return array
+
+
+def positive_probabilities(name: str, values: ArrayLike) -> FloatArray:
+    """Return ``values`` as float64; every entry lies in (0, 1]."""
+    array = finite(name, values)
+    _refuse(name, array, (array <= 0) | (array > 1), "in (0, 1]")
+    return array
+
+
+def labels(name: str, values: ArrayLike) -> FloatArray:
+    """Return ``values`` as float64; every entry lies in [0, 1] or is NaN (missing)."""
+    array = np.asarray(values, dtype=np.float64)
+    _refuse(name, array, (array < 0) | (array > 1) | np.isinf(array), "in [0, 1] or NaN")
+    return array
+
+
+def codes(name: str, values: ArrayLike, n: int, *, lowest: int = 0) -> IntArray:
+    """Return ``values`` as n integer codes, none below ``lowest``."""
+    array = np.asarray(values)
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{name} must hold integer codes; got dtype {array.dtype}")
+    if array.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
+    array = array.astype(np.int64)
+    _refuse(name, array, array < lowest, f"at least {lowest}")
+    return array
+
+
+def level(confidence_level: float) -> float:
+    """Return the confidence level; it lies strictly between 0 and 1."""
+    if not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level must lie strictly between 0 and 1; got {confidence_level!r}")
+    return float(confidence_level)
+
+
+def plain(values: ArrayLike) -> Numbers:
+    """Return a Python float for a single number, a float64 array otherwise."""
+    array = np.asarray(values, dtype=np.float64)
+    return float(array) if array.ndim == 0 else array

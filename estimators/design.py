@@ -1,0 +1,202 @@
+"""From influences to variances and covariances: what chance did, and what it might have done instead."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import FloatArray, IntArray, Numbers, plain
+from estimators.estimate import Estimate
+from estimators.sums import by_code
+
+
+class Design:
+    """How the labelled targets (and annotated documents) came in.
+
+    The rows of a design are labelled targets and, where recall is estimated, annotated documents. Row τ came in with
+    probability π(τ), and its influence z is its term in the estimate.
+
+    Without clusters (Poisson sampling) ``V = Σ (1 − π) z²``, exactly unbiased.
+
+    With clusters there are two ways in: by itself, with π₁, or with its whole document, with β; so
+    ``π = 1 − (1 − π₁)(1 − β)``. With ``b = (1 − π₁) z`` and b_d its sum over the rows of annotated document d,
+
+        V = Σ (1 − π) z² + n_d/(n_d − 1) Σ_d (1 − β_d)(b_d − b̄)² − Σ (1 − β) b²
+
+    b̄ the mean of the b_d weighted by 1 − β_d. For n_d of D documents drawn without replacement (β = n_d/D) this is
+    exactly unbiased; for unequal β_d and a fixed number it is Hájek's (1964) approximation. A document's own term is a
+    row of its own with π = β: its first and last term cancel. Every document drawn needs a cluster code, also one
+    without any row; documents with β = 1 (a first stage on which all else is conditioned) add nothing.
+
+    Parameters
+    ----------
+    pi : (t,) array
+        Inclusion probability of each row, both ways taken together, in (0, 1].
+    cluster : (t,) integer array, optional
+        Code of the annotated document that the row lies in; −1: in none.
+    beta : float or (n_d,) array, optional
+        Probability with which a document was annotated. Needed with ``cluster``.
+    n_clusters : int, optional
+        Number of annotated documents; the highest code + 1 if left out.
+
+    Raises
+    ------
+    ValueError
+        If a probability leaves (0, 1], shapes disagree, or a row in a document has π < β.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> design = Design(np.array([0.5, 0.25, 1.0]))
+    >>> design.variance(np.array([0.2, -0.4, 3.0]))
+    0.14
+    >>> print(design.covariance(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 5.0])))
+    0.0
+    """
+
+    pi: FloatArray
+    cluster: IntArray | None
+    beta: FloatArray | None
+    n_clusters: int
+
+    def __init__(
+        self,
+        pi: ArrayLike,
+        *,
+        cluster: ArrayLike | None = None,
+        beta: ArrayLike | None = None,
+        n_clusters: int | None = None,
+    ) -> None:
+        self.pi = checks.positive_probabilities("pi", pi)
+        if self.pi.ndim != 1:
+            raise ValueError(f"pi must have one dimension; got shape {self.pi.shape}")
+        if (cluster is None) != (beta is None):
+            raise ValueError("cluster and beta go together; got only one of them")
+        self.cluster, self.beta, self.n_clusters = None, None, 0
+        if cluster is not None and beta is not None:
+            self._take_clusters(cluster, beta, n_clusters)
+
+    def _take_clusters(self, cluster: ArrayLike, beta: ArrayLike, n_clusters: int | None) -> None:
+        self.cluster = checks.codes("cluster", cluster, self.pi.size, lowest=-1)
+        least = int(self.cluster.max(initial=-1)) + 1
+        self.n_clusters = least if n_clusters is None else n_clusters
+        if self.n_clusters < least:
+            raise ValueError(f"n_clusters must be at least {least}, the highest code + 1; got {n_clusters!r}")
+        chance = checks.positive_probabilities("beta", beta)
+        if chance.shape not in ((), (self.n_clusters,)):
+            raise ValueError(f"beta must be one number or have shape ({self.n_clusters},); got {chance.shape}")
+        self.beta = np.broadcast_to(chance, (self.n_clusters,)).astype(np.float64)
+        inside = self.cluster >= 0
+        short = self.pi[inside] < self.beta[self.cluster[inside]] * (1 - 1e-12)
+        if short.any():
+            raise ValueError(f"pi of a row in a document must be at least beta; got {self.pi[inside][short][0]!r}")
+
+    def variance(self, influence: ArrayLike) -> Numbers:
+        """Return the variance of each estimate: a number for (t,), an (m,) array for (t, m)."""
+        z, single = self._rows("influence", influence)
+        total = np.einsum("t,tm,tm->m", 1 - self.pi, z, z)
+        if self.cluster is not None:
+            total = total + self._between(z, z, diagonal=True)
+        total = np.where(np.isfinite(total), np.maximum(total, 0.0), np.nan)
+        return float(total[0]) if single else total
+
+    def covariance(self, a: ArrayLike, b: ArrayLike | None = None) -> Numbers:
+        """Return Cov(a, b): a number for two (t,), an (m, k) matrix for (t, m) and (t, k). ``b`` defaults to ``a``."""
+        left, left_single = self._rows("a", a)
+        right, right_single = (left, left_single) if b is None else self._rows("b", b)
+        total: FloatArray = (left * (1 - self.pi)[:, None]).T @ right
+        if self.cluster is not None:
+            total = total + self._between(left, right, diagonal=False)
+        return plain(total[0 if left_single else slice(None), 0 if right_single else slice(None)])
+
+    def document_term(self, influence: ArrayLike) -> Numbers:
+        """Return the part of the variance that comes from drawing whole documents (0 without clusters).
+
+        To be added to an anticipated variance, which knows of targets only and would otherwise be no floor.
+        """
+        z, single = self._rows("influence", influence)
+        between = np.zeros(z.shape[1]) if self.cluster is None else self._between(z, z, diagonal=True)
+        return float(between[0]) if single else between
+
+    def _between(self, a: FloatArray, b: FloatArray, *, diagonal: bool) -> FloatArray:
+        """Return Hájek's variance of the documents' sums, less what the single rows have counted already."""
+        assert self.cluster is not None and self.beta is not None
+        inside = self.cluster >= 0
+        code = self.cluster[inside]
+        open_document = 1 - self.beta
+        chance = open_document[code]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alone_not = np.where(chance > 0, (1 - self.pi[inside]) / chance, 0.0)[:, None]
+        left, right = a[inside] * alone_not, b[inside] * alone_not
+        product = "tm,tm->m" if diagonal else "tm,tk->mk"
+        within = np.einsum(product, left * chance[:, None], right)
+        drawn = int((open_document > 0).sum())
+        if drawn == 0:
+            return np.zeros_like(within)
+        if drawn == 1:
+            return np.full_like(within, np.nan)
+        share = open_document / open_document.sum()
+        left_sum = _centre(by_code(left, code, self.n_clusters), share)
+        right_sum = _centre(by_code(right, code, self.n_clusters), share)
+        spread: FloatArray = np.einsum(product, left_sum * open_document[:, None], right_sum)
+        return spread * (drawn / (drawn - 1)) - within
+
+    def _rows(self, name: str, influence: ArrayLike) -> tuple[FloatArray, bool]:
+        z = np.asarray(influence, dtype=np.float64)
+        if z.ndim not in (1, 2) or z.shape[0] != self.pi.size:
+            raise ValueError(f"{name} must have {self.pi.size} rows, one for each pi; got shape {z.shape}")
+        return (z[:, None], True) if z.ndim == 1 else (z, False)
+
+
+def _centre(sums: FloatArray, share: FloatArray) -> FloatArray:
+    centred: FloatArray = sums - share @ sums
+    return centred
+
+
+def contrast(a: Estimate, b: Estimate, design: Design) -> Estimate:
+    """Return the difference a − b of two estimates from the same targets, with its own variance.
+
+    The influence of a difference is the difference of the influences, so what both share cancels; two separate
+    half-widths would know nothing of that.
+
+    Parameters
+    ----------
+    a, b : Estimate
+        Estimates whose influences have one row for each row of ``design``.
+    design : Design
+        How those rows came in.
+
+    Returns
+    -------
+    Estimate
+        ``n`` is the smaller of the two, the degrees of freedom likewise.
+
+    Raises
+    ------
+    ValueError
+        If the influences differ in shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = Estimate(0.5, 0.01, 2, np.array([0.1, 0.1]))
+    >>> twin = Estimate(0.5, 0.01, 2, np.array([0.1, 0.1]))
+    >>> contrast(a, twin, Design(np.array([0.5, 0.5]))).variance
+    0.0
+    """
+    if a.influence.shape != b.influence.shape:
+        raise ValueError(f"influences must have the same shape; got {a.influence.shape} and {b.influence.shape}")
+    influence = a.influence - b.influence
+    return Estimate(
+        value=plain(np.asarray(a.value) - np.asarray(b.value)),
+        variance=design.variance(influence),
+        n=_count(np.minimum(a.n, b.n)),
+        influence=influence,
+        degrees_of_freedom=plain(np.minimum(a.degrees_of_freedom, b.degrees_of_freedom)),
+    )
+
+
+def _count(n: ArrayLike) -> int | IntArray:
+    array = np.asarray(n, dtype=np.int64)
+    return int(array) if array.ndim == 0 else array

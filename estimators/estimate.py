@@ -1,0 +1,90 @@
+"""One number with its variance, and the terms that it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from estimators import checks
+from estimators.checks import FloatArray, IntArray, Numbers, plain
+from estimators.intervals import ConfidenceInterval, score_interval, t_over_z
+
+METHODS = ("wald", "wilson", "t")
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """One number, or one a system, with its variance, its labels and its influence.
+
+    Attributes
+    ----------
+    value, variance : float or (m,) array
+        The estimate, and the estimate of its variance. NaN where undefined.
+    n : int or (m,) array
+        Labelled targets (or documents) behind it.
+    influence : (t,) or (t, m) array
+        One term per target or document: what that target's label moves the estimate by, weighted by its inclusion
+        probability. ``Design.variance(influence)`` is the variance, ``Design.covariance(a, b)`` any covariance.
+    degrees_of_freedom : float or (m,) array
+        For the method "t", and for the widening of "wilson"; infinite by default.
+    anticipated : float or (m,) array
+        The model's variance, a floor of the realised one (method "wilson").
+    total_g : float or (m,) array
+        What the model alone says, Σ p g (method "wilson").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> estimate = Estimate(0.5, 0.0025, 100, np.zeros(100))
+    >>> low, high = estimate.confidence_interval(0.95, method="wald")
+    >>> print(f"{low:.3f} {high:.3f}")
+    0.402 0.598
+    """
+
+    value: Numbers
+    variance: Numbers
+    n: int | IntArray
+    influence: FloatArray
+    degrees_of_freedom: Numbers = np.inf
+    anticipated: Numbers = 0.0
+    total_g: Numbers = 0.0
+
+    @property
+    def standard_error(self) -> Numbers:
+        """The square root of the variance."""
+        return plain(np.sqrt(self.variance))
+
+    def confidence_interval(self, confidence_level: float = 0.8, method: str = "wald") -> ConfidenceInterval:
+        """Return the interval at ``confidence_level``.
+
+        Parameters
+        ----------
+        confidence_level : float
+            Nominal coverage, strictly between 0 and 1.
+        method : {"wald", "t", "wilson"}
+            "wald": value ± z·√V, not clipped, fit for differences. "t": the same with Student's quantile.
+            "wilson": for scores in [0, 1], see :func:`estimators.intervals.score_interval`.
+
+        Raises
+        ------
+        ValueError
+            If the method is none of these, or the level is not inside (0, 1).
+        """
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+        if method == "wilson":
+            return score_interval(
+                self.value,
+                self.variance,
+                self.n,
+                anticipated=self.anticipated,
+                total_g=self.total_g,
+                confidence_level=confidence_level,
+                degrees_of_freedom=self.degrees_of_freedom,
+            )
+        half = norm.ppf(0.5 + checks.level(confidence_level) / 2) * np.asarray(self.standard_error)
+        if method == "t":
+            half = half * t_over_z(self.degrees_of_freedom, confidence_level)
+        return ConfidenceInterval(plain(self.value - half), plain(self.value + half))

@@ -1,0 +1,147 @@
+"""Intervals for one proportion: Wilson's, and the rule that the board prints."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from estimators import checks
+from estimators.checks import Numbers, plain
+
+
+class ConfidenceInterval(NamedTuple):
+    """The two ends of an interval; arrays over systems where the estimate is one."""
+
+    low: Numbers
+    high: Numbers
+
+
+def wilson(value: ArrayLike, n_effective: ArrayLike, confidence_level: float = 0.8) -> ConfidenceInterval:
+    """Return Wilson's score interval of a proportion.
+
+    The set of all p with ``(value − p)² ≤ z² p (1 − p) / n_effective`` (Wilson 1927).
+
+    Parameters
+    ----------
+    value : float or (m,) array
+        Estimated proportions, in [0, 1].
+    n_effective : float or (m,) array
+        The number of independent labels that the estimate is worth; > 0, need not be whole, may be infinite.
+    confidence_level : float
+        Nominal coverage, strictly between 0 and 1.
+
+    Returns
+    -------
+    ConfidenceInterval
+        ``low`` and ``high``, of the broadcast shape, inside [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If a proportion leaves [0, 1] or an effective number is not positive.
+
+    Examples
+    --------
+    >>> low, high = wilson(0.5, 100, confidence_level=0.95)
+    >>> print(f"{low:.4f} {high:.4f}")
+    0.4038 0.5962
+    """
+    p = checks.probabilities("value", value)
+    n = np.asarray(n_effective, dtype=np.float64)
+    if not np.all(n > 0):
+        raise ValueError(f"n_effective must be positive; got {n[~(n > 0)].flat[0]!r}")
+    z = norm.ppf(0.5 + checks.level(confidence_level) / 2)
+    shrink = 1 / (1 + z * z / n)
+    centre = (p + z * z / (2 * n)) * shrink
+    half = z * np.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2) * shrink
+    return ConfidenceInterval(plain(np.clip(centre - half, 0, 1)), plain(np.clip(centre + half, 0, 1)))
+
+
+def score_interval(
+    value: ArrayLike,
+    variance: ArrayLike,
+    n: ArrayLike,
+    *,
+    anticipated: ArrayLike = 0.0,
+    total_g: ArrayLike = 0.0,
+    confidence_level: float = 0.8,
+    degrees_of_freedom: ArrayLike = np.inf,
+) -> ConfidenceInterval:
+    """Return the interval of a weighted proportion that the board prints.
+
+    ``V = max(variance, anticipated)``; ``p̃ = clip(value, max(½ total_g, ½/n), 1 − ½/n)``;
+    ``n_eff = p̃(1 − p̃)/V``; Wilson's interval of (p̃, n_eff), extended to contain the value clipped to [0, 1].
+
+    The realised variance is too small exactly when the labels seen happen to agree (all right, all wrong), so the
+    anticipated variance is its floor, and p̃ keeps away from the ends where a proportion would seem free of error.
+
+    Parameters
+    ----------
+    value, variance : float or (m,) array
+        The estimate (may leave [0, 1]) and its estimated variance.
+    n : int or (m,) array
+        Labelled targets behind the estimate.
+    anticipated : float or (m,) array
+        :func:`estimators.horvitz_thompson.anticipated_variance`, or 0.
+    total_g : float or (m,) array
+        Σ p g, what the model alone says.
+    confidence_level : float
+        Nominal coverage.
+    degrees_of_freedom : float or (m,) array
+        Where finite (few documents), the normal quantile becomes Student's: V is scaled by (t/z)².
+
+    Returns
+    -------
+    ConfidenceInterval
+        NaN where the value is NaN; [0, 1] where there is no label or no finite variance; the point where V = 0.
+
+    Raises
+    ------
+    ValueError
+        If a variance is negative.
+
+    Examples
+    --------
+    >>> low, high = score_interval(1.0, 0.0, 50, anticipated=0.0004)
+    >>> print(f"{low:.3f} {high:.3f}")
+    0.920 1.000
+    >>> score_interval(0.25, 0.0, 4)
+    ConfidenceInterval(low=0.25, high=0.25)
+    """
+    estimate, spread, floor, count, model, df = np.broadcast_arrays(
+        *(np.asarray(x, dtype=np.float64) for x in (value, variance, anticipated, n, total_g, degrees_of_freedom))
+    )
+    for name, array in (("variance", spread), ("anticipated", floor)):
+        if np.any(array < 0):
+            raise ValueError(f"{name} must be at least 0; got {array[array < 0].flat[0]!r}")
+    with np.errstate(invalid="ignore"):
+        total = np.maximum(spread, floor) * np.square(t_over_z(df, confidence_level))
+    half_label = 0.5 / np.maximum(count, 1)
+    lowest = np.minimum(np.maximum(0.5 * model, half_label), 1 - half_label)
+    centre = np.clip(np.nan_to_num(estimate), lowest, 1 - half_label)
+    known = (total > 0) & np.isfinite(total)
+    effective = np.where(known, centre * (1 - centre) / np.where(known, total, 1.0), np.inf)
+    low, high = wilson(centre, effective, confidence_level)
+    clipped = np.clip(estimate, 0, 1)
+    exact = (total == 0) & (count > 0)
+    blind = (count == 0) | ~np.isfinite(total)
+    low = np.where(exact, clipped, np.where(blind, 0.0, np.minimum(low, clipped)))
+    high = np.where(exact, clipped, np.where(blind, 1.0, np.maximum(high, clipped)))
+    undefined = np.isnan(estimate)
+    return ConfidenceInterval(plain(np.where(undefined, np.nan, low)), plain(np.where(undefined, np.nan, high)))
+
+
+def t_over_z(degrees_of_freedom: ArrayLike, confidence_level: float) -> Numbers:
+    """Return Student's quantile over the normal one: how much wider an interval is with few degrees of freedom.
+
+    Below one degree of freedom the ratio is infinite.
+    """
+    df = np.asarray(degrees_of_freedom, dtype=np.float64)
+    middle = 0.5 + checks.level(confidence_level) / 2
+    with np.errstate(invalid="ignore"):
+        ratio = np.where(df > 0, student.ppf(middle, np.where(df > 0, df, 1.0)) / norm.ppf(middle), np.inf)
+    return plain(np.where(np.isposinf(df), 1.0, ratio))

@@ -1,0 +1,24 @@
+"""Sums over the rows that share a code, in the order of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from estimators.checks import FloatArray, IntArray
+
+
+def by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
+    """Return (n_codes, …) sums of the ``rows`` (n, …) that carry each code.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> by_code(np.array([1.0, 2.0, 4.0]), np.array([0, 1, 0]), 3).tolist()
+    [5.0, 2.0, 0.0]
+    """
+    if rows.ndim == 1:
+        return np.bincount(code, weights=rows, minlength=n_codes).astype(np.float64)
+    chooser = sparse.csr_array((np.ones(code.size), (code, np.arange(code.size))), shape=(n_codes, code.size))
+    total: FloatArray = chooser @ rows
+    return total
