@@ -1,0 +1,84 @@
+"""How figures are written: shares, intervals, money, durations and times. Pure text, no Django."""
+
+import math
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+
+NBSP = "\u00a0"
+MINUS = "−"
+DASH = "–"
+FEW = 50
+
+
+def number_text(value: float | None, *, n: int | None = None, decimals: int | None = None, signed: bool = False) -> str:
+    """A share in per cent without its sign: 0.3 is “30.0”, and “30” when fewer than 50 judgments stand behind it."""
+    if value is None or not math.isfinite(value):
+        return DASH
+    if decimals is None:
+        decimals = 0 if n is not None and n < FEW else 1
+    text = f"{abs(value) * 100:.{decimals}f}"
+    if float(text) == 0:
+        return text
+    if value < 0:
+        return MINUS + text
+    return f"+{text}" if signed else text
+
+
+def percent_text(value: float | None, *, n: int | None = None) -> str:
+    """A share with its sign, which never wraps to another line: “30.0 %”."""
+    text = number_text(value, n=n)
+    return text if text == DASH else f"{text}{NBSP}%"
+
+
+def interval_text(low: float | None, high: float | None, *, n: int | None = None) -> str:
+    """An interval with an en dash: “28.6–31.4”; with “to” where a bound is negative, so that signs stay legible."""
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return DASH
+    if low < 0:
+        return f"{number_text(low, n=n, signed=True)} to {number_text(high, n=n, signed=True)}"
+    return f"{number_text(low, n=n)}{DASH}{number_text(high, n=n)}"
+
+
+def half_width_text(half_width: float) -> str:
+    """A planned precision: 0.03 is “±3 %”, 0.025 is “±2.5 %”."""
+    return f"±{half_width * 100:.4g}{NBSP}%"
+
+
+def count_text(count: int) -> str:
+    """A whole number with commas: “25,676”."""
+    return f"{count:,}".replace("-", MINUS)
+
+
+def money_text(amount: Decimal | int | str, *, cents: bool = True) -> str:
+    """An amount in dollars: “$31.80” where it is spent, “$32” in prose. Decimal only; a float is refused."""
+    if isinstance(amount, float):
+        raise TypeError(f"money is Decimal, not float: {amount!r}")
+    exact = Decimal(amount).quantize(Decimal("0.01") if cents else Decimal("1"), rounding=ROUND_HALF_UP)
+    return f"{MINUS if exact < 0 else ''}${abs(exact):,}"
+
+
+def duration_text(duration: timedelta | float) -> str:
+    """An honest rounding, without “about”: “40 s”, “48 min”, “2 h”, “3 days”."""
+    seconds = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
+    if seconds < 90:
+        return f"{max(round(seconds), 0)}{NBSP}s"
+    if seconds < 90 * 60:
+        return f"{round(seconds / 60)}{NBSP}min"
+    if seconds < 48 * 3600:
+        hours = round(seconds / 3600 * 2) / 2 if seconds < 4 * 3600 else round(seconds / 3600)
+        return f"{hours:g}{NBSP}h"
+    return f"{round(seconds / 86400)}{NBSP}days"
+
+
+def about_text(duration: timedelta | float) -> str:
+    """A duration as a promise: “about 48 min”."""
+    return f"about {duration_text(duration)}"
+
+
+def time_text(moment: datetime, *, date: bool = True) -> str:
+    """A time in UTC with the word: “20 November 2026, 14:05 UTC”, or “14:05 UTC”. A naive time is refused."""
+    if moment.tzinfo is None:
+        raise ValueError(f"a time needs its zone: {moment!r}")
+    moment = moment.astimezone(UTC)
+    clock = f"{moment:%H:%M}{NBSP}UTC"
+    return f"{moment.day}{NBSP}{moment:%B %Y}, {clock}" if date else clock
