@@ -1,0 +1,61 @@
+"""The contract of an interface: how one kind of question looks, what an answer means, how answers become labels.
+
+An interface is `interfaces/<name>.py` + `templates/annotation/<name>.html` + `static/annotation/<name>.js`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from annotation.models import Question, Response
+
+
+class BadAnswer(ValueError):
+    """An answer that the server does not accept; the text is a sentence for the worker, naming what is missing."""
+
+
+@dataclass(frozen=True)
+class ParsedResponse:
+    """One judgment in an answer: about which target, under which criterion, what."""
+
+    target_id: int
+    criterion: str
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class AggregatedLabel:
+    """What responses agree on about one target."""
+
+    target_id: int
+    value: dict[str, Any]
+    method: str
+    n: int
+    disagreement: float
+
+
+class Interface(ABC):
+    """One kind of question. Stateless."""
+
+    name: ClassVar[str]
+    template: ClassVar[str]
+    script: ClassVar[str]
+    version: ClassVar[int] = 1
+    default_reward: ClassVar[str]
+    default_seconds: ClassVar[int]
+
+    @abstractmethod
+    def render(self, question: Question) -> dict[str, Any]:
+        """Returns the template's context, from the question's payload alone; never who claimed what, never gold."""
+
+    @abstractmethod
+    def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
+        """Returns the responses in a raw answer. Raises BadAnswer with a sentence for the worker."""
+
+    @abstractmethod
+    def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+        """Returns the labels that responses of different workers add up to (empty list if too few count)."""

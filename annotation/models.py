@@ -1,0 +1,199 @@
+"""Box 3, human annotation: questions, where they are published, who answered, and what they are owed."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from kbpo.accounts.models import User
+from kbpo.instances.models import Target
+from kbpo.queue import Moving
+from kbpo.tracks.models import Track
+
+
+class Question(Moving):
+    """What we ask about one target through one interface. A target is asked again only for what was not yet shown."""
+
+    class Status(models.TextChoices):
+        WAITING = "waiting"  # for budget and platform
+        PUBLISHED = "published"  # workers may answer
+        ANSWERED = "answered"  # enough answers; to be settled
+        SETTLED = "settled"  # its labels are written
+        GIVEN_UP = "given_up"  # nobody answered; the label says so
+        CANCELLED = "cancelled"
+
+    DEADLINES = {
+        "published": (timedelta(days=14), "given_up", "Too few people answered it within fourteen days."),
+    }
+    GIVEN_UP = "given_up"
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="questions")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="questions")
+    interface = models.CharField(max_length=32)
+    round = models.PositiveSmallIntegerField(default=1, help_text="Asked again for what was not shown before")
+    shown = models.JSONField(default=list, help_text="What is shown: for pairs the directed predicates")
+    payload = models.JSONField(default=dict, help_text="All that the page needs; never who claimed what")
+    payer = models.CharField(max_length=64, help_text="Ledger purpose that pays, e.g. 'submission:12'")
+    order = models.FloatField(help_text="u/π: questions go out in this order, not in order of arrival")
+    answers_wanted = models.PositiveSmallIntegerField(default=3)
+    price = models.DecimalField(max_digits=8, decimal_places=2, help_text="For one answer, with fee")
+    reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="What one worker gets")
+
+    class Meta:
+        db_table_comment = "Questions about targets"
+        constraints = [
+            models.UniqueConstraint(fields=["track", "target", "interface", "round"], name="question_once_a_round"),
+        ]
+        indexes = [models.Index(fields=["status", "order"])]
+
+    def __str__(self) -> str:
+        return f"question {self.pk}"
+
+
+class HIT(Moving):
+    """Questions on a platform: the unit that a worker accepts. `token` is the platform's idempotency key."""
+
+    class Status(models.TextChoices):
+        INTENT = "intent"  # saved before the platform is called
+        OPEN = "open"
+        CLOSED = "closed"  # no more assignments wanted
+        EXPIRED = "expired"
+        DISPOSED = "disposed"
+        FAILED = "failed"
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="hits")
+    platform = models.CharField(max_length=16)
+    questions = models.ManyToManyField(Question, related_name="hits")
+    external_id = models.CharField(max_length=120, blank=True, db_index=True)
+    token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
+    order = models.FloatField(default=0.0, help_text="Smallest order of its questions")
+    max_assignments = models.PositiveSmallIntegerField(default=3)
+    reward = models.DecimalField(max_digits=8, decimal_places=2)
+    expires_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Questions as published on a platform"
+        indexes = [models.Index(fields=["platform", "status", "order"])]
+
+    def __str__(self) -> str:
+        return f"HIT {self.pk}"
+
+
+class Worker(models.Model):
+    """Somebody who answers. Only `WorkerIdentity` knows who; here and in exports there is a keyed hash."""
+
+    platform = models.CharField(max_length=16)
+    handle = models.CharField(max_length=32, unique=True, help_text="HMAC of the platform's worker id")
+    user = models.OneToOneField(User, null=True, on_delete=models.SET_NULL, related_name="worker")
+    excluded_at = models.DateTimeField(null=True)
+    excluded_reason = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    last_seen_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Annotators, pseudonymous"
+
+    def __str__(self) -> str:
+        return self.handle[:4]
+
+
+class WorkerIdentity(models.Model):
+    """The platform's worker id: personal data, kept in this one table because payment needs it."""
+
+    worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="identity")
+    external_id = models.CharField(max_length=120)
+
+    class Meta:
+        db_table_comment = "Personal data: platform worker ids"
+
+    def __str__(self) -> str:
+        return f"identity of {self.worker_id}"
+
+
+class Assignment(Moving):
+    """One worker's go at a HIT. The raw answer is kept exactly as it was sent."""
+
+    class Status(models.TextChoices):
+        LEASED = "leased"
+        SUBMITTED = "submitted"  # raw answer stored; to be parsed
+        ACCEPTED = "accepted"  # parsed into responses; counts for labels
+        APPROVED = "approved"  # the money is owed
+        PAID = "paid"
+        RETURNED = "returned"  # given back or lease lost
+        REJECTED = "rejected"
+        FAILED = "failed"
+
+    hit = models.ForeignKey(HIT, on_delete=models.PROTECT, related_name="assignments")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
+    external_id = models.CharField(max_length=120, blank=True)
+    token = models.CharField(max_length=64, unique=True, default=secrets.token_hex, help_text="In the form; makes a submission once")
+    leased_until = models.DateTimeField()
+    draft = models.JSONField(null=True, help_text="Autosaved, so that a reload loses nothing")
+    raw = models.JSONField(null=True, help_text="The answer as sent")
+    seconds = models.FloatField(null=True, help_text="Time on the page as the server saw it")
+    accepted_at = models.DateTimeField(default=timezone.now)
+    submitted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "One worker's go at a HIT"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["hit", "worker"], condition=~Q(status="returned"), name="assignment_once_a_worker"
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["leased", "returned"]) | Q(raw__isnull=False), name="submitted_has_raw_answer"
+            ),
+        ]
+        indexes = [models.Index(fields=["status", "leased_until"])]
+
+    def __str__(self) -> str:
+        return f"assignment {self.pk}"
+
+
+class Response(models.Model):
+    """The parsed judgment of one worker about one target under one criterion."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="responses")
+    question = models.ForeignKey(Question, on_delete=models.PROTECT, related_name="responses")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="responses")
+    criterion = models.CharField(max_length=24, help_text="relation, linking, flag …")
+    value = models.JSONField()
+    excluded_reason = models.TextField(blank=True, help_text="Why it does not count, if it does not")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Parsed judgments of single workers"
+        constraints = [
+            models.UniqueConstraint(fields=["assignment", "target", "criterion"], name="response_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"response {self.pk}"
+
+
+class Payment(Moving):
+    """What one assignment is owed, exactly once."""
+
+    class Status(models.TextChoices):
+        OWED = "owed"
+        SENT = "sent"
+        PAID = "paid"
+        UNKNOWN = "unknown"
+        FAILED = "failed"
+
+    assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="payment")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payments")
+    amount = models.DecimalField(max_digits=8, decimal_places=2)
+    token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "What annotators are owed and were paid"
+        constraints = [models.CheckConstraint(condition=Q(amount__gt=0), name="payment_positive")]
+
+    def __str__(self) -> str:
+        return f"payment {self.pk}"

@@ -1,0 +1,105 @@
+"""People: users with their roles, teams, API tokens, invitations."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.utils import timezone
+
+
+class User(AbstractUser):
+    """A person. Roles are independent: `is_researcher` uploads, `is_annotator` judges, `is_staff` administers."""
+
+    is_researcher = models.BooleanField(default=False)
+    is_annotator = models.BooleanField(default=False)
+
+    class Meta(AbstractUser.Meta):
+        db_table_comment = "People who log in; roles are flags"
+
+    def team(self) -> Team | None:
+        """The team that this person submits for (the first one joined)."""
+        return self.teams.order_by("pk").first()
+
+
+class Team(models.Model):
+    """Who submits, pays and sees: the unit of visibility and of the team budget."""
+
+    name = models.CharField(max_length=80, unique=True)
+    slug = models.SlugField(max_length=80, unique=True)
+    members = models.ManyToManyField(User, related_name="teams", blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Teams of researchers; labels are shown per team"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class Token(models.Model):
+    """An API token; only its hash is kept."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=80)
+    digest = models.CharField(max_length=64, unique=True)
+    prefix = models.CharField(max_length=8)
+    created_at = models.DateTimeField(default=timezone.now)
+    last_used_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "API tokens, hashed"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @classmethod
+    def issue(cls, user: User, name: str, *, days: int | None = 365) -> tuple[Token, str]:
+        """A new token and its secret, which is shown once and never stored."""
+        secret = "kbpo_" + secrets.token_urlsafe(32)
+        expires = timezone.now() + timedelta(days=days) if days else None
+        token = cls.objects.create(
+            user=user, name=name, digest=_digest(secret), prefix=secret[5:11], expires_at=expires
+        )
+        return token, secret
+
+    @classmethod
+    def find(cls, secret: str) -> Token | None:
+        """The token with this secret, whether or not it may still be used; None if there is none."""
+        return cls.objects.select_related("user").filter(digest=_digest(secret)).first()
+
+    @property
+    def refusal(self) -> str:
+        """Why this token may not be used, as a sentence; empty if it may."""
+        if self.revoked_at:
+            return f"This token was revoked on {self.revoked_at:%d %B %Y}. Make a new one on your account page."
+        if self.expires_at and self.expires_at < timezone.now():
+            return f"This token expired on {self.expires_at:%d %B %Y}. Make a new one on your account page."
+        return "" if self.user.is_active else "This account is closed."
+
+
+class Invitation(models.Model):
+    """A link that makes its visitor an annotator (or a researcher of a team)."""
+
+    code = models.CharField(max_length=43, unique=True, default=secrets.token_urlsafe)
+    role = models.CharField(max_length=16, choices=[("annotator", "annotator"), ("researcher", "researcher")])
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE)
+    made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    uses_left = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        db_table_comment = "Invitation links for annotators and team members"
+
+    def __str__(self) -> str:
+        return f"{self.role} invitation {self.code[:6]}…"

@@ -1,0 +1,50 @@
+"""The whole pipeline on one screen: Celery is the clock, the database is the queue.
+
+Every step claims rows by their status, does one thing and commits; a step that moved something nudges the next one.
+`manage.py tick` runs the same list once, without a broker.
+"""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+from django.utils.module_loading import import_string
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
+
+PIPELINE: dict[str, str] = {
+    # step       function that moves due rows and returns how many     the journey
+    "ingest":    "kbpo.submissions.ingest.tick",                     # 2  file -> Instance, Prediction, Problem
+    "plan":      "kbpo.sampling.distribution.tick",                  # 3  Predictions -> p_i and the plan
+    "draw":      "kbpo.sampling.draw.tick",                          # 4  p_i, Labels -> SampleBatch, Sample
+    "ask":       "annotation.ask.tick",                              # 5  Sample -> Question
+    "publish":   "annotation.publish.tick",                          # 6  Question -> HIT, inside the budget
+    "collect":   "annotation.collect.tick",                          # 7  answers that only the platform has; lost leases
+    "settle":    "annotation.settle.tick",                           # 8, 9  raw -> Response -> Label; approve and pay
+    "estimate":  "kbpo.evaluation.estimate.tick",                    # 10 Labels + Samples + p -> Evaluation, Estimate
+    "reap":      "kbpo.queue.reap",                                  # rows beyond their deadline are given up, in words
+}  # fmt: skip
+
+app = Celery("kbpo")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+
+
+@app.task(name="kbpo.step")
+def step(name: str) -> int:
+    """How many rows the step moved; while it moves some, the next step is asked to look."""
+    moved: int = import_string(PIPELINE[name])()
+    names = list(PIPELINE)
+    if moved and name != names[-1]:
+        step.apply_async([names[names.index(name) + 1]], expires=60, retry=False)
+    return moved
+
+
+@app.on_after_finalize.connect
+def wind_the_clock(sender: Celery, **_: object) -> None:
+    """Every step comes round every `TICK_SECONDS`."""
+    from django.conf import settings
+
+    for name in PIPELINE:
+        seconds = float(settings.TICK_SECONDS) * (12 if name == "reap" else 1)
+        sender.add_periodic_task(seconds, step.s(name), name=name, expires=seconds)

@@ -1,0 +1,108 @@
+"""Box 1, the input source: corpora, their documents, sentences and mentions, and the predicates of their schema."""
+
+from __future__ import annotations
+
+import secrets
+from functools import cached_property
+
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+
+
+def new_key() -> str:
+    """A fresh secret for keyed hashes (32 bytes, hexadecimal)."""
+    return secrets.token_hex(32)
+
+
+class Corpus(models.Model):
+    """A set of documents with one schema. `hash_key` keys the random numbers of its targets; it stays secret."""
+
+    name = models.CharField(max_length=120, unique=True)
+    slug = models.SlugField(max_length=120, unique=True)
+    schema = models.JSONField(help_text="Entity types and predicates, as in the schema file")
+    digest = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the file that was loaded")
+    n_documents = models.PositiveIntegerField(default=0)
+    hash_key = models.CharField(max_length=64, default=new_key)
+    loaded_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Corpora: a set of documents with one schema"
+        verbose_name_plural = "corpora"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Predicate(models.Model):
+    """One predicate of a corpus's schema, so that instances can point to it by a small integer."""
+
+    id = models.AutoField(primary_key=True)
+    corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="predicates")
+    name = models.CharField(max_length=120)
+    position = models.PositiveSmallIntegerField(help_text="Order in the schema: frequent ones first")
+
+    class Meta:
+        db_table_comment = "Predicates of a corpus's schema"
+        constraints = [models.UniqueConstraint(fields=["corpus", "name"], name="predicate_once_a_corpus")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Document(models.Model):
+    """One document: text with token and sentence offsets (characters, half-open)."""
+
+    corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="documents")
+    key = models.CharField(max_length=200, help_text="The id in the corpus file")
+    title = models.TextField(blank=True)
+    date = models.CharField(max_length=40, blank=True)
+    text = models.TextField()
+    token_begin = ArrayField(models.IntegerField())
+    token_end = ArrayField(models.IntegerField())
+    sentence_begin = ArrayField(models.IntegerField())
+    sentence_end = ArrayField(models.IntegerField())
+
+    class Meta:
+        db_table_comment = "Documents with token and sentence offsets"
+        constraints = [models.UniqueConstraint(fields=["corpus", "key"], name="document_once_a_corpus")]
+
+    def __str__(self) -> str:
+        return self.key
+
+    @cached_property
+    def sentences(self) -> list[tuple[int, int]]:
+        """Sentence spans, half-open."""
+        return list(zip(self.sentence_begin, self.sentence_end, strict=True))
+
+    def sentence_of(self, offset: int) -> int:
+        """Index of the sentence that holds a character, the nearest one before it if none does."""
+        from bisect import bisect_right
+
+        return max(0, bisect_right(self.sentence_begin, offset) - 1)
+
+    def gloss(self, begin: int, end: int) -> str:
+        """The text of a span."""
+        return self.text[begin:end]
+
+
+class Mention(models.Model):
+    """A typed span that came with the corpus (never a judgment: those are Labels on mention targets)."""
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="mentions")
+    begin = models.IntegerField()
+    end = models.IntegerField()
+    type = models.CharField(max_length=40)
+    canonical_begin = models.IntegerField(null=True)
+    canonical_end = models.IntegerField(null=True)
+    link = models.TextField(blank=True)
+
+    class Meta:
+        db_table_comment = "Mentions that came with the corpus"
+        constraints = [models.UniqueConstraint(fields=["document", "begin", "end"], name="mention_once_a_document")]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.begin}-{self.end}"
+
+

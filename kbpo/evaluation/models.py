@@ -1,0 +1,78 @@
+"""Box 4, estimation: scoring runs and their numbers, each with its intervals."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+from kbpo.queue import Moving
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+
+class Evaluation(models.Model):
+    """One scoring run of a track. Stage ends are kept; a live one is replaced by the next."""
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="evaluations")
+    number = models.PositiveIntegerField(help_text="Counts from 1 within the track")
+    stage_end = models.BooleanField(default=False, help_text="A submission's judging was complete: kept for ever")
+    made_at = models.DateTimeField(default=timezone.now)
+    seconds = models.FloatField(default=0.0)
+    settings = models.JSONField(default=dict, help_text="Versions, seeds, scope, counts of labels and documents")
+
+    class Meta:
+        db_table_comment = "Scoring runs"
+        constraints = [models.UniqueConstraint(fields=["track", "number"], name="evaluation_number_once")]
+
+    def __str__(self) -> str:
+        return f"Evaluation {self.number}"
+
+
+class Estimate(models.Model):
+    """One number with its intervals. Undefined values are NULL, and `note` says why."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="estimates")
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="estimates")
+    quantity = models.CharField(max_length=16, help_text="precision, recall, f1, instance_recall")
+    criterion = models.CharField(max_length=24)
+    distribution = models.CharField(max_length=24, help_text="Distribution of the precision that it rests on")
+    method = models.CharField(max_length=16, help_text="simple, joint, centred")
+    slice = models.CharField(max_length=160, blank=True)
+    value = models.FloatField(null=True)
+    variance = models.FloatField(null=True)
+    low80 = models.FloatField(null=True)
+    high80 = models.FloatField(null=True)
+    low95 = models.FloatField(null=True)
+    high95 = models.FloatField(null=True)
+    n_labels = models.IntegerField(default=0, help_text="Labelled predictions (targets) behind it")
+    n_missing = models.IntegerField(default=0, help_text="Drawn, but not labelled yet or given up")
+    n_documents = models.IntegerField(default=0, help_text="Annotated documents behind it (recall, F1)")
+    kind = models.CharField(max_length=12, default="final", help_text="final, provisional")
+    note = models.CharField(max_length=200, blank=True)
+    influence = models.BinaryField(null=True, help_text="float64 influence over the evaluation's targets, zlib")
+
+    class Meta:
+        db_table_comment = "Numbers with their intervals"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["evaluation", "submission", "quantity", "criterion", "distribution", "method", "slice"],
+                name="estimate_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.quantity} of {self.submission_id}"
+
+
+class Rescoring(Moving):
+    """The row that says a track's scores are stale: due at `next_try_at`, which every new label pushes (debounce)."""
+
+    track = models.OneToOneField(Track, on_delete=models.CASCADE, related_name="rescoring")
+    stale_since = models.DateTimeField(null=True)
+    last_label = models.BigIntegerField(default=0, help_text="Highest label id that the last evaluation saw")
+
+    class Meta:
+        db_table_comment = "Which tracks must be scored again"
+
+    def __str__(self) -> str:
+        return f"rescoring of {self.track_id}"

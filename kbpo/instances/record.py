@@ -1,0 +1,49 @@
+"""Records labels: the only writer of Label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kbpo.instances.models import Label
+from kbpo.queue import nudge
+
+
+@dataclass(frozen=True)
+class NewLabel:
+    """A judgment to be recorded. `origin` names what it came from: a repeat of (target, origin) is ignored."""
+
+    target_id: int
+    value: dict[str, Any]
+    source: str
+    method: str
+    n: int
+    origin: str
+    disagreement: float = 0.0
+    public_at: datetime | None = None
+
+
+def record(labels: Iterable[NewLabel]) -> int:
+    """How many labels were sent to the table; those with a known (target, origin) change nothing."""
+    rows = [
+        Label(
+            target_id=label.target_id,
+            value=label.value,
+            source=label.source,
+            method=label.method,
+            n=label.n,
+            origin=label.origin,
+            disagreement=label.disagreement,
+            public_at=label.public_at,
+        )
+        for label in labels
+    ]
+    for row in rows:
+        if row.source not in Label.Source.values:
+            raise ValueError(f"{row.source!r} is not a source of labels; expected one of {Label.Source.values}")
+    Label.objects.bulk_create(rows, ignore_conflicts=True, batch_size=2000)
+    if rows:
+        nudge("estimate")
+    return len(rows)

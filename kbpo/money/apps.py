@@ -1,0 +1,7 @@
+"""Django app."""
+
+from django.apps import AppConfig
+
+
+class MoneyConfig(AppConfig):
+    name = "kbpo.money"

@@ -1,0 +1,100 @@
+"""Money: what things cost, what may be spent, and one ledger of everything that was."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.db import models
+from django.utils import timezone
+
+from kbpo.accounts.models import Team, User
+from kbpo.tracks.models import Track
+
+
+class Price(models.Model):
+    """What one answer costs on a track: the worker's reward, the platform's fee, the expected time."""
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="prices")
+    interface = models.CharField(max_length=32)
+    reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="Dollars for one answer of one worker")
+    fee_rate = models.DecimalField(max_digits=4, decimal_places=3, default=Decimal("0"))
+    seconds = models.PositiveIntegerField(default=20, help_text="Expected seconds for one answer")
+
+    class Meta:
+        db_table_comment = "Price of one answer per track and interface"
+        constraints = [
+            models.UniqueConstraint(fields=["track", "interface"], name="price_once_an_interface"),
+            models.CheckConstraint(condition=models.Q(reward__gt=0), name="price_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return f"${self.reward} for {self.interface}"
+
+    @property
+    def per_answer(self) -> Decimal:
+        """Reward plus fee, rounded up to the cent."""
+        return (self.reward * (1 + self.fee_rate)).quantize(Decimal("0.01"), rounding="ROUND_CEILING")
+
+
+class Budget(models.Model):
+    """A cap on what a track may spend in all, in a day, for one submission, or for one team."""
+
+    class Scope(models.TextChoices):
+        TRACK = "track"
+        DAY = "day"
+        SUBMISSION = "submission"
+        TEAM = "team"
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="budgets")
+    scope = models.CharField(max_length=12, choices=Scope.choices)
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE)
+    cap = models.DecimalField(max_digits=12, decimal_places=2)
+
+    class Meta:
+        db_table_comment = "Caps on spending"
+        constraints = [
+            models.UniqueConstraint(fields=["track", "scope", "team"], name="budget_once", nulls_distinct=False),
+            models.CheckConstraint(condition=models.Q(cap__gte=0), name="budget_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scope} cap ${self.cap}"
+
+
+class Ledger(models.Model):
+    """One movement of money. Append-only but for its state; `key` makes every movement happen once.
+
+    reserve: money set aside for a purpose. release: part of a reservation given back. spend: part of a reservation
+    owed to a worker. Open reservation of a purpose = Σ reserve − Σ release − Σ spend, never below 0.
+    """
+
+    class Kind(models.TextChoices):
+        RESERVE = "reserve"
+        RELEASE = "release"
+        SPEND = "spend"
+
+    class State(models.TextChoices):
+        INTENT = "intent"
+        SENT = "sent"
+        CONFIRMED = "confirmed"
+        FAILED = "failed"
+        UNKNOWN = "unknown"
+
+    track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="ledger")
+    team = models.ForeignKey(Team, null=True, on_delete=models.PROTECT, related_name="ledger")
+    purpose = models.CharField(max_length=64, db_index=True, help_text="What it is for, e.g. 'submission:12'")
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    amount = models.DecimalField(max_digits=12, decimal_places=2)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.CONFIRMED)
+    key = models.CharField(max_length=64, unique=True, help_text="Idempotency key")
+    why = models.TextField(blank=True)
+    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Every movement of money"
+        constraints = [models.CheckConstraint(condition=models.Q(amount__gte=0), name="ledger_not_negative")]
+        indexes = [models.Index(fields=["track", "kind", "created_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind} ${self.amount} {self.purpose}"

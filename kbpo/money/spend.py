@@ -1,0 +1,136 @@
+"""Reserves, spends and releases money: every movement once, never beyond a cap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import Q, Sum
+
+from kbpo.accounts.models import Team, User
+from kbpo.money.models import Budget, Ledger
+from kbpo.tracks.models import Track
+
+ZERO = Decimal("0.00")
+SCOPE_NAMES = {
+    Budget.Scope.TRACK: "the track's budget",
+    Budget.Scope.DAY: "today's cap",
+    Budget.Scope.SUBMISSION: "the cap of one submission",
+    Budget.Scope.TEAM: "your team's budget",
+}
+
+
+class OverBudget(Exception):
+    """A reservation would break a cap. `left` is what remains under the tightest one; the text is a sentence."""
+
+    def __init__(self, left: Decimal, scope: str, wanted: Decimal) -> None:
+        super().__init__(f"This needs ${wanted}, but ${left} is left under {SCOPE_NAMES[Budget.Scope(scope)]}.")
+        self.left = left
+        self.scope = scope
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What may still be reserved, and which cap says so (None: no cap is set)."""
+
+    left: Decimal | None
+    scope: str | None
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Sums of a purpose, a track or a team, in dollars."""
+
+    reserved: Decimal
+    released: Decimal
+    spent: Decimal
+
+    @property
+    def open(self) -> Decimal:
+        """Reserved, and neither spent nor given back."""
+        return self.reserved - self.released - self.spent
+
+
+def balance(**where: object) -> Balance:
+    """The sums of all ledger rows that match, e.g. ``balance(purpose="submission:12")``."""
+    rows = Ledger.objects.filter(**where).exclude(state=Ledger.State.FAILED)
+    sums = dict(rows.values_list("kind").annotate(Sum("amount")).order_by())
+    return Balance(sums.get("reserve", ZERO), sums.get("release", ZERO), sums.get("spend", ZERO))
+
+
+def allowance(track: Track, team: Team | None, purpose: str) -> Allowance:
+    """What may still be reserved for a purpose under all caps of the track."""
+    lefts = [(max(ZERO, b.cap - _committed(b, team, purpose)), str(b.scope)) for b in _budgets(track, team)]
+    return Allowance(*min(lefts)) if lefts else Allowance(None, None)
+
+
+@transaction.atomic
+def reserve(
+    track: Track, team: Team | None, purpose: str, amount: Decimal, *, key: str, who: User | None = None, why: str = ""
+) -> Ledger:
+    """The reservation (an earlier one with the same key, if there is one). Raises OverBudget and writes nothing."""
+    _lock(track)
+    if (row := Ledger.objects.filter(key=key).first()) is not None:
+        return row
+    room = allowance(track, team, purpose)
+    if room.left is not None and room.scope is not None and amount > room.left:
+        raise OverBudget(room.left, room.scope, amount)
+    return Ledger.objects.create(
+        track=track, team=team, purpose=purpose, kind="reserve", amount=amount, key=key, who=who, why=why
+    )
+
+
+@transaction.atomic
+def spend(track: Track, purpose: str, amount: Decimal, *, key: str, why: str = "") -> Ledger:
+    """The spending out of a purpose's reservation, once per key. Raises ValueError if the reservation is too small."""
+    _lock(track)
+    if (row := Ledger.objects.filter(key=key).first()) is not None:
+        return row
+    left = balance(purpose=purpose).open
+    if amount > left:
+        raise ValueError(f"{purpose} has ${left} reserved; ${amount} cannot be spent from it ({key})")
+    return Ledger.objects.create(
+        track=track, team=_team(purpose), purpose=purpose, kind="spend", amount=amount, key=key, why=why
+    )
+
+
+@transaction.atomic
+def release(track: Track, purpose: str, *, key: str, keep: Decimal = ZERO, why: str = "") -> Ledger | None:
+    """The release of all that a purpose has open beyond `keep`, once per key; None if nothing was left."""
+    _lock(track)
+    if (row := Ledger.objects.filter(key=key).first()) is not None:
+        return row
+    left = balance(purpose=purpose).open - keep
+    if left <= 0:
+        return None
+    return Ledger.objects.create(
+        track=track, team=_team(purpose), purpose=purpose, kind="release", amount=left, key=key, why=why
+    )
+
+
+def _lock(track: Track) -> None:
+    """Movements of one track happen one after the other, so that no two of them pass a cap together."""
+    Track.objects.select_for_update().only("pk").get(pk=track.pk)
+
+
+def _team(purpose: str) -> Team | None:
+    row = Ledger.objects.filter(purpose=purpose, kind="reserve").select_related("team").first()
+    return row.team if row else None
+
+
+def _budgets(track: Track, team: Team | None) -> list[Budget]:
+    return list(Budget.objects.filter(track=track).filter(Q(team=None) | Q(team=team)))
+
+
+def _committed(budget: Budget, team: Team | None, purpose: str) -> Decimal:
+    rows: dict[str, object] = {"track": budget.track_id}
+    if budget.scope == Budget.Scope.DAY:
+        rows["created_at__gte"] = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    elif budget.scope == Budget.Scope.SUBMISSION:
+        rows["purpose"] = purpose
+    elif budget.scope == Budget.Scope.TEAM:
+        rows["team"] = team
+    sums = balance(**rows)
+    return sums.reserved - sums.released

@@ -1,0 +1,156 @@
+"""The database is the queue: rows that move through statuses, claimed one at a time, retried, and given up in words.
+
+A step works on one row like this: a short transaction claims the row (counts the attempt), a second one locks it, does
+the work and moves it on. A killed process loses its lock with its connection, so the row is free again at once, and the
+attempt it died in has been counted: a row that kills its worker is given up after `MAX_ATTEMPTS`, never tried for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, ClassVar, Self, TypeVar
+
+from celery import current_app
+from django.apps import apps
+from django.db import DatabaseError, models, transaction
+from django.utils import timezone
+
+log = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 5
+BACKOFF = timedelta(seconds=5)
+
+
+class OwnersFault(Exception):
+    """Work that can never succeed, for a reason its owner can mend; the text is a sentence for them."""
+
+
+class MovingQuerySet(models.QuerySet["Moving"]):
+    def due(self, status: str) -> Self:
+        """Rows in a status whose next try has come, oldest first."""
+        return self.filter(status=status, next_try_at__lte=timezone.now()).order_by("status_since", "pk")
+
+    def counts(self) -> dict[str, int]:
+        """Rows per status."""
+        return dict(self.order_by().values_list("status").annotate(n=models.Count("pk")))
+
+
+class Moving(models.Model):
+    """A row with a status. Every waiting status has a deadline (`DEADLINES`); `GIVEN_UP` is where it ends if it fails."""
+
+    DEADLINES: ClassVar[dict[str, tuple[timedelta, str, str]]] = {}
+    """status -> (how long it may stay, the status it is given up to, the sentence its owner reads)."""
+    GIVEN_UP: ClassVar[str] = "failed"
+
+    status = models.CharField(max_length=16, db_index=True)
+    status_since = models.DateTimeField(default=timezone.now)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_try_at = models.DateTimeField(default=timezone.now)
+    reason = models.TextField(blank=True, default="", help_text="Why it waits or was given up, for its owner")
+
+    objects = MovingQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def move(self, status: str, reason: str = "", **fields: Any) -> None:
+        """Saves the row in a new status, with a fresh count of attempts."""
+        now = timezone.now()
+        self.status, self.status_since, self.next_try_at = status, now, now
+        self.attempts, self.reason = 0, reason
+        for name, value in fields.items():
+            setattr(self, name, value)
+        self.save(update_fields=["status", "status_since", "next_try_at", "attempts", "reason", *fields])
+
+    def retry(self) -> None:
+        """Makes the row due at once with a fresh count of attempts (a person pressed Retry)."""
+        self.move(self.status)
+
+
+Row = TypeVar("Row", bound=Moving)
+
+
+def work(
+    model: type[Row], status: str, handle: Callable[[Row], None], *, limit: int = 100, where: dict[str, Any] | None = None
+) -> int:
+    """How many rows in `status` were handled. `handle(row)` runs in a transaction that holds the row's lock."""
+    done, tried = 0, set[Any]()
+    while len(tried) < limit and (row := _claim(model, status, tried, where or {})):
+        tried.add(row.pk)
+        done += _handle(model, row, handle)
+    return done
+
+
+def _claim(model: type[Row], status: str, tried: set[Any], where: dict[str, Any]) -> Row | None:
+    with transaction.atomic():
+        rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+        due = rows.filter(status=status, next_try_at__lte=timezone.now(), **where).exclude(pk__in=tried)
+        row = due.order_by("status_since", "pk").first()
+        if row is not None:
+            row.attempts += 1
+            row.save(update_fields=["attempts"])
+        return row
+
+
+def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bool:
+    try:
+        with transaction.atomic():
+            rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+            row = rows.filter(pk=claimed.pk, status=claimed.status, attempts=claimed.attempts).first()
+            if row is None:  # another worker has it
+                return False
+            if row.attempts > MAX_ATTEMPTS:
+                row.move(row.GIVEN_UP, f"Started {MAX_ATTEMPTS} times and never finished. {row.reason}".strip())
+                return True
+            handle(row)
+            return True
+    except OwnersFault as fault:
+        _settle_failure(model, claimed, str(fault), final=True)
+    except Exception as error:  # a bug or a broken neighbour: logged with its traceback, told in a sentence, tried again
+        log.exception("%s %s failed in status %s", model.__name__, claimed.pk, claimed.status)
+        what = "The database did not answer as expected" if isinstance(error, DatabaseError) else "An internal error"
+        _settle_failure(model, claimed, f"{what} ({type(error).__name__}). We were told.", final=False)
+    return False
+
+
+def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: bool) -> None:
+    with transaction.atomic():
+        row = model._default_manager.select_for_update(of=("self",)).filter(pk=claimed.pk, status=claimed.status).first()
+        if row is None:
+            return
+        if final or row.attempts >= MAX_ATTEMPTS:
+            row.move(row.GIVEN_UP, sentence)
+        else:
+            row.reason = sentence
+            row.next_try_at = timezone.now() + BACKOFF * 2 ** (row.attempts - 1)
+            row.save(update_fields=["reason", "next_try_at"])
+
+
+def reap() -> int:
+    """How many rows were given up because they stayed in a waiting status beyond its deadline."""
+    return sum(_reap(model) for model in apps.get_models() if issubclass(model, Moving) and not model._meta.abstract)
+
+
+def _reap(model: type[Moving]) -> int:
+    late = 0
+    for status, (limit, to, sentence) in model.DEADLINES.items():
+        with transaction.atomic():
+            rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+            for row in rows.filter(status=status, status_since__lt=timezone.now() - limit)[:1000]:
+                row.move(to, sentence)
+                late += 1
+    return late
+
+
+def nudge(step: str) -> None:
+    """Asks a worker to run a step as soon as this transaction commits. Best effort: the clock comes round anyway."""
+    transaction.on_commit(lambda: _send(step))
+
+
+def _send(step: str) -> None:
+    try:
+        current_app.send_task("kbpo.step", args=[step], retry=False, expires=60)
+    except Exception as error:  # a dead Redis costs patience, not work
+        log.warning("Could not nudge %s: %s", step, error)

@@ -1,0 +1,147 @@
+"""Box 2, the query distribution: p_i of every submission, the batches drawn, and what was drawn."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+from kbpo.corpus.models import Document, new_key
+from kbpo.instances.models import Instance, Target
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+
+class SamplingDistribution(models.Model):
+    """p_i of one kind: the normaliser. p_i(x) = weight(x) / total, with the weight's SQL from the track."""
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="distributions")
+    kind = models.CharField(max_length=24)
+    total = models.FloatField(help_text="Σ weight over X_i")
+    n = models.IntegerField(help_text="|X_i|")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Normalisers of p_i, one a submission and kind"
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "kind"], name="distribution_once"),
+            models.CheckConstraint(condition=models.Q(total__gt=0, n__gt=0), name="distribution_not_empty"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.submission_id}"
+
+
+class Overlap(models.Model):
+    """Σ_x p_i(x) p_j(x) of two submissions (first.id <= second.id), for the published estimators."""
+
+    first = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=24)
+    value = models.FloatField()
+
+    class Meta:
+        db_table_comment = "Pairwise overlaps of sampling distributions, computed once a pair"
+        constraints = [models.UniqueConstraint(fields=["first", "second", "kind"], name="overlap_once")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.first_id}×{self.second_id}"
+
+
+class SampleBatch(models.Model):
+    """One draw for one submission: design, seed and size, from which it can be drawn again exactly."""
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="batches")
+    distribution = models.ForeignKey(SamplingDistribution, on_delete=models.CASCADE, related_name="batches")
+    design = models.CharField(max_length=8, choices=Track.Design.choices)
+    stage = models.PositiveSmallIntegerField(default=1)
+    seed = models.BigIntegerField(help_text="Seed of numpy's PCG64 (design iid)")
+    size = models.IntegerField(help_text="Draws (iid) or expected new questions (poisson)")
+    settings = models.JSONField(default=dict, help_text="λ, model version, target variance, reason: as they were")
+    drawn_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Batches of draws"
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "distribution", "design", "stage"], name="batch_once_a_stage")
+        ]
+
+    def __str__(self) -> str:
+        return f"batch {self.pk}"
+
+
+class Sample(models.Model):
+    """One draw of a batch: a target, with multiplicity and with its probability at the time.
+
+    Design iid: `instance` was drawn `multiplicity` times, each with p_i(x) = `probability`.
+    Design poisson: the target was asked because u < π; `probability` is that π and `instance` is empty.
+    """
+
+    batch = models.ForeignKey(SampleBatch, on_delete=models.CASCADE, related_name="samples")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="samples")
+    instance = models.ForeignKey(Instance, null=True, on_delete=models.PROTECT, related_name="samples")
+    multiplicity = models.PositiveIntegerField(default=1)
+    probability = models.FloatField()
+
+    class Meta:
+        db_table_comment = "What was drawn, with its probability at the time"
+        constraints = [
+            models.UniqueConstraint(fields=["batch", "target", "instance"], name="sample_once", nulls_distinct=False),
+            models.CheckConstraint(condition=models.Q(probability__gt=0, probability__lte=1), name="sample_has_probability"),
+        ]
+
+    def __str__(self) -> str:
+        return f"sample {self.pk}"
+
+
+class Threshold(models.Model):
+    """Design poisson: a raise of a target's inclusion probability, as it was. π of a target is the largest."""
+
+    batch = models.ForeignKey(SampleBatch, on_delete=models.CASCADE, related_name="thresholds", db_index=False)
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="thresholds")
+    pi = models.FloatField()
+
+    class Meta:
+        db_table_comment = "Raises of inclusion probabilities, append-only"
+        constraints = [
+            models.UniqueConstraint(fields=["batch", "target"], name="threshold_once"),
+            models.CheckConstraint(condition=models.Q(pi__gt=0, pi__lte=1), name="threshold_is_probability"),
+        ]
+
+    def __str__(self) -> str:
+        return f"π of {self.target_id}"
+
+
+class TrackKey(models.Model):
+    """The track's secret: seeds of its batches derive from it; it is published only once the track is closed."""
+
+    track = models.OneToOneField(Track, on_delete=models.CASCADE, related_name="key")
+    secret = models.CharField(max_length=64, default=new_key)
+
+    class Meta:
+        db_table_comment = "Secret keys of tracks, for seeds"
+
+    def __str__(self) -> str:
+        return f"key of {self.track_id}"
+
+
+class DocumentSample(models.Model):
+    """A document drawn to be annotated whole, with the probability that it was drawn (never without)."""
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="document_samples")
+    document = models.ForeignKey(Document, on_delete=models.PROTECT, related_name="+")
+    design = models.CharField(max_length=12, default="uniform")
+    stage = models.PositiveSmallIntegerField(default=1)
+    probability = models.FloatField()
+    seed = models.BigIntegerField(null=True)
+    drawn_at = models.DateTimeField(default=timezone.now)
+    settled_at = models.DateTimeField(null=True, help_text="When its annotation was complete")
+
+    class Meta:
+        db_table_comment = "Documents drawn to be annotated whole"
+        constraints = [
+            models.UniqueConstraint(fields=["track", "document"], name="document_drawn_once"),
+            models.CheckConstraint(condition=models.Q(probability__gt=0, probability__lte=1), name="document_has_probability"),
+        ]
+
+    def __str__(self) -> str:
+        return f"document sample {self.pk}"

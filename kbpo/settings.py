@@ -1,0 +1,186 @@
+"""Settings of the service: one file, read from the environment. `.env.example` documents every variable."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from decimal import Decimal
+from pathlib import Path
+
+from kbpo import embedded, environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR = environment.path("KBPO_VAR", BASE_DIR / "var", "Where a local machine keeps its servers, uploads and secrets")
+VERSION = (re.search(r"^## (\S+)", (BASE_DIR / "CHANGELOG.md").read_text(), re.M) or ["", "0"])[1]
+
+
+def _local_secret() -> str:
+    """The secret key of a machine that was given none: made once, readable by its owner alone."""
+    path = VAR / "secret_key"
+    if not path.exists():
+        VAR.mkdir(parents=True, exist_ok=True)
+        draft = VAR / f"secret_key.{os.getpid()}"
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(50))
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)  # the first process wins; all read its key
+        draft.unlink()
+    return path.read_text()
+
+
+# -- Where it runs ------------------------------------------------------------------------------------------------
+DEBUG = environment.flag("DEBUG", False, "Show tracebacks to developers; never on a server")
+LOCAL = environment.flag("KBPO_LOCAL", True, "A single machine without TLS (make demo); false on a server")
+SECRET_KEY = environment.text(
+    "SECRET_KEY", _local_secret() if LOCAL else "", "Signs sessions and links; 50 random characters or more"
+)
+SITE_URL = environment.url("SITE_URL", "http://127.0.0.1:8000", "Public address of the site", ["http", "https"])
+ALLOWED_HOSTS = environment.items("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "testserver"], "Host names that are served")
+CSRF_TRUSTED_ORIGINS = [SITE_URL] if SITE_URL.startswith("https") else []
+
+DATABASE_URL = environment.text("DATABASE_URL", "", "PostgreSQL; empty: one of our own is started under var/")
+REDIS_URL = environment.text("REDIS_URL", "", "Redis; empty: one of our own is started under var/")
+DATABASES = {"default": environment.database(DATABASE_URL or embedded.database_url())}
+DATABASES["default"]["CONN_MAX_AGE"] = environment.integer(
+    "DATABASE_CONNECTION_AGE", 60, "Seconds that a database connection is kept", minimum=0
+)
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+REDIS = REDIS_URL or embedded.redis_url()
+
+# -- Django -------------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django.contrib.humanize",
+    "rest_framework",
+    "drf_spectacular",
+    "kbpo.accounts",
+    "kbpo.corpus",
+    "kbpo.instances",
+    "kbpo.tracks",
+    "kbpo.tracks.kbp",
+    "kbpo.money",
+    "kbpo.submissions",
+    "kbpo.sampling",
+    "kbpo.evaluation",
+    "kbpo.web",
+    "annotation",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "kbpo.urls"
+WSGI_APPLICATION = "kbpo.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.debug",
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+AUTH_USER_MODEL = "accounts.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "account"
+LOGOUT_REDIRECT_URL = "home"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if LOCAL
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = LOCAL
+MEDIA_ROOT = environment.path("MEDIA_ROOT", VAR / "media", "Where uploads are kept")
+FILE_UPLOAD_PERMISSIONS = 0o600
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend" if LOCAL else "django.core.mail.backends.smtp.EmailBackend"
+EMAIL_HOST = environment.text("EMAIL_HOST", "localhost", "SMTP server for e-mail")
+DEFAULT_FROM_EMAIL = environment.text("DEFAULT_FROM_EMAIL", "kbp-online@localhost", "Sender of e-mail")
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS}}
+
+# -- Security (check --deploy is clean with LOCAL=false) ------------------------------------------------------------
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
+SECURE_SSL_REDIRECT = not LOCAL
+SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+# -- Celery: the clock; the database is the queue -------------------------------------------------------------------
+CELERY_BROKER_URL = environment.broker(REDIS)
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2}
+CELERY_TASK_DEFAULT_QUEUE = "kbpo"
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
+TICK_SECONDS = environment.decimal("TICK_SECONDS", Decimal("5"), "Seconds between two rounds of the clock", minimum=Decimal("0.2"))
+DEBOUNCE_SECONDS = environment.decimal(
+    "DEBOUNCE_SECONDS", Decimal("5"), "Scores are made again at most once in this many seconds", minimum=Decimal("0")
+)
+
+# -- The API --------------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["kbpo.web.api.authentication.TokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "EXCEPTION_HANDLER": "kbpo.web.api.errors.handle",
+}
+SPECTACULAR_SETTINGS = {"TITLE": "KBP Online", "VERSION": VERSION, "SERVE_INCLUDE_SCHEMA": False}
+
+# -- Limits of uploads (formats.limits has the rest) ----------------------------------------------------------------
+UPLOAD_LIMIT_MB = environment.integer("UPLOAD_LIMIT_MB", 512, "Largest upload, in megabytes", minimum=1)
+UNPACKED_LIMIT_MB = environment.integer("UNPACKED_LIMIT_MB", 4096, "Largest upload when unpacked, in megabytes", minimum=1)
+RELATION_LIMIT = environment.integer("RELATION_LIMIT", 2_000_000, "Most relations in one upload", minimum=1)
+
+# -- The pool of our own annotators ---------------------------------------------------------------------------------
+LEASE_MINUTES = environment.integer("LEASE_MINUTES", 10, "Minutes that a question stays with an annotator", minimum=1)
+WORKER_KEY = environment.text("WORKER_KEY", SECRET_KEY, "Keys the hash of workers' ids; never change it")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": environment.choice(
+        "LOG_LEVEL", "WARNING", "How much is logged", ["DEBUG", "INFO", "WARNING", "ERROR"])},
+}

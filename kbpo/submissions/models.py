@@ -1,0 +1,144 @@
+"""What systems claim: submissions, their predictions, and what was wrong with the file."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+
+from kbpo.accounts.models import Team, User
+from kbpo.instances.models import Instance
+from kbpo.queue import Moving, MovingQuerySet
+from kbpo.tracks.models import Track
+
+
+class SubmissionQuerySet(MovingQuerySet):
+    def confirmed(self) -> SubmissionQuerySet:
+        """Submissions that take part: confirmed by their owner and not withdrawn."""
+        return self.filter(confirmed_at__isnull=False).exclude(status__in=["withdrawn", "failed", "refused"])
+
+    def scored(self) -> SubmissionQuerySet:
+        """Submissions that stand on the board."""
+        return self.filter(status="scored")
+
+
+class Submission(Moving):
+    """One run of a system, X_i, on its way from upload to board."""
+
+    class Status(models.TextChoices):
+        RECEIVED = "received", "Received"  # waits to be read
+        READ = "read", "Read"  # stored whole; waits for its distributions and plan
+        PLANNED = "planned", "Waiting for you"  # the plan is shown; nothing is spent before a person confirms
+        CONFIRMED = "confirmed", "Confirmed"  # waits for its sample
+        JUDGING = "judging", "Being judged"  # waits for labels
+        SCORED = "scored", "Scored"
+        REFUSED = "refused", "Refused"  # the file cannot be used
+        EXPIRED = "expired", "Expired"  # never confirmed
+        WITHDRAWN = "withdrawn", "Withdrawn"
+        FAILED = "failed", "Given up"  # ours to mend; has a Retry
+
+    DEADLINES = {
+        "received": (timedelta(hours=6), "failed", "It waited six hours to be read. Press Retry; it cost nothing."),
+        "read": (timedelta(hours=6), "failed", "Its plan was not made within six hours. Press Retry; it cost nothing."),
+        "planned": (timedelta(days=7), "expired", "You did not confirm it within seven days. Nothing was spent."),
+        "confirmed": (timedelta(hours=6), "failed", "No sample was drawn within six hours. Press Retry."),
+        "judging": (timedelta(days=90), "failed", "Judging took more than ninety days. What was judged is kept."),
+    }
+
+    track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="submissions")
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="submissions")
+    user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="submissions")
+    name = models.CharField(max_length=80)
+    description = models.TextField(blank=True)
+    file = models.FileField(upload_to="uploads/%Y/%m/", max_length=300)
+    file_name = models.CharField(max_length=255)
+    file_size = models.BigIntegerField()
+    file_digest = models.CharField(max_length=64, db_index=True, help_text="SHA-256 of the bytes as uploaded")
+    run_id = models.CharField(max_length=200, blank=True)
+    door = models.CharField(max_length=16, blank=True, help_text="How the file was read: tac_kb, json_lines")
+    counts = models.JSONField(default=dict, help_text="relations, set_aside, entities, documents, lines, messages by severity")
+    progress = models.FloatField(default=0.0, help_text="Share of the file that was read, while it is read")
+    good_lines_only = models.BooleanField(default=False, help_text="The owner said: evaluate the good lines")
+    plan = models.JSONField(default=dict, help_text="The plan that was shown: draws, new questions, price, seconds")
+    target_half_width = models.DecimalField(max_digits=4, decimal_places=3, null=True, help_text="The owner's choice")
+    stage_reason = models.CharField(max_length=24, blank=True, help_text="Why it stopped: target, budget, exhausted")
+    idempotency_key = models.CharField(max_length=80, null=True)
+    received_at = models.DateTimeField(default=timezone.now)
+    read_at = models.DateTimeField(null=True)
+    planned_at = models.DateTimeField(null=True)
+    confirmed_at = models.DateTimeField(null=True)
+    sampled_at = models.DateTimeField(null=True)
+    scored_at = models.DateTimeField(null=True)
+    withdrawn_at = models.DateTimeField(null=True)
+
+    objects = SubmissionQuerySet.as_manager()
+
+    if TYPE_CHECKING:
+        id: int
+
+    class Meta:
+        db_table_comment = "Submissions and where they are on their journey"
+        constraints = [
+            models.UniqueConstraint(fields=["user", "idempotency_key"], name="idempotency_key_once_a_user"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def purpose(self) -> str:
+        """The ledger's name for what is spent on this submission."""
+        return f"submission:{self.pk}"
+
+
+class Prediction(models.Model):
+    """x ∈ X_i, with what the system said besides. The three counts make p_i(x) a function of this row alone."""
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="predictions", db_index=False)
+    instance = models.ForeignKey(Instance, on_delete=models.PROTECT, related_name="predictions")
+    confidence = models.FloatField(null=True)
+    subject_type = models.CharField(max_length=40, blank=True)
+    object_type = models.CharField(max_length=40, blank=True)
+    subject_canonical_begin = models.IntegerField()
+    subject_canonical_end = models.IntegerField()
+    object_canonical_begin = models.IntegerField()
+    object_canonical_end = models.IntegerField()
+    subject_link = models.TextField(blank=True)
+    object_link = models.TextField(blank=True)
+    provenance = ArrayField(models.IntegerField(), help_text="begin, end, begin, end …, half-open")
+    subject_entity = models.IntegerField(help_text="The system's own entity, numbered within the submission")
+    object_entity = models.IntegerField()
+    same_predicate = models.IntegerField(help_text="|rel(x)|: predictions of this submission with x's predicate")
+    same_subject = models.IntegerField(help_text="|subj(x)|: predictions whose subject is the same entity")
+    subject_facts = models.IntegerField(help_text="|subj-relns(x)|: distinct (predicate, object entity) of that subject")
+    line = models.IntegerField(default=0)
+
+    class Meta:
+        db_table_comment = "What a submission claims"
+        constraints = [models.UniqueConstraint(fields=["submission", "instance"], name="prediction_once")]
+
+    def __str__(self) -> str:
+        return f"prediction {self.pk}"
+
+
+class Problem(models.Model):
+    """One coded defect of an upload: what was wrong, where, and what became of the line."""
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="problems")
+    code = models.CharField(max_length=48)
+    severity = models.CharField(max_length=8, choices=[("error", "error"), ("warning", "warning"), ("info", "info")])
+    line = models.BigIntegerField(default=0)
+    text = models.TextField()
+    line_text = models.TextField(blank=True)
+    culprit_begin = models.IntegerField(null=True)
+    culprit_end = models.IntegerField(null=True)
+
+    class Meta:
+        db_table_comment = "Problems noticed while reading an upload (the first 10,000)"
+        indexes = [models.Index(fields=["submission", "severity", "line"])]
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.code}"

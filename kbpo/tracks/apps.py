@@ -1,0 +1,7 @@
+"""Django app."""
+
+from django.apps import AppConfig
+
+
+class TracksConfig(AppConfig):
+    name = "kbpo.tracks"

@@ -1,0 +1,67 @@
+"""The contract of a track: what a new kind of evaluation must say. Copy `kbp/` to add one; then add one line to
+`registry.py`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from kbpo.corpus.models import Corpus
+    from kbpo.tracks.models import Track as TrackRow
+
+
+@dataclass(frozen=True)
+class QuestionDraft:
+    """What is to be asked about one target: which interface shows it, what the page needs, the set that is shown."""
+
+    target_id: int
+    interface: str
+    payload: dict[str, Any]
+    shown: list[str] = field(default_factory=list)
+
+
+class Track(ABC):
+    """One kind of evaluation. Stateless: everything it knows comes from the row `track` and the database."""
+
+    kind: ClassVar[str]
+    criteria: ClassVar[tuple[str, ...]]
+    recall_criteria: ClassVar[tuple[str, ...]] = ()
+    distributions: ClassVar[dict[str, str]]
+    """kind of distribution -> SQL of its unnormalised weight, over the columns of a prediction aliased `p`."""
+
+    def __init__(self, track: TrackRow) -> None:
+        self.track = track
+
+    @property
+    def corpus(self) -> Corpus:
+        return self.track.corpus
+
+    @abstractmethod
+    def read(self, path: str, report: Any) -> Iterable[Any]:
+        """Yields the claims of an uploaded file, streamed; writes what it noticed to `report`.
+
+        Raises `formats` errors for a file that cannot be read at all."""
+
+    @abstractmethod
+    def store(self, submission_id: int, claims: Iterable[Any], report: Any) -> dict[str, Any]:
+        """Stores claims as Targets, Instances and Predictions (COPY) and returns counts for people
+        (relations, documents, entities). Runs inside the caller's transaction."""
+
+    def weights(self, distribution: str) -> str:
+        """SQL of the unnormalised weight of a prediction `p` under a distribution. KeyError if it has none of that name."""
+        return self.distributions[distribution]
+
+    @abstractmethod
+    def questions(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
+        """Yields what must be asked about targets; nothing for a target whose labels already answer all it needs."""
+
+    @abstractmethod
+    def judge(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+        """Right (1.0), wrong (0.0) or missing (NaN) per criterion, one entry a prediction row.
+
+        `rows` are predictions on labelled targets as `evaluation.data` reads them, with the values of their labels."""

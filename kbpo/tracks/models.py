@@ -1,0 +1,68 @@
+"""A track: one kind of evaluation on one corpus, with its schema, distributions, guarantee and state."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils import timezone
+
+from kbpo.corpus.models import Corpus
+
+DISTRIBUTIONS = ("instance", "relation", "entity", "entity_relation")
+
+
+def all_distributions() -> list[str]:
+    return list(DISTRIBUTIONS)
+
+
+class Track(models.Model):
+    """One kind of evaluation on one corpus. Its guaranteed pair (distribution, criterion) drives size and budget."""
+
+    class Status(models.TextChoices):
+        DRAFT = "draft"
+        OPEN = "open"  # takes submissions
+        FROZEN = "frozen"  # takes none, finishes those it has
+        CLOSED = "closed"  # everything that was judged becomes public
+
+    class Design(models.TextChoices):
+        POISSON = "poisson"
+        IID = "iid"
+
+    class Scope(models.TextChoices):
+        SENTENCE = "sentence"
+        NEIGHBOURS = "neighbours"
+        DOCUMENT = "document"
+
+    corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="tracks")
+    name = models.CharField(max_length=120, unique=True)
+    slug = models.SlugField(max_length=120, unique=True)
+    kind = models.CharField(max_length=24, default="kbp", help_text="Name in the registry of kinds (kbpo/tracks/registry.py)")
+    description = models.TextField(blank=True)
+    status = models.CharField(max_length=8, choices=Status.choices, default=Status.DRAFT)
+    distribution = models.CharField(max_length=24, default="entity_relation", help_text="Guaranteed distribution")
+    criterion = models.CharField(max_length=24, default="correct", help_text="Guaranteed criterion")
+    distributions = models.JSONField(default=all_distributions, help_text="Distributions that are shown")
+    target_half_width = models.DecimalField(
+        max_digits=4, decimal_places=3, default=Decimal("0.030"),
+        validators=[MinValueValidator(Decimal("0.005")), MaxValueValidator(Decimal("0.200"))],
+    )
+    confidence_level = models.DecimalField(max_digits=3, decimal_places=2, default=Decimal("0.80"))
+    design = models.CharField(max_length=8, choices=Design.choices, default=Design.IID)
+    other_share = models.DecimalField(
+        max_digits=3, decimal_places=2, default=Decimal("0.25"),
+        help_text="Design iid: draws of each other distribution, as a share of the guaranteed one's",
+    )
+    scope = models.CharField(max_length=12, choices=Scope.choices, default=Scope.SENTENCE)
+    workers_per_question = models.PositiveSmallIntegerField(default=3)
+    platform = models.CharField(max_length=16, default="pool")
+    created_at = models.DateTimeField(default=timezone.now)
+    opened_at = models.DateTimeField(null=True)
+    closed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Tracks: one kind of evaluation on one corpus"
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,7 @@
+"""The leaderboard."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

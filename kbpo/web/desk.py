@@ -1,0 +1,7 @@
+"""Pages for admins."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,7 @@
+"""Log in, account, teams, tokens, invitations."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,7 @@
+"""About, Help, Methods, Try it."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,7 @@
+"""Upload, check, describe, confirm."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

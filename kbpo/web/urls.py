@@ -1,0 +1,14 @@
+"""Addresses of the pages: every page family lists its own."""
+
+from __future__ import annotations
+
+from kbpo.web import board, desk, people, prose, submissions, upload
+
+urlpatterns = [
+    *board.urlpatterns,
+    *submissions.urlpatterns,
+    *upload.urlpatterns,
+    *prose.urlpatterns,
+    *people.urlpatterns,
+    *desk.urlpatterns,
+]
