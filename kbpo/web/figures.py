@@ -44,9 +44,9 @@ def half_width_text(half_width: float) -> str:
     return f"±{half_width * 100:.4g}{NBSP}%"
 
 
-def count_text(count: int) -> str:
+def count_text(count: float) -> str:
     """A whole number with commas: “25,676”."""
-    return f"{count:,}".replace("-", MINUS)
+    return f"{count:,.0f}".replace("-", MINUS)
 
 
 def money_text(amount: Decimal | int | str, *, cents: bool = True) -> str:

@@ -1,0 +1,116 @@
+"""How a document is shown: its text with marks on it, as HTML. Everything that comes from outside is escaped here."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Literal
+
+Role = Literal["subject", "object", "provenance", "other", "entity"]
+
+BADGES: Mapping[str, str] = {"subject": "A", "object": "B"}
+
+
+@dataclass(frozen=True)
+class Span:
+    """Characters `start` to `end` (exclusive) of a text, and what they are on the page.
+
+    `number` and `type` belong to the role entity: a running number for each entity and the type of its mention.
+    `first` and `last` say whether this piece begins or ends the whole mark; a mark that crosses another is cut in two.
+    """
+
+    start: int
+    end: int
+    role: Role
+    badge: str = ""
+    number: int | None = None
+    type: str = ""
+    key: str = ""
+    last: bool = True
+
+    @property
+    def order(self) -> tuple[int, int, bool]:
+        """Outer marks first: by start, then the longer, then provenance around a mark of the same length."""
+        return self.start, -self.end, self.role != "provenance"
+
+
+def document_html(text: str, spans: Iterable[Span] = (), *, window: tuple[int, int] | None = None) -> str:
+    """The text, or the window of it, with nested marks; what is cut away before and after is told by an ellipsis.
+
+    Raises ValueError for a span that is empty or lies outside the text: a mark in the wrong place would put words into
+    a document's mouth.
+    """
+    start, end = window if window is not None else (0, len(text))
+    start, end = max(0, start), min(len(text), end)
+    inside = []
+    for span in spans:
+        if not 0 <= span.start < span.end <= len(text):
+            raise ValueError(f"span {span.start}-{span.end} does not fit a text of {len(text)} characters")
+        if span.start < end and span.end > start:
+            inside.append(replace(span, start=max(span.start, start), end=min(span.end, end)))
+    classes = "doc has-prov" if any(span.role == "provenance" for span in inside) else "doc"
+    before = '<span class="cut">… </span>' if start > 0 else ""
+    after = '<span class="cut"> …</span>' if end < len(text) else ""
+    return f'<div class="{classes}">{before}{_marked(text, start, end, inside)}{after}</div>'
+
+
+def _marked(text: str, start: int, end: int, spans: list[Span]) -> str:
+    pieces, at = [], start
+    waiting = sorted(spans, key=lambda span: span.order)
+    while waiting:
+        outer, *rest = waiting
+        within, after = _cut(rest, outer.end)
+        pieces.append(escape(text[at : outer.start]))
+        pieces.append(_mark(outer, _marked(text, outer.start, outer.end, within)))
+        at = outer.end
+        waiting = sorted(after, key=lambda span: span.order)
+    pieces.append(escape(text[at:end]))
+    return "".join(pieces)
+
+
+def _cut(spans: Iterable[Span], at: int) -> tuple[list[Span], list[Span]]:
+    """The pieces of spans that lie before a position and those that lie after it."""
+    before, after = [], []
+    for span in spans:
+        if span.start >= at:
+            after.append(span)
+        elif span.end <= at:
+            before.append(span)
+        else:
+            before.append(replace(span, end=at, last=False))
+            after.append(replace(span, start=at))
+    return before, after
+
+
+def _mark(span: Span, inner: str) -> str:
+    if span.role == "provenance":
+        return f'<span class="prov">{inner}</span>'
+    attributes = f'class="m-{span.role}'
+    if span.role == "entity":
+        attributes += f" {type_class(span.type)}"
+    attributes += '"'
+    # Badges are drawn by the style sheet from attributes, so that the text of the page stays the text of the document.
+    badge = span.badge or BADGES.get(span.role, "")
+    if badge and span.last:
+        attributes += f' data-badge="{escape(badge)}"'
+    if span.number is not None and span.last:
+        attributes += f' data-number="{span.number}"'
+    if span.key:
+        attributes += f' data-span="{escape(span.key)}"'
+    return f"<mark {attributes}>{inner}</mark>"
+
+
+def type_class(mention_type: str) -> str:
+    """The class that tells a mention's type by colour and underline: “PER” is “t-per”, what is unknown “t-misc”."""
+    known = {"per", "org", "loc", "gpe", "date", "time", "num", "misc"}
+    name = mention_type.lower()
+    return f"t-{name}" if name in known else "t-misc"
+
+
+def line_html(line: str, culprit: tuple[int, int] | None) -> str:
+    """A line of an uploaded file with the part at fault underlined."""
+    if culprit is None:
+        return escape(line)
+    start, end = max(0, culprit[0]), min(len(line), culprit[1])
+    if start >= end:
+        return escape(line)
+    return f'{escape(line[:start])}<span class="culprit">{escape(line[start:end])}</span>{escape(line[end:])}'
