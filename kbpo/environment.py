@@ -1,0 +1,217 @@
+"""Typed, loud readers of environment variables.
+
+Each reader returns a value of one type and remembers the setting (name, kind, default, help), so that a test can hold
+`.env.example` against what the code really reads. A wrong value stops the start with one sentence that names the
+variable, the value and what was expected. An empty value counts as unset: that is what `NAME=` in an env file means.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One environment variable that the service reads."""
+
+    name: str
+    kind: str
+    default: str
+    help: str
+
+
+REGISTRY: dict[str, Setting] = {}
+
+
+def text(name: str, default: str, help: str) -> str:
+    """The value as it stands, without surrounding blanks."""
+    return _read(name, "text", default, help, str)
+
+
+def flag(name: str, default: bool, help: str) -> bool:
+    """True for 1, true, yes, on; False for 0, false, no, off."""
+    return _read(name, "flag", default, help, _flag)
+
+
+def integer(name: str, default: int, help: str, *, minimum: int | None = None, maximum: int | None = None) -> int:
+    """A whole number within the bounds."""
+    return _read(name, "integer", default, help, lambda raw: _bounded(_whole(raw), minimum, maximum))
+
+
+def decimal(
+    name: str,
+    default: Decimal | str,
+    help: str,
+    *,
+    minimum: Decimal | str | None = None,
+    maximum: Decimal | str | None = None,
+) -> Decimal:
+    """An exact decimal number within the bounds: money and probabilities are never floats here."""
+    low = None if minimum is None else Decimal(minimum)
+    high = None if maximum is None else Decimal(maximum)
+    return _read(name, "decimal", Decimal(default), help, lambda raw: _bounded(_finite(raw), low, high))
+
+
+def choice(name: str, default: str, help: str, options: Iterable[str]) -> str:
+    """One of the options."""
+    allowed = tuple(options)
+
+    def convert(raw: str) -> str:
+        if raw not in allowed:
+            raise ValueError(f"one of {', '.join(allowed)}")
+        return raw
+
+    return _read(name, "choice", default, help, convert)
+
+
+def items(name: str, default: Iterable[str], help: str) -> list[str]:
+    """The comma-separated values, blanks and empty ones dropped."""
+    return _read(
+        name,
+        "list",
+        list(default),
+        help,
+        lambda raw: [part.strip() for part in raw.split(",") if part.strip()],
+    )
+
+
+def path(name: str, default: Path | str, help: str) -> Path:
+    """An absolute path; `~` is the home directory."""
+    return _read(name, "path", Path(default), help, lambda raw: Path(raw).expanduser().absolute())
+
+
+def url(name: str, default: str, help: str, schemes: Iterable[str]) -> str:
+    """A URL with one of the schemes, or the default."""
+    allowed = tuple(schemes)
+
+    def convert(raw: str) -> str:
+        if urlsplit(raw).scheme not in allowed:
+            raise ValueError(f"a URL that starts with {' or '.join(scheme + '://' for scheme in allowed)}")
+        return raw
+
+    return _read(name, "url", default, help, convert)
+
+
+def database(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
+    """The Django settings of the PostgreSQL database at `url`.
+
+    `postgres://user:password@host:port/database?option=value`; every part may be percent-encoded. `?host=/directory`
+    means the Unix socket in that directory; the other options go to libpq as they are (`sslmode`, `connect_timeout`).
+    """
+    expected = "postgres://user:password@host:port/database, or postgres://user:password@/database?host=/directory"
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+        options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+    except ValueError as error:
+        raise _wrong(name, url, expected) from error
+    dbname = unquote(parts.path.removeprefix("/"))
+    if parts.scheme not in ("postgres", "postgresql") or not dbname or "/" in parts.path[1:] or parts.fragment:
+        raise _wrong(name, url, expected)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": dbname,
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", None) or unquote(_host(parts.netloc)),
+        "PORT": options.pop("port", None) or str(port or ""),
+        "OPTIONS": options,
+    }
+
+
+def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
+    """The Celery broker URL for the Redis at `redis_url`: Celery spells Unix sockets in its own way."""
+    parts = urlsplit(redis_url)
+    if parts.scheme in ("redis", "rediss") and parts.hostname:
+        return redis_url
+    if parts.scheme != "unix" or not parts.path.startswith("/"):
+        raise _wrong(name, redis_url, "redis://host:port/number, rediss://… or unix:///path/to/socket?db=number")
+    options = dict(parse_qsl(parts.query))
+    options["virtual_host"] = options.pop("db", "0")
+    # kombu splits at the at sign before it decodes, so credentials keep their place and the path its encoding.
+    credentials = parts.netloc.rpartition("@")[0]
+    return f"redis+socket://{credentials + '@' if credentials else ''}{quote(unquote(parts.path))}?{urlencode(options)}"
+
+
+def _read(name: str, kind: str, default: T, help: str, convert: Callable[[str], T]) -> T:
+    """The converted value of the variable, or the default where it is unset or empty."""
+    _register(Setting(name, kind, _shown(default), help))
+    raw = os.environ.get(name, "").strip()
+    if not raw:
+        return default
+    try:
+        return convert(raw)
+    except ValueError as error:
+        raise _wrong(name, raw, str(error)) from error
+
+
+def _register(setting: Setting) -> None:
+    """Remember the setting; two readers of one variable must agree, or one of them is wrong."""
+    if not re.fullmatch(r"[A-Z][A-Z0-9_]*", setting.name):
+        raise ValueError(f"{setting.name!r} is not a name for an environment variable")
+    known = REGISTRY.setdefault(setting.name, setting)
+    if known.kind != setting.kind:
+        raise ValueError(f"{setting.name} is read as {known.kind} in one place and as {setting.kind} in another")
+
+
+def _shown(default: object) -> str:
+    """The default as one would write it in an env file."""
+    if isinstance(default, bool):
+        return "true" if default else "false"
+    return ",".join(default) if isinstance(default, list) else str(default)
+
+
+def _flag(raw: str) -> bool:
+    """The truth of a flag's value."""
+    answers = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
+    if raw.lower() not in answers:
+        raise ValueError("true or false (1, yes, on; 0, no, off)")
+    return answers[raw.lower()]
+
+
+def _whole(raw: str) -> int:
+    """The whole number."""
+    if not re.fullmatch(r"[+-]?[0-9]+", raw):
+        raise ValueError("a whole number")
+    return int(raw)
+
+
+def _finite(raw: str) -> Decimal:
+    """The decimal number; NaN and Infinity are none."""
+    try:
+        number = Decimal(raw)
+    except InvalidOperation as error:
+        raise ValueError("a decimal number") from error
+    if not number.is_finite():
+        raise ValueError("a decimal number")
+    return number
+
+
+def _bounded(number: Any, minimum: Any, maximum: Any) -> Any:
+    """The number, if it lies within the bounds."""
+    if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
+        low = "any number" if minimum is None else minimum
+        high = "any number" if maximum is None else maximum
+        raise ValueError(f"a number between {low} and {high}")
+    return number
+
+
+def _host(netloc: str) -> str:
+    """The host of a network location in the case in which it was written (a socket directory may stand there)."""
+    host = netloc.rpartition("@")[2]
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+
+
+def _wrong(name: str, value: str, expected: str) -> ImproperlyConfigured:
+    """The error that names the variable, its value (without a password) and what is expected."""
+    shown = re.sub(r"(://[^:/@]*):.*@", r"\1:…@", value)
+    return ImproperlyConfigured(f"{name}={shown!r} cannot be used: expected {expected}.")
