@@ -1,0 +1,188 @@
+"""The documents of a corpus file: JSON Lines, one document a line, checked and completed."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from formats.limits import Limits
+from formats.messages import Report, quoted
+from formats.splitting import Span, split_sentences, tokenise
+
+_SURROGATE_OR_NUL = re.compile("[\x00\ud800-\udfff]")
+_BAD_ID = re.compile(r"[\s,\x00-\x1f\ud800-\udfff]")
+_KEYS = frozenset({"id", "title", "date", "text", "tokens", "sentences"})
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    """One document; tokens and sentences are half-open spans of characters in the text."""
+
+    id: str
+    title: str
+    date: str | None
+    text: str
+    tokens: list[Span]
+    sentences: list[Span]
+    line: int
+
+
+class _Bad(Exception):
+    """A defect that drops the document: code and sentence."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def read_corpus(lines: Iterable[tuple[int, str]], limits: Limits, report: Report) -> Iterator[DocumentRecord]:
+    """The usable documents of a corpus; what is wrong goes into the report with its line, and drops the document."""
+    first_lines: dict[str, int] = {}
+    unknown_keys: set[str] = set()
+    for number, line in lines:
+        if not line or line.isspace():
+            continue
+        try:
+            data = _parse(line)
+            record = _record(data, number, limits, report, line)
+            if record.id in first_lines:
+                raise _Bad("consistency.document_twice", f"The document id {quoted(record.id)} is that of line "
+                           f"{first_lines[record.id]} already. The first document is kept.")  # fmt: skip
+        except _Bad as defect:
+            report.add(defect.code, number, str(defect), line)
+            continue
+        for key in data.keys() - _KEYS - unknown_keys:
+            unknown_keys.add(key)
+            report.add("syntax.key_unknown", number, f"The key {quoted(key)} is not known. It is ignored, here and in "
+                                                     "all further lines.", line)  # fmt: skip
+        first_lines[record.id] = number
+        yield record
+
+
+def parse_object(line: str) -> dict[str, Any] | None:
+    """The JSON object that the line holds, or None if it holds none."""
+    try:
+        data = json.loads(line, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _parse(line: str) -> dict[str, Any]:
+    data = parse_object(line)
+    if data is None:
+        raise _Bad("syntax.json", "This line is not one JSON object. It is dropped.")
+    return data
+
+
+def _record(data: dict[str, Any], number: int, limits: Limits, report: Report, line: str) -> DocumentRecord:
+    for key in ("id", "text"):
+        if key not in data:
+            raise _Bad("syntax.key_missing", f"The document has no {key}. It is dropped.")
+    identifier, text, title = data["id"], data["text"], data.get("title") or ""
+    if not isinstance(identifier, str) or not identifier or _BAD_ID.search(identifier) or len(identifier) > 200:
+        raise _Bad("syntax.value", "The id of a document is a string of at most 200 characters without white space "
+                                   "and commas. The document is dropped.")  # fmt: skip
+    if not isinstance(text, str) or not text.strip() or not isinstance(title, str):
+        raise _Bad("syntax.value", f"Title and text of {quoted(identifier)} must be strings, and the text not empty. "
+                                   "The document is dropped.")  # fmt: skip
+    if _SURROGATE_OR_NUL.search(text) or _SURROGATE_OR_NUL.search(title):
+        raise _Bad("syntax.control", f"The text of {quoted(identifier)} holds a character that no text has (NUL or "
+                                     "half a surrogate pair). The document is dropped.")  # fmt: skip
+    if len(text) > limits.document_characters:
+        raise _Bad("limits.document", f"The text of {quoted(identifier)} has {len(text):,} characters; allowed are "
+                                      f"{limits.document_characters:,}. The document is dropped.")  # fmt: skip
+    tokens, sentences = _segments(data, identifier, text)
+    return DocumentRecord(identifier, title, _date(data, number, report, line), text, tokens, sentences, number)
+
+
+def _date(data: dict[str, Any], number: int, report: Report, line: str) -> str | None:
+    value = data.get("date")
+    if value is None or value == "":
+        return None
+    try:
+        return date.fromisoformat(value).isoformat()
+    except (TypeError, ValueError):
+        text = f"The date {quoted(str(value))} is not of the form 2013-03-17. The document is kept without a date."
+        report.add("syntax.date", number, text, line)
+        return None
+
+
+def _segments(data: dict[str, Any], identifier: str, text: str) -> tuple[list[Span], list[Span]]:
+    """Tokens and sentences, as given or as found in the text."""
+    given, sentences = _spans(data, "tokens", identifier, text), _spans(data, "sentences", identifier, text)
+    if sentences is None:
+        sentences = split_sentences(text)
+        if given:
+            sentences = _mend(sentences, given)
+    tokens = given
+    if tokens is None:
+        tokens = [token for begin, end in sentences for token in tokenise(text, begin, end)]
+    else:
+        _check_straddling(tokens, sentences, identifier)
+    return tokens, sentences
+
+
+def _spans(data: dict[str, Any], key: str, identifier: str, text: str) -> list[Span] | None:
+    """The checked spans under a key of the document, None if there are none."""
+    values = data.get(key)
+    if values is None:
+        return None
+    if not isinstance(values, list):
+        raise _Bad("syntax.value", f"The {key} of {quoted(identifier)} are not a list of [begin, end]. The document is "
+                                   "dropped.")  # fmt: skip
+    spans, last, length = [], 0, len(text)
+    for value in values:
+        span = parse_span(value)
+        if span is None:
+            raise _Bad("syntax.offsets", f"{quoted(str(value))} in the {key} of {quoted(identifier)} is no pair [begin, "
+                                         "end] of numbers. The document is dropped.")  # fmt: skip
+        begin, end = span
+        if not 0 <= begin < end <= length:
+            raise _Bad("reference.offsets", f"[{begin}, {end}] in the {key} of {quoted(identifier)} is empty or lies "
+                       f"outside the text, which has {length:,} characters. The document is dropped.")  # fmt: skip
+        if begin < last:
+            raise _Bad("consistency.order", f"[{begin}, {end}] in the {key} of {quoted(identifier)} begins before the "
+                                            "one before it ends. The document is dropped.")  # fmt: skip
+        last = end
+        spans.append(span)
+    return spans or None
+
+
+def parse_span(value: object) -> Span | None:
+    """The pair of whole numbers in a JSON value, or None."""
+    if isinstance(value, list) and len(value) == 2 and type(value[0]) is int and type(value[1]) is int:
+        return value[0], value[1]
+    return None
+
+
+def _mend(sentences: list[Span], tokens: list[Span]) -> list[Span]:
+    """Our own sentences, joined where a given token lies across the break between two of them."""
+    mended: list[Span] = []
+    at = 0
+    for begin, end in sentences:
+        if mended:
+            last = mended[-1][1]
+            while at < len(tokens) and tokens[at][1] <= last:
+                at += 1
+            if at < len(tokens) and tokens[at][0] < last:
+                mended[-1] = (mended[-1][0], end)
+                continue
+        mended.append((begin, end))
+    return mended
+
+
+def _check_straddling(tokens: list[Span], sentences: list[Span], identifier: str) -> None:
+    at = 0
+    for begin, end in tokens:
+        while at < len(sentences) and sentences[at][1] <= begin:
+            at += 1
+        if at < len(sentences) and end > sentences[at][1]:
+            raise _Bad("consistency.straddle", f"The token [{begin}, {end}] of {quoted(identifier)} straddles the end "
+                       f"of the sentence [{sentences[at][0]}, {sentences[at][1]}]. The document is dropped.")  # fmt: skip

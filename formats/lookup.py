@@ -1,0 +1,84 @@
+"""What a reader asks a corpus for: documents by their id, with texts, tokens and sentences."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from formats.corpus import DocumentRecord
+from formats.splitting import Span
+
+
+@dataclass(slots=True)
+class DocumentView:
+    """A document as the readers see it; the offsets are sorted."""
+
+    id: str
+    text: str
+    token_begins: Sequence[int]
+    token_ends: Sequence[int]
+    sentence_begins: Sequence[int]
+    sentence_ends: Sequence[int]
+    mention_types: Mapping[Span, str] = field(default_factory=dict)
+    """The types of known mentions, if the corpus has any."""
+
+    @classmethod
+    def of(cls, record: DocumentRecord, mention_types: Mapping[Span, str] | None = None) -> "DocumentView":
+        """The view of a document that was read from a corpus file."""
+        return cls(
+            record.id,
+            record.text,
+            [begin for begin, _ in record.tokens],
+            [end for _, end in record.tokens],
+            [begin for begin, _ in record.sentences],
+            [end for _, end in record.sentences],
+            {} if mention_types is None else mention_types,
+        )
+
+    def holds(self, span: Span) -> bool:
+        """True if the span is not empty and lies inside the text."""
+        return 0 <= span[0] < span[1] <= len(self.text)
+
+    def sentence(self, offset: int) -> int:
+        """The index of the sentence that has begun last at this offset; -1 before the first one."""
+        return bisect_right(self.sentence_begins, offset) - 1
+
+    def token_range(self, span: Span) -> tuple[int, int]:
+        """The index of the first token of a span, and that of its last token plus one."""
+        return bisect_right(self.token_begins, span[0]) - 1, bisect_left(self.token_ends, span[1]) + 1
+
+    def sentences_over(self, *spans: Span) -> Span:
+        """The smallest span of whole sentences over the given spans."""
+        begin, end = min(b for b, _ in spans), max(e for _, e in spans)
+        first = max(self.sentence(begin), 0)
+        last = min(bisect_left(self.sentence_ends, end), len(self.sentence_ends) - 1)
+        if last < 0:
+            return 0, len(self.text)
+        return min(begin, self.sentence_begins[first]), max(end, self.sentence_ends[last])
+
+
+class CorpusLookup(Protocol):
+    """The documents of a corpus, from memory, or from a database with a cache before it."""
+
+    def prefetch(self, documents: Collection[str]) -> None:
+        """Nothing; announces the ids that the next calls of `get` will ask for, at most a few hundred at a time."""
+
+    def get(self, document: str) -> DocumentView | None:
+        """The document with this id, or None if the corpus does not have it."""
+
+
+class MemoryCorpus:
+    """A corpus that is held in memory: for the offline client and for small corpora."""
+
+    def __init__(self, documents: Iterable[DocumentView]) -> None:
+        self._documents = {document.id: document for document in documents}
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def prefetch(self, documents: Collection[str]) -> None:
+        """Nothing; all documents are here already."""
+
+    def get(self, document: str) -> DocumentView | None:
+        """The document with this id, or None."""
+        return self._documents.get(document)

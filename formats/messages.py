@@ -1,0 +1,119 @@
+"""What a reader has to say about a file: messages with a code, a line and a sentence, collected in a report."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from formats.codes import CODES, FATAL, Severity
+
+Columns = tuple[int, int]
+
+EXCERPT = 240
+# PostgreSQL stores no NUL and UTF-8 has no surrogates; the other controls would disturb a terminal or a page.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class FormatError(ValueError):
+    """A file of ours (a schema) that cannot be used at all; its text is a sentence for the person who wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One coded defect of a file."""
+
+    code: str
+    severity: Severity
+    line: int
+    """Number of the line, from 1; 0 where it is about the file as a whole."""
+    text: str
+    line_text: str = ""
+    culprit: Columns | None = None
+    """Columns [begin, end) of `line_text` that are to blame."""
+
+    @property
+    def family(self) -> str:
+        """The family of the code: syntax, reference, consistency, schema or limits."""
+        return CODES[self.code].family
+
+
+class Report:
+    """All messages about one file: the first ones kept, all of them counted by code and severity."""
+
+    def __init__(self, keep: int = 10_000) -> None:
+        self.keep = keep
+        self.messages: list[Message] = []
+        self.by_code: Counter[str] = Counter()
+        self.fatal = False
+        """True if the reader gave up: then nothing of the file may be used."""
+
+    def add(self, code: str, line: int, text: str, source: str = "", culprit: Columns | None = None) -> None:
+        """Nothing; counts one message and keeps it while there is room. `source` is the whole line."""
+        self.by_code[code] += 1
+        self.fatal = self.fatal or code in FATAL
+        if len(self.messages) < self.keep:
+            shown, columns = excerpt(source, culprit)
+            self.messages.append(Message(code, CODES[code].severity, line, printable(text), shown, columns))
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.messages)
+
+    def __len__(self) -> int:
+        return sum(self.by_code.values())
+
+    @property
+    def by_severity(self) -> Counter[str]:
+        """The number of all messages, kept or not, for each severity."""
+        counts: Counter[str] = Counter()
+        for code, count in self.by_code.items():
+            counts[CODES[code].severity] += count
+        return counts
+
+    @property
+    def errors(self) -> int:
+        """The number of errors, kept or not."""
+        return self.by_severity["error"]
+
+    @property
+    def truncated(self) -> bool:
+        """True if some messages were counted but not kept."""
+        return len(self) > len(self.messages)
+
+
+def printable(text: str) -> str:
+    """The text with one replacement character for each character that cannot be stored or shown."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def quoted(text: str, limit: int = 60) -> str:
+    """The text in typographic quotation marks, shortened in the middle so that a sentence stays readable."""
+    if len(text) > limit:
+        text = text[: limit * 2 // 3] + "…" + text[-limit // 4 :]
+    return f"“{text}”"
+
+
+def excerpt(line: str, culprit: Columns | None) -> tuple[str, Columns | None]:
+    """The part of a line that is worth showing, with the culprit's columns in it."""
+    if culprit is not None:
+        culprit = max(0, min(culprit[0], len(line))), max(0, min(culprit[1], len(line)))
+    if len(line) <= EXCERPT:
+        return printable(line), culprit
+    begin = 0 if culprit is None else max(0, min(culprit[0] - EXCERPT // 4, len(line) - EXCERPT))
+    end = begin + EXCERPT
+    shown = ("…" if begin else "") + printable(line[begin:end]) + ("…" if end < len(line) else "")
+    if culprit is None:
+        return shown, None
+    shift = (1 if begin else 0) - begin
+    return shown, (culprit[0] + shift, min(culprit[1], end) + shift)
+
+
+def column(line: str, index: int) -> Columns:
+    """Where the tab-separated column with this index begins and ends in the line."""
+    begin = 0
+    for _ in range(index):
+        at = line.find("\t", begin)
+        if at < 0:
+            return len(line), len(line)
+        begin = at + 1
+    end = line.find("\t", begin)
+    return begin, len(line) if end < 0 else end

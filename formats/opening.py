@@ -1,0 +1,186 @@
+"""The numbered lines of a file of text, gzipped or not, streamed in bounded memory."""
+
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO
+
+from formats.limits import MB, Limits
+from formats.messages import Report
+
+Source = str | Path | BinaryIO
+
+CHUNK = 128 * 1024
+GZIP = b"\x1f\x8b"
+_MAGIC = {
+    b"PK\x03\x04": "a ZIP archive",
+    b"%PDF": "a PDF document",
+    b"BZh": "a bzip2 file",
+    b"\xfd7zXZ": "an xz file",
+    b"\x28\xb5\x2f\xfd": "a Zstandard file",
+    b"7z\xbc\xaf": "a 7-Zip archive",
+    b"\x89PNG": "a picture",
+    b"PAR1": "a Parquet file",
+    b"SQLite format 3": "a database",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+    GZIP: "gzipped twice",
+}
+
+
+def open_text(source: Source, limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
+    """The lines of the file with their numbers, without line ends, a byte-order mark or lines that are no text.
+
+    The end of a line is `\\n` or `\\r\\n` and nothing else. Never raises for what the file holds: what is wrong goes
+    into the report, and `report.fatal` says that the lines so far are not the whole file.
+    """
+    with ExitStack() as stack:
+        if isinstance(source, str | os.PathLike):
+            raw: BinaryIO = stack.enter_context(open(source, "rb"))
+        else:
+            raw = source
+        yield from _decoded(_split(_unpacked(raw, limits, report), limits, report), report)
+
+
+def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
+    """The content in blocks, unpacked if it begins like gzip, up to the limits."""
+    compressed = _limited(raw, limits, report)
+    first = next(compressed, b"")
+    blocks = _gunzip(first, compressed, limits, report) if first.startswith(GZIP) else _prepend(first, compressed)
+    beginning = True
+    size = 0
+    for block in blocks:
+        if beginning and block:
+            beginning = False
+            if kind := _binary(block):
+                report.add("syntax.binary", 0, f"The file is {kind}, not UTF-8 text. Nothing of it is used.")
+                return
+            block = block.removeprefix(b"\xef\xbb\xbf")
+        size += len(block)
+        if size > limits.unpacked_bytes:
+            allowed = limits.unpacked_bytes // MB
+            report.add("limits.unpacked", 0, f"Unpacked, the file has more than {allowed:,} MB. Nothing of it is used.")
+            return
+        yield block
+    if not size and not report.fatal:
+        report.add("syntax.empty", 0, "The file is empty.")
+
+
+def _limited(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
+    """The bytes as uploaded, in chunks, up to the limit."""
+    size = 0
+    while chunk := raw.read(CHUNK):
+        size += len(chunk)
+        if size > limits.upload_bytes:
+            allowed = limits.upload_bytes // MB
+            report.add("limits.upload", 0, f"The file has more than {allowed:,} MB. Nothing of it is used.")
+            return
+        yield chunk
+
+
+def _prepend(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _gunzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report) -> Iterator[bytes]:
+    """The unpacked blocks of one or several gzip members; a bomb is found before it is unpacked."""
+    unpacker = zlib.decompressobj(31)
+    packed, size, pending = len(first), 0, first
+    while True:
+        try:
+            block = unpacker.decompress(pending, CHUNK * 4)
+        except zlib.error:
+            report.add("syntax.gzip_corrupt", 0, "The gzip file is damaged. Nothing of it is used; please pack it anew.")
+            return
+        size += len(block)
+        if size > MB and size > limits.ratio * packed:
+            report.add("limits.ratio", 0, f"The file unpacks to more than {limits.ratio} times its size. Nothing of it "
+                                          "is used; please upload it unpacked if this is right.")  # fmt: skip
+            return
+        yield block
+        pending = unpacker.unconsumed_tail
+        if unpacker.eof:
+            pending = unpacker.unused_data
+            if len(pending) < 2:
+                chunk = next(rest, b"")
+                packed += len(chunk)
+                pending += chunk
+            pending = pending.lstrip(b"\x00")
+            if not pending:
+                return
+            if not pending.startswith(GZIP):
+                report.add("syntax.gzip_trailing", 0, "Bytes follow the end of the gzip data. They are ignored.")
+                return
+            unpacker = zlib.decompressobj(31)
+        elif not pending and not (len(block) == CHUNK * 4):
+            pending = next(rest, b"")
+            packed += len(pending)
+            if not pending:
+                if not report.fatal:
+                    report.add("syntax.gzip_truncated", 0, "The gzip file ends too early, as after an interrupted "
+                                                           "transfer. Nothing of it is used.")  # fmt: skip
+                return
+
+
+def _binary(block: bytes) -> str:
+    """What the file is instead of text, or nothing if its beginning may be text."""
+    for magic, kind in _MAGIC.items():
+        if block.startswith(magic):
+            return kind
+    return "binary" if b"\x00" in block[:4096] else ""
+
+
+def _split(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[tuple[int, bytes]]:
+    """The numbered lines as bytes; a line over the limit is passed over without being held."""
+    number, rest, skipping = 0, b"", False
+    for block in blocks:
+        lines = block.split(b"\n")
+        lines[0] = rest + lines[0]
+        rest = lines.pop()
+        for line in lines:
+            number += 1
+            if number > limits.lines:
+                report.add("limits.lines", number, f"The file has more than {limits.lines:,} lines. "
+                                                   "Nothing of it is used.")  # fmt: skip
+                return
+            if skipping or len(line) > limits.line_bytes:
+                _too_long(number, line, limits, report)
+                skipping = False
+                continue
+            yield number, line
+        if len(rest) > limits.line_bytes:
+            skipping = True
+            rest = rest[: limits.line_bytes]
+    if skipping:
+        _too_long(number + 1, rest, limits, report)
+    elif rest and not report.fatal:
+        yield number + 1, rest
+
+
+def _too_long(number: int, line: bytes, limits: Limits, report: Report) -> None:
+    text = f"This line has more than {limits.line_bytes // 1024:,} KB. It is dropped."
+    report.add("limits.line", number, text, line[:400].decode("utf-8", "replace"))
+
+
+def _decoded(lines: Iterator[tuple[int, bytes]], report: Report) -> Iterator[tuple[int, str]]:
+    """The lines as text, without those that are not UTF-8 or hold a NUL."""
+    for number, raw in lines:
+        try:
+            line = raw.decode()
+        except UnicodeDecodeError as error:
+            shown = raw.decode("utf-8", "replace")
+            before = len(raw[: error.start].decode())
+            text = f"Byte {error.start + 1} of this line is not UTF-8. The line is dropped."
+            report.add("syntax.encoding", number, text, shown, (before, before + 1))
+            continue
+        if line.endswith("\r"):
+            line = line[:-1]
+        if "\x00" in line:
+            at = line.index("\x00")
+            text = "This line holds a NUL character, which no text has. It is dropped."
+            report.add("syntax.control", number, text, line, (at, at + 1))
+            continue
+        yield number, line

@@ -1,0 +1,269 @@
+"""The schema of a corpus or track: entity types, predicates, and the names that are turned round, mapped or ignored."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from formats.messages import FormatError, quoted
+
+SHIPPED = Path(__file__).parent / "schemas"
+_STRING_VALUED = {"DATE": "date", "TIME": "date", "TITLE": "string", "NUM": "number", "NUMBER": "number",
+                  "STRING": "string", "URL": "string"}  # fmt: skip
+NO_RELATION = "no_relation"
+
+Argument = TypeVar("Argument")
+
+
+@dataclass(frozen=True, slots=True)
+class EntityType:
+    """A type of mention: linkable (an entity of the world) or string-valued (a date, a title, a number)."""
+
+    name: str
+    description: str = ""
+    value: str | None = None
+    """What a string-valued type holds: date, number or string; None for entities."""
+
+    @property
+    def linkable(self) -> bool:
+        """True if a mention of this type refers to an entity that a knowledge base may have."""
+        return self.value is None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A relation that may hold between two mentions."""
+
+    name: str
+    label: str
+    template: str
+    types: tuple[tuple[str, str], ...]
+    inverse: str | None = None
+    inverse_by_object_type: Mapping[str, str] = field(default_factory=dict)
+    frequency: int = 0
+    wikidata: str | None = None
+
+    @property
+    def symmetric(self) -> bool:
+        """True if the predicate is its own inverse."""
+        return self.inverse == self.name
+
+    def sentence(self, subject: str, object_: str) -> str:
+        """What a worker reads: the template with its two arguments."""
+        return self.template.replace("{subject}", subject).replace("{object}", object_)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Which types and predicates there are, by falling frequency, and how other names of predicates are read."""
+
+    name: str
+    entity_types: Mapping[str, EntityType]
+    predicates: Mapping[str, Predicate]
+    turned: Mapping[str, str] = field(default_factory=dict)
+    """Names of inverses that a submission may use: each is turned round to the predicate named here."""
+    mapped: Mapping[str, str] = field(default_factory=dict)
+    """Finer names that a submission may use, with the predicate that each is merged into."""
+    ignored: frozenset[str] = frozenset()
+    """Predicates that are known, but not evaluated."""
+    exclusive: tuple[frozenset[str], ...] = ()
+    """Groups of predicates of which at most one holds for one ordered pair."""
+
+    def knows(self, predicate: str) -> bool:
+        """True if the name may stand in a submission, evaluated or not."""
+        return predicate in self._readings or predicate in self.ignored
+
+    def reading(self, predicate: str) -> tuple[Predicate, bool] | None:
+        """The canonical predicate that a name stands for and whether its arguments are turned, or None."""
+        return self._readings.get(predicate)
+
+    def canonical(
+        self, predicate: str, subject: Argument, object_: Argument
+    ) -> tuple[str, Argument, Argument] | None:
+        """The canonical predicate with its subject and object in that order; None if it is unknown or ignored."""
+        reading = self._readings.get(predicate)
+        if reading is None:
+            return None
+        canonical, turn = reading
+        return (canonical.name, object_, subject) if turn else (canonical.name, subject, object_)
+
+    def allowed(self, predicate: str, subject_type: str, object_type: str) -> bool:
+        """True if the canonical predicate may hold between mentions of these types."""
+        return (predicate, subject_type, object_type) in self._allowed
+
+    def object_types(self, predicate: str, subject_type: str | None = None) -> tuple[str, ...]:
+        """The types that the object may have, most frequent first; for any subject if its type is None."""
+        pairs = self.predicates[predicate].types
+        return tuple(dict.fromkeys(o for s, o in pairs if subject_type in (None, s)))
+
+    def subject_types(self, predicate: str, object_type: str | None = None) -> tuple[str, ...]:
+        """The types that the subject may have, most frequent first; for any object if its type is None."""
+        pairs = self.predicates[predicate].types
+        return tuple(dict.fromkeys(s for s, o in pairs if object_type in (None, o)))
+
+    def between(self, subject_types: Iterable[str], object_types: Iterable[str]) -> list[Predicate]:
+        """The predicates allowed from any of these subject types to any of these object types, in schema order."""
+        pairs = {(s, o) for s in subject_types for o in object_types}
+        return [predicate for predicate in self.predicates.values() if not pairs.isdisjoint(predicate.types)]
+
+    def inverse(self, predicate: str, object_type: str) -> str | None:
+        """The predicate from object to subject that says the same, if the schema has one."""
+        found = self.predicates[predicate]
+        inverse = found.inverse_by_object_type.get(object_type, found.inverse)
+        return inverse if inverse in self.predicates else None
+
+    def linkable(self, entity_type: str) -> bool:
+        """True if mentions of this type refer to entities; False for dates, titles, numbers and unknown types."""
+        found = self.entity_types.get(entity_type)
+        return found is not None and found.linkable
+
+    @cached_property
+    def _readings(self) -> dict[str, tuple[Predicate, bool]]:
+        readings = {name: (self.predicates[target], True) for name, target in self.turned.items()}
+        readings |= {name: (self.predicates[target], False) for name, target in self.mapped.items()}
+        return readings | {name: (predicate, False) for name, predicate in self.predicates.items()}
+
+    @cached_property
+    def _allowed(self) -> frozenset[tuple[str, str, str]]:
+        return frozenset((p.name, s, o) for p in self.predicates.values() for s, o in p.types)
+
+    @cached_property
+    def groups(self) -> dict[str, int]:
+        """The number of the exclusive group that a predicate is in, for those that are in one."""
+        return {name: number for number, group in enumerate(self.exclusive) for name in group}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The schema as `load_schema` reads it, to be stored as JSON."""
+        return {
+            "name": self.name,
+            "entity_types": [
+                {"name": t.name, "description": t.description, "value": t.value} for t in self.entity_types.values()
+            ],
+            "predicates": [_predicate_as_dict(p) for p in self.predicates.values()],
+            "turned": dict(self.turned),
+            "mapped": dict(self.mapped),
+            "ignored": sorted(self.ignored),
+            "exclusive": [sorted(group) for group in self.exclusive],
+        }
+
+
+def _predicate_as_dict(predicate: Predicate) -> dict[str, Any]:
+    return {
+        "name": predicate.name,
+        "label": predicate.label,
+        "template": predicate.template,
+        "types": [list(pair) for pair in predicate.types],
+        "inverse": predicate.inverse,
+        "inverse_by_object_type": dict(predicate.inverse_by_object_type),
+        "frequency": predicate.frequency,
+        "wikidata": predicate.wikidata,
+    }
+
+
+def shipped_schema(name: str) -> Schema:
+    """One of the schemas that ship with the package: `tac_kbp` or `docred`."""
+    return load_schema(SHIPPED / f"{name}.json")
+
+
+def load_schema(source: str | Path | Mapping[str, Any]) -> Schema:
+    """The schema in a JSON or YAML file, or in a mapping; raises FormatError with the reason if it is none."""
+    if isinstance(source, Mapping):
+        return _build(source, str(source.get("name", "schema")))
+    path = Path(source)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"The schema {path.name} cannot be read: {error}.") from error
+    data = _parse_yaml(text, path.name) if path.suffix in (".yaml", ".yml") else _parse_json(text, path.name)
+    if not isinstance(data, Mapping):
+        raise FormatError(f"The schema {path.name} is not an object with entity_types and predicates.")
+    return _build(data, str(data.get("name", path.stem)))
+
+
+def _parse_json(text: str, name: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"The schema {name} is not JSON: {error}.") from error
+
+
+def _parse_yaml(text: str, name: str) -> Any:
+    try:
+        import yaml
+    except ImportError as error:
+        raise FormatError("A schema in YAML needs the package PyYAML; JSON works without it.") from error
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise FormatError(f"The schema {name} is not YAML: {error}.") from error
+
+
+def _build(data: Mapping[str, Any], name: str) -> Schema:
+    try:
+        types = {t.name: t for t in map(_entity_type, data["entity_types"])}
+        predicates = {p.name: p for p in map(_predicate, data["predicates"])}
+        if len(types) < len(data["entity_types"]) or len(predicates) < len(data["predicates"]):
+            raise FormatError("The schema names an entity type or a predicate twice.")
+        schema = Schema(
+            name=name,
+            entity_types=types,
+            predicates=predicates,
+            turned=dict(data.get("turned") or {}),
+            mapped=dict(data.get("mapped") or {}),
+            ignored=frozenset(data.get("ignored") or ()),
+            exclusive=tuple(frozenset(group) for group in data.get("exclusive") or ()),
+        )
+    except KeyError as error:
+        raise FormatError(f"The schema lacks the key {error}.") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"The schema has a value of the wrong kind: {error}.") from error
+    _check(schema)
+    return schema
+
+
+def _entity_type(data: Mapping[str, Any]) -> EntityType:
+    name = str(data["name"])
+    value = data["value"] if "value" in data else _STRING_VALUED.get(name)
+    if value not in (None, "date", "number", "string"):
+        raise FormatError(f"The entity type {name} has the value {value!r}; it may be date, number, string or null.")
+    return EntityType(name, str(data.get("description") or ""), value)
+
+
+def _predicate(data: Mapping[str, Any]) -> Predicate:
+    name = str(data["name"])
+    label = str(data.get("label") or name.partition(":")[2].replace("_", " ") or name)
+    return Predicate(
+        name=name,
+        label=label,
+        template=str(data.get("template") or f"{{subject}}: {label}: {{object}}"),
+        types=tuple((str(pair[0]), str(pair[1])) for pair in data["types"]),
+        inverse=data.get("inverse"),
+        inverse_by_object_type=dict(data.get("inverse_by_object_type") or {}),
+        frequency=int(data.get("frequency") or 0),
+        wikidata=data.get("wikidata"),
+    )
+
+
+def _check(schema: Schema) -> None:
+    """Nothing; raises FormatError if a predicate names a type or a predicate that the schema does not have."""
+    if not schema.entity_types or not schema.predicates:
+        raise FormatError("The schema has no entity types or no predicates.")
+    for predicate in schema.predicates.values():
+        for pair in predicate.types:
+            for name in pair:
+                if name not in schema.entity_types:
+                    raise FormatError(f"The predicate {predicate.name} names the unknown type {quoted(name)}.")
+        if predicate.inverse is not None and predicate.inverse not in schema.predicates:
+            raise FormatError(f"The predicate {predicate.name} has the unknown inverse {quoted(predicate.inverse)}.")
+        if "{subject}" not in predicate.template or "{object}" not in predicate.template:
+            raise FormatError(f"The template of {predicate.name} lacks {{subject}} or {{object}}.")
+    for name, target in (*schema.turned.items(), *schema.mapped.items()):
+        if target not in schema.predicates:
+            raise FormatError(f"{name} stands for the unknown predicate {quoted(str(target))}.")
+    unknown = {name for group in schema.exclusive for name in group} - set(schema.predicates)
+    if unknown:
+        raise FormatError(f"A group of exclusive predicates names the unknown {', '.join(sorted(unknown))}.")

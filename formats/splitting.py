@@ -1,0 +1,89 @@
+"""Tokens and sentences of a text that comes without them: regular expressions and a short list of abbreviations."""
+
+import re
+
+Span = tuple[int, int]
+
+_ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof rev hon st sen rep gov gen col maj capt lt sgt cmdr adm pres supt sr jr vs etc inc ltd co corp "
+    "bros dept univ assn no nos vol fig pp ed eds al approx ca cf est jan feb mar apr jun jul aug sep sept oct nov dec "
+    "mon tue wed thu fri sat sun mt ft ave blvd rd e.g i.e a.m p.m u.s u.k u.n d.c ph.d".split()
+)
+# After these a capital may begin a sentence: what follows decides.
+_MAY_END = frozenset("inc ltd co corp jr sr etc a.m p.m u.s u.k u.n d.c ph.d bros al".split())
+_STARTERS = frozenset(
+    "a an the he she it they we i you his her its their our this that these those there in on at by for from with as "
+    "but and or if when while after before since although however meanwhile who what why how no yes some many most "
+    "both each one two according".split()
+)
+_BREAK = re.compile(r"""(?:(?P<stop>[.!?…]+)["'”’»)\]]*(?=\s|$)|[。！？]+[”’」』）]*)|\n[^\S\n]*\n""")  # fmt: skip
+_NEXT = re.compile(r"""\s*(?P<open>["'“‘«(\[]*)(?P<word>\w+)?""")
+_LAST_WORD = re.compile(r"[\w.'’&-]*\Z")
+
+_TOKEN = re.compile(
+    r"""
+    (?:[^\W\d_]\.){2,}                          # U.S., e.g.
+  | [$€£¥]?\d+(?:[.,:/-]\d+)*%?                 # 1,200.50  10:30  2013-03-17  5%
+  | (?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Prof|Gen|Sen|Rep|Gov|Lt|Col|Capt|Inc|Corp|Ltd|Co|No)\.
+  | \w+(?=n['’]t\b)                             # did|n't
+  | n['’]t\b
+  | ['’](?:s|re|ve|ll|d|m)\b                    # 's
+  | \w+(?:[-‐‑&]\w+)*                           # words, with hyphens
+  | \.{2,} | -{2,}
+  | \S
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def tokenise(text: str, begin: int = 0, end: int | None = None) -> list[Span]:
+    """The spans of the tokens of a text, or of the part between begin and end."""
+    return [match.span() for match in _TOKEN.finditer(text, begin, len(text) if end is None else end)]
+
+
+def split_sentences(text: str) -> list[Span]:
+    """The spans of the sentences of a text, without the white space between them."""
+    spans, begin = [], 0
+    for match in _BREAK.finditer(text):
+        if match.group("stop") is None or _ends(text, begin, match):
+            _append(spans, text, begin, match.end())
+            begin = match.end()
+    _append(spans, text, begin, len(text))
+    return spans
+
+
+def _append(spans: list[Span], text: str, begin: int, end: int) -> None:
+    while begin < end and text[begin].isspace():
+        begin += 1
+    while end > begin and text[end - 1].isspace():
+        end -= 1
+    if begin < end:
+        spans.append((begin, end))
+
+
+def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
+    """True if a sentence ends at this stop, judged by the word before it and what follows."""
+    following = _NEXT.match(text, match.end())
+    word = following.group("word") if following else None
+    if following is None or (word is None and not following.group("open")):
+        return True
+    if word is not None and word[0].islower():
+        # “What?” he said; and after a full stop a lower-case word goes on, unless it is a name such as iPhone.
+        return word.lower() != word
+    if match.group("stop") != ".":
+        return True
+    before = _last_word(text, begin, match.start("stop"))
+    if len(before) == 1 and before.isalpha() and before.isupper():
+        return False  # an initial: J. Smith
+    folded = before.lower()
+    if folded in _MAY_END:
+        return bool(word) and word is not None and word.lower() in _STARTERS
+    if folded == "no":
+        return not (word is not None and word[0].isdigit())
+    return folded not in _ABBREVIATIONS
+
+
+def _last_word(text: str, begin: int, end: int) -> str:
+    """The word that ends at `end`; at most 30 characters of it, which is longer than every abbreviation."""
+    found = _LAST_WORD.search(text, max(begin, end - 30), end)
+    return found.group().lstrip("'’-&.") if found else ""
