@@ -1,6 +1,6 @@
 """Template tags and filters of the design system: {% load kbpo %}. templates/components/README.md shows each one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -9,8 +9,10 @@ from django import template
 from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from kbpo.web import drawing, figures
+from kbpo.web import drawing, figures, plots, viewer
 from kbpo.web.drawing import Axis, Interval, Kind, Tone
+from kbpo.web.plots import Moment, Point
+from kbpo.web.viewer import Span
 
 register = template.Library()
 
@@ -186,3 +188,125 @@ def nav(current: str = "", menu: str = "public") -> dict[str, object]:
         if (url := url_if_any(name))
     ]
     return {"links": links}
+
+
+# Plots and documents
+
+
+@register.simple_tag
+def precision_recall_plot(points: Sequence[Point], alt: str) -> SafeString:
+    """Crosses of 80 % intervals over curves of equal F1; `alt` says what is found."""
+    return mark_safe(plots.draw_precision_recall(points, alt))
+
+
+@register.simple_tag
+def arrival_plot(
+    moments: Sequence[Moment],
+    alt: str,
+    name: str = "Precision, %",
+    free: int = 0,
+    plan: tuple[int, float] | None = None,
+) -> SafeString:
+    """An estimate as judgments arrive, in its hatched band."""
+    return mark_safe(plots.draw_arrival(moments, alt, name=name, free=free, plan=plan))
+
+
+@register.simple_tag
+def document(text: str, spans: Iterable[Span] = (), window: tuple[int, int] | None = None) -> SafeString:
+    """A document with its marks: provenance lit, context dim, subject blue, object orange, others underlined."""
+    return mark_safe(viewer.document_html(text, spans, window=window))
+
+
+@register.inclusion_tag("components/chip.html")
+def mention_chip(text: str, mention_type: str, number: int | None = None) -> dict[str, object]:
+    """A mention with its type, told by colour and by the style of its underline, and its entity's number."""
+    return {"text": text, "type": mention_type, "type_class": viewer.type_class(mention_type), "number": number}
+
+
+@register.simple_tag
+def at_fault(line: str, start: int | None = None, end: int | None = None) -> SafeString:
+    """A line of an uploaded file with the part at fault underlined."""
+    culprit = (start, end) if start is not None and end is not None else None
+    return mark_safe(viewer.line_html(line, culprit))
+
+
+# Parts of pages
+
+
+@register.inclusion_tag("components/journey.html", takes_context=True)
+def journey(context: template.Context, stages: Iterable[Mapping[str, object]]) -> dict[str, object]:
+    """The stages of a submission; each has name, state (done, now, failed, waiting), of, note, share and retry_url."""
+    return {"stages": stages, "csrf_token": context.get("csrf_token")}
+
+
+@register.inclusion_tag("components/problems.html")
+def problem_list(problems: Iterable[object]) -> dict[str, object]:
+    """Coded defects of an upload; each has line, severity, code, sentence, text, start and end."""
+    return {"problems": problems}
+
+
+@register.inclusion_tag("components/switch.html")
+def switch(label: str, options: Iterable[Mapping[str, object]]) -> dict[str, object]:
+    """A segmented switch of links; each option has url, text and current."""
+    return {"label": label, "options": options}
+
+
+@register.inclusion_tag("components/slider.html")
+def precision_slider(
+    rows: Sequence[Mapping[str, object]], chosen: int = 0, name: str = "target", now: float | None = None
+) -> dict[str, object]:
+    """Steps of precision as a range, or as a table without script; rows have value, half_width, n, cost and time."""
+    return {"rows": rows, "chosen": int(chosen), "name": name, "now": now, "last": len(rows) - 1}
+
+
+@register.inclusion_tag("components/choice.html")
+def choice(
+    name: str,
+    value: str,
+    text: str,
+    key: str = "",
+    note: str = "",
+    checked: bool = False,
+    several: bool = False,
+    state: str = "",
+    verb: str = "choose",
+) -> dict[str, object]:
+    """One answer as a whole row; `several` may hold together, otherwise one."""
+    return locals()
+
+
+@register.inclusion_tag("components/step.html")
+def step(number: int | str, text: str, note: str = "", done: bool = False) -> dict[str, object]:
+    """The heading of a step: its number in a disc, green with a tick when done."""
+    return locals()
+
+
+@register.inclusion_tag("components/tag.html")
+def tag(text: str, kind: str = "") -> dict[str, object]:
+    """A state in a word; kind is info, good, bad, warn or nothing."""
+    return locals()
+
+
+@register.inclusion_tag("components/verdict.html")
+def verdict(right: bool | None) -> dict[str, object]:
+    """✓ right, ✗ wrong or not judged: never colour alone."""
+    return {"right": right}
+
+
+@register.inclusion_tag("components/empty.html")
+def empty(sentence: str, url: str = "", action: str = "") -> dict[str, object]:
+    """One sentence on what will be here and the one action that fills it."""
+    return locals()
+
+
+@register.inclusion_tag("components/key_hints.html")
+def key_hints() -> dict[str, object]:
+    """The place where keys.js prints the keys of this page."""
+    return {}
+
+
+@register.inclusion_tag("components/paid_bar.html")
+def paid_bar(share: float, have: str, want: str) -> dict[str, object]:
+    """What is paid for already (solid) against what is still to judge (hatched)."""
+    share = min(1.0, max(0.0, share))
+    return {"width": f"{100 * share:.3g}%", "have": have, "want": want, "percent": figures.percent_text(share)}
