@@ -1,0 +1,57 @@
+"""Step 3a: a person confirms a plan; its price is reserved, or nothing happens."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+
+from kbpo.accounts.models import User
+from kbpo.money.spend import ZERO, release, reserve
+from kbpo.queue import nudge
+from kbpo.submissions.models import Submission
+
+
+class CannotConfirm(Exception):
+    """The submission is not in a state to be confirmed; the text is a sentence for its owner."""
+
+
+@transaction.atomic
+def confirm(submission: Submission, who: User, *, half_width: str | None = None, good_lines_only: bool = False) -> Submission:
+    """The submission, confirmed, with the price of its plan reserved.
+
+    A second call changes nothing. Raises CannotConfirm, or money's OverBudget; then nothing was reserved.
+    """
+    row = Submission.objects.select_for_update(of=("self",)).select_related("track", "team").get(pk=submission.pk)
+    if row.confirmed_at:
+        return row
+    if row.status != "planned":
+        raise CannotConfirm(f"It is {row.get_status_display().lower()}; only a submission with a plan can be confirmed.")
+    if row.track.status != "open":
+        raise CannotConfirm(f"The track {row.track.name} is {row.track.status} and takes no submissions now.")
+    if row.counts.get("errors") and not (good_lines_only or row.good_lines_only):
+        raise CannotConfirm("Some lines have errors. Say that the good lines are to be evaluated, or mend the file first.")
+    width = half_width or row.plan["chosen"]
+    if width not in row.plan["options"]:
+        raise CannotConfirm(f"There is no plan for ±{width}; choose one of {', '.join(row.plan['options'])}.")
+    option = row.plan["options"][width]
+    price = Decimal(option["at_most"])
+    if price > ZERO:
+        why = f"At most {option['new']} judgments for ±{Decimal(width) * 100:.1f} %"
+        reserve(row.track, row.team, row.purpose, price, key=f"confirm:{row.pk}", who=who, why=why)
+    row.move(
+        "confirmed",
+        confirmed_at=timezone.now(),
+        good_lines_only=True if row.counts.get("errors") else row.good_lines_only,
+        plan=row.plan | {"chosen": width},
+        target_half_width=Decimal(width),
+    )
+    nudge("draw")
+    return row
+
+
+@transaction.atomic
+def stop(submission: Submission, *, why: str) -> None:
+    """Gives back what a submission has reserved and not spent. What people are working on is still paid for."""
+    release(submission.track, submission.purpose, key=f"release:{submission.pk}", why=why)

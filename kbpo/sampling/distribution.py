@@ -1,0 +1,82 @@
+"""Step 3: a submission that was read gets its sampling distributions, its overlaps with the others, and a plan."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from kbpo.queue import OwnersFault, nudge, work
+from kbpo.sampling.models import Overlap, SamplingDistribution
+from kbpo.sampling.plan import plan
+from kbpo.sampling.probabilities import fetch
+from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
+
+
+def tick() -> int:
+    """How many submissions got their distributions and their plan."""
+    return work(Submission, "read", _prepare)
+
+
+def _prepare(submission: Submission) -> None:
+    make_distributions(submission)
+    make_overlaps(submission)
+    submission.move("planned", plan=plan(submission), planned_at=timezone.now())
+    nudge("draw")
+
+
+def make_distributions(submission: Submission) -> None:
+    """Stores the normaliser of every distribution of the track, computed in one scan of the predictions."""
+    kinds = submission.track.distributions
+    weights = ", ".join(f"sum({kind_of(submission.track).weights(kind)})" for kind in kinds)
+    [(n, *totals)] = fetch(
+        f"SELECT count(*), {weights} FROM submissions_prediction p WHERE p.submission_id = %s", [submission.pk]
+    )
+    if not n:
+        raise OwnersFault("The file holds no relation that can be evaluated. Mend it and upload it again.")
+    rows = [
+        SamplingDistribution(submission=submission, kind=kind, total=total, n=n)
+        for kind, total in zip(kinds, totals, strict=True)
+    ]
+    SamplingDistribution.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def make_overlaps(submission: Submission) -> None:
+    """Stores Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its track, for each distribution.
+
+    One join over the instances that both state; computed once, when the newer of the two arrives.
+    """
+    kinds = submission.track.distributions
+    track = kind_of(submission.track)
+    products = ", ".join(f"sum(({_as(track.weights(k), 'p')}) * ({_as(track.weights(k), 'o')}))" for k in kinds)
+    rows = fetch(
+        f"SELECT o.submission_id, {products} FROM submissions_prediction p"
+        " JOIN submissions_prediction o ON o.instance_id = p.instance_id"
+        " WHERE p.submission_id = %s AND o.submission_id IN ("
+        "   SELECT d.submission_id FROM sampling_samplingdistribution d"
+        "   JOIN submissions_submission s ON s.id = d.submission_id WHERE s.track_id = %s)"
+        " GROUP BY o.submission_id",
+        [submission.pk, submission.track_id],
+    )
+    totals = {
+        (owner, kind): total
+        for owner, kind, total in SamplingDistribution.objects.filter(
+            submission__track=submission.track
+        ).values_list("submission_id", "kind", "total")
+    }
+    found = [
+        Overlap(
+            first_id=min(other, submission.pk),
+            second_id=max(other, submission.pk),
+            kind=kind,
+            value=product / (totals[other, kind] * totals[submission.pk, kind]),
+        )
+        for other, *row in rows
+        for kind, product in zip(kinds, row, strict=True)
+        if (other, kind) in totals
+    ]
+    Overlap.objects.bulk_create(found, ignore_conflicts=True)
+
+
+def _as(weight: str, alias: str) -> str:
+    """The weight's SQL over another alias than `p`."""
+    return weight.replace("p.", f"{alias}.")

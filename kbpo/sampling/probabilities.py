@@ -1,0 +1,79 @@
+"""Reads p_i(x) out of PostgreSQL: the weights of a track's distributions, divided by their stored normalisers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+def fetch(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The rows of a query."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return list(cursor.fetchall())
+
+
+def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
+    """Instance ids (ascending), their target ids and p_i(x), over the whole of X_i."""
+    weight = kind_of(submission.track).weights(kind)
+    rows = fetch(
+        f"SELECT p.instance_id, i.target_id, {weight} FROM submissions_prediction p"
+        " JOIN instances_instance i ON i.id = p.instance_id WHERE p.submission_id = %s ORDER BY p.instance_id",
+        [submission.pk],
+    )
+    instance, target, weights = zip(*rows, strict=True) if rows else ((), (), ())
+    values = np.array(weights, dtype=np.float64)
+    return np.array(instance, dtype=np.int64), np.array(target, dtype=np.int64), values / values.sum()
+
+
+def matrix(track: Track, kind: str, instances: Ids, submissions: Sequence[int]) -> Floats:
+    """P (n, m): the probability of each instance under each submission's distribution; 0 where it is not stated.
+
+    Only rows that exist are read; `instances` may repeat.
+    """
+    unique, position = np.unique(instances, return_inverse=True)
+    table = np.zeros((unique.size, len(submissions)))
+    column = {submission: j for j, submission in enumerate(submissions)}
+    for instance, submission, p in _stated(track, kind, unique.tolist(), list(submissions)):
+        table[np.searchsorted(unique, instance), column[submission]] = p
+    return np.asarray(table[position], dtype=np.float64)
+
+
+def by_target(track: Track, kind: str, targets: Ids, submissions: Sequence[int]) -> Floats:
+    """Σ_{x∈τ} p_i(x): the probability that one draw of each submission hits each target, shape (t, m)."""
+    table = np.zeros((targets.size, len(submissions)))
+    order = np.argsort(targets)
+    ascending = targets[order]
+    column = {submission: j for j, submission in enumerate(submissions)}
+    weight = kind_of(track).weights(kind)
+    rows = fetch(
+        f"SELECT i.target_id, p.submission_id, sum(({weight}) / d.total) FROM instances_instance i"
+        " JOIN submissions_prediction p ON p.instance_id = i.id"
+        " JOIN sampling_samplingdistribution d ON d.submission_id = p.submission_id AND d.kind = %s"
+        " WHERE i.target_id = ANY(%s) AND p.submission_id = ANY(%s) GROUP BY 1, 2",
+        [kind, targets.tolist(), list(submissions)],
+    )
+    for target, submission, p in rows:
+        table[order[np.searchsorted(ascending, target)], column[submission]] = p
+    return table
+
+
+def _stated(track: Track, kind: str, instances: list[int], submissions: list[int]) -> Iterable[tuple[int, int, float]]:
+    weight = kind_of(track).weights(kind)
+    return fetch(
+        f"SELECT p.instance_id, p.submission_id, ({weight}) / d.total FROM submissions_prediction p"
+        " JOIN sampling_samplingdistribution d ON d.submission_id = p.submission_id AND d.kind = %s"
+        " WHERE p.instance_id = ANY(%s) AND p.submission_id = ANY(%s)",
+        [kind, instances, submissions],
+    )

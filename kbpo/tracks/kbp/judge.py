@@ -1,0 +1,109 @@
+"""Works out whether predictions are right, from the values of labels: f_i(x) under each criterion."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Span = tuple[int, int]
+
+
+class Clusters:
+    """Which mentions of one document are settled to be the same thing, from the labels of its mention targets."""
+
+    def __init__(self, text: str, values: Mapping[Span, Mapping[str, Any]]) -> None:
+        self.text = text
+        self.canonical: dict[Span, Span] = {
+            span: (value["canonical"][0], value["canonical"][1]) for span, value in values.items() if value.get("canonical")
+        }
+
+    def root(self, span: Span) -> Span | None:
+        """The settled canonical mention of a span, following labels of labels; None if the span has no label."""
+        seen: set[Span] = set()
+        at = span
+        while at in self.canonical and at not in seen:
+            seen.add(at)
+            at = self.canonical[at]
+        if not seen:
+            return None
+        return min(seen) if at in seen and self.canonical[at] != at else at
+
+    def refers(self, span: Span, claimed: Span) -> float:
+        """1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no label.
+
+        Right: the claimed canonical mention is the mention itself, lies in the same settled cluster, or reads exactly
+        like the settled canonical mention.
+        """
+        settled = self.root(span)
+        if settled is None:
+            return nan
+        same = claimed == span or claimed == settled or self.root(claimed) == settled
+        return float(same or self._gloss(claimed) == self._gloss(settled))
+
+    def _gloss(self, span: Span) -> str:
+        return unicodedata.normalize("NFC", self.text[span[0] : span[1]])
+
+
+@dataclass(frozen=True)
+class JudgedRow:
+    """A prediction on a target that has a label.
+
+    `value` is the merged value of its pair target ({} if there is none); `forward` says that the subject is the
+    target's first mention; `clusters` are the settled clusters of its document.
+    """
+
+    predicate: str
+    forward: bool
+    value: Mapping[str, Any]
+    subject: Span
+    object: Span
+    subject_canonical: Span
+    object_canonical: Span
+    clusters: Clusters
+
+
+def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
+    """Right (1.0), wrong (0.0) or missing (NaN) under `relation`, `linking` and `correct`, one entry a row.
+
+    A wrong relation makes a prediction incorrect even where the linking is not known.
+    """
+    relation = np.fromiter((holds(row) for row in rows), dtype=np.float64, count=len(rows))
+    linking = np.fromiter((links(row) for row in rows), dtype=np.float64, count=len(rows))
+    correct = np.where((relation == 0) | (linking == 0), 0.0, relation * linking)
+    correct[np.isnan(relation)] = np.nan
+    return {"relation": relation, "linking": linking, "correct": correct}
+
+
+def holds(row: JudgedRow) -> float:
+    """1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if it was not shown to anybody."""
+    part = directed(row.predicate, row.forward)
+    if part not in row.value.get("shown", ()):
+        return nan
+    return float(part in row.value["holds"])
+
+
+def links(row: JudgedRow) -> float:
+    """1.0 if both mentions refer to what the prediction says, 0.0 if one does not, NaN if that is not known."""
+    return _both(
+        row.clusters.refers(row.subject, row.subject_canonical), row.clusters.refers(row.object, row.object_canonical)
+    )
+
+
+def directed(predicate: str, forward: bool) -> str:
+    """The name of a predicate with its direction over the target's two mentions, as labels hold it."""
+    return predicate + (">" if forward else "<")
+
+
+def _both(a: float, b: float) -> float:
+    return 0.0 if 0.0 in (a, b) else a * b
+
+
+def needed(predictions: Iterable[tuple[str, bool]]) -> set[str]:
+    """The directed predicates that must be shown so that all these (predicate, forward) can be judged."""
+    return {directed(predicate, forward) for predicate, forward in predictions}
