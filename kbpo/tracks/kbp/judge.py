@@ -71,13 +71,12 @@ class JudgedRow:
 def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
     """Right (1.0), wrong (0.0) or missing (NaN) under `relation`, `linking` and `correct`, one entry a row.
 
-    A wrong relation makes a prediction incorrect even where the linking is not known.
+    `correct` is missing where either part is: if a wrong relation alone could settle it, what is missing would depend on
+    what is right, and the mean of the rest would be too low.
     """
     relation = np.fromiter((holds(row) for row in rows), dtype=np.float64, count=len(rows))
     linking = np.fromiter((links(row) for row in rows), dtype=np.float64, count=len(rows))
-    correct = np.where((relation == 0) | (linking == 0), 0.0, relation * linking)
-    correct[np.isnan(relation)] = np.nan
-    return {"relation": relation, "linking": linking, "correct": correct}
+    return {"relation": relation, "linking": linking, "correct": relation * linking}
 
 
 def holds(row: JudgedRow) -> float:
@@ -89,19 +88,14 @@ def holds(row: JudgedRow) -> float:
 
 
 def links(row: JudgedRow) -> float:
-    """1.0 if both mentions refer to what the prediction says, 0.0 if one does not, NaN if that is not known."""
-    return _both(
-        row.clusters.refers(row.subject, row.subject_canonical), row.clusters.refers(row.object, row.object_canonical)
-    )
+    """1.0 if both mentions refer to what the prediction says, 0.0 if one does not, NaN if one has no label."""
+    subject = row.clusters.refers(row.subject, row.subject_canonical)
+    return subject * row.clusters.refers(row.object, row.object_canonical)
 
 
 def directed(predicate: str, forward: bool) -> str:
     """The name of a predicate with its direction over the target's two mentions, as labels hold it."""
     return predicate + (">" if forward else "<")
-
-
-def _both(a: float, b: float) -> float:
-    return 0.0 if 0.0 in (a, b) else a * b
 
 
 def needed(predictions: Iterable[tuple[str, bool]]) -> set[str]:
