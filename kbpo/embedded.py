@@ -38,6 +38,8 @@ import psutil
 import psycopg2
 import redis
 from psycopg2 import sql
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from kbpo import environment
 
@@ -249,11 +251,16 @@ class Postgres(Server):
         self._make_home()
         if not self.data.exists():
             self._make_cluster()
+        # The second go is for a server that a starter, killed since, had launched but not yet seen.
+        if not (self._launched() or self._launched()):
+            raise self.failed(self.home / "log")
+
+    def _launched(self) -> bool:
+        """Whether a server, the one that runs or a new one, answers in the end."""
         if self._postmaster() and self.wait(self._still_coming):
-            return
+            return True
         self._clear()
         _private(self.sockets, self.account)
-        log = self.home / "log"
         options = POSTGRES_OPTIONS | {
             "unix_socket_directories": str(self.sockets),
             "fsync": "on" if _fsync() else "off",
@@ -261,10 +268,9 @@ class Postgres(Server):
         }
         words = " ".join(f"-c {shlex.quote(f'{key}={value}')}" for key, value in options.items())
         if self._control("start", "-l", "log", "-o", words) != 0:
-            raise self.failed(log)
+            return False
         self._make_database()
-        if not self.wait(lambda: self._postmaster() is not None):
-            raise self.failed(log)
+        return self.wait(lambda: self._postmaster() is not None)
 
     def stop(self) -> None:
         """Shut down in order: open transactions roll back, committed ones are on the disk."""
@@ -294,15 +300,23 @@ class Postgres(Server):
     def _make_cluster(self) -> None:
         """Make the cluster under a preliminary name, so that one that is there is a whole one."""
         account, home = self.account, self.home
-        account.run(["rm", "-rf", "data.new"], home, check=True)
+        # A new name each time: the initdb of a starter that was killed may still be at work in the last one.
+        draft = f"draft-{secrets.token_hex(4)}"
+        account.run(["sh", "-c", "rm -rf draft-*"], home, check=True)
         account.write(home / "password", secrets.token_urlsafe(24))
-        command = [self.programs / "initdb", "-D", "data.new", "-U", ROLE, "--auth=scram-sha-256", "--pwfile=password"]
+        command: list[str | Path] = [self.programs / "initdb", "-D", draft, "-U", ROLE, "--pwfile=password"]
         # The built-in locale sorts by code point on every machine; the one of the C library changes under an index.
-        command += ["--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
+        command += [
+            "--auth=scram-sha-256",
+            "--encoding=UTF8",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--locale=C",
+        ]
         done = account.run(command, home, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode != 0:
             raise EmbeddedError(f"initdb could not make a database cluster in {home}:\n{done.stdout.strip()}")
-        account.run(["mv", "data.new", "data"], home, check=True)
+        account.run(["mv", draft, "data"], home, check=True)
 
     def _make_database(self) -> None:
         """Create the service's database where the cluster is new, or where its maker was killed before this step."""
@@ -349,6 +363,8 @@ class Postgres(Server):
         lines = self._pid_file()
         if lines and lines[0].strip().isdigit() and psutil.pid_exists(int(lines[0])):
             self.account.write(self.data / "postmaster.pid", "\n".join([str(NO_PROCESS), *lines[1:], ""]))
+        if self.sockets.exists():
+            self.account.run(["rm", "-f", ".s.PGSQL.5432.lock"], self.sockets, check=True)
 
 
 @dataclass(frozen=True)
@@ -370,7 +386,9 @@ class Redis(Server):
     def answers(self) -> bool:
         """Whether the server answers a ping; one that still loads its file does not."""
         try:
-            with redis.Redis(unix_socket_path=str(self.socket), socket_timeout=5) as client:
+            # No retries: redis-py would wait for seconds where we only ask whether anybody is there.
+            once = Retry(NoBackoff(), 0)
+            with redis.Redis(unix_socket_path=str(self.socket), socket_timeout=5, retry=once) as client:
                 return bool(client.ping())
         except (redis.RedisError, OSError):
             return False
@@ -553,15 +571,23 @@ def _works_in(process: psutil.Process, program: str, directory: Path) -> bool:
 
 def _end(processes: list[psutil.Process], *, grace: float) -> None:
     """End the processes: politely for `grace` seconds, then not."""
-    if grace:
-        for process in processes:
-            with suppress(psutil.NoSuchProcess):
-                process.terminate()
-        _, processes = psutil.wait_procs(processes, timeout=grace)
     for process in processes:
         with suppress(psutil.NoSuchProcess):
-            process.kill()
-    psutil.wait_procs(processes, timeout=10)
+            process.terminate() if grace else process.kill()
+    deadline = time.monotonic() + (grace or 10)
+    while left := [process for process in processes if _lives(process)]:
+        if time.monotonic() > deadline:
+            return _end(left, grace=0) if grace else None
+        time.sleep(0.02)
+    return None
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether the process still runs; a zombie does not, though a lazy parent (many a container's) keeps its id."""
+    try:
+        return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def main(arguments: Sequence[str]) -> int:

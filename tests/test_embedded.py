@@ -1,0 +1,261 @@
+"""The servers of our own: real ones, killed for real, in directories that only their owner may enter."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg2
+import pytest
+import redis
+
+from kbpo import embedded, environment
+
+pytestmark = pytest.mark.kill
+
+
+@pytest.fixture(scope="module")
+def var(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the servers of this file live; their names of places have blanks and quotes in them."""
+    place = tmp_path_factory.mktemp("servers") / "it's a $place"
+    place.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KBPO_VAR", str(place))
+        patch.setenv("KBPO_EMBEDDED_FSYNC", "false")
+        embedded.ensure()
+        yield place
+        embedded.wipe()
+
+
+@pytest.fixture
+def running(var: Path) -> dict[str, str]:
+    """The addresses of the running servers."""
+    return embedded.ensure()
+
+
+def ask(question: str) -> object:
+    """The first value of the answer to an SQL question."""
+    settings = environment.database(embedded.database_url())
+    connection = psycopg2.connect(
+        host=settings["HOST"],
+        port=settings["PORT"],
+        dbname=settings["NAME"],
+        user=settings["USER"],
+        password=settings["PASSWORD"],
+    )
+    try:
+        with connection, connection.cursor() as cursor:
+            cursor.execute(question)
+            return cursor.fetchone()[0] if cursor.description else None
+    finally:
+        connection.close()
+
+
+def processes(var: Path) -> list[psutil.Process]:
+    """Every process of both servers."""
+    postgres, keys = embedded.Postgres(var), embedded.Redis(var)
+    return postgres.processes(postgres.data) + keys.processes(keys.home)
+
+
+def postmaster(var: Path) -> psutil.Process:
+    """The PostgreSQL server's first process."""
+    return psutil.Process(int((embedded.Postgres(var).data / "postmaster.pid").read_text().split()[0]))
+
+
+def start_elsewhere() -> subprocess.Popen[bytes]:
+    """Another process that starts the servers."""
+    return subprocess.Popen([sys.executable, "-m", "kbpo.embedded", "start"], cwd=embedded.ROOT, stdout=subprocess.PIPE)
+
+
+def test_both_servers_answer_at_their_addresses(running: dict[str, str]) -> None:
+    assert ask("SELECT current_database()") == "kbpo"
+    assert ask("SHOW server_encoding") == "UTF8"
+    assert redis.Redis.from_url(running["redis_url"]).ping()
+    assert embedded.status() == {"postgres": True, "redis": True}
+
+
+def test_celery_reaches_redis_at_the_broker_url(running: dict[str, str]) -> None:
+    from kombu import Connection
+
+    with Connection(running["broker_url"]) as connection:
+        connection.ensure_connection(max_retries=1, timeout=5)
+        queue = connection.SimpleQueue("test-embedded")
+        queue.put({"sent": True})
+        assert queue.get(timeout=5).payload == {"sent": True}
+        queue.close()
+
+
+def test_money_is_safe_by_default(running: dict[str, str]) -> None:
+    assert ask("SHOW synchronous_commit") == "on"
+    assert redis.Redis.from_url(running["redis_url"]).config_get("appendonly") == {"appendonly": "yes"}
+    assert redis.Redis.from_url(running["redis_url"]).config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"
+
+
+def test_nothing_listens_on_the_network(running: dict[str, str], var: Path) -> None:
+    listening = [c for process in processes(var) for c in process.net_connections("inet") if c.status == "LISTEN"]
+    assert len(processes(var)) > 3
+    assert listening == []
+    assert ask("SHOW listen_addresses") == ""
+
+
+def test_only_the_owner_may_enter_and_read(running: dict[str, str], var: Path) -> None:
+    postgres, keys = embedded.Postgres(var), embedded.Redis(var)
+    for private in (
+        postgres.home,
+        postgres.data,
+        postgres.sockets,
+        keys.home,
+        keys.sockets,
+        postgres.home / "password",
+    ):
+        assert stat.S_IMODE(private.stat().st_mode) & 0o077 == 0, private
+
+
+def test_a_wrong_password_does_not_get_in(running: dict[str, str], var: Path) -> None:
+    with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
+        psycopg2.connect(host=str(embedded.Postgres(var).sockets), port=5432, user="kbpo", password="x", dbname="kbpo")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_reaches_neither_socket(running: dict[str, str], var: Path) -> None:
+    for place in (embedded.Postgres(var).sockets / ".s.PGSQL.5432", embedded.Redis(var).socket):
+        probe = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+        python = Path("/usr/bin/python3") if Path("/usr/bin/python3").exists() else Path(sys.executable).resolve()
+        if not embedded.Account(1, 1).can_enter(python.parent):
+            pytest.skip("another user finds no Python here")
+        tried = subprocess.run(
+            [python, "-c", probe, place], user=1, group=1, extra_groups=[], capture_output=True, text=True, cwd="/"
+        )
+        assert "PermissionError" in tried.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another account for PostgreSQL")
+def test_as_root_postgres_is_another_account_and_parents_stay_as_they_were(var: Path, running: dict[str, str]) -> None:
+    assert postmaster(var).uids().real != 0
+    assert stat.S_IMODE(var.parent.stat().st_mode) == 0o700
+    assert var.parent.stat().st_uid == 0
+
+
+def test_committed_data_survive_a_killed_postmaster(running: dict[str, str], var: Path) -> None:
+    ask("CREATE TABLE survivors AS SELECT generate_series(1, 1000) AS n")
+    postmaster(var).kill()
+    assert embedded.ensure()["database_url"] == running["database_url"]
+    assert ask("SELECT count(*) FROM survivors") == 1000
+
+
+def test_a_query_that_outlives_the_postmaster_does_not_block_recovery(running: dict[str, str], var: Path) -> None:
+    busy = psycopg2.connect(
+        host=str(embedded.Postgres(var).sockets), port=5432, user="kbpo", dbname="kbpo", async_=True,
+        password=(embedded.Postgres(var).home / "password").read_text(),
+    )  # fmt: skip
+    while busy.poll() != psycopg2.extensions.POLL_OK:
+        time.sleep(0.01)
+    busy.cursor().execute("DO $$ DECLARE n int := 0; BEGIN LOOP n := (n + 1) % 7; END LOOP; END $$")
+    busy.poll()
+    time.sleep(0.2)
+    postmaster(var).kill()
+    embedded.ensure()
+    assert ask("SELECT 1") == 1
+
+
+def test_redis_comes_back_with_its_data_after_a_kill(running: dict[str, str], var: Path) -> None:
+    redis.Redis.from_url(running["redis_url"]).set("kept", "yes")
+    time.sleep(1.2)  # the append-only file reaches the disk every second
+    for process in embedded.Redis(var).processes(embedded.Redis(var).home):
+        process.kill()
+    assert redis.Redis.from_url(embedded.redis_url()).get("kept") == b"yes"
+
+
+def test_everything_comes_back_after_everything_is_killed(running: dict[str, str], var: Path) -> None:
+    ask("CREATE TABLE IF NOT EXISTS remains AS SELECT 42 AS n")
+    for process in processes(var):
+        process.send_signal(signal.SIGKILL)
+    assert embedded.ensure() == running
+    assert ask("SELECT n FROM remains") == 42
+
+
+def test_a_starter_killed_on_its_way_leaves_nothing_in_the_way(running: dict[str, str], var: Path) -> None:
+    for moment in (0.3, 0.45, 0.6):
+        embedded.stop()
+        starter = start_elsewhere()
+        time.sleep(moment)
+        starter.kill()
+        starter.communicate()
+        embedded.ensure()
+        assert ask("SELECT 1") == 1
+
+
+def test_processes_that_ask_at_once_get_one_server(running: dict[str, str], var: Path) -> None:
+    embedded.stop()
+    assert processes(var) == []
+    starters = [start_elsewhere() for _ in range(3)]
+    assert [starter.wait(60) for starter in starters] == [0, 0, 0]
+    first = {process.pid for process in processes(var) if process.parent() not in processes(var)}
+    assert len(first) == 2, "one PostgreSQL, one Redis"
+    assert ask("SELECT 1") == 1
+
+
+def test_the_pid_of_somebody_else_in_the_pid_file_stops_nothing(running: dict[str, str], var: Path) -> None:
+    server = embedded.Postgres(var)
+    postmaster(var).kill()
+    bystander = subprocess.Popen(["sleep", "60"], **_as(server.account))
+    try:
+        lines = (server.data / "postmaster.pid").read_text().splitlines()
+        server.account.write(server.data / "postmaster.pid", "\n".join([str(bystander.pid), *lines[1:], ""]))
+        embedded.ensure()
+        assert ask("SELECT 1") == 1
+        assert bystander.poll() is None, "the bystander lives"
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_a_lost_socket_is_made_again(running: dict[str, str], var: Path) -> None:
+    (embedded.Postgres(var).sockets / ".s.PGSQL.5432").unlink()
+    embedded.Redis(var).socket.unlink()
+    embedded.ensure()
+    assert ask("SELECT 1") == 1
+    assert embedded.Redis(var).answers()
+    assert len(embedded.Redis(var).processes(embedded.Redis(var).home)) == 1
+
+
+def test_a_directory_that_others_may_enter_is_refused(running: dict[str, str], var: Path) -> None:
+    for home in (embedded.Postgres(var).home, embedded.Redis(var).home):
+        home.chmod(0o755)
+        try:
+            with pytest.raises(embedded.EmbeddedError, match="open to other users"):
+                embedded.ensure()
+        finally:
+            home.chmod(0o700)
+
+
+def test_a_directory_that_everybody_may_write_to_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv("KBPO_VAR", str(tmp_path))
+    with pytest.raises(embedded.EmbeddedError, match="chmod o-w"):
+        embedded.ensure()
+
+
+def test_a_path_too_long_for_a_socket_gets_a_short_one(tmp_path: Path) -> None:
+    deep = tmp_path / ("long" * 25)
+    for server in (embedded.Postgres(deep), embedded.Redis(deep)):
+        assert len(str(server.sockets)) < embedded.SOCKET_LIMIT
+        assert server.sockets != embedded.Postgres(tmp_path / ("gone" * 25)).sockets
+
+
+def test_the_command_says_what_runs(running: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert embedded.main(["status"]) == 0
+    assert capsys.readouterr().out == "postgres: running\nredis: running\n"
+    assert embedded.main(["dance"]) == 2
+
+
+def _as(account: embedded.Account) -> dict[str, object]:
+    """How to start a process as the account."""
+    if account == embedded.Account.current():
+        return {}
+    return {"user": account.uid, "group": account.gid, "extra_groups": []}
