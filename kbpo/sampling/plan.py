@@ -10,14 +10,13 @@ import numpy as np
 from scipy.stats import norm
 
 from estimators.sample_size import required_samples
-from kbpo.instances.models import Label
 from kbpo.money.models import Price
 from kbpo.money.spend import allowance
-from kbpo.sampling.judgments import judge
-from kbpo.sampling.models import Overlap, Sample, SampleBatch, TrackKey
+from kbpo.sampling.models import Overlap, Sample, TrackKey
 from kbpo.sampling.probabilities import Floats, Ids, matrix, support
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 HALF_WIDTHS = ("0.050", "0.040", "0.030", "0.020")
 DRAW_LIMIT = 20_000
@@ -79,7 +78,7 @@ def existing_draws(submission: Submission) -> dict[str, Any]:
     systems = [*sorted({owner for owner, _, _ in rows}), submission.pk]
     instance = np.repeat([row[1] for row in rows], [row[2] for row in rows]).astype(np.int64)
     owner = np.repeat([systems.index(row[0]) for row in rows], [row[2] for row in rows]).astype(np.int64)
-    label = judge(track, instance, [submission.pk], fallback=True)[track.criterion][:, 0] if rows else np.zeros(0)
+    label = kind_of(track).judge(instance, [submission.pk])[track.criterion][:, 0] if rows else np.zeros(0)
     return {
         "systems": systems,
         "P": matrix(track, kind, instance, systems),
@@ -110,10 +109,7 @@ def _option(
         _, target, p = supports[kind]
         index, _ = draw(p, n, seed_of(submission, kind))
         targets.update(target[index].tolist())
-    judged = set(
-        Label.objects.filter(target_id__in=targets).exclude(value={}).values_list("target_id", flat=True).distinct()
-    )
-    new = len(targets) - len(judged)
+    new = len(kind_of(track).unanswered(sorted(targets)))
     price = Price.objects.filter(track=track, interface="relation").first()
     each = (price.per_answer if price else Decimal("0.05")) * track.workers_per_question
     seconds = (price.seconds if price else 20) * track.workers_per_question * new
@@ -121,7 +117,7 @@ def _option(
         "half_width": str(half_width),
         "draws": draws,
         "targets": len(targets),
-        "judged": len(judged),
+        "judged": len(targets) - new,
         "new": new,
         "each": str(each),
         "at_most": str(each * new),
@@ -155,8 +151,3 @@ def _required(
             bounds=(0, DRAW_LIMIT),
         )
     )
-
-
-def batches_of(submission: Submission) -> list[SampleBatch]:
-    """The batches of a submission, oldest first."""
-    return list(submission.batches.order_by("pk"))

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
     from kbpo.corpus.models import Corpus
     from kbpo.tracks.models import Track as TrackRow
@@ -61,7 +62,10 @@ class Track(ABC):
         """Yields what must be asked about targets; nothing for a target whose labels already answer all it needs."""
 
     @abstractmethod
-    def judge(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
-        """Right (1.0), wrong (0.0) or missing (NaN) per criterion, one entry a prediction row.
+    def judge(self, instances: NDArray[np.int64], submissions: Sequence[int]) -> dict[str, NDArray[np.float64]]:
+        """Right (1.0), wrong (0.0) or missing (NaN) per criterion, shape (n, m): each instance as each submission
+        states it. Where a submission does not state it, missing or not is all that counts."""
 
-        `rows` are predictions on labelled targets as `evaluation.data` reads them, with the values of their labels."""
+    @abstractmethod
+    def unanswered(self, target_ids: Sequence[int]) -> set[int]:
+        """Targets with a prediction that no label judges yet: what a sample of them would have to ask and pay."""

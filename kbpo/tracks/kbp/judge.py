@@ -55,7 +55,8 @@ class JudgedRow:
     """A prediction on a target that has a label.
 
     `value` is the merged value of its pair target ({} if there is none); `forward` says that the subject is the
-    target's first mention; `clusters` are the settled clusters of its document.
+    target's first mention; `clusters` are the settled clusters of its document; `closed` says that the document was annotated
+    whole and that what was not marked there is false.
     """
 
     predicate: str
@@ -66,6 +67,7 @@ class JudgedRow:
     subject_canonical: Span
     object_canonical: Span
     clusters: Clusters
+    closed: bool = False
 
 
 def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
@@ -82,9 +84,9 @@ def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
 def holds(row: JudgedRow) -> float:
     """1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if it was not shown to anybody."""
     part = directed(row.predicate, row.forward)
-    if part not in row.value.get("shown", ()):
-        return nan
-    return float(part in row.value["holds"])
+    if part in row.value.get("shown", ()):
+        return float(part in row.value["holds"])
+    return 0.0 if row.closed else nan
 
 
 def links(row: JudgedRow) -> float:

@@ -1,0 +1,118 @@
+"""Reads what is known about instances: f_i(x) of every submission under every criterion, missing where it is not known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from kbpo.corpus.models import Document
+from kbpo.instances.merge import merged
+from kbpo.instances.models import Instance, Label, Target
+from kbpo.tracks.kbp import judge as verdicts
+from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+def judge(
+    instances: Ids, submissions: Sequence[int], *, labels: Iterable[Label] | None = None
+) -> dict[str, Floats]:
+    """f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each submission states it.
+
+    Where a submission does not state an instance, it is judged as if its mentions were their own canonical ones: its
+    probability is 0 there, and what must be known is only whether the draw has a label.
+    """
+    unique, position = np.unique(instances, return_inverse=True)
+    facts = _facts(unique.tolist())
+    world = _World({fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}, labels)
+    column = {submission: j for j, submission in enumerate(submissions)}
+    rows: list[JudgedRow] = []
+    place: dict[Any, int] = {}
+    cell = np.empty((unique.size, len(submissions)), dtype=np.int64)
+
+    def row_of(instance: int, subject_canonical: Span | None, object_canonical: Span | None) -> int:
+        key = (instance, subject_canonical, object_canonical)
+        if key not in place:
+            place[key] = len(rows)
+            rows.append(world.row(facts[instance], subject_canonical, object_canonical))
+        return place[key]
+
+    for at, instance in enumerate(unique.tolist()):
+        cell[at, :] = row_of(instance, None, None)
+    for instance, submission, *ends in _canonicals(unique.tolist(), list(submissions)):
+        at = int(np.searchsorted(unique, instance))
+        cell[at, column[submission]] = row_of(instance, (ends[0], ends[1]), (ends[2], ends[3]))
+    found = verdicts.judge(rows)
+    empty = np.zeros((0, len(submissions)))
+    return {criterion: verdict[cell][position] if rows else empty for criterion, verdict in found.items()}
+
+
+class _World:
+    """The merged labels of some targets, of the mentions of their documents, and of the documents themselves."""
+
+    def __init__(self, targets: set[int], documents: set[int], labels: Iterable[Label] | None) -> None:
+        known = labels if labels is not None else _labels(targets, documents)
+        by_target: dict[int, list[Label]] = defaultdict(list)
+        for label in known:
+            by_target[label.target_id].append(label)
+        self.values = {target: merged(some) for target, some in by_target.items()}
+        self.closed: set[int] = set()
+        spans: dict[int, dict[Span, dict[str, Any]]] = defaultdict(dict)
+        kinds = [Target.Kind.MENTION, Target.Kind.DOCUMENT]
+        for target in Target.objects.filter(document__in=documents, kind__in=kinds, pk__in=by_target):
+            value = self.values[target.pk]
+            if target.kind == Target.Kind.MENTION:
+                spans[target.document_id][target.a_begin, target.a_end] = value
+            elif value.get("closed"):
+                self.closed.add(target.document_id)
+        texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
+        self.clusters = {document: Clusters(texts[document], spans[document]) for document in documents}
+
+    def row(self, fact: tuple[Any, ...], subject_canonical: Span | None, object_canonical: Span | None) -> JudgedRow:
+        _, target, document, subject, predicate, object_ = fact
+        return JudgedRow(
+            predicate=predicate,
+            forward=subject <= object_,
+            value=self.values.get(target, {}),
+            subject=subject,
+            object=object_,
+            subject_canonical=subject_canonical or subject,
+            object_canonical=object_canonical or object_,
+            clusters=self.clusters[document],
+            closed=document in self.closed,
+        )
+
+
+def clusters_of(documents: set[int]) -> dict[int, Clusters]:
+    """The settled clusters of documents, from the labels of their mentions."""
+    return _World(set(), documents, None).clusters
+
+
+def _facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
+    rows = Instance.objects.filter(pk__in=instances).values_list(
+        "pk", "target_id", "document_id", "subject_begin", "subject_end", "predicate__name", "object_begin", "object_end"
+    )
+    return {pk: (pk, target, document, (sb, se), name, (ob, oe)) for pk, target, document, sb, se, name, ob, oe in rows}
+
+
+def _labels(targets: set[int], documents: set[int]) -> list[Label]:
+    pairs = Label.objects.filter(target_id__in=targets)
+    others = Label.objects.filter(target__document__in=documents, target__kind__in=["mention", "document"])
+    return [*pairs, *others]
+
+
+def _canonicals(instances: list[int], submissions: list[int]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT instance_id, submission_id, subject_canonical_begin, subject_canonical_end,"
+            " object_canonical_begin, object_canonical_end FROM submissions_prediction"
+            " WHERE instance_id = ANY(%s) AND submission_id = ANY(%s)",
+            [instances, submissions],
+        )
+        return list(cursor.fetchall())
