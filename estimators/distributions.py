@@ -104,7 +104,7 @@ def normalise(weight: ArrayLike) -> FloatArray:
         raise ValueError(f"weight must have one dimension; got shape {values.shape}")
     if not values.size:
         return values
-    total = values.sum()
+    total = float(values.sum())
     if total == 0:
         raise ValueError(f"weight must be positive somewhere; got {values.size} times 0")
     return values / total

@@ -1,0 +1,275 @@
+"""The published estimators of precision and F1: simple (a system's own draws) and joint (everybody's draws).
+
+Those of recall stand in :mod:`estimators.pool` and can be had from here too. All of them treat draws as independent,
+with replacement: an instance drawn twice counts twice.
+
+The `influence` of a result has one row a draw, in the order given, 0 where the label is missing. Variance and
+covariance are plain quadratic forms of it: Var = Σ influence², Cov of systems i and k = Σ influence_i · influence_k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import BoolArray, FloatArray, IntArray, plain
+from estimators.design import Design
+from estimators.estimate import Estimate
+from estimators.mixture import Draws, mixture_weights, proposal, read_draws
+from estimators.pool import joint_recall, pool_recall, pooled_recall
+
+__all__ = [
+    "f1", "joint_precision", "joint_recall", "joint_terms", "mixture_weights", "pool_recall", "pooled_recall",
+    "precision_variance", "proposal", "simple_precision",
+]
+
+
+def simple_precision(label: ArrayLike, system: ArrayLike, m: int, *, ddof: int = 0) -> Estimate:
+    """Return the mean label of each system's own draws.
+
+    π̂_i = (1/n_i) Σ_{x ∈ X̂_i} f(x), with variance π̂_i (1 − π̂_i) / (n_i − ddof).
+
+    Parameters
+    ----------
+    label : array_like of float, shape (n,)
+        1 for a right prediction, 0 for a wrong one, NaN for one without a label (which is left out, not wrong).
+    system : array_like of int, shape (n,)
+        The system, 0 … m − 1, whose draw it is.
+    m : int
+        Number of systems.
+    ddof : int, keyword-only
+        0 is the plug-in of the literature, 1 makes the variance unbiased.
+
+    Returns
+    -------
+    Estimate
+        `value`, `variance` and `n` (m,), `influence` (n, m). A system without a label has value and variance NaN.
+
+    Raises
+    ------
+    ValueError
+        A label outside [0, 1]; a system code below 0, or m or above.
+
+    References
+    ----------
+    Chaganty 2018, section 3.4.2.
+
+    Examples
+    --------
+    >>> result = simple_precision([1, 1, 0, 1, float("nan")], [0, 0, 0, 1, 1], 2)
+    >>> result.value.round(3).tolist(), result.n.tolist()
+    ([0.667, 1.0], [3, 1])
+    >>> result.variance.round(4).tolist()
+    [0.0741, 0.0]
+    """
+    values = checks.labels("label", label)
+    if values.ndim != 1:
+        raise ValueError(f"label must have one dimension; got shape {values.shape}")
+    draws = read_draws(_own_only(system, values.size, m), system, values, np.eye(m))
+    labelled = ~np.isnan(values)
+    counts = draws.counts(labelled)
+    terms = np.zeros((values.size, m))
+    rows = np.flatnonzero(labelled)
+    terms[rows, draws.system[rows]] = values[rows] / counts[draws.system[rows]]
+    return _from_terms(terms, labelled[:, None] & (draws.P > 0), counts, draws, ddof)
+
+
+def joint_precision(
+    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike, *, method: str = "heuristic", ddof: int = 0
+) -> Estimate:
+    """Return each system's precision from the draws of all systems.
+
+    π̂_i = Σ_j (w_ij / n_j) Σ_{x ∈ X̂_j} p_i(x) f(x) / q_i(x), q_i = Σ_j w_ij p_j, n_j the labelled draws of system j.
+
+    A system with n_j = 0 gives no draws and gets weight 0; the others' weights sum to 1 all the same. Its own score
+    then rests on what it shares with others: the part of X_i that no draw can reach counts as 0. (Call this with
+    labels of 1 everywhere: the value estimates the share of p_i that is reached.)
+
+    Parameters
+    ----------
+    P : array_like of float, shape (n, m)
+        Probability of each drawn instance under each system; 0 where the system does not predict it.
+    system : array_like of int, shape (n,)
+        The system whose distribution the draw came from.
+    label : array_like of float, shape (n,) or (n, m)
+        1 right, 0 wrong, NaN missing. With (n, m), column i judges the prediction as system i makes it.
+    overlap : array_like of float, shape (m, m)
+        Σ_x p_i(x) p_j(x) over all instances.
+    method : {"heuristic", "balance", "uniform"}
+        See :func:`mixture_weights`.
+    ddof : int, keyword-only
+        0 is the plug-in of theorem 2, 1 makes the variance unbiased.
+
+    Returns
+    -------
+    Estimate
+        `value` (m,), unbiased but not confined to [0, 1]; `variance` (m,), see :func:`precision_variance`; `n` (m,),
+        labelled draws that the system predicts; `influence` (n, m). A system of which no labelled draw is predicted
+        has value and variance NaN.
+
+    Raises
+    ------
+    ValueError
+        A probability or label out of range; shapes that disagree; a draw with probability 0 under its own system.
+
+    References
+    ----------
+    Chaganty 2018, section 3.4.3; Chaganty et al. 2017, section 4.2.
+
+    Examples
+    --------
+    System 0 predicts instances a and b, system 1 only b. One draw each, a and b, both right.
+
+    >>> result = joint_precision([[0.5, 0.0], [0.5, 1.0]], [0, 1], [1, 1], [[0.5, 0.5], [0.5, 1.0]])
+    >>> result.value.round(4).tolist()
+    [1.3333, 0.8]
+    """
+    draws = read_draws(P, system, label, overlap)
+    terms, counted = _precision_terms(draws, method)
+    return _from_terms(terms, counted, (counted & (draws.P > 0)).sum(axis=0), draws, ddof)
+
+
+def joint_terms(
+    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike, *, method: str = "heuristic"
+) -> FloatArray:
+    """Return what each draw adds to the joint precision of each system, shape (n, m).
+
+    The column sums are the estimates, and multiplicities of a resample within systems, (B, n) @ (n, m), give the
+    bootstrap replicates. Arguments, errors and equation as in :func:`joint_precision`.
+
+    Examples
+    --------
+    >>> joint_terms([[0.5, 0.0], [0.5, 1.0]], [0, 1], [1, 0], [[0.5, 0.5], [0.5, 1.0]]).round(4).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    return _precision_terms(read_draws(P, system, label, overlap), method)[0]
+
+
+def precision_variance(
+    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike, *, method: str = "heuristic", ddof: int = 0
+) -> FloatArray:
+    """Return the variance of each system's joint precision, shape (m,): theorem 2 with sample moments put in.
+
+    Var π̂_i = Σ_j (w_ij² / n_j) { E_{p_j}[(p_i f / q_i)²] − (E_{p_j}[p_i f / q_i])² }, the expectations replaced by
+    means over the labelled draws of system j. Arguments and errors as in :func:`joint_precision`; NaN as there.
+
+    References
+    ----------
+    Chaganty 2018, theorem 2.
+
+    Examples
+    --------
+    With one system the joint estimator is the simple one, and this is π̂ (1 − π̂) / n.
+
+    >>> precision_variance([[0.25]] * 4, [0] * 4, [1, 1, 1, 0], [[0.25]]).tolist()
+    [0.046875]
+    """
+    return np.asarray(joint_precision(P, system, label, overlap, method=method, ddof=ddof).variance)
+
+
+def f1(precision: Estimate, recall: Estimate, *, design: Design | None = None) -> Estimate:
+    """Return F1 = 2 π r / (π + r), its variance by the delta method from the joint covariance of both.
+
+    The influence of F1 is 2 (r² ψ_π + π² ψ_r) / (π + r)², ψ the influences of precision π and recall r; the variance
+    is Σ influence², or what `design` makes of it. Without a design the second-order part of the recall's variance
+    (lemma 1) is added, times (2 π² / (π + r)²)².
+
+    Parameters
+    ----------
+    precision, recall : Estimate
+        From the same draws. If the recall's influence has more rows (the documents of :func:`joint_recall` stand
+        below the draws), they are rows in which precision has no part.
+    design : Design, optional
+        How the rows of the influences came in; left out, they are independent terms.
+
+    Returns
+    -------
+    Estimate
+        Shapes as in the arguments. Where both are 0, F1 is 0 and its variance NaN: it has no slope there.
+
+    Raises
+    ------
+    ValueError
+        Influences that do not fit each other.
+
+    References
+    ----------
+    Chaganty 2018, section 3.4.
+
+    Examples
+    --------
+    >>> half = Estimate(0.5, 0.01, 100, np.array([0.08, -0.06]))
+    >>> result = f1(half, half)
+    >>> result.value, round(result.variance, 6)
+    (0.5, 0.01)
+    """
+    p, r = np.asarray(precision.value), np.asarray(recall.value)
+    total = np.asarray(p + r)
+    safe = np.where(total == 0, np.nan, total)
+    by_p, by_r = 2 * (r / safe) ** 2, 2 * (p / safe) ** 2
+    a, b = _fitting(precision.influence, recall.influence)
+    influence = by_p * a + by_r * b
+    if design is None:
+        beyond = np.maximum(recall.variance - np.einsum("t...,t...->...", b, b), 0)
+        variance = plain(np.einsum("t...,t...->...", influence, influence) + by_r**2 * beyond)
+    else:
+        variance = design.variance(influence)
+    return Estimate(
+        value=plain(np.where(total == 0, 0.0, 2 * p * r / safe)),
+        variance=variance,
+        n=_count(np.minimum(precision.n, recall.n)),
+        influence=influence,
+        degrees_of_freedom=plain(np.minimum(precision.degrees_of_freedom, recall.degrees_of_freedom)),
+    )
+
+
+def _precision_terms(draws: Draws, method: str) -> tuple[FloatArray, BoolArray]:
+    """Return the terms and which of the draws count (labelled, with a positive weight), both (n, m)."""
+    labelled = ~np.isnan(draws.label)
+    counted, terms = np.empty(draws.P.shape, dtype=np.bool_), np.empty(draws.P.shape)
+    for i in range(draws.n_systems):
+        inverse = draws.inverse_proposal(i, labelled[:, i], method)
+        counted[:, i] = inverse > 0
+        importance = inverse * draws.P[:, i]
+        right = np.where(labelled[:, i], draws.label[:, i], 0.0)
+        terms[:, i] = importance * right if importance.any() else np.nan
+    return terms, counted
+
+
+def _from_terms(terms: FloatArray, counted: BoolArray, n: IntArray, draws: Draws, ddof: int) -> Estimate:
+    """Return the Estimate whose values are the column sums of `terms`; NaN for a system with n = 0."""
+    unknown = n == 0
+    influence = np.column_stack(
+        [draws.centred(terms[:, i], counted[:, i], ddof=ddof) for i in range(draws.n_systems)]
+    ).reshape(terms.shape)
+    return Estimate(
+        value=np.where(unknown, np.nan, terms.sum(axis=0)),
+        variance=np.where(unknown, np.nan, np.einsum("tm,tm->m", influence, influence)),
+        n=n.astype(np.int64),
+        influence=np.where(unknown, np.nan, influence),
+    )
+
+
+def _own_only(system: ArrayLike, n: int, m: int) -> FloatArray:
+    """Return a P in which every draw is predicted by its own system alone."""
+    if isinstance(m, bool) or int(m) != m or m < 1:
+        raise ValueError(f"m must be a whole number of 1 or more; got {m!r}")
+    codes = checks.codes("system", system, n)
+    if (codes >= m).any():
+        raise ValueError(f"system must be less than {m}; got {int(codes.max())}")
+    own: BoolArray = codes[:, None] == np.arange(m)
+    return own.astype(np.float64)
+
+
+def _fitting(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return both influences with as many rows, zeros put below the shorter first."""
+    if a.ndim != b.ndim or a.shape[1:] != b.shape[1:] or len(a) > len(b):
+        raise ValueError(f"influences of precision and recall do not fit; got shapes {a.shape} and {b.shape}")
+    padding = [(0, len(b) - len(a))] + [(0, 0)] * (a.ndim - 1)
+    return np.pad(a, padding), b
+
+
+def _count(n: ArrayLike) -> int | IntArray:
+    array = np.asarray(n, dtype=np.int64)
+    return int(array) if array.ndim == 0 else array
