@@ -92,11 +92,9 @@ def _axis_of_ends(low: float, high: float, bounds: tuple[float, float]) -> Axis:
     """Both ends and the middle only, for narrow columns; rounded to 5 points, the middle too."""
     first = math.floor(low * 20 + 1e-9)
     last = max(math.ceil(high * 20 - 1e-9), first + 2)
-    if (last - first) % 2:
-        if last + 1 <= bounds[1] * 20:
-            last += 1
-        else:
-            first -= 1
+    last += (last - first) % 2
+    over = max(0, last - round(bounds[1] * 20))
+    first, last = first - over, last - over
     marks = (first / 20, (first + last) / 40, last / 20)
     return Axis(marks[0], marks[2], marks)
 
@@ -144,6 +142,12 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
     ground = f'<line class="iv-zero" x1="{zero:g}%" x2="{zero:g}%" y1="1" y2="{HEIGHT - 1}"/>'
     label = f"{name} {said}" if name else said
     return _svg(f"iv iv-final iv-{tone}", label, ground + _glyph(interval, axis, "final", tone, (-1.0, 1.0)))
+
+
+def draw_legend(text: str = "estimate, 80 % and 95 % interval") -> str:
+    """The glyph by itself, to explain it."""
+    sample = Interval(0.5, 0.2, 0.8, 0.0, 1.0)
+    return _svg("iv iv-final iv-a", text, _glyph(sample, Axis(0.0, 1.0, ()), "final", "a", (0.0, 1.0)))
 
 
 def difference_tone(interval: Interval) -> Tone:

@@ -119,7 +119,7 @@ def moments() -> list[Moment]:
     for n in range(1, 478):
         right += 1.0 if (n * 7919) % 1000 < 532 else 0.0
         share = right / n
-        half = 1.9 * sqrt(share * (1 - share) / n + 1 / (n * n))
+        half = 1.6 * sqrt(1 / n)
         low, high = max(low, share - half), min(high, share + half)
         if n % 3 == 0:
             made.append(Moment(n, share, low, high))

@@ -105,16 +105,15 @@ def _grid(across: Axis, up: Axis, height: int) -> str:
 def _equal_curves(across: Axis, up: Axis) -> str:
     paths, names = [], []
     for f1 in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
-        dots = []
-        for step in range(101):
-            recall = across.high * step / 100
-            if 2 * recall <= f1:
-                continue
-            precision = f1 * recall / (2 * recall - f1)
-            if precision <= min(up.high, 1.0):
-                dots.append((across.position(recall), _y(up, precision)))
-        if len(dots) < 4:
+        top = min(up.high, 1.0)
+        first = f1 * top / (2 * top - f1) if 2 * top > f1 else across.high
+        if first >= across.high:
             continue
+        dots = []
+        for step in range(61):
+            # Closer together at the start, where the curve is steep.
+            recall = first + (across.high - first) * (step / 60) ** 2
+            dots.append((across.position(recall), _y(up, f1 * recall / (2 * recall - f1))))
         paths.append(f'<path class="equal" d="{_line(dots)}"/>')
         x = dots[0][0]
         names.append(f'<text class="equal-name" x="{x:g}%" dx="5" y="12">F1 {f1 * 100:.0f}</text>')

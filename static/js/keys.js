@@ -1,6 +1,8 @@
 // One registry of keys. It handles them, prints the hints on the page and fills the sheet that `?` opens.
 //
 // In HTML:    <button data-key="Enter" data-key-verb="submit">   the key presses it (or focuses a field)
+//             data-key-scope on a step                           where steps share a key, the one with the focus has it,
+//                                                                then the one with data-at-hand
 //             data-key-quiet                                     works and stands on the sheet, but is not hinted
 //             <div data-key-hints></div>                         the hints appear here
 // In a module: import { register } from "./keys.js"; register("z", "undo", undo);
@@ -69,7 +71,8 @@ function fire(key) {
   const own = programmed.get(key);
   if (own) return own.action() !== false;
   const found = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)];
-  const element = found.find(isShown) || found.find((one) => one.matches(".nav a"));
+  const atHand = document.activeElement.closest("[data-key-scope]") || document.querySelector("[data-key-scope][data-at-hand]");
+  const element = found.find((one) => atHand?.contains(one) && isShown(one)) || found.find(isShown) || found.find((one) => one.matches(".nav a"));
   if (!element) return false;
   use(element);
   return true;

@@ -120,6 +120,12 @@ def axis_head(axis: Axis, signed: bool = False) -> SafeString:
     return mark_safe(drawing.draw_axis(axis, signed=signed))
 
 
+@register.inclusion_tag("components/legend.html")
+def interval_legend() -> dict[str, object]:
+    """The glyph with the words that explain it, once beside a table of bars."""
+    return {"glyph": mark_safe(drawing.draw_legend())}
+
+
 @register.simple_tag
 def difference_bar(interval: Interval, axis: Axis, name: str = "") -> SafeString:
     """A difference on an axis with a zero line."""
