@@ -140,7 +140,8 @@ class Design:
         left_sum = _centre(by_code(left, code, self.n_clusters), share)
         right_sum = _centre(by_code(right, code, self.n_clusters), share)
         spread: FloatArray = np.einsum(product, left_sum * open_document[:, None], right_sum)
-        return spread * (drawn / (drawn - 1)) - within
+        total: FloatArray = spread * (drawn / (drawn - 1)) - within
+        return total
 
     def _rows(self, name: str, influence: ArrayLike) -> tuple[FloatArray, bool]:
         z = np.asarray(influence, dtype=np.float64)
@@ -152,6 +153,39 @@ class Design:
 def _centre(sums: FloatArray, share: FloatArray) -> FloatArray:
     centred: FloatArray = sums - share @ sums
     return centred
+
+
+def target_probabilities(pi: ArrayLike, target: ArrayLike, *, n_targets: int | None = None) -> FloatArray:
+    """Return π of every target, from the π of rows that carry target codes.
+
+    Parameters
+    ----------
+    pi : (n,) array
+        Inclusion probability of each row's target.
+    target : (n,) integer array
+        Code of each row's target.
+    n_targets : int, optional
+        Number of targets; the highest code + 1 if left out. A target without a row gets 1: it has no term either.
+
+    Raises
+    ------
+    ValueError
+        If two rows of one target disagree about its probability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> target_probabilities(np.array([0.5, 0.5, 0.2]), np.array([0, 0, 1])).tolist()
+    [0.5, 0.2]
+    """
+    chance = checks.positive_probabilities("pi", pi)
+    code = checks.codes("target", target, chance.size)
+    out = np.ones(int(code.max(initial=-1)) + 1 if n_targets is None else n_targets)
+    out[code] = chance
+    differs = ~np.isclose(out[code], chance, rtol=1e-9, atol=0)
+    if differs.any():
+        raise ValueError(f"pi must be one number a target; target {code[differs][0]} has {chance[differs][0]!r} too")
+    return out
 
 
 def contrast(a: Estimate, b: Estimate, design: Design) -> Estimate:

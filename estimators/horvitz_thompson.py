@@ -1,0 +1,413 @@
+"""Precision from targets labelled with known, unequal probabilities: difference, centred, Hájek.
+
+Rows are labelled predictions, p their weight under each system, π the inclusion probability of the row's target, f the
+label and g the model's cross-fitted guess. Terms a (f − g) with a = p/π are summed per target *before* they are
+squared: a target is asked once, and all its predictions are right or wrong together.
+
+References: Horvitz and Thompson (1952); Hájek (1971); Särndal, Swensson and Wretman (1992), sections 5.7 and 6.3.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from estimators import checks
+from estimators.checks import BoolArray, FloatArray, IntArray, Numbers, plain
+from estimators.design import Design, target_probabilities
+from estimators.estimate import Estimate
+from estimators.intervals import score_interval, wilson
+from estimators.seen import recondition, visible_total
+from estimators.sums import by_code
+
+__all__ = [
+    "anticipated_variance",
+    "centred",
+    "difference",
+    "hajek",
+    "inclusion_iid",
+    "recondition",
+    "score_interval",
+    "visible_total",
+    "wilson",
+]
+
+
+class _Rows(NamedTuple):
+    """Labelled rows after checking, always (n, m); ``known`` says where a label counts."""
+
+    a: FloatArray
+    residual: FloatArray
+    known: BoolArray
+    exact: BoolArray
+    p: FloatArray
+    target: IntArray
+    design: Design
+    single: bool
+
+
+def inclusion_iid(P: ArrayLike, n: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
+    """Return the probability that each row's target is drawn at least once by independent draws of every system.
+
+    ``π = 1 − Π_j (1 − Σ_{x∈τ} p_j(x))^{n_j}``
+
+    Parameters
+    ----------
+    P : (N, m) array
+        p_j(x): column j is the distribution that system j's draws come from.
+    n : (m,) integer array
+        Draws made from each; 0 is allowed.
+    target : (N,) integer array, optional
+        Target codes; left out, every row is its own target.
+
+    Returns
+    -------
+    (N,) array
+        In [0, 1]; exactly 0 where nobody could draw the target.
+
+    Raises
+    ------
+    ValueError
+        If a probability leaves [0, 1] or a number of draws is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> inclusion_iid(np.array([[0.5], [0.5]]), np.array([2])).tolist()
+    [0.75, 0.75]
+    """
+    p = checks.probabilities("P", P)
+    draws = checks.non_negative("n", n)
+    if p.ndim != 2 or draws.shape != p.shape[1:]:
+        raise ValueError(f"P must be (N, m) and n (m,); got {p.shape} and {draws.shape}")
+    code = None if target is None else checks.codes("target", target, p.shape[0])
+    if code is not None:
+        p = np.minimum(by_code(p, code, int(code.max(initial=-1)) + 1), 1.0)
+    with np.errstate(divide="ignore"):
+        missed = np.log1p(-p[:, draws > 0]) @ draws[draws > 0]
+    chance: FloatArray = -np.expm1(missed)
+    return chance if code is None else chance[code]
+
+
+def difference(
+    p: ArrayLike,
+    pi: ArrayLike,
+    label: ArrayLike,
+    g: ArrayLike,
+    total_g: ArrayLike,
+    *,
+    target: ArrayLike | None = None,
+    n_targets: int | None = None,
+    exact: ArrayLike | None = None,
+    design: Design | None = None,
+) -> Estimate:
+    """Return the difference estimate of precision: the model's total, corrected by weighted residuals.
+
+    ``π̂ = Σ_{X_i} p g + Σ_S a (f − g)``, ``V = Σ_τ (1 − π) [Σ_{x∈τ} a (f − g)]²``; both exactly unbiased under Poisson
+    sampling with probabilities fixed beforehand and a g that did not see the label.
+
+    Parameters
+    ----------
+    p : (n,) or (n, m) array
+        Weight of each labelled prediction under each system, 0 where the system does not state it.
+    pi : (n,) array
+        Inclusion probability of the row's target, in (0, 1].
+    label : (n,) or (n, m) array
+        f in [0, 1]; NaN is missing and left out. (n, m): column i is f_i, for criteria that depend on the system.
+    g : (n,) or (n, m) array
+        Cross-fitted prediction of f, in [0, 1].
+    total_g : float or (m,) array
+        Σ p g over **all** predictions of each system.
+    target : (n,) integer array, optional
+        Target codes; left out, every row is its own target.
+    n_targets : int, optional
+        Rows of the influence; the highest code + 1 if left out.
+    exact : (n,) boolean array, optional
+        Rows whose label the team could see when it uploaded: they count for themselves, p f, and for nothing else.
+    design : Design, optional
+        For labels that came in with documents (clusters); Poisson sampling with ``pi`` if left out.
+
+    Returns
+    -------
+    Estimate
+        Numbers for p (n,), arrays for (n, m). ``n`` counts labelled targets in the support; the influence has one row a
+        target. Without any label the value is ``total_g`` and n is 0.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, or a weight, probability, label or guess is out of range; the message names the value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p = np.full(2, 0.25)   # two of four predictions were asked, each with probability a half
+    >>> estimate = difference(p, np.full(2, 0.5), np.array([1, 0]), np.full(2, 0.5), 0.5)
+    >>> estimate.value, estimate.variance
+    (0.5, 0.0625)
+    """
+    rows = _rows(p, pi, label, g, target, n_targets, exact, design)
+    z = np.where(rows.exact, 0.0, rows.a * rows.residual)
+    value = _row(total_g, z.shape[1]) + z.sum(axis=0) + _exactly(rows)
+    return _estimate(rows, value, z, _row(total_g, z.shape[1]))
+
+
+def centred(
+    p: ArrayLike,
+    pi: ArrayLike,
+    label: ArrayLike,
+    g: ArrayLike,
+    total_g: ArrayLike,
+    *,
+    target: ArrayLike | None = None,
+    n_targets: int | None = None,
+    exact: ArrayLike | None = None,
+    design: Design | None = None,
+    total_p: ArrayLike = 1.0,
+) -> Estimate:
+    """Return the centred difference estimate of precision: the model's total plus its weighted mean error.
+
+    ``π̂ = Σ_{X_i} p g + μ``, ``μ = Σ_S a (f − g) / Σ_S a``, ``V = Σ_τ (1 − π) [Σ_{x∈τ} a (f − g − μ)]²``. Costs nothing
+    with a good g and saves a bad one, whose common error μ removes; a constant g gives :func:`hajek`.
+
+    Parameters
+    ----------
+    p, pi, label, g, total_g, target, n_targets, exact, design
+        As for :func:`difference`. Exact rows add p (f − g); μ is taken from and applied to the other rows alone.
+    total_p : float or (m,) array
+        Σ p over all predictions of each system: 1 for a distribution, else the weight of a slice.
+
+    Returns
+    -------
+    Estimate
+        As for :func:`difference`; without any label μ = 0.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`difference`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p = np.full(3, 0.25)
+    >>> round(centred(p, np.full(3, 0.5), np.array([1, 1, 0]), np.full(3, 0.5), 0.5).value, 4)
+    0.6667
+    """
+    rows = _rows(p, pi, label, g, target, n_targets, exact, design)
+    model = _row(total_g, rows.a.shape[1])
+    a = np.where(rows.exact, 0.0, rows.a)
+    mean = _ratio((a * rows.residual).sum(axis=0), a.sum(axis=0), empty=0.0)
+    inexact = _row(total_p, a.shape[1]) - np.where(rows.exact, rows.p, 0.0).sum(axis=0)
+    z = np.where(rows.known, a * (rows.residual - mean), 0.0)
+    return _estimate(rows, model + _exactly(rows) + np.maximum(inexact, 0.0) * mean, z, model)
+
+
+def hajek(
+    p: ArrayLike,
+    pi: ArrayLike,
+    label: ArrayLike,
+    *,
+    target: ArrayLike | None = None,
+    n_targets: int | None = None,
+    design: Design | None = None,
+) -> Estimate:
+    """Return Hájek's estimate of precision, for when there is no model yet: a weighted mean of the labels.
+
+    ``π̂ = Σ_S a f / Σ_S a``, ``V = Σ_τ (1 − π) [Σ_{x∈τ} a (f − π̂)]²``. The anticipated variance comes from the labels
+    themselves with half a right and half a wrong one added: ``Σ_τ (1 − π) [Σ_{x∈τ} a]² ḡ (1 − ḡ)``, so that an interval
+    does not shrink to a point because all labels happen to agree.
+
+    Parameters
+    ----------
+    p, pi, label, target, n_targets, design
+        As for :func:`difference`.
+
+    Returns
+    -------
+    Estimate
+        NaN without a label in the support.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`difference`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(hajek(np.full(3, 0.25), np.full(3, 0.5), np.array([1, 1, 0])).value, 4)
+    0.6667
+    """
+    rows = _rows(p, pi, label, 0.0, target, n_targets, None, design)
+    mean = _ratio((rows.a * rows.residual).sum(axis=0), rows.a.sum(axis=0), empty=np.nan)
+    z = np.where(rows.known, rows.a * (rows.residual - np.nan_to_num(mean)), 0.0)
+    count = _labelled_targets(rows)
+    smooth = (np.nan_to_num(mean) * count + 0.5) / (count + 1)
+    weight = _by_target(rows, rows.a)
+    anticipated = np.asarray(Design(rows.design.pi).variance(weight)) * smooth * (1 - smooth)
+    anticipated = anticipated + np.maximum(rows.design.document_term(_by_target(rows, z)), 0.0)
+    return _estimate(rows, mean, z, np.zeros(z.shape[1]), anticipated=anticipated)
+
+
+def anticipated_variance(
+    p_all: ArrayLike | sparse.sparray | sparse.spmatrix,
+    pi_all: ArrayLike,
+    g_all: ArrayLike,
+    label: ArrayLike,
+    g: ArrayLike,
+    *,
+    target: ArrayLike | None = None,
+    document_term: ArrayLike = 0.0,
+) -> Numbers:
+    """Return the variance that the model expects of the difference estimate, a floor for the realised one.
+
+    ``A_i = c Σ_τ (1/π − 1) [Σ_{x∈τ} p_i √(g (1 − g))]²`` with ``c = max(1, Σ_S (f − g)² / Σ_S g (1 − g))``
+    over all labels of the pool: a model that is surer than it should be is scaled up. Predictions that share a target
+    are taken to be wrong together, the careful assumption; without ``target`` this is ``c Σ p² (1/π − 1) g (1 − g)``.
+
+    Parameters
+    ----------
+    p_all : (N,) or (N, m) array, dense or scipy.sparse
+        Weights of all predictions.
+    pi_all : (N,) array
+        Inclusion probability of each prediction's target, in [0, 1].
+    g_all : (N,) array
+        The model's prediction for each.
+    label, g : (n,) or (n, m) array
+        Labels (NaN is missing) and the model's predictions at all labelled rows of the pool.
+    target : (N,) integer array, optional
+        Target codes.
+    document_term : float or (m,) array
+        :meth:`Design.document_term` of the estimate's influence, where labels came in with documents; not below 0.
+
+    Returns
+    -------
+    float or (m,) array
+        Infinite where a prediction with weight can never be asked (π = 0).
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range or shapes disagree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> anticipated_variance(np.full(4, 0.25), np.full(4, 0.5), np.full(4, 0.5), np.array([1, 0]), np.full(2, 0.5))
+    0.0625
+    """
+    single = not sparse.issparse(p_all) and np.ndim(np.asarray(p_all)) == 1
+    weights = sparse.csr_array(np.asarray(p_all, dtype=np.float64)[:, None] if single else p_all, dtype=np.float64)
+    weights.eliminate_zeros()
+    checks.non_negative("p_all", weights.data)
+    chance, guess = checks.probabilities("pi_all", pi_all), checks.probabilities("g_all", g_all)
+    if chance.shape != (weights.shape[0],) or guess.shape != chance.shape:
+        raise ValueError(f"p_all, pi_all, g_all must agree; got {weights.shape}, {chance.shape}, {guess.shape}")
+    with np.errstate(divide="ignore"):
+        odds = np.sqrt(guess * (1 - guess) * (1 / chance - 1))
+    odds[(guess * (1 - guess)) == 0] = 0.0
+    terms = weights.multiply(odds[:, None]).tocsr()
+    if target is not None:
+        code = checks.codes("target", target, chance.size)
+        chooser = sparse.csr_array((np.ones(code.size), (code, np.arange(code.size))))
+        terms = chooser @ terms
+    terms.data **= 2
+    total = _overconfidence(label, g) * terms.sum(axis=0) + np.maximum(document_term, 0.0)
+    total = np.asarray(total, dtype=np.float64).ravel()
+    return float(total[0]) if single else total
+
+
+def _overconfidence(label: ArrayLike, g: ArrayLike) -> float:
+    """Return c: realised over predicted squared error of the model at the labels, at least 1."""
+    f, guess = np.broadcast_arrays(*_columns(checks.labels("label", label), checks.probabilities("g", g)))
+    known = ~np.isnan(f)
+    predicted = float((guess * (1 - guess))[known].sum())
+    realised = float(((f - guess)[known] ** 2).sum())
+    if realised == 0:
+        return 1.0
+    return max(1.0, realised / predicted) if predicted > 0 else np.inf
+
+
+def _rows(
+    p: ArrayLike,
+    pi: ArrayLike,
+    label: ArrayLike,
+    g: ArrayLike,
+    target: ArrayLike | None,
+    n_targets: int | None,
+    exact: ArrayLike | None,
+    design: Design | None,
+) -> _Rows:
+    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
+    single = weight.ndim == 1
+    n = weight.shape[0]
+    if chance.shape != (n,):
+        raise ValueError(f"pi must have shape ({n},), one for each row of p; got {chance.shape}")
+    weight, f, guess = _columns(weight, checks.labels("label", label), checks.probabilities("g", g))
+    for name, array in (("label", f), ("g", guess)):
+        if array.shape not in ((n, 1), weight.shape, (1, 1)):
+            raise ValueError(f"{name} must have {n} rows and one column or {weight.shape[1]}; got {array.shape}")
+    code = np.arange(n) if target is None else checks.codes("target", target, n)
+    known = ~np.isnan(f) & (weight > 0)
+    certain = np.zeros(n, dtype=np.bool_) if exact is None else np.asarray(exact, dtype=np.bool_)
+    if certain.shape != (n,):
+        raise ValueError(f"exact must have shape ({n},); got {certain.shape}")
+    if design is None:
+        design = Design(target_probabilities(chance, code, n_targets=n_targets))
+    a = np.where(known, weight / chance[:, None], 0.0)
+    residual = np.where(known, f - guess, 0.0)
+    return _Rows(a, residual, known, certain[:, None] & known, np.where(known, weight, 0.0), code, design, single)
+
+
+def _columns(*arrays: FloatArray) -> list[FloatArray]:
+    return [a.reshape(1, 1) if a.ndim == 0 else a[:, None] if a.ndim == 1 else a for a in arrays]
+
+
+def _row(values: ArrayLike, m: int) -> FloatArray:
+    array = checks.finite("total_g", values)
+    if array.shape not in ((), (m,), (1,)):
+        raise ValueError(f"totals must be one number or have shape ({m},); got {array.shape}")
+    return np.broadcast_to(array, (m,)).astype(np.float64)
+
+
+def _ratio(above: FloatArray, below: FloatArray, *, empty: float) -> FloatArray:
+    ratio: FloatArray = np.divide(above, below, out=np.full(above.shape, empty), where=below > 0)
+    return ratio
+
+
+def _exactly(rows: _Rows) -> FloatArray:
+    """Return Σ p (f − g) of the rows that stand for themselves alone."""
+    total: FloatArray = np.where(rows.exact, rows.p * rows.residual, 0.0).sum(axis=0)
+    return total
+
+
+def _by_target(rows: _Rows, z: FloatArray) -> FloatArray:
+    return by_code(z, rows.target, rows.design.pi.size)
+
+
+def _labelled_targets(rows: _Rows) -> IntArray:
+    counts: IntArray = (_by_target(rows, rows.known.astype(np.float64)) > 0).sum(axis=0)
+    return counts
+
+
+def _estimate(
+    rows: _Rows, value: FloatArray, z: FloatArray, total_g: FloatArray, *, anticipated: ArrayLike = 0.0
+) -> Estimate:
+    influence = _by_target(rows, z)
+    variance = np.where(np.isnan(value), np.nan, rows.design.variance(influence))
+    count = _labelled_targets(rows)
+    floor = np.broadcast_to(np.asarray(anticipated, dtype=np.float64), value.shape)
+    if not rows.single:
+        return Estimate(value, variance, count, influence, anticipated=floor, total_g=total_g)
+    return Estimate(
+        float(value[0]),
+        float(variance[0]),
+        int(count[0]),
+        influence[:, 0],
+        anticipated=plain(floor[0]),
+        total_g=plain(total_g[0]),
+    )

@@ -1,0 +1,82 @@
+"""Who has seen what: labels that a team could see are no sample of what it uploads next.
+
+A team that deletes what it was shown to be wrong would otherwise be scored on its own key. So the targets that its
+earlier submissions (or public ones) state are split by what it could see at upload: a visible label counts for itself
+alone, with certainty (``exact=`` of the estimators); a target shown as *unjudged* is known to have u ≥ π_old, and is
+sampled anew with the conditional probability.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import FloatArray, Numbers, plain
+
+
+def visible_total(p: ArrayLike, label: ArrayLike) -> Numbers:
+    """Return Σ p f over the visible labels, exactly: each stands for itself, none for its neighbours.
+
+    Parameters
+    ----------
+    p : (n,) or (n, m) array
+        Weights of the predictions whose label the team could see.
+    label : (n,) array
+        Their labels; NaN (missing) adds nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> visible_total(np.array([0.25, 0.25]), np.array([1.0, 0.0]))
+    0.25
+    """
+    weight, f = checks.non_negative("p", p), np.nan_to_num(checks.labels("label", label))
+    if weight.shape[0] != f.size:
+        raise ValueError(f"p and label must have as many rows; got {weight.shape} and {f.shape}")
+    return plain(f @ weight)
+
+
+def recondition(pi_new: ArrayLike, pi_old: ArrayLike) -> FloatArray:
+    """Return the probability that a target shown as unjudged under π_old is asked under π_new.
+
+    ``P(u < π_new | u ≥ π_old) = (π_new − π_old) / (1 − π_old)``. It is 0 where the threshold was not raised: such a
+    target can never be asked, and an estimate over it is not defined until it is.
+
+    Parameters
+    ----------
+    pi_new, pi_old : (n,) array
+        Thresholds now, and when the team saw that the target was unjudged; π_new ≥ π_old < 1.
+
+    Raises
+    ------
+    ValueError
+        If a threshold sank, or an unjudged target had been certain to be asked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> recondition(np.array([0.6]), np.array([0.2])).round(6).tolist()
+    [0.5]
+    """
+    new, old = checks.probabilities("pi_new", pi_new), checks.probabilities("pi_old", pi_old)
+    if np.any(old >= 1):
+        raise ValueError("pi_old must be below 1: a target that was certain to be asked is not unjudged; got 1.0")
+    if np.any(new < old):
+        raise ValueError(f"pi_new must be at least pi_old; got {new[new < old][0]!r} below {old[new < old][0]!r}")
+    chance: FloatArray = (new - old) / (1 - old)
+    return chance
+
+
+def threshold(conditional: ArrayLike, pi_old: ArrayLike) -> FloatArray:
+    """Return π_new for a wanted conditional probability: the inverse of :func:`recondition`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> threshold(np.array([0.5]), np.array([0.2])).round(6).tolist()
+    [0.6]
+    """
+    chance, old = checks.probabilities("conditional", conditional), checks.probabilities("pi_old", pi_old)
+    raised: FloatArray = old + chance * (1 - old)
+    return raised

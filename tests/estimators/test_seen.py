@@ -1,0 +1,69 @@
+"""Nobody is scored on a key that it was shown."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.horvitz_thompson import difference
+from estimators.seen import recondition, threshold, visible_total
+
+
+def subsets(n):
+    return (np.array(bits, dtype=bool) for bits in itertools.product([False, True], repeat=n))
+
+
+def resubmission(f, asked, pi_old, pi_new):
+    """Return the true precision after deleting what was shown wrong, and its expected printed scores, honest and naive.
+
+    The expectation is over everything that may happen after the first questions were answered.
+    """
+    kept = ~asked | (f == 1)
+    p = kept / kept.sum()
+    visible, open_ = kept & asked, kept & ~asked
+    chance = recondition(pi_new[open_], pi_old[open_])
+    honest = naive = 0.0
+    for more in subsets(open_.sum()):
+        likely = np.prod(np.where(more, chance, 1 - chance))
+        g = np.full(more.sum(), 0.5)
+        rows = np.flatnonzero(open_)[more]
+        unseen = difference(p[rows], chance[more], f[rows], g, 0.5 * p[open_].sum())
+        honest += likely * (visible_total(p[visible], f[visible]) + unseen.value)
+        rows = np.concatenate([rows, np.flatnonzero(visible)])
+        naive += likely * difference(p[rows], pi_new[rows], f[rows], np.full(rows.size, 0.5), 0.5).value
+    return p @ f, honest, naive
+
+
+def test_whatever_was_shown_the_resubmission_is_scored_without_bias():
+    f = np.array([1.0, 0, 0, 1, 0, 0])
+    pi_old, pi_new = np.array([0.3, 0.6, 0.5, 0.2, 0.4, 0.5]), np.array([0.4, 0.7, 0.55, 0.3, 0.45, 0.6])
+    gained = 0.0
+    for asked in subsets(6):
+        likely = np.prod(np.where(asked, pi_old, 1 - pi_old))
+        truth, honest, naive = resubmission(f, asked, pi_old, pi_new)
+        assert honest == pytest.approx(truth)
+        gained += likely * (naive - truth)
+    assert gained > 0.08  # what deleting the key would have won
+
+
+@given(st.floats(0, 0.99), st.floats(0, 1))
+def test_threshold_undoes_recondition(old, chance):
+    new = threshold(np.array([chance]), np.array([old]))
+    np.testing.assert_allclose(recondition(np.minimum(new, 1), np.array([old])), [chance], atol=1e-9)
+
+
+def test_a_threshold_that_was_not_raised_can_never_be_asked():
+    assert recondition(np.array([0.4]), np.array([0.4])).tolist() == [0.0]
+
+
+def test_visible_labels_are_counted_for_every_system_and_missing_ones_add_nothing():
+    p = np.array([[0.5, 0.1], [0.5, 0.2], [0.0, 0.7]])
+    np.testing.assert_allclose(visible_total(p, np.array([1.0, np.nan, 1.0])), [0.5, 0.8])
+
+
+@pytest.mark.parametrize(("new", "old", "message"), [(0.2, 0.4, "at least pi_old"), (1.0, 1.0, "certain to be asked")])
+def test_it_refuses_thresholds_that_sank_or_were_certain(new, old, message):
+    with pytest.raises(ValueError, match=message):
+        recondition(np.array([new]), np.array([old]))
