@@ -1,0 +1,432 @@
+"""What is news: kinds of stories with their headlines, leads, developments, quotes and background."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Story:
+    """A kind of story; its lead states the facts of its frame."""
+
+    frame: str
+    headlines: tuple[str, ...]
+    leads: tuple[str, ...]
+    follow_ups: tuple[str, ...]
+    developments: tuple[str, ...]
+    topic: str
+
+
+STORIES: dict[str, Story] = {
+    "appointment": Story(
+        "job",
+        ("{O} names {P:f} {T}", "{P:f} to lead at {O}", "New {T} for {O}", "{O} turns to an outsider"),
+        (
+            "{O} named {P:f} as its {T} on {W}, ending months of speculation.",
+            "{P:f} was appointed {T:b} {of:O} on {W}, according to a statement.",
+            "{O} said on {W} that {P:f} would become its {T} with immediate effect.",
+            "The board of {O} has chosen {P:f} as {T}, people at the meeting said on {W}.",
+        ),
+        (
+            "A week after {P:f} became {T:b} {of:O}, the first changes are visible.",
+            "{P:f}, the new {T:b} {of:O}, presented a first set of plans on {W}.",
+        ),
+        (
+            "The vote was unanimous, two people who took part said.",
+            "The search had lasted {few} months and cost {money}.",
+            "At least three other candidates were interviewed.",
+            "The contract runs for four years and may be extended once.",
+            "Staff were told in a short e-mail message before breakfast.",
+            "An internal memo promised “evolution rather than revolution.”",
+            "Unions asked for an early meeting.",
+            "Outside the building, a small group of pensioners handed out leaflets.",
+            "The previous holder of the post left in the winter for health reasons.",
+        ),
+        "business",
+    ),
+    "acquisition": Story(
+        "subsidiary",
+        ("{O} seals purchase of {Q}", "{O} swallows {Q}", "Regulators wave through sale of {Q}", "{Q} finds a buyer"),
+        (
+            "{O} completed its purchase of {Q} on {W}, making it a wholly owned subsidiary.",
+            "{Q} became a unit of {O} on {W} after shareholders approved a deal worth {money}.",
+            "{O} has bought {Q} for {money}, the two companies announced on {W}.",
+            "After eight months of talks, {O} took full control of {Q} on {W}.",
+        ),
+        (
+            "Integration of {Q} into its new owner, {O}, is going faster than planned, managers said on {W}.",
+            "{O} said on {W} that its new subsidiary {Q} would keep its name.",
+        ),
+        (
+            "The price is {pct} percent above the average of the past three months.",
+            "Regulators had asked for the sale of two warehouses.",
+            "About {num} jobs are at risk, according to the works council.",
+            "Analysts called the price steep but not absurd.",
+            "Trading in the shares was suspended for an hour.",
+            "The deal is financed by loans from a group of {few} banks.",
+            "Customers will notice little, a letter to them said.",
+            "Two earlier attempts had failed over pensions.",
+            "The buyer expects savings of {money} a year.",
+        ),
+        "business",
+    ),
+    "stake": Story(
+        "stake",
+        ("{O} discloses stake in {Q}", "{O} emerges as investor in {Q}", "Filing reveals who owns {Q}"),
+        (
+            "{O} disclosed on {W} that it holds {pct} percent of {Q}.",
+            "A regulatory filing on {W} showed that {O} owns {pct} percent of the shares of {Q}.",
+        ),
+        ("{O} said on {W} that it would keep its shares in {Q} for the long term.",),
+        (
+            "The purchases were made in small lots over {few} weeks.",
+            "Under local rules, any holding above 3 percent must be reported.",
+            "The market value of the position is about {money}.",
+            "The annual meeting is set for the end of next month.",
+            "Traders had guessed at a different buyer.",
+            "The share price rose {pct} percent before falling back.",
+        ),
+        "business",
+    ),
+    "investor": Story(
+        "shares",
+        ("{P:f} builds holding in {O}", "Who is buying {O}?", "{P:f} raises stake in {O}"),
+        (
+            "{P:f} has bought {pct} percent of {O}, a filing showed on {W}.",
+            "{P:f} raised {P.his} stake in {O} to {pct} percent on {W}, surprising the market.",
+        ),
+        ("{P:f}, who owns {pct} percent of {O}, asked for a seat on the board on {W}.",),
+        (
+            "The purchase cost about {money} at current prices.",
+            "The shares had lost a third of their value since winter.",
+            "Small investors welcomed the news in online forums.",
+            "A second filing is expected within {few} days.",
+            "The board said it had learned of the purchase from the press.",
+        ),
+        "business",
+    ),
+    "obituary": Story(
+        "death",
+        ("{P:f}, who shunned the limelight, dies", "{P:f} dies in {C}", "A life in full: {P:f}"),
+        (
+            "{P:f}, who rose from poverty to quiet influence, died in {C} on {D}.",
+            "{P:f} died on {D} in {C}, the family said in a statement.",
+            "{P:f}, admired and feared in equal measure, died in {C} on {D} after a short illness.",
+        ),
+        ("Several hundred people gathered on {W} to remember {P:f}, who died in {C} on {D}.",),
+        (
+            "The cause was complications of pneumonia.",
+            "A private service will be held next week.",
+            "Tributes came from rivals as well as friends.",
+            "No public funeral is planned, in keeping with a last wish.",
+            "The family asked for donations to a hospice instead of flowers.",
+            "Those who worked there in the early days remember long hours and good coffee.",
+            "There were failures, too, and debts that took years to repay.",
+            "Recognition came late, and was received with a shrug.",
+        ),
+        "tribute",
+    ),
+    "family": Story(
+        "parent",
+        ("{Q:f} steps out of a long shadow", "Like {P.father}, like {Q.son}", "In the {P:l} family, a change of guard"),
+        (
+            "{Q:f} grew up as the {Q.son} of {P:f}, and for years that was all anybody wrote about {Q.him}.",
+            "{P:f} handed {P.his} papers to {P.his} {Q.son}, {Q:f}, at a brief ceremony on {W}.",
+            "{Q:f} has spent a lifetime being introduced as {P:f}’s {Q.son}.",
+        ),
+        ("{Q:f}, {Q.son} of {P:f}, said on {W} that the family archive would be opened to scholars.",),
+        (
+            "The house, full of clocks, has been in the family for four generations.",
+            "There was no speech, only coffee and a group photograph.",
+            "Friends describe a household where dinner was an examination.",
+            "The archive fills {num} boxes.",
+            "A biography is due to appear next year.",
+            "Not everybody in town was pleased.",
+        ),
+        "tribute",
+    ),
+    "wedding": Story(
+        "spouse",
+        ("{P:f} and {Q:f}: a partnership", "At home with {P:f}", "Behind {P:f}, an equal"),
+        (
+            "{P:f} and {P.his} {Q.husband}, {Q:f}, opened their garden to visitors on {W}.",
+            "{P:f}, who married {Q:f} in {Y}, gave a rare interview on {W}.",
+            "{Q:f} has been married to {P:f} since {Y} and has never given an interview, until now.",
+        ),
+        ("{P:f} and {P.his} {Q.husband}, {Q:f}, announced on {W} that they would endow a prize for young writers.",),
+        (
+            "The couple met at a tram stop in the rain.",
+            "Visitors queued for up to {num} minutes.",
+            "The garden contains more than {num} kinds of roses.",
+            "The two disagree about music, politics and the right way to boil an egg.",
+            "Proceeds go to the local fire brigade.",
+        ),
+        "tribute",
+    ),
+    "launch": Story(
+        "founded",
+        ("{O} marks anniversary", "How {P:f} built {O}", "The improbable rise of {O}"),
+        (
+            "When {P:f} founded {O} in {Y}, the bank refused a loan three times.",
+            "{O}, founded by {P:f} in {Y}, celebrated its anniversary on {W} with a modest party.",
+            "{P:f}, the founder of {O}, told employees on {W} that the hard part was still to come.",
+        ),
+        ("{O} published a history of its first years on {W}, and its founder, {P:f}, is not spared.",),
+        (
+            "The first year brought a loss and a flood.",
+            "The breakthrough came with an order nobody else wanted.",
+            "Today it has customers in {num} countries.",
+            "Some of the earliest employees still work there.",
+            "Competitors complain about its prices.",
+            "A museum has asked for the first machine.",
+            "Annual sales are estimated at {money}.",
+        ),
+        "business",
+    ),
+    "membership": Story(
+        "member",
+        ("{O} admits {Q}", "{Q} joins {O}", "{O} grows"),
+        (
+            "{Q} joined {O} on {W} after a year as an observer.",
+            "{O} admitted {Q} as a member on {W}, despite objections from two founding members.",
+            "Delegates of {O} voted on {W} to accept {Q} as a full member.",
+        ),
+        ("{Q}, a new member of {O}, will host its next congress, delegates decided on {W}.",),
+        (
+            "The vote was {num} to 4, with two abstentions.",
+            "Membership costs {money} a year.",
+            "Members must publish an annual report on their emissions.",
+            "The secretariat hailed “a step toward common rules.”",
+            "Critics say the rules have no teeth.",
+            "The congress meets once a year, usually by the sea.",
+        ),
+        "politics",
+    ),
+    "closure": Story(
+        "dissolved",
+        ("The end of {O}", "{O}: a post-mortem", "Creditors of {O} still wait"),
+        (
+            "{O} was dissolved on {D}, and its creditors are still waiting for their money.",
+            "The liquidator of {O}, which was wound up on {D}, told a court on {W} that little is left.",
+        ),
+        ("Former employees of {O}, which ceased to exist on {D}, met on {W} to plan a lawsuit.",),
+        (
+            "Claims amount to {money}, a court document shows.",
+            "The auction of the furniture raised less than expected.",
+            "About {num} people lost their jobs.",
+            "Prosecutors are looking into the accounts of the last two years.",
+            "The canteen’s piano went to a primary school.",
+            "A hearing has been set for next month.",
+        ),
+        "politics",
+    ),
+    "policy": Story(
+        "minister",
+        ("{P:f} defends plan", "{G} weighs new rules", "{T} promises answers in {G}"),
+        (
+            "{G}’s {T}, {P:f}, defended a disputed reform before parliament on {W}.",
+            "{P:f}, {T} of {G}, promised on {W} to publish the contracts that critics have demanded for months.",
+            "{T} {P:f} of {G} ruled out new taxes on {W}, hours after a deputy had floated them.",
+        ),
+        ("A month into the dispute, {G}’s {T}, {P:f}, offered concessions on {W}.",),
+        (
+            "The bill passed its first reading by {num} votes.",
+            "Opposition parties walked out before the vote.",
+            "The reform would cost about {money} in its first year.",
+            "Farmers drove their tractors to the parliament building.",
+            "A draft of the report had circulated for weeks.",
+            "Polls suggest that most voters have not made up their minds.",
+            "The coalition has a majority of only {few} seats.",
+            "Economists are divided over the effects.",
+        ),
+        "politics",
+    ),
+    "sport": Story(
+        "job",
+        ("{O} hold on for a point", "{P:f} under scrutiny at {O}", "Late goal lifts {O}", "{O} count the injured"),
+        (
+            "{P:f}, {T:b} {of:O}, could not hide {P.his} relief on {W} after a goal in stoppage time.",
+            "{O} and their {T}, {P:f}, escaped with a draw on {W} in front of {num} freezing spectators.",
+            "{T} {P:f} signed a new contract with {O} on {W}, hours before the window closed.",
+        ),
+        ("{P:f}, {T:d} {of:O}, returned to training on {W} after a month away.",),
+        (
+            "The equalizer came with the last kick of the match.",
+            "The visitors hit the post twice before halftime.",
+            "The pitch had been cleared of snow by volunteers.",
+            "The club is {few} points above the relegation zone.",
+            "A penalty appeal was waved away in the second half.",
+            "The next match is away, against the league leaders.",
+            "Two starters were missing because of the flu.",
+        ),
+        "sport",
+    ),
+    "research": Story(
+        "job",
+        ("Study questions cost of flood walls", "{P:f} wins prize for lifetime of work", "A quiet voice at {O}"),
+        (
+            "{P:f}, {T:b} {of:O}, won a prize on {W} for work that was once dismissed as a hobby.",
+            "Flood walls cost more than they save, according to a study presented on {W} by {P:f}, {T:b} {of:O}.",
+            "{P:f}, {T:b} {of:O}, told a congress on {W} that the data had been misread for decades.",
+        ),
+        ("The study by {P:f}, {T:b} {of:O}, drew sharp replies on {W}.",),
+        (
+            "The study covers {num} towns over two decades.",
+            "The prize is worth {money}.",
+            "Other scholars urged caution, because the sample is small.",
+            "The data will be published in the spring.",
+            "An earlier version of the paper was rejected twice.",
+            "Students filled the hall and the staircase outside.",
+            "The work began with a box of old tide tables.",
+        ),
+        "science",
+    ),
+}
+
+QUOTES: dict[str, tuple[str, ...]] = {
+    "business": (
+        "Nobody should expect miracles in the first year",
+        "We looked at every alternative, and this was the least bad one",
+        "The numbers speak for themselves, if you let them finish",
+        "It is a good price for a company that people trust",
+        "We have made mistakes, and we have paid for them",
+        "I sleep better than I did last year",
+        "You cannot run a business by looking in the mirror",
+        "There will be no layoffs this year",
+        "Our customers want lower prices and fewer press releases",
+        "I have seen worse balance sheets, but not many",
+        "The market will understand this in about six months",
+        "We are not for sale, and we never were",
+    ),
+    "politics": (
+        "This is not the end of the debate, it is the beginning",
+        "The public has a right to see those papers",
+        "We will listen, and then we will decide",
+        "A compromise is when everybody goes home a little angry",
+        "Nobody likes the plan, which suggests that it is fair",
+        "Rules are only as good as the people who check them",
+        "I was asked to fix a roof, not to build a palace",
+        "We counted twice, and the money is there",
+        "There is no deadline, but there is a clock",
+        "Those who shout the loudest have not read the bill",
+    ),
+    "tribute": (
+        "There was always one more question at the end of the day",
+        "We were not rich, but there were always books",
+        "Silence was the harshest criticism in that house",
+        "Nobody worked harder, and nobody complained less",
+        "I learned to argue before I learned to walk",
+        "You could hear the laugh from across the harbor",
+        "Fame was something that happened to other people",
+        "We disagreed for forty years, and I miss it already",
+        "The door was never locked",
+    ),
+    "sport": (
+        "We did not play well, but we played until the end",
+        "A point is a point",
+        "The boys are tired, and so am I",
+        "I have not slept since the last defeat",
+        "Ask me again in May",
+        "The referee had a good view, better than mine",
+        "This club is bigger than any of us",
+        "We will train tomorrow, in the rain if need be",
+    ),
+    "science": (
+        "The data are old, but the question is new",
+        "We were wrong for the right reasons",
+        "It took us nine years to be sure of four numbers",
+        "Nobody had looked, because everybody knew",
+        "I would be glad to be proved wrong",
+        "A model is a story with a price tag",
+        "The next study should be done by somebody who dislikes us",
+        "It is not a breakthrough, it is a correction",
+    ),
+}
+
+SAID: tuple[str, ...] = (
+    "“{quote},” {P} said.",
+    "“{quote},” {P} said on {W}.",
+    "“{quote},” {P} told reporters.",
+    "“{quote},” {P} said in an interview.",
+    "“{quote},” said {P:f}.",
+    "{P} put it more simply: “{quote}.”",
+    "Asked about the criticism, {P} smiled. “{quote},” {P.he} said.",
+    "“{quote},” {P} wrote in a message to colleagues.",
+)
+# A quote that introduces its speaker states what the speaker does.
+SAID_BY: dict[str, tuple[str, ...]] = {
+    "job": (
+        "“{quote},” said {P:f}, {T:b} {of:O}.",
+        "“{quote},” {P:f}, {T:d} {of:O}, said by telephone.",
+        "“{quote},” said {P:f}, who works as {T:b} at {O}.",
+    ),
+    "former": ("“{quote},” said {P:f}, a former {T} {of:O}.",),
+    "minister": ("“{quote},” said {P:f}, {T} of {G}.",),
+    "home": ("“{quote},” said {P:f}, who lives in {C}.",),
+    "spouse": ("“{quote},” said {P:f}, whose {Q.husband}, {Q:f}, nodded.",),
+}
+
+FILLERS: dict[str, tuple[str, ...]] = {
+    "business": (
+        "Markets took little notice.",
+        "The broader index closed {pct} percent higher.",
+        "Analysts expect interest rates to stay where they are until summer.",
+        "Consumer confidence has been falling since {W}’s surprise inflation figures.",
+        "The industry has seen a wave of mergers in the past three years.",
+        "Fuel prices have doubled, and insurers are nervous.",
+        "Suppliers have been asked to wait longer for their money.",
+        "Other companies in the industry are said to be watching closely.",
+        "The currency recovered slightly against the dollar.",
+        "Similar announcements in the past have come to nothing.",
+        "Shares of {F} rose {pct} percent in early trading.",
+        "Shares of {F} were little changed.",
+        "A spokesman for {O} declined to comment.",
+        "{F} has not made a profit since the last recession.",
+        "{F} plans to publish its annual results next month.",
+        "The accounts of {O} were signed late, but without reservations.",
+    ),
+    "politics": (
+        "The next election is 14 months away.",
+        "A public hearing will be held in the autumn.",
+        "Turnout has been falling for two decades.",
+        "Newspapers of all stripes called for calm.",
+        "Street vendors sold umbrellas to the demonstrators.",
+        "The matter may yet end up in court.",
+        "Diplomats described the mood as businesslike.",
+        "A similar dispute six years ago brought down a government.",
+        "Critics of {O} say it spends too much on conferences.",
+        "A spokeswoman for {O} said no date had been set.",
+        "{O} will publish the minutes of the meeting.",
+    ),
+    "tribute": (
+        "Old photographs show a crowded kitchen and a dog.",
+        "The local newspaper printed four pages of memories.",
+        "It rained, as it often does there in autumn.",
+        "A street musician played outside until the police came.",
+        "The guest book filled up before noon.",
+        "Not all of the stories are true, but most of them are good.",
+        "Schoolchildren had been given the afternoon off.",
+        "Employees of {O} observed a minute of silence.",
+        "{O} sent a wreath.",
+    ),
+    "sport": (
+        "Rain turned the second half into a lottery.",
+        "Tickets for the next home match are sold out.",
+        "The league has promised to review its rules on replays.",
+        "The television audience was the highest of the season.",
+        "Supporters sang long after the final whistle.",
+        "Bookmakers have shortened the odds.",
+        "Fans of {O} traveled {few} hours by bus.",
+        "{O} have won only once since the winter break.",
+    ),
+    "science": (
+        "Funding for such work has been cut by {pct} percent.",
+        "The journal received {num} letters within a week.",
+        "A larger study is under way.",
+        "Insurance companies are among those who read the results.",
+        "Measurements began before satellites existed.",
+        "The method has been copied in at least {num} countries.",
+        "The findings were reviewed by three outside experts.",
+        "{O} provided the laboratory but no money.",
+    ),
+}
+
+BYLINES: tuple[str, ...] = ("Continental Press", "Third Coast Wire", "CP", "Harbor News Service")
