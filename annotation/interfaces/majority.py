@@ -1,0 +1,40 @@
+"""Votes of several workers, added up: majority per part (Chaganty 2018, section 4.4), with how far they disagree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Majority:
+    """What most said, how many said each, and the share that said otherwise."""
+
+    value: str
+    votes: dict[str, int]
+    n: int
+
+    @property
+    def disagreement(self) -> float:
+        return 1.0 - self.votes[self.value] / self.n
+
+
+def most(answers: Sequence[str], order: Sequence[str] = ()) -> Majority | None:
+    """The most frequent answer, None if there are none; of several, the one that comes first in `order`."""
+    if not answers:
+        return None
+    votes = Counter(answers)
+    place = {answer: number for number, answer in enumerate(order)}
+    best = min(votes, key=lambda answer: (-votes[answer], place.get(answer, len(place)), answer))
+    return Majority(best, dict(votes), len(answers))
+
+
+def holding(answers: Sequence[Iterable[str]], parts: Sequence[str]) -> tuple[list[str], dict[str, int], float]:
+    """The parts that more than half of the answers contain, the votes of each, and the largest minority's share.
+
+    A tie does not hold: what people are divided about is not said by the text."""
+    votes = Counter(part for answer in answers for part in set(answer))
+    holds = [part for part in parts if 2 * votes[part] > len(answers)]
+    minority = max((min(votes[part], len(answers) - votes[part]) for part in parts), default=0)
+    return holds, {part: votes[part] for part in parts if votes[part]}, minority / len(answers)

@@ -1,0 +1,134 @@
+"""What a question about a pair of mentions carries, as the track writes it and the relation page reads it.
+
+All spans are half-open and in characters of the whole document. Nothing here may tell which system claimed what: the
+predicates and candidates are those of everybody together, in an order that depends on the schema and the text alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NotRequired, TypedDict
+
+Span = tuple[int, int]
+COMMON = 9  # as many as there are digits to pick them with; rarer relations are folded
+
+
+class CandidatePayload(TypedDict):
+    """Something that a mention may refer to: a canonical mention of the document."""
+
+    span: list[int]
+    gloss: str
+
+
+class MentionPayload(TypedDict):
+    """One of the two marked mentions. Without candidates (dates, titles, numbers) nobody is asked what it refers to."""
+
+    target: int
+    span: list[int]
+    gloss: str
+    type: str
+    candidates: list[CandidatePayload]
+
+
+class PredicatePayload(TypedDict):
+    """A directed predicate: `part` is ``"per:parents>"`` where A is the subject, ``"per:parents<"`` where B is."""
+
+    part: str
+    template: str
+    rare: NotRequired[bool]
+
+
+class RelationPayload(TypedDict):
+    """A question about a pair. `text` is what is shown of the document and starts at character `begin`; `lit` is the
+    smallest span of whole sentences over both mentions; `sentences` are the first and last shown and how many there are,
+    counted from 1; `others` are further mentions in the text, underlined."""
+
+    document: dict[str, str]  # key, title
+    text: str
+    begin: int
+    length: int  # characters of the whole document
+    sentences: list[int]
+    lit: list[int]
+    a: MentionPayload
+    b: MentionPayload
+    others: list[list[int]]
+    predicates: list[PredicatePayload]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A marked mention as the page needs it."""
+
+    letter: str  # a, b
+    data: MentionPayload
+
+    @property
+    def target(self) -> int:
+        return int(self.data["target"])
+
+    @property
+    def span(self) -> Span:
+        return self.data["span"][0], self.data["span"][1]
+
+    @property
+    def gloss(self) -> str:
+        return self.data["gloss"]
+
+    @property
+    def type(self) -> str:
+        return self.data.get("type", "")
+
+    @property
+    def asked(self) -> bool:
+        """Whether there is a choice at all."""
+        return bool(self.data["candidates"])
+
+    @property
+    def person(self) -> bool:
+        return self.type.upper() in ("PER", "PERSON")
+
+    @cached_property
+    def candidates(self) -> dict[str, str]:
+        """What it may refer to: the span as it stands in the form → the words."""
+        return {f"{c['span'][0]}-{c['span'][1]}": c["gloss"] for c in self.data["candidates"]}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The payload of a question about a pair, read."""
+
+    data: RelationPayload
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> Pair:
+        """The payload; KeyError if a part is missing."""
+        return cls(payload)  # type: ignore[arg-type]
+
+    @cached_property
+    def a(self) -> Side:
+        return Side("a", self.data["a"])
+
+    @cached_property
+    def b(self) -> Side:
+        return Side("b", self.data["b"])
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        return self.a, self.b
+
+    @cached_property
+    def parts(self) -> list[str]:
+        """The directed predicates that are shown, in the order in which they stand on the page."""
+        return [predicate["part"] for predicate in self.data["predicates"]]
+
+    @cached_property
+    def common(self) -> list[PredicatePayload]:
+        """The relations that stand open on the page; the first nine if the track does not say."""
+        marked = [one for one in self.data["predicates"] if "rare" in one]
+        return [one for one in marked if not one["rare"]][:COMMON] if marked else self.data["predicates"][:COMMON]
+
+    @cached_property
+    def rarer(self) -> list[PredicatePayload]:
+        return [one for one in self.data["predicates"] if one not in self.common]

@@ -1,0 +1,17 @@
+"""The interfaces there are: one line each."""
+
+from __future__ import annotations
+
+from django.utils.module_loading import import_string
+
+from annotation.interfaces.base import Interface
+
+INTERFACES = {
+    "relation": "annotation.interfaces.relation.Relation",
+}
+
+
+def interface_of(name: str) -> Interface:
+    """The interface of that name. Raises KeyError if there is none."""
+    found: Interface = import_string(INTERFACES[name])()
+    return found

@@ -1,0 +1,198 @@
+"""The relation interface: what two marked mentions refer to, and which relations the text says hold between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from annotation.interfaces.base import AggregatedLabel, BadAnswer, Interface, ParsedResponse
+from annotation.interfaces.majority import holding, most
+from annotation.interfaces.payload import Pair, PredicatePayload, Side
+
+if TYPE_CHECKING:
+    from annotation.models import Question, Response
+
+OTHER = "other"  # none of the candidates
+NO_TITLE = "none"
+LONGEST = 500  # characters of a typed title or remark
+PROBLEMS = {
+    "marks": "The marks are in the wrong place",
+    "text": "The text cannot be understood",
+    "missing": "What the text says is not on the list",
+    "else": "Something else",
+}
+TYPE_WORDS = {
+    "PER": "person",
+    "ORG": "organisation",
+    "LOC": "place",
+    "GPE": "place",
+    "DATE": "date",
+    "TIME": "date",
+    "NUM": "number",
+    "TITLE": "title",
+}
+
+
+class Relation(Interface):
+    """Who is A, what is B, what does the text say about them; or a flag that it cannot be answered."""
+
+    name: ClassVar[str] = "relation"
+    template: ClassVar[str] = "annotation/relation.html"
+    script: ClassVar[str] = "annotation/relation.js"
+    version: ClassVar[int] = 1
+    default_reward: ClassVar[str] = "0.05"
+    default_seconds: ClassVar[int] = 20
+
+    def render(self, question: Question) -> dict[str, Any]:
+        return page_of(question.payload)
+
+    def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
+        pair = Pair.of(question.payload)
+        if _one(raw, "flag"):
+            return [ParsedResponse(question.target_id, "flag", _flag(raw))]
+        linked = [ParsedResponse(side.target, "linking", _link(side, raw)) for side in pair.sides]
+        return [ParsedResponse(question.target_id, "relation", _holds(pair, raw)), *linked]
+
+    def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+        flags = [one for one in responses if one.criterion == "flag"]
+        relations = [one for one in responses if one.criterion == "relation"]
+        n = len(flags) + len(relations)
+        if not n:
+            return []
+        if 2 * len(flags) > n:
+            return [AggregatedLabel(question.target_id, {}, "flagged", n, len(relations) / n)]
+        pair = Pair.of(question.payload)
+        labels = [_relation_label(question, pair, [one.value["holds"] for one in relations])]
+        for side in pair.sides:
+            values = [one.value for one in responses if one.criterion == "linking" and one.target_id == side.target]
+            if values:
+                labels.append(_mention_label(side, values))
+        return labels
+
+
+def page_of(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page shows, from the payload alone."""
+    pair = Pair.of(payload)
+    return {
+        "key": pair.data["document"]["key"],
+        "title": pair.data["document"].get("title") or pair.data["document"]["key"],
+        "sentences": pair.data["sentences"],
+        "whole": len(pair.data["text"]) >= pair.data["length"],
+        **text_of(pair, pair.data["text"], pair.data["begin"], pair.data["length"]),
+        "sides": [_side(side) for side in pair.sides],
+        "common": [_choice(one, pair, str(number)) for number, one in enumerate(pair.common, start=1)],
+        "rarer": [_choice(one, pair, "") for one in pair.rarer],
+        "problems": PROBLEMS,
+    }
+
+
+def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
+    """A text with its marks as (begin, end, role), an ellipsis where the document goes on."""
+    before = "… " if begin > 0 else ""
+    after = " …" if begin + len(text) < length else ""
+    marked = {pair.a.span: "subject", pair.b.span: "object"}
+    spans = [(*span, role) for span, role in marked.items()]
+    spans.append((*pair.data["lit"], "provenance"))
+    spans += [(s[0], s[1], "other") for s in pair.data.get("others", []) if (s[0], s[1]) not in marked]
+    shift = len(before) - begin
+    inside = [(b + shift, e + shift, role) for b, e, role in spans if begin <= b < e <= begin + len(text)]
+    return {"text": before + text + after, "marks": inside}
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "letter": side.letter,
+        "role": "subject" if side.letter == "a" else "object",
+        "gloss": side.gloss,
+        "span": f"{side.span[0]}-{side.span[1]}",
+        "word": TYPE_WORDS.get(side.type.upper(), "name"),
+        "question": "Who is" if side.person else "What is",
+        "other": "Somebody else" if side.person else "Something else",
+        "asked": side.asked,
+        "candidates": side.candidates,
+    }
+
+
+def _choice(predicate: PredicatePayload, pair: Pair, key: str) -> dict[str, Any]:
+    """A relation as a sentence in pieces: each is words and the role that they have."""
+    forward = predicate["part"].endswith(">")
+    subject, object_ = (pair.a, pair.b) if forward else (pair.b, pair.a)
+    pieces, rest = [], predicate["template"]
+    while rest:
+        at = min((rest.find(mark) for mark in ("{subject}", "{object}") if mark in rest), default=len(rest))
+        if at:
+            pieces.append((rest[:at], "verb"))
+        mark = rest[at : rest.find("}", at) + 1] if at < len(rest) else ""
+        if mark:
+            side = subject if mark == "{subject}" else object_
+            pieces.append((side.gloss, "subject" if side.letter == "a" else "object"))
+        rest = rest[at + len(mark) :]
+    return {"part": predicate["part"], "pieces": pieces, "key": key}
+
+
+def _all(raw: Mapping[str, Any], name: str) -> list[str]:
+    """The values of a form field; BadAnswer if they are not texts."""
+    values = raw.get(name, [])
+    values = values if isinstance(values, list) else [values]
+    if not all(isinstance(value, str) for value in values):
+        raise BadAnswer("The answer did not arrive as it was sent. Please choose again.")
+    return [value.strip() for value in values]
+
+
+def _one(raw: Mapping[str, Any], name: str) -> str:
+    return next(iter(_all(raw, name)), "")[:LONGEST]
+
+
+def _flag(raw: Mapping[str, Any]) -> dict[str, Any]:
+    problem = _one(raw, "problem")
+    if problem not in PROBLEMS:
+        raise BadAnswer("Say what is wrong with this question, or take the flag away.")
+    return {"problem": problem, "remark": _one(raw, "remark")}
+
+
+def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """What a mention refers to: the canonical mention's span (its own for none of the candidates), and a title."""
+    if not side.asked:
+        return {"choice": f"{side.span[0]}-{side.span[1]}"}
+    choice = _one(raw, side.letter)
+    asking = "who" if side.person else "what"
+    if not choice:
+        raise BadAnswer(f"Step {1 if side.letter == 'a' else 2} is missing: {asking} is “{side.gloss}”?")
+    if choice != OTHER and choice not in side.candidates:
+        raise BadAnswer(f"“{choice}” is not one of the answers to {asking} “{side.gloss}” is. Please choose again.")
+    value: dict[str, Any] = {"choice": choice}
+    if _one(raw, f"{side.letter}_no_title"):
+        value["title"] = NO_TITLE
+    elif title := _one(raw, f"{side.letter}_title"):
+        value["title"] = title.replace("_", " ")
+    return value
+
+
+def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
+    holds = list(dict.fromkeys(_all(raw, "holds")))
+    none = bool(_one(raw, "none"))
+    if unknown := [part for part in holds if part not in pair.parts]:
+        raise BadAnswer(f"“{unknown[0][:60]}” is not one of the relations on this page. Please choose again.")
+    if holds and none:
+        raise BadAnswer("You picked “None of these” and a relation besides. Keep one or the other.")
+    if not holds and not none:
+        raise BadAnswer("Step 3 is missing: pick what the text says, or “None of these”.")
+    return {"holds": [part for part in pair.parts if part in holds]}
+
+
+def _relation_label(question: Question, pair: Pair, answers: list[list[str]]) -> AggregatedLabel:
+    shown = question.shown or pair.parts
+    holds, votes, disagreement = holding(answers, shown)
+    value = {"shown": list(shown), "holds": holds, "votes": votes}
+    return AggregatedLabel(question.target_id, value, "majority", len(answers), disagreement)
+
+
+def _mention_label(side: Side, values: list[Mapping[str, Any]]) -> AggregatedLabel:
+    """A tie goes to the candidate that stands first on the page; `other` makes the mention stand for itself."""
+    choice = most([value["choice"] for value in values], order=[*side.candidates, OTHER])
+    assert choice is not None
+    begin, end = side.span if choice.value == OTHER else map(int, choice.value.split("-"))
+    label: dict[str, Any] = {"canonical": [begin, end], "type": side.type, "votes": choice.votes}
+    if title := most([value["title"] for value in values if value.get("title")]):
+        label["link"] = "" if title.value == NO_TITLE else title.value
+    return AggregatedLabel(side.target, label, "majority", choice.n, choice.disagreement)
