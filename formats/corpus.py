@@ -141,8 +141,8 @@ def _spans(data: dict[str, Any], key: str, identifier: str, text: str) -> list[S
     for value in values:
         span = parse_span(value)
         if span is None:
-            raise _Bad("syntax.offsets", f"{quoted(str(value))} in the {key} of {quoted(identifier)} is no pair [begin, "
-                                         "end] of numbers. The document is dropped.")  # fmt: skip
+            raise _Bad("syntax.offsets", f"{quoted(str(value))} in the {key} of {quoted(identifier)} is no pair "
+                                         "[begin, end] of numbers. The document is dropped.")  # fmt: skip
         begin, end = span
         if not 0 <= begin < end <= length:
             raise _Bad("reference.offsets", f"[{begin}, {end}] in the {key} of {quoted(identifier)} is empty or lies "
@@ -185,4 +185,4 @@ def _check_straddling(tokens: list[Span], sentences: list[Span], identifier: str
             at += 1
         if at < len(sentences) and end > sentences[at][1]:
             raise _Bad("consistency.straddle", f"The token [{begin}, {end}] of {quoted(identifier)} straddles the end "
-                       f"of the sentence [{sentences[at][0]}, {sentences[at][1]}]. The document is dropped.")  # fmt: skip
+                       f"of the sentence {list(sentences[at])}. The document is dropped.")  # fmt: skip

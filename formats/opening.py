@@ -93,7 +93,7 @@ def _gunzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report)
         try:
             block = unpacker.decompress(pending, CHUNK * 4)
         except zlib.error:
-            report.add("syntax.gzip_corrupt", 0, "The gzip file is damaged. Nothing of it is used; please pack it anew.")
+            report.add("syntax.gzip_corrupt", 0, "The gzip file is damaged. Nothing of it is used.")
             return
         size += len(block)
         if size > MB and size > limits.ratio * packed:
@@ -115,7 +115,7 @@ def _gunzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report)
                 report.add("syntax.gzip_trailing", 0, "Bytes follow the end of the gzip data. They are ignored.")
                 return
             unpacker = zlib.decompressobj(31)
-        elif not pending and not (len(block) == CHUNK * 4):
+        elif not pending and len(block) < CHUNK * 4:
             pending = next(rest, b"")
             packed += len(pending)
             if not pending:

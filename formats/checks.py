@@ -1,0 +1,192 @@
+"""The checks that all doors share: predicates, types, duplicates, inverses, and whether anything was usable."""
+
+from array import array
+from collections.abc import Sequence
+from math import isnan, nan
+
+from formats.compact import CompactMap
+from formats.limits import Limits
+from formats.lookup import CorpusLookup, DocumentView
+from formats.messages import Columns, Report, quoted
+from formats.relation import RelationClaim
+from formats.schema import NO_RELATION, Predicate, Schema
+
+_ALONE, _PAIRED = 1, 2
+
+
+class ClaimChecks:
+    """What has been claimed so far, compactly (some 50 bytes a relation), and the messages that follow from it."""
+
+    def __init__(self, corpus: CorpusLookup, schema: Schema, limits: Limits, report: Report) -> None:
+        self.corpus = corpus
+        self.schema = schema
+        self.limits = limits
+        self.report = report
+        self._documents: dict[str, int] = {}
+        self._predicates = {name: number for number, name in enumerate(schema.predicates)}
+        self._predicate_names = list(schema.predicates)
+        self._inverses: dict[tuple[str, str], int] = {}
+        self._rows = CompactMap()
+        self._group_rows = CompactMap()
+        self._lines = array("I")
+        self._confidences = array("d")
+        self._row_predicates = array("H")
+        self._states = bytearray()
+        self._unknown_documents = 0
+        self._relation_lines = 0
+
+    def document(self, name: str, number: int, line: str, culprit: Columns | None) -> DocumentView | None:
+        """The document, or None after a message that the corpus does not have it."""
+        view = self.corpus.get(name)
+        if view is None:
+            self._unknown_documents += 1
+            text = f"The document {quoted(name)} is not in the corpus. What this line says about it is dropped."
+            self.report.add("reference.document", number, text, line, culprit)
+        return view
+
+    def document_number(self, name: str) -> int:
+        """A small number for a document that the file mentions."""
+        number = self._documents.get(name)
+        if number is None:
+            number = self._documents[name] = len(self._documents)
+        return number
+
+    def count_relation(self, number: int) -> bool:
+        """False, after a message, if this relation line is one too many."""
+        self._relation_lines += 1
+        if self._relation_lines <= self.limits.relations:
+            return True
+        text = f"The file has more than {self.limits.relations:,} relations. Nothing of it is used."
+        self.report.add("limits.relations", number, text)
+        return False
+
+    def reading(self, name: str, number: int, line: str, culprit: Columns | None) -> tuple[Predicate, bool] | None:
+        """The canonical predicate and whether to turn it round, or None after a message that says why not."""
+        reading = self.schema.reading(name)
+        if reading is not None:
+            return reading
+        if name in self.schema.ignored or name == NO_RELATION:
+            text = f"{quoted(name)} is not evaluated here. The line is ignored."
+            self.report.add("schema.ignored_predicate", number, text, line, culprit)
+            return None
+        hint = self._similar(name)
+        text = f"The schema has no predicate {quoted(name)}{hint}. The line is dropped."
+        self.report.add("schema.unknown_predicate", number, text, line, culprit)
+        return None
+
+    def _similar(self, name: str) -> str:
+        folded = name.strip().lower()
+        same = [known for known in self.schema.predicates if known.lower() == folded]
+        return f"; is {quoted(same[0])} meant" if same else ""
+
+    def check_types(self, predicate: str, subject_type: str, object_type: str, number: int, source: str) -> None:
+        """Nothing; a message if the predicate cannot hold between these types. Dropping it would be a favour."""
+        if self.schema.allowed(predicate, subject_type, object_type):
+            return
+        pairs = ", ".join(f"{s} and {o}" for s, o in self.schema.predicates[predicate].types[:4])
+        text = (
+            f"{predicate} does not hold between {subject_type} and {object_type} in the schema, only between {pairs}. "
+            "The relation is kept, but nobody will be asked for it: it counts as wrong."
+        )
+        self.report.add("schema.arguments", number, text, source)
+
+    def accept(self, claim: RelationClaim, turned: bool, source: str) -> bool:
+        """True if the claim is new; a duplicate is reported and False. Contradictions are reported, but accepted."""
+        if claim.subject == claim.object:
+            self.report.add("schema.itself", claim.line, "Subject and object are the same mention. The relation is "
+                                                         "dropped.", source)  # fmt: skip
+            return False
+        document = self.document_number(claim.document)
+        predicate = self._predicates[claim.predicate]
+        (begin, end), (object_begin, object_end) = claim.subject, claim.object
+        row = len(self._lines)
+        earlier = self._rows.add((document, begin, end, predicate, object_begin, object_end), row)
+        if earlier != -1:
+            self._duplicate(claim, earlier, turned, source)
+            return False
+        self._lines.append(claim.line)
+        self._confidences.append(nan if claim.confidence is None else claim.confidence)
+        self._row_predicates.append(predicate)
+        self._states.append(0)
+        self._check_inverse(claim, document, predicate, row, source)
+        if claim.predicate in self.schema.groups:
+            self._check_group(claim, document, predicate, row, source)
+        return True
+
+    def _duplicate(self, claim: RelationClaim, earlier: int, turned: bool, source: str) -> None:
+        first, line = self._confidences[earlier], self._lines[earlier]
+        same = isnan(first) if claim.confidence is None else first == claim.confidence
+        if turned:
+            text = f"The inverse of this relation is on line {line} already. It is counted once."
+            self.report.add("consistency.duplicate_turned", claim.line, text, source)
+            return
+        other = "" if same else " with another confidence"
+        text = f"Same relation as line {line}{other}. The first one is kept."
+        self.report.add("consistency.duplicate", claim.line, text, source)
+
+    def _check_inverse(self, claim: RelationClaim, document: int, predicate: int, row: int, source: str) -> None:
+        inverse = self._inverse(claim.predicate, claim.object_type)
+        if inverse == -1:
+            return
+        (begin, end), (object_begin, object_end) = claim.subject, claim.object
+        other = self._rows.get((document, object_begin, object_end, inverse, begin, end))
+        self._states[row] = _ALONE
+        if other != -1:
+            self._states[row] = self._states[other] = _PAIRED
+        if inverse == predicate:
+            return
+        contrary = self._rows.get((document, object_begin, object_end, predicate, begin, end))
+        if contrary != -1:
+            text = (
+                f"{claim.predicate} holds in one direction only, but line {self._lines[contrary]} states it the other "
+                "way round. Both are kept; one of them must be wrong."
+            )
+            self.report.add("consistency.inverse", claim.line, text, source)
+
+    def _inverse(self, predicate: str, object_type: str) -> int:
+        key = (predicate, object_type)
+        found = self._inverses.get(key)
+        if found is None:
+            name = self.schema.inverse(predicate, object_type)
+            found = self._inverses[key] = -1 if name is None else self._predicates[name]
+        return found
+
+    def _check_group(self, claim: RelationClaim, document: int, predicate: int, row: int, source: str) -> None:
+        group = -1 - self.schema.groups[claim.predicate]
+        earlier = self._group_rows.add((document, *claim.subject, group, *claim.object), row)
+        if earlier == -1 or self._row_predicates[earlier] == predicate:
+            return
+        other = self._predicate_names[self._row_predicates[earlier]]
+        text = (
+            f"{claim.predicate} and {other} (line {self._lines[earlier]}) exclude each other, but are stated of the "
+            "same pair. Both are kept; one of them must be wrong."
+        )
+        self.report.add("consistency.predicates", claim.line, text, source)
+
+    def finish(self) -> None:
+        """Nothing; the messages about the file as a whole."""
+        if self.report.fatal:
+            return
+        self._missing_inverses()
+        if not self._documents and self._unknown_documents:
+            self.report.add("reference.other_corpus", 0, "None of the documents that the file names is in this corpus. "
+                            "It looks like a file for another corpus.")  # fmt: skip
+        if not self._lines:
+            self.report.add("syntax.nothing_usable", 0, "The file has no usable relation. It is refused.")
+
+    def _missing_inverses(self) -> None:
+        count = self._states.count(_ALONE)
+        if not count:
+            return
+        rows: list[int] = []
+        while len(rows) < 3 and (at := self._states.find(_ALONE, rows[-1] + 1 if rows else 0)) != -1:
+            rows.append(at)
+        lines = [self._lines[row] for row in rows]
+        shown = _enumerate(lines) + (" …" if count > len(lines) else "")
+        has = "relation has" if count == 1 else "relations have"
+        text = f"{count:,} {has} no inverse in the file ({shown}). Nothing is added or dropped."
+        self.report.add("consistency.missing_inverse", lines[0], text)
+
+
+def _enumerate(lines: Sequence[int]) -> str:
+    return ("line " if len(lines) == 1 else "lines ") + ", ".join(map(str, lines))

@@ -1,0 +1,272 @@
+"""The JSON Lines door: one relation a line, with half-open spans, for systems that start from nothing."""
+
+import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from unicodedata import normalize
+
+from formats.checks import ClaimChecks
+from formats.compact import CompactMap
+from formats.corpus import parse_object, parse_span
+from formats.limits import Limits
+from formats.lookup import CorpusLookup, DocumentView
+from formats.messages import Columns, Report, quoted
+from formats.relation import RelationClaim
+from formats.schema import Schema
+from formats.splitting import Span
+from formats.tac_kb import inside
+
+BATCH = 1_000
+REQUIRED = ("doc", "subject", "predicate", "object")
+OPTIONAL = ("provenance", "confidence", "subject_type", "object_type", "subject_canonical", "object_canonical",
+            "subject_link", "object_link")  # fmt: skip
+_KNOWN = frozenset({*REQUIRED, *OPTIONAL})
+_STRINGS = ("doc", "predicate", "subject_type", "object_type", "subject_link", "object_link")
+_SPANS = ("subject", "object", "subject_canonical", "object_canonical")
+_UNSTORABLE = re.compile("[\x00-\x1f\ud800-\udfff]")
+
+_Parsed = tuple[int, str, dict[str, Any]]
+
+
+@dataclass(slots=True)
+class _Argument:
+    """What a line says about its subject or its object."""
+
+    span: Span
+    type: str
+    canonical: Span | None
+    link: str | None
+
+
+def read_json_lines(
+    lines: Iterator[tuple[int, str]], corpus: CorpusLookup, schema: Schema, limits: Limits, report: Report
+) -> Iterator[RelationClaim]:
+    """The claims of the lines, in their order; all else is in the report."""
+    checks = ClaimChecks(corpus, schema, limits, report)
+    yield from _JsonLines(checks).claims(lines)
+    checks.finish()
+
+
+class _JsonLines:
+    """Reads lines in batches, so that the documents of a batch are fetched together."""
+
+    def __init__(self, checks: ClaimChecks) -> None:
+        self._checks = checks
+        self._schema = checks.schema
+        self._report = checks.report
+        self._facts = _MentionFacts(checks)
+        self._unknown_keys: set[str] = set()
+
+    def claims(self, lines: Iterator[tuple[int, str]]) -> Iterator[RelationClaim]:
+        """The claims in the order of their lines."""
+        batch: list[_Parsed] = []
+        for number, line in lines:
+            if not line or line.isspace() or line[0] == "#":
+                continue
+            if not self._checks.count_relation(number):
+                return
+            data = self._parse(number, line)
+            if data is not None:
+                batch.append((number, line, data))
+            if len(batch) >= BATCH:
+                yield from self._resolve_all(batch)
+                batch.clear()
+        if not self._report.fatal:
+            yield from self._resolve_all(batch)
+
+    def _resolve_all(self, batch: list[_Parsed]) -> Iterator[RelationClaim]:
+        self._checks.corpus.prefetch({data["doc"] for _, _, data in batch})
+        for number, line, data in batch:
+            found = self._resolve(number, line, data)
+            if found is not None and self._checks.accept(*found, line):
+                yield found[0]
+
+    def _parse(self, number: int, line: str) -> dict[str, Any] | None:
+        """The object on a line with values of the right kinds, or None after a message."""
+        data = parse_object(line)
+        if data is None:
+            self._report.add("syntax.json", number, "This line is not one JSON object. It is dropped.", line)
+            return None
+        for key in REQUIRED:
+            if key not in data:
+                text = f"The key {quoted(key)} is missing. The line is dropped."
+                self._report.add("syntax.key_missing", number, text, line)
+                return None
+        for key in data.keys() - _KNOWN:
+            if key not in self._unknown_keys and len(self._unknown_keys) < 100:
+                self._unknown_keys.add(key)
+                text = f"The key {quoted(key)} is not known. It is ignored, here and in all further lines."
+                self._report.add("syntax.key_unknown", number, text, line, _where(line, key))
+        return data if self._values(number, line, data) else None
+
+    def _values(self, number: int, line: str, data: dict[str, Any]) -> bool:
+        """True if strings are strings and spans are spans; they are put into their inner form."""
+        for key in _STRINGS:
+            value = data.get(key)
+            if value is None and key not in REQUIRED:
+                continue
+            if not isinstance(value, str) or not value or _UNSTORABLE.search(value):
+                return self._bad("syntax.value", number, line, key, "is not a string without control characters")
+            if key != "doc":
+                data[key] = normalize("NFC", value)
+        for key in _SPANS:
+            value = data.get(key)
+            if value is None and key not in REQUIRED:
+                continue
+            data[key] = parse_span(value)
+            if data[key] is None:
+                return self._bad("syntax.offsets", number, line, key, "is not a pair [begin, end] of whole numbers")
+        provenance = data.get("provenance")
+        if provenance is not None:
+            spans = [parse_span(value) for value in provenance] if isinstance(provenance, list) else [None]
+            if None in spans:
+                return self._bad("syntax.offsets", number, line, "provenance", "is not a list of [begin, end]")
+            data["provenance"] = spans
+        confidence = data.get("confidence")
+        if confidence is not None and not (type(confidence) in (int, float) and 0 <= confidence <= 1):
+            text = f"The confidence {quoted(str(confidence))} is no number from 0 to 1. The line is kept without it."
+            self._report.add("syntax.confidence", number, text, line, _where(line, "confidence"))
+            data["confidence"] = None
+        return True
+
+    def _bad(self, code: str, number: int, line: str, key: str, what: str) -> bool:
+        self._report.add(code, number, f"{quoted(key)} {what}. The line is dropped.", line, _where(line, key))
+        return False
+
+    def _resolve(self, number: int, line: str, data: dict[str, Any]) -> tuple[RelationClaim, bool] | None:
+        """The claim on a line and whether it was turned round, or None after a message."""
+        reading = self._checks.reading(data["predicate"], number, line, _where(line, "predicate"))
+        view = self._checks.document(data["doc"], number, line, _where(line, "doc")) if reading else None
+        if reading is None or view is None:
+            return None
+        self._checks.document_number(view.id)
+        predicate, turned = reading
+        provenance = self._provenance(number, line, data, view)
+        if provenance is None:
+            return None
+        first, second = ("object", "subject") if turned else ("subject", "object")
+        subject_types = self._schema.subject_types(predicate.name)
+        object_types = self._schema.object_types(predicate.name)
+        subject = self._argument(number, line, data, view, first, subject_types)
+        object_ = self._argument(number, line, data, view, second, object_types) if subject else None
+        if subject is None or object_ is None:
+            return None
+        self._checks.check_types(predicate.name, subject.type, object_.type, number, line)
+        confidence = data.get("confidence")
+        claim = RelationClaim(
+            view.id,
+            subject.span,
+            predicate.name,
+            object_.span,
+            subject.type,
+            object_.type,
+            provenance,
+            None if confidence is None else float(confidence),
+            subject.canonical or subject.span,
+            object_.canonical or object_.span,
+            subject.link,
+            object_.link,
+            None,
+            None,
+            number,
+        )
+        return claim, turned
+
+    def _provenance(self, number: int, line: str, data: dict[str, Any], view: DocumentView) -> list[Span] | None:
+        """The provenance as given, or the sentences over both mentions; None after a message."""
+        for key in _SPANS:
+            if data.get(key) is not None and not view.holds(data[key]):
+                self._outside(number, line, key, view)
+                return None
+        arguments = [data["subject"], data["object"]]
+        if not data.get("provenance"):
+            return [view.sentences_over(*arguments)]
+        provenance: list[Span] = list(dict.fromkeys(data["provenance"]))
+        if not all(view.holds(span) for span in provenance):
+            self._outside(number, line, "provenance", view)
+            return None
+        if len(inside(arguments, provenance)) < 2:
+            text = "The subject or the object lies outside the provenance. The relation is dropped."
+            self._report.add("reference.provenance", number, text, line, _where(line, "provenance"))
+            return None
+        return provenance
+
+    def _outside(self, number: int, line: str, key: str, view: DocumentView) -> None:
+        text = (
+            f"{quoted(key)} is empty or lies outside the document, whose text has {len(view.text):,} characters. "
+            "The line is dropped."
+        )
+        self._report.add("reference.offsets", number, text, line, _where(line, key))
+
+    def _argument(
+        self, number: int, line: str, data: dict[str, Any], view: DocumentView, role: str, allowed: tuple[str, ...]
+    ) -> _Argument | None:
+        """The subject or the object with its type: as given, of the known mention, or the only one allowed."""
+        span: Span = data[role]
+        name = data.get(f"{role}_type") or view.mention_types.get(span)
+        if name is None and len(allowed) == 1:
+            name = allowed[0]
+        key = f"{role}_type"
+        if name is None:
+            text = f"The {role} has no type: the line names none, and the corpus has no mention there. It is dropped."
+            self._report.add("reference.untyped", number, text, line, _where(line, role))
+            return None
+        if name not in self._schema.entity_types:
+            known = ", ".join(self._schema.entity_types)
+            text = f"The schema has no type {quoted(name)}, only {known}. The line is dropped."
+            self._report.add("schema.unknown_type", number, text, line, _where(line, key))
+            return None
+        argument = _Argument(span, name, data.get(f"{role}_canonical"), data.get(f"{role}_link"))
+        return self._facts.reconcile(view.id, argument, role, number, line)
+
+
+class _MentionFacts:
+    """What the file has said first about each mention: its type, canonical mention and link."""
+
+    def __init__(self, checks: ClaimChecks) -> None:
+        self._checks = checks
+        self._report = checks.report
+        self._rows = CompactMap()
+        self._lines = array("I")
+        self._types = bytearray()
+        self._type_names = list(checks.schema.entity_types)
+        self._canonicals: list[Span | None] = []
+        self._links: list[str | None] = []
+
+    def reconcile(self, document: str, argument: _Argument, role: str, number: int, line: str) -> _Argument:
+        """The argument with the facts that an earlier line stated of the same mention."""
+        key = (self._checks.document_number(document), *argument.span)
+        row = self._rows.add(key, len(self._lines))
+        if row == -1:
+            self._lines.append(number)
+            self._types.append(self._type_names.index(argument.type))
+            self._canonicals.append(argument.canonical)
+            self._links.append(argument.link)
+            return argument
+        first = self._lines[row]
+        name = self._type_names[self._types[row]]
+        if name != argument.type:
+            text = f"The {role} has the type {name} on line {first}, which is kept, and {argument.type} here."
+            self._report.add("consistency.two_types", number, text, line, _where(line, f"{role}_type"))
+            argument.type = name
+        if argument.canonical is None or self._canonicals[row] is None:
+            self._canonicals[row] = argument.canonical = argument.canonical or self._canonicals[row]
+        elif argument.canonical != self._canonicals[row]:
+            text = f"The {role} has another canonical mention on line {first}, which is kept."
+            self._report.add("consistency.canonicals", number, text, line, _where(line, f"{role}_canonical"))
+            argument.canonical = self._canonicals[row]
+        if argument.link is None or self._links[row] is None:
+            self._links[row] = argument.link = argument.link or self._links[row]
+        elif argument.link != self._links[row]:
+            text = f"The {role} is linked to {quoted(self._links[row] or '')} on line {first}, which is kept."
+            self._report.add("consistency.links", number, text, line, _where(line, f"{role}_link"))
+            argument.link = self._links[row]
+        return argument
+
+
+def _where(line: str, key: str) -> Columns | None:
+    """Where a key stands in the line."""
+    at = line.find(f'"{key}"')
+    return None if at < 0 else (at, at + len(key) + 2)

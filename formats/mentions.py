@@ -1,0 +1,99 @@
+"""The mentions of a knowledge base in memory: some 50 bytes a mention, however many there are."""
+
+from array import array
+
+from formats.compact import CompactMap
+from formats.splitting import Span
+
+_CACHED = 20_000
+_BITS = 30
+_LOW = (1 << _BITS) - 1
+_NAME = 1 << 60
+
+
+class MentionStore:
+    """Mentions by entity and document, both as small numbers.
+
+    The mentions of one entity in one document are a chain of rows: a map gives the last row, and each row names the
+    one before it.
+    """
+
+    def __init__(self) -> None:
+        self._last = CompactMap()
+        self._canonical = CompactMap()
+        self._owner = CompactMap()
+        self._spans = array("Q")
+        self._before = array("I")
+        self._cache: dict[tuple[int, int], tuple[Span, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def add(self, entity: int, document: int, span: Span, is_name: bool) -> int:
+        """The entity that has had a mention at this span before, or -1; the mention is added in any case."""
+        row = len(self._spans)
+        self._spans.append(span[0] << _BITS | span[1] | (_NAME if is_name else 0))
+        self._before.append(0)
+        last = self._last.add((entity, document), row)
+        if last != -1:
+            # The row goes in behind the first one of the chain, whose number is in the map for good.
+            self._before[row] = self._before[last]
+            self._before[last] = row + 1
+        owner = self._owner.add((document, *span), entity)
+        return -1 if owner == entity else owner
+
+    def add_canonical(self, entity: int, document: int, span: Span) -> Span | None:
+        """The canonical mention that the entity has in the document already, if it is another one; else None."""
+        row = len(self._spans)
+        earlier = self._canonical.add((entity, document), row - 1)
+        if earlier == -1:
+            return None
+        first = _unpack(self._spans[earlier])
+        return None if first == span else first
+
+    def remove_last(self) -> None:
+        """Nothing; the mention that was added last is no mention any more."""
+        self._spans[-1] = 0
+
+    def remove(self, row: int) -> None:
+        """Nothing; the mention of this row is no mention any more."""
+        self._spans[row] = 0
+
+    def of(self, entity: int, document: int) -> tuple[Span, ...]:
+        """The sorted spans of the entity's mentions in the document."""
+        key = (entity, document)
+        spans = self._cache.get(key)
+        if spans is None:
+            if len(self._cache) >= _CACHED:
+                self._cache.clear()
+            spans = self._cache[key] = tuple(sorted({_unpack(packed) for packed in self._chain(key)}))
+        return spans
+
+    def canonical(self, entity: int, document: int) -> tuple[Span, bool]:
+        """The canonical mention in a document where the entity has mentions, and whether the file named it.
+
+        If it did not, the first longest name serves, or the first longest mention if there is no name.
+        """
+        row = self._canonical.get((entity, document))
+        if row != -1 and self._spans[row]:
+            return _unpack(self._spans[row]), True
+        packed = max(self._chain((entity, document)), key=_longest)
+        return _unpack(packed), False
+
+    def _chain(self, key: tuple[int, int]) -> list[int]:
+        row = self._last.get(key)
+        rows = []
+        while row != -1:
+            if self._spans[row]:
+                rows.append(self._spans[row])
+            row = self._before[row] - 1
+        return rows
+
+
+def _unpack(packed: int) -> Span:
+    return packed >> _BITS & _LOW, packed & _LOW
+
+
+def _longest(packed: int) -> tuple[bool, int, int]:
+    begin, end = _unpack(packed)
+    return packed >= _NAME, end - begin, -begin

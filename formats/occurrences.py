@@ -1,0 +1,127 @@
+"""Where a string value stands in a text: the string itself, or the written forms of a date."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from unicodedata import normalize
+
+from formats.splitting import Span
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_DATE = re.compile(r"(?P<year>\d{4}|XXXX)(?:-(?P<month>\d\d|XX)(?:-(?P<day>\d\d|XX))?)?", re.IGNORECASE)
+_SPACE = re.compile(r"\s+")
+
+Patterns = tuple[re.Pattern[str], ...]
+
+
+def occurrences(text: str, value: str, within: Iterable[Span], is_date: bool) -> list[Span]:
+    """The sorted spans of the value inside the given spans of the text.
+
+    The string as it is counts before its other writings (in another case; the written forms of a normalised date, the
+    fullest form first): the first writing that occurs at all gives all spans.
+    """
+    within = list(within)
+    if found := _find_all(text, value, within):
+        return found
+    patterns = _date_patterns(value) if is_date else ()
+    for pattern in (*patterns, *_string_patterns(value)):
+        if found := _search(text, pattern, within):
+            return found
+    return []
+
+
+def same_text(text: str, gloss: str) -> bool:
+    """True if the two agree in Unicode's composed form, with all white space taken as one blank."""
+    if text == gloss:
+        return True
+    return _folded(text) == _folded(gloss)
+
+
+def _folded(text: str) -> str:
+    return _SPACE.sub(" ", normalize("NFC", text)).strip()
+
+
+def _find_all(text: str, value: str, within: Sequence[Span]) -> list[Span]:
+    """The whole-word occurrences of exactly this string."""
+    spans = set()
+    size = len(value)
+    for begin, end in within:
+        at = text.find(value, begin, end)
+        while at >= 0 and size:
+            if _whole(text, at, at + size):
+                spans.add((at, at + size))
+            at = text.find(value, at + 1, end)
+    return sorted(spans)
+
+
+def _whole(text: str, begin: int, end: int) -> bool:
+    """True if the span does not begin or end inside a word."""
+    inside_begin = begin > 0 and text[begin - 1].isalnum() and text[begin].isalnum()
+    inside_end = end < len(text) and text[end].isalnum() and text[end - 1].isalnum()
+    return not inside_begin and not inside_end
+
+
+def _search(text: str, pattern: re.Pattern[str], within: Sequence[Span]) -> list[Span]:
+    spans = {match.span() for begin, end in within for match in pattern.finditer(text, begin, end)}
+    return sorted(span for span in spans if span[0] < span[1] and _whole(text, *span))
+
+
+@lru_cache(maxsize=4096)
+def _string_patterns(value: str) -> Patterns:
+    """The value composed or decomposed, with any white space, in any case."""
+    forms = dict.fromkeys(normalize(form, value) for form in ("NFC", "NFD"))
+    words = [r"\s+".join(re.escape(word) for word in form.split()) for form in forms]
+    words = [word for word in words if word]
+    exact = [re.compile(word) for word in words]
+    return (*exact, *(re.compile(word, re.IGNORECASE) for word in words))
+
+
+@lru_cache(maxsize=4096)
+def _date_patterns(value: str) -> Patterns:
+    """The written forms of a date such as 2013-03-17, 2013-03-XX, 2013-03 or 2013, the fullest forms first."""
+    match = _DATE.fullmatch(value.strip())
+    if match is None:
+        return ()
+    year, month, day = (_number(match.group(part)) for part in ("year", "month", "day"))
+    if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
+        return ()
+    forms: list[str] = []
+    if month is not None and day is not None and year is not None:
+        forms.append(_full_date(year, month, day))
+    if month is not None and day is not None:
+        forms.append(rf"{_month(month)}\s+{_day(day)}|{_day(day)}\s+(?:of\s+)?{_month(month)}")
+    if month is not None and year is not None:
+        forms.append(rf"{_month(month)},?\s+(?:of\s+)?{year:04}|{year:04}[-/]{month:02}|0?{month}[./]{year:04}")
+    if month is not None:
+        forms.append(_month(month))
+    if year is not None:
+        forms.append(f"{year:04}")
+    return tuple(re.compile(rf"(?<!\w)(?:{form})(?!\w)", re.IGNORECASE) for form in forms)
+
+
+def _number(digits: str | None) -> int | None:
+    return None if digits is None or digits.upper().startswith("X") else int(digits)
+
+
+def _full_date(year: int, month: int, day: int) -> str:
+    name, number = _month(month), _day(day)
+    return "|".join((
+        rf"{name}\s+{number},?\s+{year:04}",
+        rf"{number}\s+(?:of\s+)?{name},?\s+{year:04}",
+        rf"{year:04}[-/.]{month:02}[-/.]{day:02}|{year:04}{month:02}{day:02}",
+        rf"0?{day}[./-]\s?0?{month}[./-]\s?{year:04}",
+        rf"0?{month}[/-]0?{day}[/-]{year:04}",
+    ))  # fmt: skip
+
+
+def _month(month: int) -> str:
+    name = _MONTHS[month - 1]
+    short = r"Sept?" if name == "September" else name[:3]
+    return rf"(?:{name}|{short}\b\.?)"
+
+
+def _day(day: int) -> str:
+    return rf"0?{day}(?:st|nd|rd|th)?"

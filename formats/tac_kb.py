@@ -1,0 +1,278 @@
+"""The TAC KBP ColdStart door: a knowledge base with entities, mentions and relations with inclusive offsets.
+
+Relations may precede the mentions that they are about, so the file is read twice: first the entities, whose mentions
+are held compactly, then the relations, which are streamed.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from formats.checks import ClaimChecks
+from formats.compact import CompactMap
+from formats.limits import Limits
+from formats.lookup import CorpusLookup, DocumentView
+from formats.messages import Report, column, quoted
+from formats.occurrences import occurrences
+from formats.relation import RelationClaim, closest_pair
+from formats.schema import Schema
+from formats.splitting import Span
+from formats.tac_entities import BATCH, Entities, outside
+from formats.tac_lines import MENTIONS, LineReader, Spans, content
+
+Lines = Iterator[tuple[int, str]]
+_ENTITY_LINES = frozenset({*MENTIONS, "type", "link"})
+
+
+class _Relation:
+    """One relation line as read, in canonical direction; an argument is an entity's number or a string."""
+
+    __slots__ = ("confidence", "line", "number", "object", "object_id", "object_type", "predicate", "provenance",
+                 "subject", "subject_id", "subject_type", "turned")  # fmt: skip
+
+    number: int
+    line: str
+    predicate: str
+    turned: bool
+    subject: int
+    subject_id: str
+    subject_type: str
+    object: int | str
+    object_id: str
+    object_type: str
+    provenance: Spans
+    confidence: float | None
+
+
+def read_tac_kb(
+    open_lines: Callable[[Report], Lines], corpus: CorpusLookup, schema: Schema, limits: Limits, report: Report
+) -> Iterator[RelationClaim]:
+    """The claims of the relation lines, in their order. `open_lines` opens the file anew at each call."""
+    checks = ClaimChecks(corpus, schema, limits, report)
+    entities = Entities(checks)
+    entities.collect(content(open_lines(report), report))
+    if report.fatal:
+        return
+    reader = _Relations(entities, checks)
+    # What is wrong with the file as a file was said in the first pass.
+    yield from reader.claims(content(open_lines(Report(0)), Report(0)))
+    checks.finish()
+
+
+class _Relations:
+    """The second pass: relation lines become claims."""
+
+    def __init__(self, entities: Entities, checks: ClaimChecks) -> None:
+        self._entities = entities
+        self._checks = checks
+        self._schema = checks.schema
+        self._report = checks.report
+        self._reader = LineReader(checks.report)
+        self._uncanonical = CompactMap()
+
+    def claims(self, lines: Lines) -> Iterator[RelationClaim]:
+        """The claims, batch by batch, so that the documents of a batch are fetched together."""
+        batch: list[_Relation] = []
+        documents: set[str] = set()
+        for number, line in lines:
+            fields = line.split("\t", 6)
+            if len(fields) > 1 and fields[1] in _ENTITY_LINES:
+                continue
+            relation = self._parse(number, line, fields)
+            if self._report.fatal:
+                return
+            if relation is None:
+                continue
+            batch.append(relation)
+            documents.update(relation.provenance)
+            if len(batch) >= BATCH:
+                yield from self._resolve_all(batch, documents)
+                batch.clear()
+                documents.clear()
+        yield from self._resolve_all(batch, documents)
+
+    def _resolve_all(self, batch: list[_Relation], documents: set[str]) -> Iterator[RelationClaim]:
+        self._checks.corpus.prefetch(documents)
+        accept = self._checks.accept
+        for relation in batch:
+            for document, spans in relation.provenance.items():
+                claim = self._resolve(relation, document, spans)
+                if claim is not None and accept(claim, relation.turned, relation.line):
+                    yield claim
+
+    def _parse(self, number: int, line: str, fields: list[str]) -> _Relation | None:
+        """The relation on a line, or None after a message."""
+        if len(fields) not in (4, 5):
+            expected = "4 or 5 (subject, predicate, object, provenance, confidence)"
+            self._reader.wrong_columns(number, line, expected, len(fields))
+            return None
+        if not self._checks.count_relation(number):
+            return None
+        reading = self._checks.reading(fields[1], number, line, column(line, 1))
+        if reading is None:
+            return None
+        relation = _Relation()
+        relation.number, relation.line = number, line
+        relation.predicate, relation.turned = reading[0].name, reading[1]
+        if not self._read_arguments(relation, fields):
+            return None
+        provenance = self._reader.provenance(number, line, fields, 3)
+        if provenance is None:
+            return None
+        relation.provenance = provenance
+        relation.confidence = self._reader.confidence(number, line, fields, 4)
+        return relation
+
+    def _read_arguments(self, relation: _Relation, fields: list[str]) -> bool:
+        """True if subject and object could be read and are allowed for the predicate."""
+        number, line = relation.number, relation.line
+        first_id, second_id = fields[0], fields[2]
+        if first_id[:1] != ":":
+            text = f"{quoted(first_id)} is not an entity id, which begins with a colon (:E12). The line is dropped."
+            self._report.add("syntax.entity_id", number, text, line, column(line, 0))
+            return False
+        first = self._entity(first_id, 0, number, line)
+        second: int | str | None = None
+        if first is not None:
+            if second_id[:1] == ":":
+                second = self._entity(second_id, 2, number, line)
+            else:
+                second = self._reader.string(number, line, fields, 2)
+        if first is None or second is None:
+            return False
+        if first == second:
+            text = f"{first_id} is subject and object. A relation of an entity to itself is dropped."
+            self._report.add("schema.itself", number, text, line, column(line, 2))
+            return False
+        if not relation.turned:
+            relation.subject, relation.subject_id = first, first_id
+            relation.object, relation.object_id = second, second_id
+        elif isinstance(second, int):
+            relation.subject, relation.subject_id = second, second_id
+            relation.object, relation.object_id = first, first_id
+        else:
+            text = f"{fields[1]} takes an entity as its object, not a string. The line is dropped."
+            self._report.add("schema.string", number, text, line, column(line, 2))
+            return False
+        return self._read_types(relation)
+
+    def _entity(self, entity: str, index: int, number: int, line: str) -> int | None:
+        """The number of a typed entity, or None after a message."""
+        found = self._entities.number(entity)
+        if found is None:
+            text = f"The file does not define {quoted(entity)}: it has no mention and no type. The line is dropped."
+            self._report.add("reference.entity", number, text, line, column(line, index))
+            return None
+        if self._entities.type(found) is None:
+            text = f"{entity} has no type that the schema knows. The line is dropped."
+            self._report.add("reference.untyped", number, text, line, column(line, index))
+            return None
+        return found
+
+    def _read_types(self, relation: _Relation) -> bool:
+        """True if both arguments have types, which may still be the wrong ones for the predicate."""
+        entities, schema = self._entities, self._schema
+        relation.subject_type = entities.type(relation.subject) or ""
+        object_type = entities.type(relation.object) if isinstance(relation.object, int) else "STRING"
+        if object_type == "STRING" and not schema.allowed(relation.predicate, relation.subject_type, "STRING"):
+            # Strings of no type of their own take the type of a string that the predicate asks for.
+            wanted = schema.object_types(relation.predicate, relation.subject_type)
+            object_type = next((name for name in wanted if not schema.linkable(name)), None)
+            if object_type is None:
+                text = f"{relation.predicate} takes an entity as its object, not a string. The line is dropped."
+                culprit = column(relation.line, 2)
+                self._report.add("schema.string", relation.number, text, relation.line, culprit)
+                return False
+        relation.object_type = object_type or ""
+        self._checks.check_types(
+            relation.predicate, relation.subject_type, relation.object_type, relation.number, relation.line
+        )
+        return True
+
+    def _resolve(self, relation: _Relation, document: str, spans: list[Span]) -> RelationClaim | None:
+        """The claim of a relation line in one document, or None after a message."""
+        view = self._checks.corpus.get(document)
+        if view is None:
+            self._checks.document(document, relation.number, relation.line, column(relation.line, 3))
+            return None
+        size = len(view.text)
+        for begin, end in spans:
+            if not begin < end <= size:
+                text, culprit = outside(view, (begin, end)), column(relation.line, 3)
+                self._report.add("reference.offsets", relation.number, text, relation.line, culprit)
+                return None
+        number = self._checks.document_number(document)
+        subjects = inside(self._entities.mentions.of(relation.subject, number), spans)
+        objects = self._objects(relation, view, number, spans)
+        pair = closest_pair(view, subjects, objects) if subjects and objects else None
+        if pair is None:
+            self._not_inside(relation, document, subjects, objects)
+            return None
+        return self._claim(relation, document, number, spans, pair)
+
+    def _objects(self, relation: _Relation, view: DocumentView, document: int, spans: list[Span]) -> Sequence[Span]:
+        """The spans that the object may be: the entity's mentions, or the places of the string."""
+        if isinstance(relation.object, int):
+            return inside(self._entities.mentions.of(relation.object, document), spans)
+        is_date = self._schema.entity_types[relation.object_type].value == "date"
+        return occurrences(view.text, relation.object, spans, is_date)
+
+    def _not_inside(
+        self, relation: _Relation, document: str, subjects: Sequence[Span], objects: Sequence[Span]
+    ) -> None:
+        culprit = column(relation.line, 3)
+        if subjects and not objects and isinstance(relation.object, str):
+            what = f"{quoted(relation.object)} is not found inside the provenance in {document}"
+            text = f"{what}. The relation is dropped."
+            self._report.add("reference.string", relation.number, text, relation.line, culprit)
+            return
+        arguments = ((relation.subject_id, subjects), (relation.object_id, objects))
+        missing = [name for name, found in arguments if not found]
+        if missing:
+            what = f"No mention of {' and none of '.join(missing)} lies inside the provenance in {document}"
+        else:
+            what = f"Subject and object have only one and the same mention inside the provenance in {document}"
+        text = f"{what}. The relation is dropped."
+        self._report.add("reference.provenance", relation.number, text, relation.line, culprit)
+
+    def _claim(
+        self, relation: _Relation, document: str, number: int, spans: list[Span], pair: tuple[Span, Span]
+    ) -> RelationClaim:
+        entities = self._entities
+        subject, object_ = pair
+        if isinstance(relation.object, int):
+            object_canonical = self._canonical(relation, relation.object, relation.object_id, number, document)
+            object_link, object_id = entities.link(relation.object), relation.object_id
+        else:
+            object_canonical, object_link, object_id = object_, None, None
+        return RelationClaim(
+            document,
+            subject,
+            relation.predicate,
+            object_,
+            relation.subject_type,
+            relation.object_type,
+            spans,
+            relation.confidence,
+            self._canonical(relation, relation.subject, relation.subject_id, number, document),
+            object_canonical,
+            entities.link(relation.subject),
+            object_link,
+            relation.subject_id,
+            object_id,
+            relation.number,
+        )
+
+    def _canonical(self, relation: _Relation, entity: int, entity_id: str, number: int, document: str) -> Span:
+        """The canonical mention of an entity in a document; says once if the file names none."""
+        span, named = self._entities.mentions.canonical(entity, number)
+        if not named and self._uncanonical.add((entity, number), 0) == -1:
+            text = f"{entity_id} has no canonical mention in {document}. Its first longest mention serves."
+            self._report.add("reference.canonical", relation.number, text, relation.line)
+        return span
+
+
+def inside(mentions: Sequence[Span], provenance: Sequence[Span]) -> Sequence[Span]:
+    """The mentions that lie inside one of the spans, in their order."""
+    if len(provenance) == 1:
+        begin, end = provenance[0]
+        return [span for span in mentions if begin <= span[0] and span[1] <= end]
+    return [span for span in mentions if any(begin <= span[0] and span[1] <= end for begin, end in provenance)]

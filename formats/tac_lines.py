@@ -1,0 +1,138 @@
+"""The syntax of one line of a TAC KBP ColdStart knowledge base: columns, quoted strings, provenance, confidence."""
+
+import re
+from collections.abc import Iterator
+
+from formats.messages import Report, column, quoted
+from formats.splitting import Span
+
+_SPAN = re.compile(r"(.+):(\d{1,9})-(\d{1,9})", re.ASCII | re.DOTALL)
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_ESCAPE = re.compile(r"\\(.)")
+
+MENTIONS = {
+    "mention": True,
+    "canonical_mention": True,
+    "nominal_mention": False,
+    "pronominal_mention": False,
+    "normalized_mention": False,
+}
+"""The predicates of mention lines, and whether such a mention is a name."""
+
+Spans = dict[str, list[Span]]
+
+
+def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[int, str]]:
+    """The lines that say something, after the run id: no comments, no blank lines, no white space at the end."""
+    first = True
+    for number, line in lines:
+        if not line or line[0] == "#":
+            continue
+        if line[-1].isspace():
+            line = line.rstrip()
+            if not line:
+                continue
+        if first:
+            first = False
+            if "\t" not in line:
+                continue
+            text = "The first line should be the run id, a word of your own. This line is read like every other line."
+            report.add("syntax.run_id", number, text, line)
+        yield number, line
+
+
+def parse_string(field: str) -> str | None:
+    """The content of a quoted string, None if the field is none."""
+    if len(field) > 2 and field[0] == field[-1] == '"' and "\\" not in field and field.find('"', 1) == len(field) - 1:
+        return field[1:-1]
+    match = _STRING.fullmatch(field)
+    if match is None or not match.group(1).strip():
+        return None
+    return _ESCAPE.sub(r"\1", match.group(1))
+
+
+def parse_span(field: str) -> tuple[str, Span] | None:
+    """The document and the half-open span of `DOC:begin-end` with its inclusive end; None if it cannot be read."""
+    match = _SPAN.fullmatch(field)
+    if match is None:
+        return None
+    document, begin, end = match.groups()
+    return document, (int(begin), int(end) + 1)
+
+
+def parse_provenance(field: str) -> Spans | None:
+    """The spans by document, in the order of the line; None if one cannot be read."""
+    if "," not in field:
+        one = parse_span(field)
+        return None if one is None else {one[0]: [one[1]]}
+    found: Spans = {}
+    for part in field.split(","):
+        one = parse_span(part.strip())
+        if one is None:
+            return None
+        spans = found.setdefault(one[0], [])
+        if one[1] not in spans:
+            spans.append(one[1])
+    return found
+
+
+def parse_confidence(field: str) -> float | None:
+    """The number from 0 to 1, or None."""
+    try:
+        value = float(field)
+    except ValueError:
+        return None
+    return value if 0.0 <= value <= 1.0 else None
+
+
+class LineReader:
+    """Reads the columns of a line with a message for each that cannot be read."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    def wrong_columns(self, number: int, line: str, expected: str, found: int) -> None:
+        """Nothing; says that the line has the wrong number of columns."""
+        columns = "column" if found == 1 else "columns"
+        hint = " (columns are separated by tabs, not by blanks)" if "\t" not in line and " " in line else ""
+        text = f"This line has {found} {columns}, but {expected} are expected{hint}. It is dropped."
+        self.report.add("syntax.columns", number, text, line)
+
+    def string(self, number: int, line: str, fields: list[str], index: int) -> str | None:
+        """The quoted string in a column, or None after a message."""
+        value = parse_string(fields[index])
+        if value is None:
+            text = (
+                f"{quoted(fields[index])} is no string in double quotes with \\\" and \\\\ as escapes, or it is empty. "
+                "The line is dropped."
+            )
+            self.report.add("syntax.string", number, text, line, column(line, index))
+        return value
+
+    def span(self, number: int, line: str, fields: list[str], index: int) -> tuple[str, Span] | None:
+        """The document and span in a column, or None after a message."""
+        value = parse_span(fields[index])
+        if value is None:
+            self._bad_offsets(number, line, fields, index)
+        return value
+
+    def provenance(self, number: int, line: str, fields: list[str], index: int) -> Spans | None:
+        """The spans by document in a column, or None after a message."""
+        value = parse_provenance(fields[index])
+        if value is None:
+            self._bad_offsets(number, line, fields, index)
+        return value
+
+    def _bad_offsets(self, number: int, line: str, fields: list[str], index: int) -> None:
+        text = f"{quoted(fields[index])} cannot be read as DOCUMENT:begin-end. The line is dropped."
+        self.report.add("syntax.offsets", number, text, line, column(line, index))
+
+    def confidence(self, number: int, line: str, fields: list[str], index: int) -> float | None:
+        """The confidence in a column that may be missing; None, after a message, if it is no number from 0 to 1."""
+        if len(fields) <= index:
+            return None
+        value = parse_confidence(fields[index])
+        if value is None:
+            text = f"The confidence {quoted(fields[index])} is no number from 0 to 1. The line is kept without it."
+            self.report.add("syntax.confidence", number, text, line, column(line, index))
+        return value
