@@ -15,6 +15,8 @@ import pytest
 import redis
 
 from kbpo import embedded, environment
+from kbpo.embedded.__main__ import main
+from kbpo.embedded.server import SOCKET_LIMIT
 
 pytestmark = pytest.mark.kill
 
@@ -244,14 +246,14 @@ def test_a_directory_that_everybody_may_write_to_is_refused(tmp_path: Path, monk
 def test_a_path_too_long_for_a_socket_gets_a_short_one(tmp_path: Path) -> None:
     deep = tmp_path / ("long" * 25)
     for server in (embedded.Postgres(deep), embedded.Redis(deep)):
-        assert len(str(server.sockets)) < embedded.SOCKET_LIMIT
+        assert len(str(server.sockets)) < SOCKET_LIMIT
         assert server.sockets != embedded.Postgres(tmp_path / ("gone" * 25)).sockets
 
 
 def test_the_command_says_what_runs(running: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert embedded.main(["status"]) == 0
+    assert main(["status"]) == 0
     assert capsys.readouterr().out == "postgres: running\nredis: running\n"
-    assert embedded.main(["dance"]) == 2
+    assert main(["dance"]) == 2
 
 
 def _as(account: embedded.Account) -> dict[str, object]:

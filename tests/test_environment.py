@@ -14,6 +14,7 @@ import yaml
 from django.core.exceptions import ImproperlyConfigured
 
 from kbpo import embedded, environment
+from kbpo.embedded import postgres
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -154,7 +155,7 @@ def test_env_example_documents_every_setting_and_no_other() -> None:
     from django.conf import settings
 
     assert settings.configured or settings.INSTALLED_APPS  # kbpo.settings has been read
-    embedded._var(), embedded._user(), embedded._fsync()
+    embedded._var(), postgres.user(), postgres.fsync()
     compose = set(re.findall(r"\$\{(\w+)", (ROOT / "docker-compose.yml").read_text()))
     assert set(documented()) == set(environment.REGISTRY) | compose
 

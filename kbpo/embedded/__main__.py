@@ -1,0 +1,28 @@
+"""`python -m kbpo.embedded start|stop|status|wipe`."""
+
+import sys
+from collections.abc import Callable, Sequence
+
+from kbpo.embedded import EmbeddedError, ensure, status, stop, wipe
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit status of the command."""
+    verbs: dict[str, Callable[[], object]] = {"start": ensure, "stop": stop, "status": status, "wipe": wipe}
+    if len(arguments) != 1 or arguments[0] not in verbs:
+        print("Usage: python -m kbpo.embedded start|stop|status|wipe", file=sys.stderr)
+        return 2
+    try:
+        if arguments[0] != "status":
+            verbs[arguments[0]]()
+        answers = status()
+    except EmbeddedError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for name, answering in answers.items():
+        print(f"{name}: {'running' if answering else 'stopped'}")
+    return 0 if arguments[0] != "status" or all(answers.values()) else 3
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

