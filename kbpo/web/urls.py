@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbpo.web import board, desk, people, prose, submissions, upload
+from kbpo.web import board, desk, gallery, people, prose, submissions, upload
 
 urlpatterns = [
     *board.urlpatterns,
@@ -11,4 +11,5 @@ urlpatterns = [
     *prose.urlpatterns,
     *people.urlpatterns,
     *desk.urlpatterns,
+    *gallery.urlpatterns,
 ]

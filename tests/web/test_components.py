@@ -1,0 +1,112 @@
+"""Template tags: what their README shows exists and renders, links lead on, and what comes from outside is escaped."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.http import Http404, HttpResponse
+from django.template import Context, Template
+from django.template.loader import render_to_string
+from django.test import RequestFactory
+from django.urls import path
+
+from kbpo.web import gallery
+from kbpo.web.templatetags.kbpo import register
+
+README = Path(__file__).resolve().parents[2] / "templates" / "components" / "README.md"
+EVIL = '"><script>alert(1)</script>'
+
+
+def page(request):
+    return HttpResponse()
+
+
+urlpatterns = [path("", page, name="home"), path("submit/", page, name="submit"), path("in/", page, name="login")]
+
+
+def rendered(source: str, **context: object) -> str:
+    return Template("{% load kbpo %}" + source).render(Context(context))
+
+
+def test_the_readme_names_every_tag_and_every_filter():
+    text = README.read_text()
+    missing = [name for name in register.tags if not re.search(rf"{{% {name}\b", text)]
+    missing += [name for name in register.filters if f"|{name}" not in text]
+    assert not missing
+
+
+def test_every_class_that_the_readme_names_is_in_a_style_sheet():
+    sheets = "".join(sheet.read_text() for sheet in (README.parents[2] / "static" / "css").glob("*.css"))
+    classes = {name for names in re.findall(r'class="([^"{]+)"', README.read_text()) for name in names.split()}
+    assert {name for name in classes if f".{name}" not in sheets} == set()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% interval_bar 0.3 0.2 0.4 0.1 0.5 axis name=evil %}",
+        "{% document evil %}",
+        "{% mention_chip evil evil 1 %}",
+        "{% problem_list problems %}",
+        "{% journey stages %}",
+        "{% switch evil options %}",
+        "{% choice evil evil evil key=evil note=evil state=evil %}",
+        "{% step evil evil note=evil %}",
+        "{% tag evil evil %}",
+        "{% empty evil evil evil %}",
+        "{% paid_bar 0.5 evil evil %}",
+        "{% precision_recall_plot points evil %}",
+    ],
+)
+def test_what_comes_from_outside_is_escaped(source):
+    values = gallery.context()
+    values |= {
+        "axis": values["f1_axis"],
+        "evil": EVIL,
+        "problems": [
+            {"line": EVIL, "severity": "error", "code": EVIL, "sentence": EVIL, "text": EVIL, "start": 2, "end": 9}
+        ],
+        "stages": [{"name": EVIL, "state": "failed", "of": EVIL, "note": EVIL, "retry_url": EVIL}],
+        "options": [{"url": EVIL, "text": EVIL}],
+        "points": [gallery.Point(EVIL, gallery.around(0.5, 100), gallery.around(0.5, 100), first=True)],
+    }
+    html = rendered(source, **values)
+    assert "<script" not in html and "alert(1)" in html
+
+
+@pytest.mark.urls(__name__)
+def test_the_frame_links_only_to_pages_that_exist():
+    html = render_to_string("base.html", request=RequestFactory().get("/"))
+    assert 'href="/submit/"' in html and 'href="/in/"' in html
+    assert ">Compare<" not in html and ">Help<" not in html
+
+
+@pytest.mark.urls(__name__)
+def test_the_current_page_is_marked_for_everybody():
+    html = rendered('{% nav "submit" %}')
+    assert re.findall(r'<a href="([^"]+)" aria-current="page"', html) == ["/submit/"]
+
+
+@pytest.mark.urls(__name__)
+@pytest.mark.parametrize("name", ["base.html", "base_annotate.html", "base_admin.html", "gallery.html"])
+def test_every_frame_has_a_way_past_its_head_and_one_main_part(name):
+    html = render_to_string(name, gallery.context(), request=RequestFactory().get("/"))
+    assert '<a class="skip" href="#content">' in html and html.count('id="content"') == 1
+    assert 'name="viewport"' in html and '<html lang="en">' in html
+
+
+def test_the_gallery_is_for_developers_only(settings):
+    settings.DEBUG = False
+    with pytest.raises(Http404):
+        gallery.gallery(RequestFactory().get("/gallery/"))
+
+
+def test_a_failed_stage_says_why_and_offers_the_way_on():
+    html = rendered("{% journey stages %}", stages=gallery.context()["failed_stages"])
+    assert "The gzip file ends in the middle" in html and 'action="#retry"' in html and "Retry" in html
+
+
+def test_a_slider_without_scripts_is_a_table_of_choices():
+    html = rendered("{% precision_slider rows 1 %}", rows=gallery.context()["slider_rows"])
+    assert html.count('type="radio"') == 3 and "$76.80" in html
+    assert re.search(r'value="0.025" checked', html) and "data-slider-range hidden" in html
