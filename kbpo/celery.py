@@ -20,7 +20,7 @@ PIPELINE: dict[str, str] = {
     "draw":      "kbpo.sampling.draw.tick",                          # 4  p_i, Labels -> SampleBatch, Sample
     "ask":       "annotation.ask.tick",                              # 5  Sample -> Question
     "publish":   "annotation.publish.tick",                          # 6  Question -> HIT, inside the budget
-    "collect":   "annotation.collect.tick",                          # 7  answers that only the platform has; lost leases
+    "collect":   "annotation.collect.tick",                          # 7  answers only the platform has; lost leases
     "settle":    "annotation.settle.tick",                           # 8, 9  raw -> Response -> Label; approve and pay
     "estimate":  "kbpo.evaluation.estimate.tick",                    # 10 Labels + Samples + p -> Evaluation, Estimate
     "reap":      "kbpo.queue.reap",                                  # rows beyond their deadline are given up, in words

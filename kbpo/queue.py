@@ -38,7 +38,7 @@ class MovingQuerySet(models.QuerySet["Moving"]):
 
 
 class Moving(models.Model):
-    """A row with a status. Every waiting status has a deadline (`DEADLINES`); `GIVEN_UP` is where it ends if it fails."""
+    """A row with a status. Waiting ones have a deadline (`DEADLINES`); `GIVEN_UP` is where it ends."""
 
     DEADLINES: ClassVar[dict[str, tuple[timedelta, str, str]]] = {}
     """status -> (how long it may stay, the status it is given up to, the sentence its owner reads)."""
@@ -73,7 +73,12 @@ Row = TypeVar("Row", bound=Moving)
 
 
 def work(
-    model: type[Row], status: str, handle: Callable[[Row], None], *, limit: int = 100, where: dict[str, Any] | None = None
+    model: type[Row],
+    status: str,
+    handle: Callable[[Row], None],
+    *,
+    limit: int = 100,
+    where: dict[str, Any] | None = None,
 ) -> int:
     """How many rows in `status` were handled. `handle(row)` runs in a transaction that holds the row's lock."""
     done, tried = 0, set[Any]()
@@ -108,7 +113,9 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
             return True
     except OwnersFault as fault:
         _settle_failure(model, claimed, str(fault), final=True)
-    except Exception as error:  # a bug or a broken neighbour: logged with its traceback, told in a sentence, tried again
+    except (
+        Exception
+    ) as error:  # a bug or a broken neighbour: logged with its traceback, told in a sentence, tried again
         log.exception("%s %s failed in status %s", model.__name__, claimed.pk, claimed.status)
         what = "The database did not answer as expected" if isinstance(error, DatabaseError) else "An internal error"
         _settle_failure(model, claimed, f"{what} ({type(error).__name__}). We were told.", final=False)
@@ -117,7 +124,9 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
 
 def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: bool) -> None:
     with transaction.atomic():
-        row = model._default_manager.select_for_update(of=("self",)).filter(pk=claimed.pk, status=claimed.status).first()
+        row = (
+            model._default_manager.select_for_update(of=("self",)).filter(pk=claimed.pk, status=claimed.status).first()
+        )
         if row is None:
             return
         if final or row.attempts >= MAX_ATTEMPTS:

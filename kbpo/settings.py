@@ -39,7 +39,9 @@ SECRET_KEY = environment.text(
     "Signs sessions and links: 50 random characters or more; empty: made once and kept under KBPO_VAR",
 )
 SITE_URL = environment.url("SITE_URL", "http://127.0.0.1:8000", "Public address of the site", ["http", "https"])
-ALLOWED_HOSTS = environment.items("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "testserver"], "Host names that are served")
+ALLOWED_HOSTS = environment.items(
+    "ALLOWED_HOSTS", ["127.0.0.1", "localhost", "testserver"], "Host names that are served"
+)
 CSRF_TRUSTED_ORIGINS = [SITE_URL] if SITE_URL.startswith("https") else []
 
 DATABASE_URL = environment.text("DATABASE_URL", "", "PostgreSQL; empty: one of our own is started under var/")
@@ -130,7 +132,9 @@ WHITENOISE_USE_FINDERS = LOCAL
 MEDIA_ROOT = environment.path("MEDIA_ROOT", VAR / "media", "Where uploads are kept")
 FILE_UPLOAD_PERMISSIONS = 0o600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
-EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend" if LOCAL else "django.core.mail.backends.smtp.EmailBackend"
+EMAIL_BACKEND = (
+    "django.core.mail.backends.console.EmailBackend" if LOCAL else "django.core.mail.backends.smtp.EmailBackend"
+)
 EMAIL_HOST = environment.text("EMAIL_HOST", "localhost", "SMTP server for e-mail")
 DEFAULT_FROM_EMAIL = environment.text("DEFAULT_FROM_EMAIL", "kbp-online@localhost", "Sender of e-mail")
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS}}
@@ -154,7 +158,9 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2}
 CELERY_TASK_DEFAULT_QUEUE = "kbpo"
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
-TICK_SECONDS = environment.decimal("TICK_SECONDS", Decimal("5"), "Seconds between two rounds of the clock", minimum=Decimal("0.2"))
+TICK_SECONDS = environment.decimal(
+    "TICK_SECONDS", Decimal("5"), "Seconds between two rounds of the clock", minimum=Decimal("0.2")
+)
 DEBOUNCE_SECONDS = environment.decimal(
     "DEBOUNCE_SECONDS", Decimal("5"), "Scores are made again at most once in this many seconds", minimum=Decimal("0")
 )
@@ -171,7 +177,9 @@ SPECTACULAR_SETTINGS = {"TITLE": "KBP Online", "VERSION": VERSION, "SERVE_INCLUD
 
 # -- Limits of uploads (formats.limits has the rest) ----------------------------------------------------------------
 UPLOAD_LIMIT_MB = environment.integer("UPLOAD_LIMIT_MB", 512, "Largest upload, in megabytes", minimum=1)
-UNPACKED_LIMIT_MB = environment.integer("UNPACKED_LIMIT_MB", 4096, "Largest upload when unpacked, in megabytes", minimum=1)
+UNPACKED_LIMIT_MB = environment.integer(
+    "UNPACKED_LIMIT_MB", 4096, "Largest upload when unpacked, in megabytes", minimum=1
+)
 RELATION_LIMIT = environment.integer("RELATION_LIMIT", 2_000_000, "Most relations in one upload", minimum=1)
 
 # -- The pool of our own annotators ---------------------------------------------------------------------------------
@@ -183,6 +191,10 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": environment.choice(
-        "LOG_LEVEL", "WARNING", "How much is logged", ["DEBUG", "INFO", "WARNING", "ERROR"])},
+    "root": {
+        "handlers": ["console"],
+        "level": environment.choice(
+            "LOG_LEVEL", "WARNING", "How much is logged", ["DEBUG", "INFO", "WARNING", "ERROR"]
+        ),
+    },
 }

@@ -104,5 +104,3 @@ class Mention(models.Model):
 
     def __str__(self) -> str:
         return f"{self.document_id}:{self.begin}-{self.end}"
-
-

@@ -65,14 +65,15 @@ class Estimate(models.Model):
 
 
 class Rescoring(Moving):
-    """The row that says a track's scores are stale: due at `next_try_at`, which every new label pushes (debounce)."""
+    """A track's scores, watched: made again when `state` no longer tells what they depend on (debounced)."""
+
+    GIVEN_UP = "watching"  # never given up: the next label is a new chance
 
     track = models.OneToOneField(Track, on_delete=models.CASCADE, related_name="rescoring")
-    stale_since = models.DateTimeField(null=True)
-    last_label = models.BigIntegerField(default=0, help_text="Highest label id that the last evaluation saw")
+    state = models.JSONField(default=dict, help_text="What the last evaluation saw, as counts")
 
     class Meta:
-        db_table_comment = "Which tracks must be scored again"
+        db_table_comment = "Watches over the freshness of scores, one a track"
 
     def __str__(self) -> str:
         return f"rescoring of {self.track_id}"

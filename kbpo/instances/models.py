@@ -5,7 +5,6 @@ What a system claims lives in `kbpo.submissions`; nothing here knows who claimed
 
 from __future__ import annotations
 
-
 from django.db import models
 from django.utils import timezone
 
@@ -105,8 +104,12 @@ class Label(models.Model):
     method = models.CharField(max_length=24, help_text="majority, gold, given_up …")
     n = models.PositiveSmallIntegerField(help_text="Number of responses behind it")
     disagreement = models.FloatField(default=0.0, help_text="Share of responses that differ from the value, worst part")
-    origin = models.CharField(max_length=64, help_text="What it came from, e.g. 'question:12'; once per target and origin")
-    created_at = models.DateTimeField(default=timezone.now, help_text="Visible to teams that state the target from here on")
+    origin = models.CharField(
+        max_length=64, help_text="What it came from, e.g. 'question:12'; once per target and origin"
+    )
+    created_at = models.DateTimeField(
+        default=timezone.now, help_text="Visible to teams that state the target from here on"
+    )
     public_at = models.DateTimeField(null=True, help_text="Visible to everybody from here on")
 
     class Meta:
@@ -131,5 +134,3 @@ class MetricScore(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric} v{self.version}"
-
-

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.utils import timezone
 
+from kbpo.corpus.fetch import fetch
 from kbpo.queue import OwnersFault, nudge, work
 from kbpo.sampling.models import Overlap, SamplingDistribution
 from kbpo.sampling.plan import plan
-from kbpo.sampling.probabilities import fetch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 
@@ -59,9 +59,9 @@ def make_overlaps(submission: Submission) -> None:
     )
     totals = {
         (owner, kind): total
-        for owner, kind, total in SamplingDistribution.objects.filter(
-            submission__track=submission.track
-        ).values_list("submission_id", "kind", "total")
+        for owner, kind, total in SamplingDistribution.objects.filter(submission__track=submission.track).values_list(
+            "submission_id", "kind", "total"
+        )
     }
     found = [
         Overlap(

@@ -86,7 +86,9 @@ class Sample(models.Model):
         db_table_comment = "What was drawn, with its probability at the time"
         constraints = [
             models.UniqueConstraint(fields=["batch", "target", "instance"], name="sample_once", nulls_distinct=False),
-            models.CheckConstraint(condition=models.Q(probability__gt=0, probability__lte=1), name="sample_has_probability"),
+            models.CheckConstraint(
+                condition=models.Q(probability__gt=0, probability__lte=1), name="sample_has_probability"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -140,7 +142,9 @@ class DocumentSample(models.Model):
         db_table_comment = "Documents drawn to be annotated whole"
         constraints = [
             models.UniqueConstraint(fields=["track", "document"], name="document_drawn_once"),
-            models.CheckConstraint(condition=models.Q(probability__gt=0, probability__lte=1), name="document_has_probability"),
+            models.CheckConstraint(
+                condition=models.Q(probability__gt=0, probability__lte=1), name="document_has_probability"
+            ),
         ]
 
     def __str__(self) -> str:

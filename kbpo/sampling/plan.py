@@ -67,7 +67,7 @@ def sizes(track: Track, guaranteed: int) -> dict[str, int]:
 
 
 def existing_draws(submission: Submission) -> dict[str, Any]:
-    """What is known already: the labelled draws of the guaranteed distribution, and P and overlap with this one last."""
+    """What is known already: labelled draws of the guaranteed distribution, P and overlap with this one last."""
     track, kind = submission.track, submission.track.distribution
     rows = list(
         Sample.objects.filter(batch__distribution__kind=kind, batch__design="iid", batch__submission__track=track)

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
-from django.db import connection
 from numpy.typing import NDArray
 
+from kbpo.corpus.fetch import fetch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
-
-
-def fetch(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """The rows of a query."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        return list(cursor.fetchall())
 
 
 def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:

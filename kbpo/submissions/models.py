@@ -59,7 +59,9 @@ class Submission(Moving):
     file_digest = models.CharField(max_length=64, db_index=True, help_text="SHA-256 of the bytes as uploaded")
     run_id = models.CharField(max_length=200, blank=True)
     door = models.CharField(max_length=16, blank=True, help_text="How the file was read: tac_kb, json_lines")
-    counts = models.JSONField(default=dict, help_text="relations, set_aside, entities, documents, lines, messages by severity")
+    counts = models.JSONField(
+        default=dict, help_text="relations, set_aside, entities, documents, lines, messages by severity"
+    )
     progress = models.FloatField(default=0.0, help_text="Share of the file that was read, while it is read")
     good_lines_only = models.BooleanField(default=False, help_text="The owner said: evaluate the good lines")
     plan = models.JSONField(default=dict, help_text="The plan that was shown: draws, new questions, price, seconds")
@@ -113,7 +115,9 @@ class Prediction(models.Model):
     object_entity = models.IntegerField()
     same_predicate = models.IntegerField(help_text="|rel(x)|: predictions of this submission with x's predicate")
     same_subject = models.IntegerField(help_text="|subj(x)|: predictions whose subject is the same entity")
-    subject_facts = models.IntegerField(help_text="|subj-relns(x)|: distinct (predicate, object entity) of that subject")
+    subject_facts = models.IntegerField(
+        help_text="|subj-relns(x)|: distinct (predicate, object entity) of that subject"
+    )
     line = models.IntegerField(default=0)
 
     class Meta:

@@ -26,6 +26,24 @@ class QuestionDraft:
     shown: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What recall needs besides the draws."""
+
+    in_scope: NDArray[np.bool_]
+    """(u,) both mentions lie within the track's scope"""
+    pool_weight: NDArray[np.float64]
+    """(u,) 1 / number of instances of the pool that state the same fact"""
+    stated: NDArray[np.bool_]
+    """(u, m) the submission states the fact"""
+    document: NDArray[np.int64]
+    """(t,) code 0 … n_annotated − 1 of the document of each true fact found by annotation"""
+    found: NDArray[np.bool_]
+    """(t,) some submission states that fact"""
+    n_annotated: int
+    n_documents: int
+
+
 class Track(ABC):
     """One kind of evaluation. Stateless: everything it knows comes from the row `track` and the database."""
 
@@ -54,7 +72,7 @@ class Track(ABC):
         (relations, documents, entities). Runs inside the caller's transaction."""
 
     def weights(self, distribution: str) -> str:
-        """SQL of the unnormalised weight of a prediction `p` under a distribution. KeyError if it has none of that name."""
+        """SQL of the unnormalised weight of a prediction `p` under a distribution; KeyError for any other."""
         return self.distributions[distribution]
 
     @abstractmethod
@@ -65,6 +83,10 @@ class Track(ABC):
     def judge(self, instances: NDArray[np.int64], submissions: Sequence[int]) -> dict[str, NDArray[np.float64]]:
         """Right (1.0), wrong (0.0) or missing (NaN) per criterion, shape (n, m): each instance as each submission
         states it. Where a submission does not state it, missing or not is all that counts."""
+
+    def facts(self, instances: NDArray[np.int64], submissions: list[int], annotated: list[int]) -> Facts | None:
+        """What recall needs besides the draws; None if this kind of track has no recall."""
+        return None
 
     @abstractmethod
     def unanswered(self, target_ids: Sequence[int]) -> set[int]:

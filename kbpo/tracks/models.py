@@ -38,20 +38,26 @@ class Track(models.Model):
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="tracks")
     name = models.CharField(max_length=120, unique=True)
     slug = models.SlugField(max_length=120, unique=True)
-    kind = models.CharField(max_length=24, default="kbp", help_text="Name in the registry of kinds (kbpo/tracks/registry.py)")
+    kind = models.CharField(
+        max_length=24, default="kbp", help_text="Name in the registry of kinds (kbpo/tracks/registry.py)"
+    )
     description = models.TextField(blank=True)
     status = models.CharField(max_length=8, choices=Status.choices, default=Status.DRAFT)
     distribution = models.CharField(max_length=24, default="entity_relation", help_text="Guaranteed distribution")
     criterion = models.CharField(max_length=24, default="correct", help_text="Guaranteed criterion")
     distributions = models.JSONField(default=all_distributions, help_text="Distributions that are shown")
     target_half_width = models.DecimalField(
-        max_digits=4, decimal_places=3, default=Decimal("0.030"),
+        max_digits=4,
+        decimal_places=3,
+        default=Decimal("0.030"),
         validators=[MinValueValidator(Decimal("0.005")), MaxValueValidator(Decimal("0.200"))],
     )
     confidence_level = models.DecimalField(max_digits=3, decimal_places=2, default=Decimal("0.80"))
     design = models.CharField(max_length=8, choices=Design.choices, default=Design.IID)
     other_share = models.DecimalField(
-        max_digits=3, decimal_places=2, default=Decimal("0.25"),
+        max_digits=3,
+        decimal_places=2,
+        default=Decimal("0.25"),
         help_text="Design iid: draws of each other distribution, as a share of the guaranteed one's",
     )
     scope = models.CharField(max_length=12, choices=Scope.choices, default=Scope.SENTENCE)

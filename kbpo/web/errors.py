@@ -7,9 +7,15 @@ from django.shortcuts import render
 
 SENTENCES = {
     400: ("This request could not be understood", "Nothing was changed. Go back, reload the page and try again."),
-    403: ("This page is not yours to see", "Nothing was changed. Log in with another account, or go back to the leaderboard."),
+    403: (
+        "This page is not yours to see",
+        "Nothing was changed. Log in with another account, or go back to the leaderboard.",
+    ),
     404: ("There is no such page", "It may have been withdrawn or renamed. The leaderboard knows everything public."),
-    500: ("We could not finish this", "Nothing that was saved before is lost, and we were told. Try again in a minute."),
+    500: (
+        "We could not finish this",
+        "Nothing that was saved before is lost, and we were told. Try again in a minute.",
+    ),
 }
 
 

@@ -20,7 +20,9 @@ class Clusters:
     def __init__(self, text: str, values: Mapping[Span, Mapping[str, Any]]) -> None:
         self.text = text
         self.canonical: dict[Span, Span] = {
-            span: (value["canonical"][0], value["canonical"][1]) for span, value in values.items() if value.get("canonical")
+            span: (value["canonical"][0], value["canonical"][1])
+            for span, value in values.items()
+            if value.get("canonical")
         }
 
     def root(self, span: Span) -> Span | None:
@@ -43,7 +45,7 @@ class Clusters:
         settled = self.root(span)
         if settled is None:
             return nan
-        same = claimed == span or claimed == settled or self.root(claimed) == settled
+        same = claimed in (span, settled) or self.root(claimed) == settled
         return float(same or self._gloss(claimed) == self._gloss(settled))
 
     def _gloss(self, span: Span) -> str:

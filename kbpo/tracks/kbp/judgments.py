@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from django.db import connection
 from numpy.typing import NDArray
 
+from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Instance, Label, Target
@@ -20,9 +20,7 @@ Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 
-def judge(
-    instances: Ids, submissions: Sequence[int], *, labels: Iterable[Label] | None = None
-) -> dict[str, Floats]:
+def judge(instances: Ids, submissions: Sequence[int], *, labels: Iterable[Label] | None = None) -> dict[str, Floats]:
     """f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each submission states it.
 
     Where a submission does not state an instance, it is judged as if its mentions were their own canonical ones: its
@@ -96,7 +94,14 @@ def clusters_of(documents: set[int]) -> dict[int, Clusters]:
 
 def _facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
     rows = Instance.objects.filter(pk__in=instances).values_list(
-        "pk", "target_id", "document_id", "subject_begin", "subject_end", "predicate__name", "object_begin", "object_end"
+        "pk",
+        "target_id",
+        "document_id",
+        "subject_begin",
+        "subject_end",
+        "predicate__name",
+        "object_begin",
+        "object_end",
     )
     return {pk: (pk, target, document, (sb, se), name, (ob, oe)) for pk, target, document, sb, se, name, ob, oe in rows}
 
@@ -108,11 +113,8 @@ def _labels(targets: set[int], documents: set[int]) -> list[Label]:
 
 
 def _canonicals(instances: list[int], submissions: list[int]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT instance_id, submission_id, subject_canonical_begin, subject_canonical_end,"
-            " object_canonical_begin, object_canonical_end FROM submissions_prediction"
-            " WHERE instance_id = ANY(%s) AND submission_id = ANY(%s)",
-            [instances, submissions],
-        )
-        return list(cursor.fetchall())
+    return fetch(
+        "SELECT instance_id, submission_id, subject_canonical_begin, subject_canonical_end, object_canonical_begin,"
+        " object_canonical_end FROM submissions_prediction WHERE instance_id = ANY(%s) AND submission_id = ANY(%s)",
+        [instances, submissions],
+    )

@@ -1,0 +1,141 @@
+"""Step 10: labels, samples and probabilities become an Evaluation and its Estimates; debounced; stage ends are kept."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Max
+from django.utils import timezone
+
+from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
+from kbpo.evaluation.score import Score, scores
+from kbpo.instances.models import Label
+from kbpo.money.spend import release
+from kbpo.queue import work
+from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+
+def tick() -> int:
+    """How many tracks were looked at because their scores may be stale."""
+    for track in Track.objects.filter(rescoring__isnull=True).exclude(status="draft"):
+        Rescoring.objects.get_or_create(track=track, defaults={"status": "watching"})
+    return work(Rescoring, "watching", _watch)
+
+
+def _watch(row: Rescoring) -> None:
+    """Scores the track again if anything that its scores depend on has changed since the last time."""
+    state = state_of(row.track)
+    ended = finished(row.track)
+    if state == row.state and not ended:
+        row.move("watching")
+    else:
+        evaluate(row.track, ended)
+        row.move("watching", state=state_of(row.track))
+    row.next_try_at = timezone.now() + timedelta(seconds=float(settings.DEBOUNCE_SECONDS))
+    row.save(update_fields=["next_try_at"])
+
+
+def state_of(track: Track) -> dict[str, Any]:
+    """What the scores depend on, as counts: they are stale as soon as one of these differs."""
+    labels = Label.objects.filter(target__corpus=track.corpus_id).aggregate(n=Count("pk"), last=Max("pk"))
+    batches = SampleBatch.objects.filter(submission__track=track).aggregate(n=Count("pk"), last=Max("pk"))
+    return {
+        "labels": [labels["n"], labels["last"]],
+        "batches": [batches["n"], batches["last"]],
+        "taking_part": Submission.objects.filter(track=track).confirmed().count(),
+        "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
+    }
+
+
+def finished(track: Track) -> list[Submission]:
+    """Submissions being judged whose whole sample is judged, or known to be unanswerable."""
+    judging = Submission.objects.filter(track=track, status="judging")
+    return [one for one in judging if not open_targets(one)]
+
+
+def open_targets(submission: Submission) -> set[int]:
+    """Targets of a submission's sample that still wait for a judgment."""
+    targets = list(Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True).distinct())
+    return kind_of(submission.track).unanswered(targets)
+
+
+def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
+    """A new Evaluation. Submissions whose judging has ended move to the board; an earlier live one is replaced."""
+    began = time.monotonic()
+    data = read(track)
+    kind = kind_of(track)
+    done = _end(ended)
+    rows = list(scores(data, kind.criteria, kind.recall_criteria))
+    last = track.evaluations.aggregate(Max("number"))["number__max"] or 0
+    track.evaluations.filter(stage_end=False).delete()
+    evaluation = Evaluation.objects.create(
+        track=track, number=last + 1, stage_end=bool(done), settings=_settings(track, data)
+    )
+    final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
+    Estimate.objects.bulk_create(
+        (_stored(evaluation, data, row, final) for row in rows if data.shown[row.column]), batch_size=2000
+    )
+    evaluation.seconds = time.monotonic() - began
+    evaluation.save(update_fields=["seconds"])
+    return evaluation
+
+
+def _end(ended: Iterable[Submission]) -> list[Submission]:
+    """Moves submissions whose judging is over to the board, and gives back what they did not use."""
+    done = []
+    for one in ended:
+        row = Submission.objects.select_for_update(of=("self",)).get(pk=one.pk)
+        if row.status != "judging":
+            continue
+        row.move("scored", scored_at=timezone.now(), stage_reason="target")
+        release(
+            row.track,
+            row.purpose,
+            key=f"release:{row.pk}",
+            why="Judging is complete; what was not needed is given back",
+        )
+        done.append(row)
+    return done
+
+
+def _settings(track: Track, data: Data) -> dict[str, Any]:
+    return {
+        "scope": track.scope,
+        "draws": {kind: int(draws.row.size) for kind, draws in data.draws.items()},
+        "documents": data.facts.n_annotated if data.facts else 0,
+        "of_documents": track.corpus.n_documents,
+        "labels": Label.objects.filter(target__corpus=track.corpus_id).count(),
+        "version": settings.VERSION,
+    }
+
+
+def _stored(evaluation: Evaluation, data: Data, row: Score, final: set[int]) -> Estimate:
+    numbers = {
+        name: None if math.isnan(number) else number
+        for name in ("value", "variance", "low80", "high80", "low95", "high95")
+        for number in [getattr(row, name)]
+    }
+    submission = data.systems[row.column]
+    return Estimate(
+        evaluation=evaluation,
+        submission_id=submission,
+        quantity=row.quantity,
+        criterion=row.criterion,
+        distribution=row.distribution,
+        method=row.method,
+        n_labels=row.n_labels,
+        n_missing=row.n_missing,
+        n_documents=row.n_documents,
+        kind="final" if submission in final else "provisional",
+        note="" if numbers["value"] is not None else "Nothing that this system states has a label yet.",
+        **numbers,
+    )

@@ -1,0 +1,163 @@
+"""Reads the facts behind instances, for recall: one fact may be stated by several pairs of mentions, and counts once.
+
+A fact is (document, subject cluster, predicate, object cluster). Clusters are the settled ones where mentions have
+labels; elsewhere the canonical mention that most submissions claim.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbpo.corpus.fetch import fetch
+from kbpo.corpus.models import Document
+from kbpo.instances.merge import merged
+from kbpo.instances.models import Label
+from kbpo.tracks.base import Facts
+from kbpo.tracks.kbp.judge import Clusters, Span
+from kbpo.tracks.kbp.judgments import clusters_of
+from kbpo.tracks.models import Track
+
+Ids = NDArray[np.int64]
+Fact = tuple[int, str, Span, Span]
+REACH = {"sentence": 0, "neighbours": 1, "document": 10**9}
+"""Scope -> how many sentences apart the two mentions may be."""
+FROM_DOCUMENTS = ("expert", "import", "document")
+
+
+@dataclass(frozen=True)
+class _Stated:
+    instance: int
+    submission: int
+    document: int
+    predicate: str
+    subject: Span
+    object: Span
+    subject_canonical: Span
+    object_canonical: Span
+
+
+def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list[int]) -> Facts:
+    """The facts of drawn instances and of documents that were annotated whole, and who states them."""
+    drawn = {row[0]: row for row in _instances(instances.tolist())}
+    documents = {row[1] for row in drawn.values()} | set(annotated)
+    sentences = _Sentences(documents, REACH[track.scope])
+    names = _Names(documents)
+    stated = _statements(sorted({(row[1], row[2]) for row in drawn.values()}), annotated, systems)
+    names.learn(stated)
+    by_fact: dict[Fact, set[int]] = defaultdict(set)
+    instances_of: dict[Fact, set[int]] = defaultdict(set)
+    for one in stated:
+        if sentences.near(one.document, one.subject, one.object):
+            fact = names.fact(one.document, one.predicate, one.subject, one.object)
+            by_fact[fact].add(one.submission)
+            instances_of[fact].add(one.instance)
+    column = {system: j for j, system in enumerate(systems)}
+    table = np.zeros((instances.size, len(systems)), dtype=np.bool_)
+    weight = np.zeros(instances.size)
+    in_scope = np.zeros(instances.size, dtype=np.bool_)
+    for at, instance in enumerate(instances.tolist()):
+        _, document, _, predicate, subject, object_ = drawn[instance]
+        fact = names.fact(document, predicate, subject, object_)
+        in_scope[at] = sentences.near(document, subject, object_)
+        if in_scope[at]:
+            weight[at] = 1 / max(1, len(instances_of[fact]))
+            table[at, [column[system] for system in by_fact[fact]]] = True
+    true = sorted(_true_facts(annotated, names, sentences))
+    code = {document: at for at, document in enumerate(annotated)}
+    return Facts(
+        in_scope=in_scope,
+        pool_weight=weight,
+        stated=table,
+        document=np.array([code[fact[0]] for fact in true], dtype=np.int64),
+        found=np.array([bool(by_fact.get(fact)) for fact in true], dtype=np.bool_),
+        n_annotated=len(annotated),
+        n_documents=track.corpus.n_documents,
+    )
+
+
+class _Sentences:
+    """Which pairs of mentions lie within the scope."""
+
+    def __init__(self, documents: set[int], reach: int) -> None:
+        self.reach = reach
+        rows = Document.objects.filter(pk__in=documents).values_list("pk", "sentence_begin")
+        self.begins = {pk: np.array(begins, dtype=np.int64) for pk, begins in rows}
+
+    def near(self, document: int, a: Span, b: Span) -> bool:
+        begins = self.begins[document]
+        first, second = np.searchsorted(begins, [a[0], b[0]], side="right")
+        return bool(abs(int(first) - int(second)) <= self.reach)
+
+
+class _Names:
+    """The canonical mention of a span: settled where it has a label, else what most submissions claim."""
+
+    def __init__(self, documents: set[int]) -> None:
+        self.clusters: dict[int, Clusters] = clusters_of(documents)
+        self.claimed: dict[tuple[int, Span], Counter[Span]] = defaultdict(Counter)
+
+    def learn(self, stated: list[_Stated]) -> None:
+        for one in stated:
+            self.claimed[one.document, one.subject][one.subject_canonical] += 1
+            self.claimed[one.document, one.object][one.object_canonical] += 1
+
+    def of(self, document: int, span: Span) -> Span:
+        clusters = self.clusters[document]
+        settled = clusters.root(span)
+        if settled is not None:
+            return settled
+        votes = self.claimed.get((document, span))
+        claimed = max(votes, key=lambda one: (votes[one], -one[0])) if votes else span
+        return clusters.root(claimed) or claimed
+
+    def fact(self, document: int, predicate: str, subject: Span, object_: Span) -> Fact:
+        return document, predicate, self.of(document, subject), self.of(document, object_)
+
+
+def _instances(instances: list[int]) -> list[tuple[Any, ...]]:
+    rows = fetch(
+        "SELECT i.id, i.document_id, i.predicate_id, r.name, i.subject_begin, i.subject_end, i.object_begin,"
+        " i.object_end FROM instances_instance i JOIN corpus_predicate r ON r.id = i.predicate_id WHERE i.id = ANY(%s)",
+        [instances],
+    )
+    return [(pk, document, number, name, (sb, se), (ob, oe)) for pk, document, number, name, sb, se, ob, oe in rows]
+
+
+def _statements(places: list[tuple[int, int]], annotated: list[int], systems: list[int]) -> list[_Stated]:
+    """All predictions in the (document, predicate) places of drawn instances, and in annotated documents."""
+    rows = fetch(
+        "SELECT p.instance_id, p.submission_id, i.document_id, r.name, i.subject_begin, i.subject_end, i.object_begin,"
+        " i.object_end, p.subject_canonical_begin, p.subject_canonical_end, p.object_canonical_begin,"
+        " p.object_canonical_end FROM instances_instance i"
+        " JOIN submissions_prediction p ON p.instance_id = i.id JOIN corpus_predicate r ON r.id = i.predicate_id"
+        " WHERE p.submission_id = ANY(%s) AND (i.document_id = ANY(%s) OR (i.document_id, i.predicate_id) IN"
+        " (SELECT * FROM unnest(%s::bigint[], %s::bigint[])))",
+        [systems, annotated, [place[0] for place in places], [place[1] for place in places]],
+    )
+    return [
+        _Stated(instance, submission, document, name, (a, b), (c, d), (e, f), (g, h))
+        for instance, submission, document, name, a, b, c, d, e, f, g, h in rows
+    ]
+
+
+def _true_facts(annotated: list[int], names: _Names, sentences: _Sentences) -> set[Fact]:
+    """The facts in scope that annotation found in documents that were annotated whole."""
+    labels: dict[int, list[Label]] = defaultdict(list)
+    rows = Label.objects.filter(target__document__in=annotated, target__kind="pair", source__in=FROM_DOCUMENTS)
+    for label in rows.select_related("target"):
+        labels[label.target_id].append(label)
+    facts: set[Fact] = set()
+    for some in labels.values():
+        target = some[0].target
+        a, b = (target.a_begin, target.a_end), (target.b_begin, target.b_end)
+        if not sentences.near(target.document_id, a, b):
+            continue
+        for part in merged(some).get("holds", ()):
+            subject, object_ = (a, b) if part.endswith(">") else (b, a)
+            facts.add(names.fact(target.document_id, part[:-1], subject, object_))
+    return facts
