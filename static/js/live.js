@@ -14,6 +14,7 @@ function watch(section) {
   let failures = 0;
   let etag = "";
   let timer = 0;
+  let asking = false;
   const voice = document.createElement("div");
   voice.className = "vh";
   voice.setAttribute("aria-live", "polite");
@@ -53,6 +54,9 @@ function watch(section) {
   const isBusy = () => document.hidden || (root.contains(document.activeElement) && document.activeElement.matches("input, textarea, select"));
 
   async function ask() {
+    clearTimeout(timer);
+    if (asking) return;
+    asking = true;
     if (!isBusy()) {
       try {
         const headers = { Accept: "text/html", "X-Requested-With": "live" };
@@ -70,6 +74,7 @@ function watch(section) {
         if (failures === FAILURES) giveUp();
       }
     }
+    asking = false;
     if (!("live" in root.dataset)) return clearInterval(ticking);
     tell();
     timer = setTimeout(ask, every * Math.min(2 ** failures, 12));
@@ -77,9 +82,7 @@ function watch(section) {
 
   const ticking = setInterval(tell, 1000);
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden || !("live" in root.dataset)) return;
-    clearTimeout(timer);
-    ask();
+    if (!document.hidden && "live" in root.dataset) ask();
   });
   timer = setTimeout(ask, every);
 }

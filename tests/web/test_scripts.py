@@ -1,0 +1,170 @@
+"""The small modules in a real browser: keys, parts that update, the slider. Pages are made up, the scripts are not."""
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from kbpo.web import gallery
+
+playwright = pytest.importorskip("playwright.sync_api", reason="these tests drive a browser")
+CHROMIUM = Path("/usr/bin/chromium")
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"these tests need Chromium at {CHROMIUM}"),
+]
+
+KEYS = """<html><body><script type="module" src="/static/js/keys.js"></script>
+<div data-key-hints></div><input id="field">
+<button data-key="f" data-key-verb="flag" onclick="document.title += 'f'">Flag</button>
+<a href="#there" data-key="g l" data-key-verb="leaderboard" data-key-quiet>Leaderboard</a>
+<fieldset data-key-scope><input type="radio" name="a" id="a1" data-key="1" data-key-verb="choose"></fieldset>
+<fieldset data-key-scope data-at-hand><input type="radio" name="b" id="b1" data-key="1" data-key-verb="pick"></fieldset>
+<button data-key="Enter" data-key-verb="submit" onclick="document.title += '!'">Submit</button></body></html>"""
+
+LIVE = """<html><body><script type="module" src="/static/js/live.js"></script>
+<section data-live="/part" data-live-every="2"><p data-live-status>now</p><b>1</b></section></body></html>"""
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves static files, the pages above, and an answer that counts how often it was asked."""
+
+    pages: dict[str, str] = {}
+    asked = 0
+    broken = False
+
+    def do_GET(self) -> None:
+        if self.path == "/part":
+            type(self).asked += 1
+            if self.broken:
+                return self.send_error(500)
+            opening = "<section data-live='/part' data-live-every=2>"
+            part = f"{opening}<i data-live-status></i><b>new {self.asked}</b></section>"
+            return self._send(part if self.asked < 2 else "<section data-live-done><b>final</b></section>")
+        if self.path in self.pages:
+            return self._send(self.pages[self.path])
+        return super().do_GET()
+
+    def _send(self, html: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(html.encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(ROOT)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    Handler.pages = {"/keys": KEYS, "/live": LIVE}
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def tab(browser):
+    opened = browser.new_page(viewport={"width": 1400, "height": 900})
+    opened.errors = []
+    opened.on("pageerror", lambda error: opened.errors.append(str(error)))
+    yield opened
+    assert opened.errors == []
+    opened.close()
+
+
+def test_keys_press_what_they_are_written_on_but_never_while_somebody_types(tab, site):
+    tab.goto(f"{site}/keys")
+    tab.keyboard.press("f")
+    assert tab.title() == "f"
+    tab.focus("#field")
+    tab.keyboard.type("f1")
+    assert tab.title() == "f" and tab.input_value("#field") == "f1"
+
+
+def test_a_sequence_of_keys_follows_a_link(tab, site):
+    tab.goto(f"{site}/keys")
+    tab.keyboard.press("g")
+    tab.keyboard.press("l")
+    assert tab.url.endswith("#there")
+
+
+def test_a_digit_belongs_to_the_step_at_hand_or_with_the_focus(tab, site):
+    tab.goto(f"{site}/keys")
+    tab.keyboard.press("1")
+    assert tab.is_checked("#b1") and not tab.is_checked("#a1")
+    tab.focus("#a1")
+    tab.keyboard.press("1")
+    assert tab.is_checked("#a1")
+
+
+def test_enter_submits_from_anywhere_once(tab, site):
+    tab.goto(f"{site}/keys")
+    tab.focus("#b1")
+    tab.keyboard.press("Enter")
+    assert tab.title() == "!"
+    tab.focus("text=Submit")
+    tab.keyboard.press("Enter")
+    assert tab.title() == "!!"
+
+
+def test_the_hints_and_the_sheet_come_from_the_same_registry(tab, site):
+    tab.goto(f"{site}/keys")
+    hints = tab.inner_text("[data-key-hints]")
+    assert "flag" in hints and "leaderboard" not in hints
+    tab.keyboard.press("?")
+    sheet = tab.inner_text("dialog")
+    assert "flag" in sheet and "leaderboard" in sheet and "submit" in sheet
+    tab.keyboard.press("Escape")
+    assert tab.locator("dialog[open]").count() == 0
+
+
+def test_a_live_part_is_replaced_and_stops_when_it_is_final(tab, site):
+    Handler.asked, Handler.broken = 0, False
+    tab.goto(f"{site}/live")
+    tab.wait_for_selector("text=new 1", timeout=6000)
+    assert re.search(r"Updated \d+ s ago", tab.inner_text("[data-live-status]"))
+    tab.wait_for_selector("text=final", timeout=6000)
+    tab.wait_for_timeout(3000)
+    assert Handler.asked == 2
+
+
+def test_a_live_part_that_cannot_be_reached_says_since_when_and_offers_a_reload(tab, site):
+    Handler.broken = True
+    tab.goto(f"{site}/live")
+    for _ in range(3):
+        tab.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        tab.wait_for_timeout(300)
+    tab.wait_for_selector("text=Reload the page", timeout=6000)
+    assert re.search(r"Not updated since \d\d:\d\d UTC", tab.inner_text("[data-live-status]"))
+    assert tab.inner_text("b") == "1"
+
+
+def test_the_slider_says_what_it_would_cost_and_chooses_the_row(tab, site, settings):
+    from django.template import Context, Template
+
+    source = "{% load kbpo %}{% precision_slider rows 0 %}<button data-slider-order>Order</button>"
+    slider = Template(source).render(Context({"rows": gallery.context()["slider_rows"]}))
+    script = '<script type="module" src="/static/js/slider.js"></script>'
+    Handler.pages["/slider"] = f"<!doctype html><html><body>{script}<form>{slider}</form></body></html>"
+    tab.goto(f"{site}/slider")
+    tab.focus("input[type=range]")
+    tab.keyboard.press("ArrowRight")
+    assert tab.is_checked("input[value='0.025']")
+    said = tab.inner_text("output").replace("\u00a0", " ")
+    assert said == "±2.5 % needs 512 more judgments, about $77, about 5 h."
+    assert tab.inner_text("[data-slider-order]") == "Order 512 judgments, at most $76.80"
