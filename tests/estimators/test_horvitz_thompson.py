@@ -206,7 +206,8 @@ def test_the_anticipated_variance_takes_sparse_weights_sums_targets_and_adds_doc
     np.testing.assert_allclose(dense, [0.125, 0.25])
     np.testing.assert_allclose(anticipated_variance(sparse.csr_array(p), pi, g, *labels), dense)
     np.testing.assert_allclose(anticipated_variance(p, pi, g, *labels, target=np.array([0, 0])), [0.25, 0.25])
-    np.testing.assert_allclose(anticipated_variance(p, pi, g, *labels, document_term=[0.1, -1]), dense + np.array([0.1, 0]))
+    with_documents = anticipated_variance(p, pi, g, *labels, document_term=[0.1, -1])
+    np.testing.assert_allclose(with_documents, dense + np.array([0.1, 0]))
 
 
 def test_what_can_never_be_asked_has_infinite_anticipated_variance():

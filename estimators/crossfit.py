@@ -1,0 +1,198 @@
+"""The model g: what is free predicts what people will say, and no label predicts itself.
+
+Ridge-penalised logistic regression, fitted once for each fold on the labels of all other folds. The fold belongs to the
+target, so that rows of one target never vouch for each other (cross-fitting: Chernozhukov et al. 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from estimators import checks
+from estimators.checks import FloatArray, IntArray
+from estimators.poisson import uniforms
+
+Features: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
+SMALL = 1500  # up to here Newton's steps, with a dense Hessian, are the quicker way
+
+
+class _Model(NamedTuple):
+    intercept: float
+    coefficients: FloatArray
+
+
+def folds(keys: Iterable[str | bytes | int], k: int, *, key: bytes) -> IntArray:
+    """Return the fold, 0 … k − 1, of each target key: a keyed hash, so it never changes and cannot be chosen.
+
+    Parameters
+    ----------
+    keys : iterable of str, bytes or int
+        Names of targets; equal names get equal folds.
+    k : int
+        Number of folds, at least 2.
+    key : bytes
+        The secret; independent of that of the design because the purpose is hashed in.
+
+    Raises
+    ------
+    ValueError
+        If k is below 2 or the key is empty or too long.
+
+    Examples
+    --------
+    >>> fold = folds(["a", "b", "a"], 5, key=b"secret")
+    >>> bool(fold[0] == fold[2] and 0 <= fold.min() and fold.max() < 5)
+    True
+    """
+    if k < 2:
+        raise ValueError(f"k must be at least 2; got {k!r}")
+    names = (b"fold:" + (name if isinstance(name, bytes) else str(name).encode()) for name in keys)
+    return np.floor(uniforms(names, key=key) * k).astype(np.int64)
+
+
+def predict(
+    features_labelled: Features,
+    label: ArrayLike,
+    features_all: Features,
+    fold_labelled: ArrayLike,
+    fold_all: ArrayLike,
+    *,
+    ridge: float = 1.0,
+    weight: ArrayLike | None = None,
+    clip: float = 0.02,
+) -> FloatArray:
+    """Return g for every row of ``features_all``: its fold's logistic model, fitted on the other folds' labels.
+
+    Each model minimises ``−Σ w [f log g + (1 − f) log(1 − g)] + ½ ridge |β|²`` with
+    ``g = 1 / (1 + exp(−(β₀ + x·β)))``; the intercept is not penalised, half a right and half a wrong label are added so
+    that it stays finite.
+
+    Parameters
+    ----------
+    features_labelled : (n, k) array or scipy.sparse
+        Features of the labelled rows; one 0/1 column a system is the essential part.
+    label : (n,) array
+        In [0, 1]; NaN is missing and not learnt from.
+    features_all : (N, k) array or scipy.sparse
+        Features of all rows that g is wanted for.
+    fold_labelled, fold_all : (n,) and (N,) integer array
+        The folds of their targets.
+    ridge : float
+        Penalty, > 0.
+    weight : (n,) array, optional
+        Weight of each label, 1 if left out.
+    clip : float
+        g is kept within [clip, 1 − clip], away from what no model can know; in (0, ½).
+
+    Returns
+    -------
+    (N,) array
+        In (0, 1). A fold without labels outside itself gets ½.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, a label is out of range, or ridge or clip is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.repeat([[0.0], [1.0]], 50, axis=0)
+    >>> fold = np.arange(100) % 2
+    >>> g = predict(x, x[:, 0], x, fold, fold, ridge=0.1)
+    >>> bool(g[0] < 0.1 and g[-1] > 0.9)
+    True
+    """
+    f = checks.labels("label", label)
+    known = np.flatnonzero(~np.isnan(f))
+    learn, everything = _matrix("features_labelled", features_labelled), _matrix("features_all", features_all)
+    if learn.shape != (f.size, everything.shape[1]):
+        raise ValueError(f"features_labelled must be {(f.size, everything.shape[1])}; got {learn.shape}")
+    fold_known = checks.codes("fold_labelled", fold_labelled, f.size)[known]
+    fold_wanted = checks.codes("fold_all", fold_all, everything.shape[0])
+    w = np.ones(f.size) if weight is None else checks.non_negative("weight", weight)
+    if not ridge > 0:
+        raise ValueError(f"ridge must be positive; got {ridge!r}")
+    if not 0 < clip < 0.5:
+        raise ValueError(f"clip must lie strictly between 0 and 0.5; got {clip!r}")
+    learn, f, w = learn[known], f[known], w[known]
+    g = np.full(everything.shape[0], 0.5)
+    start = _Model(0.0, np.zeros(everything.shape[1]))
+    for fold in np.unique(fold_wanted):
+        other, here = fold_known != fold, fold_wanted == fold
+        if other.any():
+            start = _fit(learn[other], f[other], w[other], ridge, start)
+            g[here] = expit(start.intercept + everything[here] @ start.coefficients)
+    return np.clip(g, clip, 1 - clip)
+
+
+def _matrix(name: str, features: Features) -> sparse.csr_array:
+    matrix = sparse.csr_array(features, dtype=np.float64)
+    checks.finite(name, matrix.data)
+    return matrix
+
+
+def _fit(x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, start: _Model) -> _Model:
+    """Return the fitted model; columns that these rows do not use keep the coefficient 0."""
+    used = np.unique(x.indices)
+    x = x[:, used]
+    f, w = np.concatenate([f, [0.0, 1.0]]), np.concatenate([w, [0.5, 0.5]])
+    x = sparse.vstack([x, sparse.csr_array((2, used.size))], format="csr")
+    first = np.concatenate([[start.intercept], start.coefficients[used]])
+    fitted = (_newton if used.size <= SMALL else _quasi_newton)(x, f, w, ridge, first)
+    coefficients = np.zeros(start.coefficients.size)
+    coefficients[used] = fitted[1:]
+    return _Model(float(fitted[0]), coefficients)
+
+
+def _loss(
+    theta: FloatArray, x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float
+) -> tuple[float, FloatArray]:
+    """Return the penalised negative log likelihood and its gradient."""
+    eta = theta[0] + x @ theta[1:]
+    loss = float(w @ (np.logaddexp(0, eta) - f * eta) + 0.5 * ridge * theta[1:] @ theta[1:])
+    error = w * (expit(eta) - f)
+    return loss, np.concatenate([[error.sum()], x.T @ error + ridge * theta[1:]])
+
+
+def _newton(x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, theta: FloatArray) -> FloatArray:
+    """Return the minimum by Newton's steps, halved where they overshoot."""
+    loss, gradient = _loss(theta, x, f, w, ridge)
+    for _ in range(50):
+        step = np.linalg.solve(_hessian(theta, x, w, ridge), gradient)
+        scale = 1.0
+        while True:
+            attempt = theta - scale * step
+            new_loss, new_gradient = _loss(attempt, x, f, w, ridge)
+            if new_loss <= loss or scale < 1e-8:
+                break
+            scale /= 2
+        theta, loss, gradient = attempt, new_loss, new_gradient
+        if np.abs(step).max() * scale < 1e-9:
+            break
+    return theta
+
+
+def _hessian(theta: FloatArray, x: sparse.csr_array, w: FloatArray, ridge: float) -> FloatArray:
+    g = expit(theta[0] + x @ theta[1:])
+    curvature = w * g * (1 - g)
+    hessian = np.empty((theta.size, theta.size))
+    hessian[1:, 1:] = (x.T @ x.multiply(curvature[:, None])).toarray() + ridge * np.eye(theta.size - 1)
+    hessian[0, 0] = curvature.sum() + 1e-10
+    hessian[0, 1:] = hessian[1:, 0] = x.T @ curvature
+    return hessian
+
+
+def _quasi_newton(x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, theta: FloatArray) -> FloatArray:
+    """Return the minimum by L-BFGS, for more columns than a Hessian is worth."""
+    fitted: FloatArray = minimize(
+        _loss, theta, args=(x, f, w, ridge), jac=True, method="L-BFGS-B", options={"maxiter": 500, "gtol": 1e-6}
+    ).x
+    return fitted

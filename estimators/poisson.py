@@ -1,0 +1,227 @@
+"""Which targets to ask: keyed uniforms, thresholds raised like water, and the order of asking.
+
+A target is asked iff its uniform number lies below its threshold (Poisson sampling). Thresholds only ever rise, so
+every system reuses all that was asked for the others. Reference: Särndal, Swensson and Wretman (1992), section 3.5;
+the allocation is Neyman's (1934), started from the thresholds that are there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import BoolArray, FloatArray, IntArray
+from estimators.sums import by_code
+
+PRECISION = 1e-12  # of λ, relative
+
+
+def uniforms(keys: Iterable[str | bytes | int], *, key: bytes) -> FloatArray:
+    """Return one number in [0, 1) for each of ``keys``: the same for ever, unpredictable without the secret key.
+
+    The first 53 bits of a keyed BLAKE2b hash.
+
+    Parameters
+    ----------
+    keys : iterable of str, bytes or int
+        Names of the targets.
+    key : bytes
+        The secret, 1 to 64 bytes; whoever holds it knows what will be asked.
+
+    Raises
+    ------
+    ValueError
+        If the key is empty or longer than 64 bytes.
+
+    Examples
+    --------
+    >>> u = uniforms(["a", "b"], key=b"secret")
+    >>> bool((0 <= u).all() and (u < 1).all() and u[0] == uniforms(["a"], key=b"secret")[0])
+    True
+    """
+    if not 1 <= len(key) <= 64:
+        raise ValueError(f"key must have 1 to 64 bytes; got {len(key)}")
+    start = blake2b(key=key, digest_size=8)
+    return np.fromiter((_bits(start.copy(), name) for name in keys), dtype=np.uint64).astype(np.float64) * 2.0**-53
+
+
+def _bits(state: blake2b, name: str | bytes | int) -> int:
+    state.update(name if isinstance(name, bytes) else str(name).encode())
+    return int.from_bytes(state.digest(), "big") >> 11
+
+
+def water_fill(
+    p: ArrayLike,
+    pi_old: ArrayLike,
+    v: ArrayLike,
+    *,
+    target_variance: float,
+    target: ArrayLike | None = None,
+) -> FloatArray:
+    """Return the thresholds that meet a planned variance with the fewest expected new questions.
+
+    ``π(τ) = max(π_old(τ), min(1, λ s_τ))``, ``s_τ² = Σ_{x∈τ} p(x)² v(x)``, with the least λ ≥ 0 for which
+    ``Σ_τ s_τ² (1/π − 1) ≤ target_variance``, by bisection.
+
+    Parameters
+    ----------
+    p : (n,) array
+        Weights of the new system's predictions.
+    pi_old : (n,) array
+        Thresholds of their targets so far, in [0, 1]; 0: never considered.
+    v : float or (n,) array
+        Expected squared error of the model: max(g (1 − g), 0.06), or ¼ without one.
+    target_variance : float
+        The variance to reach, > 0.
+    target : (n,) integer array, optional
+        Target codes; left out, every row is its own target.
+
+    Returns
+    -------
+    (n,) array
+        π of each row's target, nowhere below ``pi_old``; equal to it if the variance is met already.
+
+    Raises
+    ------
+    ValueError
+        If a weight, threshold or variance is out of range, or rows of one target disagree about its threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> water_fill(np.full(4, 0.25), np.zeros(4), 0.25, target_variance=0.0625).round(6).tolist()
+    [0.5, 0.5, 0.5, 0.5]
+    >>> water_fill(np.full(4, 0.25), np.full(4, 0.7), 0.25, target_variance=0.0625).tolist()
+    [0.7, 0.7, 0.7, 0.7]
+    """
+    if not target_variance > 0:
+        raise ValueError(f"target_variance must be positive; got {target_variance!r}")
+    old, size, code = _by_target(p, pi_old, v, target)
+    if _planned(size, old) <= target_variance:
+        return old[code]
+    return _raise(old, size, _multiplier(old, size, target_variance))[code]
+
+
+def planned_variance(p: ArrayLike, pi: ArrayLike, v: ArrayLike, *, target: ArrayLike | None = None) -> float:
+    """Return ``Σ_τ s_τ² (1/π − 1)``, the variance that thresholds π promise; infinite if some weight is never asked.
+
+    Parameters
+    ----------
+    p, pi, v, target
+        As for :func:`water_fill`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> planned_variance(np.full(4, 0.25), np.full(4, 0.5), 0.25)
+    0.0625
+    """
+    chance, size, _ = _by_target(p, pi, v, target)
+    return _planned(size, chance)
+
+
+def _planned(size: FloatArray, pi: FloatArray) -> float:
+    """Return ``Σ s² (1/π − 1)`` over the targets with s > 0."""
+    matters = size > 0
+    with np.errstate(divide="ignore"):
+        return float(np.sum(size[matters] ** 2 * (1 / pi[matters] - 1)))
+
+
+def _by_target(
+    p: ArrayLike, pi: ArrayLike, v: ArrayLike, target: ArrayLike | None
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return π and s of every target, and each row's target."""
+    weight, chance = checks.non_negative("p", p), checks.probabilities("pi", pi)
+    spread = np.broadcast_to(checks.non_negative("v", v), weight.shape)
+    if weight.ndim != 1 or chance.shape != weight.shape:
+        raise ValueError(f"p and pi must have the same one-dimensional shape; got {weight.shape} and {chance.shape}")
+    if target is None:
+        return chance, weight * np.sqrt(spread), np.arange(weight.size)
+    code = checks.codes("target", target, weight.size)
+    n_targets = int(code.max(initial=-1)) + 1
+    each = np.ones(n_targets)
+    each[code] = chance
+    if not np.allclose(each[code], chance, rtol=1e-9, atol=0):
+        raise ValueError(f"pi must be one number a target; target {code[each[code] != chance][0]} has several")
+    return each, np.sqrt(by_code(weight**2 * spread, code, n_targets)), code
+
+
+def _raise(old: FloatArray, size: FloatArray, multiplier: float) -> FloatArray:
+    return np.maximum(old, np.minimum(1.0, multiplier * size))
+
+
+def _multiplier(old: FloatArray, size: FloatArray, target_variance: float) -> float:
+    """Return the least λ that meets the target variance; the planned variance falls in λ."""
+    matters = size > 0
+    old, size = old[matters], size[matters]
+    low, high = 0.0, float(size.sum() / (target_variance + np.sum(size**2)))
+    while _planned(size, _raise(old, size, high)) > target_variance:
+        low, high = high, 2 * high
+    while high - low > PRECISION * high:
+        middle = (low + high) / 2
+        if _planned(size, _raise(old, size, middle)) > target_variance:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def select(u: ArrayLike, pi: ArrayLike) -> BoolArray:
+    """Return which targets are asked: u < π.
+
+    Parameters
+    ----------
+    u : (n,) array
+        Uniform numbers in [0, 1).
+    pi : (n,) array
+        Thresholds; at 1 a target is always asked, at 0 never.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> select(np.array([0.0, 0.5, 0.99]), np.array([0.0, 0.6, 1.0])).tolist()
+    [False, True, True]
+    """
+    chance = checks.probabilities("pi", pi)
+    asked: BoolArray = _unit(u, chance) < chance
+    return asked
+
+
+def asking_order(u: ArrayLike, pi: ArrayLike) -> IntArray:
+    """Return the rows to ask, in the order of u/π.
+
+    Stopping after any of them leaves a sample too, with probability π × the share released: the share is the last u/π
+    that was asked. First come, first asked would bias scores while questions are open.
+
+    Parameters
+    ----------
+    u, pi : (n,) array
+        As for :func:`select`.
+
+    Returns
+    -------
+    (k,) integer array
+        Indices of the selected rows, the first to ask first; equal ratios in the order of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> asking_order(np.array([0.3, 0.1, 0.9]), np.array([0.4, 0.2, 0.5])).tolist()
+    [1, 0]
+    """
+    chance = checks.probabilities("pi", pi)
+    asked = np.flatnonzero(select(u, chance))
+    return asked[np.argsort(_unit(u, chance)[asked] / chance[asked], kind="stable")]
+
+
+def _unit(u: ArrayLike, pi: FloatArray) -> FloatArray:
+    uniform = checks.probabilities("u", u)
+    if uniform.shape != pi.shape:
+        raise ValueError(f"u and pi must have the same shape; got {uniform.shape} and {pi.shape}")
+    if np.any(uniform >= 1):
+        raise ValueError("u must be below 1; got 1.0")
+    return uniform

@@ -1,0 +1,141 @@
+"""Which targets are asked: thresholds, uniforms and the order."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators.poisson import asking_order, planned_variance, select, uniforms, water_fill
+
+
+@st.composite
+def plans(draw):
+    n = draw(st.integers(1, 12))
+    column = lambda low, high: np.array(draw(st.lists(st.floats(low, high), min_size=n, max_size=n)))  # noqa: E731
+    return column(0.01, 1), column(0, 1), column(0.06, 0.25), draw(st.floats(1e-4, 1))
+
+
+@given(plans())
+@settings(deadline=None)
+def test_thresholds_never_sink_and_meet_the_target_without_waste(plan):
+    p, old, v, wanted = plan
+    pi = water_fill(p, old, v, target_variance=wanted)
+    assert np.all(pi >= old)
+    assert np.all(pi <= 1)
+    reached = planned_variance(p, pi, v)
+    assert reached <= wanted * (1 + 1e-9)
+    if np.any(pi > old):
+        assert reached == pytest.approx(wanted, rel=1e-6)
+
+
+@given(plans(), st.integers(0, 10**6))
+@settings(deadline=None)
+def test_no_other_thresholds_meet_the_target_with_fewer_questions(plan, seed):
+    p, old, v, wanted = plan
+    best = water_fill(p, old, v, target_variance=wanted)
+    rng = np.random.default_rng(seed)
+    other = np.maximum(old, np.clip(best * np.exp(0.3 * rng.normal(size=p.size)), 1e-12, 1))
+    if planned_variance(p, other, v) <= wanted:
+        assert other.sum() >= best.sum() - 1e-9
+
+
+@given(plans())
+@settings(deadline=None)
+def test_a_smaller_target_raises_every_threshold(plan):
+    p, old, v, wanted = plan
+    wide = water_fill(p, old, v, target_variance=wanted)
+    narrow = water_fill(p, old, v, target_variance=wanted / 3)
+    assert np.all(narrow >= wide * (1 - 1e-9))
+
+
+@given(plans())
+@settings(deadline=None)
+def test_what_is_met_already_costs_nothing(plan):
+    p, old, v, wanted = plan
+    once = water_fill(p, old, v, target_variance=wanted)
+    np.testing.assert_array_equal(water_fill(p, once, v, target_variance=wanted * (1 + 1e-9)), once)
+
+
+def test_by_hand_with_one_target_capped():
+    # s = (2, 1, 1): λ = 1 would cap the first; the others then share 2 (1/π − 1) = 2 at π = ½.
+    pi = water_fill(np.array([4.0, 2.0, 2.0]), np.zeros(3), 0.25, target_variance=2.0)
+    np.testing.assert_allclose(pi, [1.0, 0.5, 0.5])
+
+
+def test_predictions_of_one_target_share_its_threshold():
+    p, target = np.array([0.3, 0.4, 0.5]), np.array([7, 7, 2])
+    pi = water_fill(p, np.zeros(3), 0.25, target_variance=0.05, target=target)
+    np.testing.assert_allclose(pi, pi[0])  # √(0.3² + 0.4²) = 0.5
+    assert planned_variance(p, pi, 0.25, target=target) == pytest.approx(0.05)
+
+
+def test_a_prediction_without_weight_is_not_asked_for():
+    assert water_fill(np.array([0.0, 1.0]), np.array([0.0, 0.0]), 0.25, target_variance=0.25).tolist() == [0.0, 0.5]
+
+
+def test_it_is_quick_for_a_million_predictions():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(10**6))
+    pi = water_fill(p, np.zeros(p.size), 0.2, target_variance=5e-4)
+    assert planned_variance(p, pi, 0.2) == pytest.approx(5e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target_variance": 0.0}, r"0\.0"),
+        ({"pi_old": np.array([0.5, 1.5])}, r"1\.5"),
+        ({"p": np.array([0.5, -1.0])}, r"-1\.0"),
+        ({"v": -0.2}, r"-0\.2"),
+        ({"target": np.array([0, 0]), "pi_old": np.array([0.5, 0.4])}, "one number a target"),
+    ],
+)
+def test_it_names_the_offending_value(change, message):
+    arguments = {"p": np.full(2, 0.5), "pi_old": np.zeros(2), "v": 0.25, "target_variance": 0.1} | change
+    with pytest.raises(ValueError, match=message):
+        water_fill(arguments.pop("p"), arguments.pop("pi_old"), arguments.pop("v"), **arguments)
+
+
+def test_uniforms_are_the_same_for_ever_and_differ_by_key_and_name():
+    names = [f"doc-{i}" for i in range(100)]
+    u = uniforms(names, key=b"one")
+    np.testing.assert_array_equal(uniforms(names[::-1], key=b"one")[::-1], u)
+    assert not np.isin(uniforms(names, key=b"two"), u).any()
+    assert np.unique(u).size == 100
+    assert uniforms(["7"], key=b"one") == uniforms([7], key=b"one") == uniforms([b"7"], key=b"one")
+    by_hand = hashlib.blake2b(b"doc-0", key=b"one", digest_size=8).hexdigest()
+    assert u[0] == (int(by_hand, 16) >> 11) / 2**53
+
+
+def test_no_name_gives_no_number_and_no_key_is_refused():
+    assert uniforms([], key=b"k").size == 0
+    for key in (b"", b"x" * 65):
+        with pytest.raises(ValueError, match="1 to 64 bytes"):
+            uniforms(["a"], key=key)
+
+
+@pytest.mark.statistical
+def test_uniforms_are_uniform():
+    u = np.sort(uniforms(range(20_000), key=b"secret"))
+    assert np.abs(u - np.arange(0.5, u.size) / u.size).max() < 1.95 / np.sqrt(u.size)  # Kolmogorov, 1 in 1,000
+
+
+def test_raising_a_threshold_keeps_what_was_asked():
+    u = uniforms(range(1000), key=b"k")
+    assert np.all(select(u, np.full(1000, 0.5)) >= select(u, np.full(1000, 0.3)))
+
+
+def test_any_prefix_of_the_order_is_a_sample_with_proportional_probabilities():
+    rng = np.random.default_rng(2)
+    u, pi = rng.random(500), rng.uniform(0, 1, 500)
+    order = asking_order(u, pi)
+    assert sorted(order) == np.flatnonzero(select(u, pi)).tolist()
+    share = (u / pi)[order[99]]
+    np.testing.assert_array_equal(np.sort(order[:100]), np.flatnonzero(u <= pi * share))
+
+
+def test_a_uniform_number_of_one_is_refused():
+    with pytest.raises(ValueError, match="below 1"):
+        select(np.array([1.0]), np.array([1.0]))
