@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kbpo.demo import lexicon as lx
-from kbpo.demo.invent import Binding, Entity, Filler, Value, World, pick, title_at
+from kbpo.demo.invent import Binding, Entity, Filler, Value, World, pick, title_at, written_date, year
 from kbpo.demo.phrases import COMBINED, DENIED, FACTS, PAST, STATED, TOGETHER
 from kbpo.demo.render import Claim, Sentence, Writer
 from kbpo.demo.stories import BYLINES, FILLERS, QUOTES, SAID, SAID_BY, STORIES
@@ -282,7 +282,8 @@ class _Draft:
         if options and (not known or self.rng.random() < 0.35):
             binding = pick(options, self.rng)
             self.told.add(id(binding))
-            return self._write(pick(SAID_BY[binding.frame], self.rng), binding.slots, (binding.frame,), 0.6, words=words)
+            template = self.room.choose(SAID_BY[binding.frame])
+            return self._write(template, binding.slots, (binding.frame,), 0.6, words=words)
         if not known:
             return None
         return self._write(self.room.choose(SAID), {"P": speaker}, (), 1.0, words=words)
@@ -349,8 +350,7 @@ class _Draft:
             kind = "alliance" if frame == "member" else "company"
             other = pick([e for e in pool if e.kind == kind], rng)
             slots |= {"O": other, "Q": entity} if frame == "member" else {"O": entity, "Q": other}
-            return slots | {"D": Value("DATE", f"{pick(lx.MONTHS, rng)} {rng.integers(1, 29)}, {rng.integers(2005, 2011)}"),
-                            "Y": Value("DATE", str(rng.integers(1960, 2009)))}  # fmt: skip
+            return slots | {"D": written_date(rng, 2005, 2010), "Y": year(rng, 1960, 2008)}
         kind = "university" if frame == "school" else "company"
         other = pick([e for e in world.organisations if e.kind == kind and e.key not in related | world.gone], rng)
         return slots | {"O": other, "U": other, "T": Value("TITLE", title_at(other, rng))}

@@ -1,7 +1,9 @@
 """What imperfect systems extract from annotated documents: right and wrong relations, right and wrong links."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from zlib import crc32
 
 import numpy as np
@@ -15,6 +17,7 @@ from kbpo.demo.phrases import FACTS
 from kbpo.demo.profiles import CATEGORIES, PROFILES, Profile
 
 TRUE, TRAP, CONFUSED, ARGUMENT, SPURIOUS = range(len(CATEGORIES))
+FULL_DATE = re.compile(r"[A-Z][a-z]+ \d{1,2}, \d{4}")
 Floats = NDArray[np.float64]
 
 
@@ -29,7 +32,7 @@ class Prediction:
     subject_canonical: Span
     object_canonical: Span
     subject_entity: str
-    object_entity: str
+    object_entity: str  # of a string value: the string that is submitted
     provenance: tuple[Span, ...]
     confidence: float
 
@@ -83,7 +86,8 @@ def _candidates(documents: Sequence[Annotated], world: World) -> Candidates:
         for place, sentence in enumerate(document.sentences):
             here = [c.index for c in document.clusters if document.inside(c.index, sentence.span)]
             related = {(left, right) for left, _, right in sentence.true}
-            roles = {(left, name) for left, name, _ in sentence.true} | {(name, right) for _, name, right in sentence.true}
+            roles: set[tuple[object, object]] = {(left, name) for left, name, _ in sentence.true}
+            roles |= {(name, right) for _, name, right in sentence.true}
             for left in here:
                 for right in here:
                     a, b = document.clusters[left].filler, document.clusters[right].filler
@@ -157,8 +161,8 @@ def _run(
 ) -> Run:
     run = Run(profile, [], {}, {}, {})
     chosen: dict[int, list[int]] = {}
-    for index in np.flatnonzero(score > profile.threshold):
-        chosen.setdefault(candidates.where[index][0], []).append(int(index))
+    for index in np.flatnonzero(score > profile.threshold).tolist():
+        chosen.setdefault(candidates.where[index][0], []).append(index)
     best: dict[tuple[str, Span, str, Span], Prediction] = {}
     namesakes = _namesakes(world)
     for number, indexes in chosen.items():
@@ -278,7 +282,15 @@ def _prediction(
     repeated = value and document.text.count(document.text[slice(*pair[1])], *sentence) > 1
     provenance = pair if profile.tight or repeated else (sentence,)
     confidence = 1 / (1 + np.exp(-(profile.boast + profile.slope * (score - profile.threshold))))
+    entity = _written(document.text[slice(*pair[1])], profile) if value else linking.names[two][0]
     return Prediction(
         document.id, pair[0], predicate, pair[1], linking.canonical[one], pair[1] if value else linking.canonical[two],
-        linking.names[one][0], linking.names[two][0], provenance, round(float(np.clip(confidence, 0.01, 0.99)), 3),
+        linking.names[one][0], entity, provenance, round(float(np.clip(confidence, 0.01, 0.99)), 3),
     )  # fmt: skip
+
+
+def _written(text: str, profile: Profile) -> str:
+    """A string value as the system writes it: some put dates into the form 2013-03-17."""
+    if profile.iso_dates and FULL_DATE.fullmatch(text):
+        return datetime.strptime(text, "%B %d, %Y").date().isoformat()
+    return text

@@ -1,4 +1,4 @@
-"""A fictional world, invented: people with families and careers, organisations with owners, and what is true of them."""
+"""A fictional world: people with families and careers, organisations with owners, and what is true of them."""
 
 from dataclasses import dataclass, field
 

@@ -23,19 +23,19 @@ CULTURES: dict[str, tuple[str, str, str, str]] = {
     "british": (
         "Nigel Edmund Hugh Graham Oliver Simon Alistair Duncan Rhys",
         "Rosalind Joan Tessa Harriet Imogen Fiona Eleanor Bethan Margaret",
-        "Thackeray Loxley Farringdon Bellamy Stanhope Wetherby Whitcombe Ashdown Pryce Mallory Carstairs Hargreave Penrose",
+        "Thackeray Loxley Farringdon Bellamy Stanhope Whitcombe Ashdown Pryce Mallory Carstairs Hargreave Penrose",
         "London|Leeds|Bristol|Glasgow|Cardiff",
     ),
     "american": (
         "Gordon Leon Wesley Marcus Walter Dennis Raymond Curtis Joel",
         "Evelyn Janet Tanya Carla Denise Rachel Lorraine Naomi Paula",
-        "Pruitt Castleton Underhill Mercer Holloway Quigley Delacroix Hadley Brannigan Sturgess Kessler Tolliver Winslow",
+        "Pruitt Castleton Underhill Mercer Quigley Delacroix Hadley Brannigan Sturgess Kessler Tolliver Winslow",
         "Baltimore|Cleveland|Portland|Tucson|Savannah",
     ),
     "indian": (
         "Mohan Nikhil Gautam Arvind Rohan Suresh Vikram Anand Kiran",
         "Sunita Radha Nandini Priya Lakshmi Meera Kavita Anjali Deepa",
-        "Deshpande Iyengar Nambiar Subramaniam Banerjee Kothari Raghunathan Chatterjee Kulkarni Menon Bhandari Srinivasan",
+        "Deshpande Iyengar Nambiar Subramaniam Kothari Raghunathan Chatterjee Kulkarni Menon Bhandari Srinivasan",
         "Chennai|Pune|Kolkata|Mysore",
     ),
     "spanish": (
@@ -65,7 +65,7 @@ CULTURES: dict[str, tuple[str, str, str, str]] = {
     "german": (
         "Holger Ralf Jochen Dieter Matthias Jens Ulrich Stefan Bernd",
         "Gisela Silke Heike Annika Monika Sabine Katrin Ulrike Petra",
-        "Lindner Haberkorn Wiesinger Thalmann Kruse Ebersbach Brandstetter Vogelsang Reinhardt Kleinschmidt Osterkamp Falk",
+        "Lindner Haberkorn Wiesinger Thalmann Kruse Brandstetter Vogelsang Reinhardt Kleinschmidt Osterkamp Falk",
         "Leipzig|Hamburg|Dresden|Bremen",
     ),
     "korean": (

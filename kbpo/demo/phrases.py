@@ -1,10 +1,11 @@
 """Sentences that state facts, sentences that only seem to, and sentences that state nothing.
 
 A slot is written {P}; {P:f} asks for the full name, {P:l} for the surname or a short name, {P:r} for the first name,
-{O:n} for a name without its article, {T:a} for a title with "a" or "an", {T:d} with "the" and {T:b} with nothing unless several people may
-have that title, {of:O} for "of" or "at" before a name, {on:Y} for a date with its preposition,
-{the:O} for the article alone, {P.he} for a word that depends on the gender of P. {W} is a recent weekday, {X} and {Z}
-are people who merely happen to be there, {O} and {N} organisations, {F} and {M} companies; {num}, {few}, {pct} and {money} are numbers.
+{O:n} for a name without its article, {the:O} for the article alone; {T:a} for a title with "a" or "an", {T:d} with
+"the" and {T:b} with nothing, unless several people may have that title; {of:O} for "of" or "at" before a name; {on:Y}
+for a date with its preposition; {P.he} for a word that depends on the gender of P. {W} is a recent weekday, {X} and {Z}
+are people who merely happen to be there, {O} and {N} organisations, {F} and {M} companies, {C} a place; {num}, {few},
+{pct} and {money} are numbers.
 """
 
 # frame: the facts that it states, provided that both slots occur in the sentence

@@ -136,7 +136,7 @@ class Writer:
         self.expect(entity)
         new = entity.key not in self.introduced
         self.introduced.add(entity.key)
-        text = entity.name if new or style == "f" and self._doubtful(entity) else self._later(entity, here)
+        text = entity.name if new or (style == "f" and self._doubtful(entity)) else self._later(entity, here)
         if style == "l" and entity.shorts:
             text = entity.shorts[0]
         here.add(entity.key)

@@ -13,7 +13,7 @@ import numpy as np
 from kbpo.demo.annotate import Annotated, Span, annotate
 from kbpo.demo.compose import Newsroom
 from kbpo.demo.extract import Run, extract
-from kbpo.demo.invent import invent
+from kbpo.demo.invent import World, invent
 from kbpo.demo.score import Gold, score
 
 SCHEMA = "tac_kbp"
@@ -23,13 +23,11 @@ GOLD_COLUMNS = ("doc_id", "subj_begin", "subj_end", "predicate", "obj_begin", "o
 
 def write(directory: Path, *, documents: int = 60, seed: int = 1, scale: float = 1.0) -> dict[str, object]:
     """The true scores; everything is in the directory afterwards. The world grows with `scale`, at equal documents."""
-    rng = np.random.default_rng(seed)
-    world = invent(max(1, round(documents * scale)), rng)
-    corpus = [annotate(story) for story in Newsroom(world, rng).stories(documents)]
+    world, corpus = imagine(documents, seed, scale)
     runs = extract(corpus, world, seed)
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "systems").mkdir(exist_ok=True)
-    _lines(directory / "corpus.jsonl", map(_corpus_line, corpus))
+    write_corpus(directory / "corpus.jsonl", corpus)
     _lines(directory / "schema.json", [json.dumps({"schema": SCHEMA, "file": "formats/schemas/tac_kbp.json"})])
     _lines(directory / "mentions.tsv", _table(MENTION_COLUMNS, (row for d in corpus for row in _mentions(d))))
     _lines(directory / "gold.tsv", _table(GOLD_COLUMNS, (row for d in corpus for row in _gold(d))))
@@ -47,6 +45,18 @@ def write(directory: Path, *, documents: int = 60, seed: int = 1, scale: float =
         _lines(directory / "systems" / f"{run.profile.name}.kb.tsv", knowledge_base(run, texts))
     _lines(directory / "systems" / "systems.json", [json.dumps([_entry(run) for run in runs], indent=1)])
     return truth
+
+
+def imagine(documents: int, seed: int, scale: float = 1.0) -> tuple[World, list[Annotated]]:
+    """A world, and the documents about it."""
+    rng = np.random.default_rng(seed)
+    world = invent(max(1, round(documents * scale)), rng)
+    return world, [annotate(story) for story in Newsroom(world, rng).stories(documents)]
+
+
+def write_corpus(path: Path, corpus: Iterable[Annotated]) -> None:
+    """Nothing; the corpus is written as JSON Lines."""
+    _lines(path, map(_corpus_line, corpus))
 
 
 def _entry(run: Run) -> dict[str, str]:
@@ -95,15 +105,15 @@ def knowledge_base(run: Run, texts: dict[str, str]) -> Iterator[str]:
     for name, identifier in ids.items():
         yield f"{identifier}\ttype\t{run.types[name]}"
         for document, (begin, end), canonical in run.mentions[name]:
-            tail = f"{quote(texts[document][begin:end])}\t{_place(document, (begin, end))}"
+            tail = f"{quote(texts[document][begin:end])}\t{place(document, (begin, end))}"
             yield f"{identifier}\tmention\t{tail}"
             if canonical:
                 yield f"{identifier}\tcanonical_mention\t{tail}"
         if name in run.links:
             yield f"{identifier}\tlink\t{quote(run.links[name])}"
     for p in run.predictions:
-        object_ = ids.get(p.object_entity) or quote(texts[p.document][slice(*p.object)])
-        provenance = ",".join(_place(p.document, span) for span in p.provenance)
+        object_ = ids.get(p.object_entity) or quote(p.object_entity)
+        provenance = ",".join(place(p.document, span) for span in p.provenance)
         yield f"{ids[p.subject_entity]}\t{p.predicate}\t{object_}\t{provenance}\t{p.confidence}"
 
 
@@ -113,17 +123,17 @@ def quote(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _place(document: str, span: Span) -> str:
+def place(document: str, span: Span) -> str:
     return f"{document}:{span[0]}-{span[1] - 1}"  # inclusive at both ends, in this format alone
 
 
 def main() -> None:
     """Nothing; the files are written and summed up on the screen."""
-    parser = argparse.ArgumentParser(description="Write a fictional newswire corpus with systems and their true scores.")
+    parser = argparse.ArgumentParser(description="Write a fictional newswire corpus, systems, and their scores.")
     parser.add_argument("directory", type=Path)
     parser.add_argument("--documents", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scale", type=float, default=1.0, help="size of the world relative to the number of documents")
+    parser.add_argument("--scale", type=float, default=1.0, help="size of the world, relative to the documents")
     options = parser.parse_args()
     if options.documents < 1 or options.scale <= 0:
         parser.error("--documents and --scale must be positive")

@@ -1,0 +1,77 @@
+"""What a perfect worker knows: the true answer to a question about two mentions, from gold standard files.
+
+The files have the columns of the Re-DocRED test set, so that one class serves the demo corpus and real documents. A
+predicate holds between two mentions if, and only if, the gold standard lists it for them.
+"""
+
+import gzip
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+Span = tuple[int, int]
+GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The truth about two mentions; a link is empty where the reference knowledge base has no page.
+
+    `holds` has pairs (predicate, direction): ">" from the subject to the object, "<" the other way round.
+    """
+
+    subject_canonical: Span
+    subject_link: str
+    object_canonical: Span
+    object_link: str
+    holds: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A mention of the gold standard: its type, its cluster within the document, its canonical mention and link."""
+
+    type: str
+    cluster: int
+    canonical: Span
+    link: str
+
+
+class Knowledge:
+    """All gold mentions and relations of a corpus."""
+
+    def __init__(self, mentions: Path, gold: Path) -> None:
+        self.mentions: dict[tuple[str, Span], Known] = {}
+        for row in rows(mentions):
+            span = int(row["begin"]), int(row["end"])
+            canonical = int(row["canonical_begin"]), int(row["canonical_end"])
+            known = Known(row["type"], int(row["entity"]), canonical, row.get("link", ""))
+            self.mentions[row["doc_id"], span] = known
+        self.relations: dict[tuple[str, Span, Span], set[str]] = defaultdict(set)
+        for row in rows(gold):
+            subject = int(row["subj_begin"]), int(row["subj_end"])
+            object_ = int(row["obj_begin"]), int(row["obj_end"])
+            self.relations[row["doc_id"], subject, object_].add(row["predicate"])
+
+    def true_answer(self, document_id: str, subject: Span, object_: Span) -> Answer:
+        """What is true of the two mentions; a span that is no gold mention refers to itself alone."""
+        forward = self.relations.get((document_id, subject, object_), set())
+        backward = self.relations.get((document_id, object_, subject), set())
+        one, two = self.mention(document_id, subject), self.mention(document_id, object_)
+        holds = frozenset({(name, ">") for name in forward} | {(name, "<") for name in backward})
+        return Answer(one.canonical, one.link, two.canonical, two.link, holds)
+
+    def mention(self, document_id: str, span: Span) -> Known:
+        """What is known of a mention."""
+        return self.mentions.get((document_id, span)) or Known("", -1, span, "")
+
+
+def rows(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a tab-separated file with a header and no quoting, gzipped or not."""
+    with path.open("rb") as raw:
+        packed = raw.read(2) == GZIP
+    with gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8") as file:
+        columns = next(file).rstrip("\n").split("\t")
+        for line in file:
+            yield dict(zip(columns, line.rstrip("\n").split("\t"), strict=False))
