@@ -6,10 +6,10 @@ from math import isnan, nan
 
 from formats.compact import CompactMap
 from formats.limits import Limits
-from formats.lookup import CorpusLookup, DocumentView
+from formats.lookup import CorpusLookup
 from formats.messages import Columns, Report, quoted
 from formats.relation import RelationClaim
-from formats.schema import NO_RELATION, Predicate, Schema
+from formats.schema import NO_RELATION, Schema
 
 _ALONE, _PAIRED = 1, 2
 
@@ -35,14 +35,11 @@ class ClaimChecks:
         self._unknown_documents = 0
         self._relation_lines = 0
 
-    def document(self, name: str, number: int, line: str, culprit: Columns | None) -> DocumentView | None:
-        """The document, or None after a message that the corpus does not have it."""
-        view = self.corpus.get(name)
-        if view is None:
-            self._unknown_documents += 1
-            text = f"The document {quoted(name)} is not in the corpus. What this line says about it is dropped."
-            self.report.add("reference.document", number, text, line, culprit)
-        return view
+    def unknown_document(self, name: str, number: int, line: str, culprit: Columns | None) -> None:
+        """Nothing; says that the corpus does not have the document."""
+        self._unknown_documents += 1
+        text = f"The document {quoted(name)} is not in the corpus. What this line says about it is dropped."
+        self.report.add("reference.document", number, text, line, culprit)
 
     def document_number(self, name: str) -> int:
         """A small number for a document that the file mentions."""
@@ -60,19 +57,14 @@ class ClaimChecks:
         self.report.add("limits.relations", number, text)
         return False
 
-    def reading(self, name: str, number: int, line: str, culprit: Columns | None) -> tuple[Predicate, bool] | None:
-        """The canonical predicate and whether to turn it round, or None after a message that says why not."""
-        reading = self.schema.reading(name)
-        if reading is not None:
-            return reading
+    def unread_predicate(self, name: str, number: int, line: str, culprit: Columns | None) -> None:
+        """Nothing; says why a predicate has no canonical reading."""
         if name in self.schema.ignored or name == NO_RELATION:
             text = f"{quoted(name)} is not evaluated here. The line is ignored."
             self.report.add("schema.ignored_predicate", number, text, line, culprit)
-            return None
-        hint = self._similar(name)
-        text = f"The schema has no predicate {quoted(name)}{hint}. The line is dropped."
+            return
+        text = f"The schema has no predicate {quoted(name)}{self._similar(name)}. The line is dropped."
         self.report.add("schema.unknown_predicate", number, text, line, culprit)
-        return None
 
     def _similar(self, name: str) -> str:
         folded = name.strip().lower()

@@ -137,9 +137,13 @@ class _JsonLines:
 
     def _resolve(self, number: int, line: str, data: dict[str, Any]) -> tuple[RelationClaim, bool] | None:
         """The claim on a line and whether it was turned round, or None after a message."""
-        reading = self._checks.reading(data["predicate"], number, line, _where(line, "predicate"))
-        view = self._checks.document(data["doc"], number, line, _where(line, "doc")) if reading else None
-        if reading is None or view is None:
+        reading = self._schema.reading(data["predicate"])
+        if reading is None:
+            self._checks.unread_predicate(data["predicate"], number, line, _where(line, "predicate"))
+            return None
+        view = self._checks.corpus.get(data["doc"])
+        if view is None:
+            self._checks.unknown_document(data["doc"], number, line, _where(line, "doc"))
             return None
         self._checks.document_number(view.id)
         predicate, turned = reading

@@ -1,6 +1,7 @@
 """The mentions of a knowledge base in memory: some 50 bytes a mention, however many there are."""
 
 from array import array
+from typing import NamedTuple
 
 from formats.compact import CompactMap
 from formats.splitting import Span
@@ -9,6 +10,17 @@ _CACHED = 20_000
 _BITS = 30
 _LOW = (1 << _BITS) - 1
 _NAME = 1 << 60
+
+
+class Mentions(NamedTuple):
+    """The mentions of one entity in one document."""
+
+    spans: tuple[Span, ...]
+    """Sorted, each one once."""
+    canonical: Span
+    """The canonical mention; the first longest name (or else mention) where the file names none."""
+    is_named: bool
+    """True if the file names the canonical mention."""
 
 
 class MentionStore:
@@ -24,7 +36,7 @@ class MentionStore:
         self._owner = CompactMap()
         self._spans = array("Q")
         self._before = array("I")
-        self._cache: dict[tuple[int, int], tuple[Span, ...]] = {}
+        self._cache: dict[tuple[int, int], Mentions | None] = {}
 
     def __len__(self) -> int:
         return len(self._spans)
@@ -43,7 +55,10 @@ class MentionStore:
         return -1 if owner == entity else owner
 
     def add_canonical(self, entity: int, document: int, span: Span) -> Span | None:
-        """The canonical mention that the entity has in the document already, if it is another one; else None."""
+        """The canonical mention that the entity has in the document already, if it is another one; else None.
+
+        To be called right after `add`: the mention that was added last is the canonical one.
+        """
         row = len(self._spans)
         earlier = self._canonical.add((entity, document), row - 1)
         if earlier == -1:
@@ -51,34 +66,30 @@ class MentionStore:
         first = _unpack(self._spans[earlier])
         return None if first == span else first
 
-    def remove_last(self) -> None:
-        """Nothing; the mention that was added last is no mention any more."""
-        self._spans[-1] = 0
-
     def remove(self, row: int) -> None:
         """Nothing; the mention of this row is no mention any more."""
         self._spans[row] = 0
 
-    def of(self, entity: int, document: int) -> tuple[Span, ...]:
-        """The sorted spans of the entity's mentions in the document."""
+    def of(self, entity: int, document: int) -> Mentions | None:
+        """The entity's mentions in the document, None if it has none there."""
         key = (entity, document)
-        spans = self._cache.get(key)
-        if spans is None:
+        try:
+            return self._cache[key]
+        except KeyError:
             if len(self._cache) >= _CACHED:
                 self._cache.clear()
-            spans = self._cache[key] = tuple(sorted({_unpack(packed) for packed in self._chain(key)}))
-        return spans
+            found = self._cache[key] = self._find(key)
+            return found
 
-    def canonical(self, entity: int, document: int) -> tuple[Span, bool]:
-        """The canonical mention in a document where the entity has mentions, and whether the file named it.
-
-        If it did not, the first longest name serves, or the first longest mention if there is no name.
-        """
-        row = self._canonical.get((entity, document))
+    def _find(self, key: tuple[int, int]) -> Mentions | None:
+        chain = self._chain(key)
+        if not chain:
+            return None
+        spans = tuple(sorted({_unpack(packed) for packed in chain}))
+        row = self._canonical.get(key)
         if row != -1 and self._spans[row]:
-            return _unpack(self._spans[row]), True
-        packed = max(self._chain((entity, document)), key=_longest)
-        return _unpack(packed), False
+            return Mentions(spans, _unpack(self._spans[row]), True)
+        return Mentions(spans, _unpack(max(chain, key=_longest)), False)
 
     def _chain(self, key: tuple[int, int]) -> list[int]:
         row = self._last.get(key)

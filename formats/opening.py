@@ -41,7 +41,7 @@ def open_text(source: Source, limits: Limits, report: Report) -> Iterator[tuple[
             raw: BinaryIO = stack.enter_context(open(source, "rb"))
         else:
             raw = source
-        yield from _decoded(_split(_unpacked(raw, limits, report), limits, report), report)
+        yield from _lines(_unpacked(raw, limits, report), limits, report)
 
 
 def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
@@ -133,54 +133,68 @@ def _binary(block: bytes) -> str:
     return "binary" if b"\x00" in block[:4096] else ""
 
 
-def _split(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[tuple[int, bytes]]:
-    """The numbered lines as bytes; a line over the limit is passed over without being held."""
+def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
+    """The numbered lines as text; a line over the limit is passed over without being held."""
     number, rest, skipping = 0, b"", False
     for block in blocks:
-        lines = block.split(b"\n")
-        lines[0] = rest + lines[0]
-        rest = lines.pop()
-        for line in lines:
-            number += 1
-            if number > limits.lines:
-                report.add("limits.lines", number, f"The file has more than {limits.lines:,} lines. "
-                                                   "Nothing of it is used.")  # fmt: skip
-                return
-            if skipping or len(line) > limits.line_bytes:
-                _too_long(number, line, limits, report)
-                skipping = False
-                continue
-            yield number, line
+        whole, newline, tail = block.rpartition(b"\n")
+        if newline:
+            whole = rest + whole
+            good = None if skipping else _plain(whole, limits)
+            if good is not None and number + len(good) <= limits.lines:
+                yield from enumerate(good, number + 1)
+                number += len(good)
+            else:
+                for line in whole.split(b"\n"):
+                    number += 1
+                    if number > limits.lines:
+                        text = f"The file has more than {limits.lines:,} lines. Nothing of it is used."
+                        report.add("limits.lines", number, text)
+                        return
+                    text_line = _decoded(number, line, skipping, limits, report)
+                    skipping = False
+                    if text_line is not None:
+                        yield number, text_line
+            rest = b""
+        rest += tail
         if len(rest) > limits.line_bytes:
             skipping = True
             rest = rest[: limits.line_bytes]
-    if skipping:
-        _too_long(number + 1, rest, limits, report)
-    elif rest and not report.fatal:
-        yield number + 1, rest
+    if rest and (skipping or not report.fatal):
+        text_line = _decoded(number + 1, rest, skipping, limits, report)
+        if text_line is not None:
+            yield number + 1, text_line
 
 
-def _too_long(number: int, line: bytes, limits: Limits, report: Report) -> None:
-    text = f"This line has more than {limits.line_bytes // 1024:,} KB. It is dropped."
-    report.add("limits.line", number, text, line[:400].decode("utf-8", "replace"))
+def _plain(block: bytes, limits: Limits) -> list[str] | None:
+    """The lines of a block in which nothing is wrong, all at once; None if they have to be looked at one by one."""
+    if b"\x00" in block:
+        return None
+    try:
+        text = block.decode()
+    except UnicodeDecodeError:
+        return None
+    lines = (text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text).split("\n")
+    # A character has at most four bytes.
+    return lines if max(map(len, lines)) * 4 < limits.line_bytes else None
 
 
-def _decoded(lines: Iterator[tuple[int, bytes]], report: Report) -> Iterator[tuple[int, str]]:
-    """The lines as text, without those that are not UTF-8 or hold a NUL."""
-    for number, raw in lines:
-        try:
-            line = raw.decode()
-        except UnicodeDecodeError as error:
-            shown = raw.decode("utf-8", "replace")
-            before = len(raw[: error.start].decode())
-            text = f"Byte {error.start + 1} of this line is not UTF-8. The line is dropped."
-            report.add("syntax.encoding", number, text, shown, (before, before + 1))
-            continue
-        if line.endswith("\r"):
-            line = line[:-1]
-        if "\x00" in line:
-            at = line.index("\x00")
-            text = "This line holds a NUL character, which no text has. It is dropped."
-            report.add("syntax.control", number, text, line, (at, at + 1))
-            continue
-        yield number, line
+def _decoded(number: int, raw: bytes, too_long: bool, limits: Limits, report: Report) -> str | None:
+    """One line as text, or None after a message that it is too long, not UTF-8, or holds a NUL."""
+    if too_long or len(raw) > limits.line_bytes:
+        text = f"This line has more than {limits.line_bytes // 1024:,} KB. It is dropped."
+        report.add("limits.line", number, text, raw[:400].decode("utf-8", "replace"))
+        return None
+    try:
+        line = raw.decode()
+    except UnicodeDecodeError as error:
+        before = len(raw[: error.start].decode())
+        text = f"Byte {error.start + 1} of this line is not UTF-8. The line is dropped."
+        report.add("syntax.encoding", number, text, raw.decode("utf-8", "replace"), (before, before + 1))
+        return None
+    if "\x00" in line:
+        at = line.index("\x00")
+        text = "This line holds a NUL character, which no text has. It is dropped."
+        report.add("syntax.control", number, text, line, (at, at + 1))
+        return None
+    return line.removesuffix("\r")

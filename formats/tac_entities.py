@@ -36,15 +36,12 @@ class Entities:
 
     def collect(self, lines: Iterable[tuple[int, str]]) -> None:
         """Nothing; reads all lines about entities and passes over the relations."""
+        readers = dict.fromkeys(MENTIONS, self._read_mention) | {"type": self._read_type, "link": self._read_link}
         for number, line in lines:
-            fields = line.split("\t", 5)
-            kind = fields[1] if len(fields) > 1 else ""
-            if kind in MENTIONS:
-                self._read_mention(number, line, fields)
-            elif kind == "type":
-                self._read_type(number, line, fields)
-            elif kind == "link":
-                self._read_link(number, line, fields)
+            begin = line.find("\t") + 1
+            read = readers.get(line[begin : line.find("\t", begin)])
+            if read is not None:
+                read(number, line, line.split("\t", 5))
         self._check_waiting()
         self._check_shared()
 
@@ -135,7 +132,7 @@ class Entities:
             return
         view = self._checks.corpus.get(document)
         if view is None:
-            self._checks.document(document, number, line, column(line, 3))
+            self._checks.unknown_document(document, number, line, column(line, 3))
             return
         if not view.holds(span):
             self._report.add("reference.offsets", number, outside(view, span), line, column(line, 3))

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from formats.checks import ClaimChecks
 from formats.compact import CompactMap
 from formats.limits import Limits
-from formats.lookup import CorpusLookup, DocumentView
+from formats.lookup import CorpusLookup
+from formats.mentions import Mentions
 from formats.messages import Report, column, quoted
 from formats.occurrences import occurrences
 from formats.relation import RelationClaim, closest_pair
@@ -106,8 +107,9 @@ class _Relations:
             return None
         if not self._checks.count_relation(number):
             return None
-        reading = self._checks.reading(fields[1], number, line, column(line, 1))
+        reading = self._schema.reading(fields[1])
         if reading is None:
+            self._checks.unread_predicate(fields[1], number, line, column(line, 1))
             return None
         relation = _Relation()
         relation.number, relation.line = number, line
@@ -191,7 +193,7 @@ class _Relations:
         """The claim of a relation line in one document, or None after a message."""
         view = self._checks.corpus.get(document)
         if view is None:
-            self._checks.document(document, relation.number, relation.line, column(relation.line, 3))
+            self._checks.unknown_document(document, relation.number, relation.line, column(relation.line, 3))
             return None
         size = len(view.text)
         for begin, end in spans:
@@ -200,20 +202,22 @@ class _Relations:
                 self._report.add("reference.offsets", relation.number, text, relation.line, culprit)
                 return None
         number = self._checks.document_number(document)
-        subjects = inside(self._entities.mentions.of(relation.subject, number), spans)
-        objects = self._objects(relation, view, number, spans)
+        found = self._entities.mentions.of(relation.subject, number)
+        subjects = inside(found.spans, spans) if found else ()
+        other: Mentions | None = None
+        if isinstance(relation.object, int):
+            other = self._entities.mentions.of(relation.object, number)
+            objects = inside(other.spans, spans) if other else ()
+        else:
+            is_date = self._schema.entity_types[relation.object_type].value == "date"
+            objects = occurrences(view.text, relation.object, spans, is_date)
         pair = closest_pair(view, subjects, objects) if subjects and objects else None
-        if pair is None:
+        if pair is None or found is None:
             self._not_inside(relation, document, subjects, objects)
             return None
-        return self._claim(relation, document, number, spans, pair)
-
-    def _objects(self, relation: _Relation, view: DocumentView, document: int, spans: list[Span]) -> Sequence[Span]:
-        """The spans that the object may be: the entity's mentions, or the places of the string."""
-        if isinstance(relation.object, int):
-            return inside(self._entities.mentions.of(relation.object, document), spans)
-        is_date = self._schema.entity_types[relation.object_type].value == "date"
-        return occurrences(view.text, relation.object, spans, is_date)
+        if not found.is_named or (other is not None and not other.is_named):
+            self._note_canonicals(relation, document, number, found, other)
+        return self._claim(relation, document, spans, pair, found, other)
 
     def _not_inside(
         self, relation: _Relation, document: str, subjects: Sequence[Span], objects: Sequence[Span]
@@ -234,40 +238,44 @@ class _Relations:
         self._report.add("reference.provenance", relation.number, text, relation.line, culprit)
 
     def _claim(
-        self, relation: _Relation, document: str, number: int, spans: list[Span], pair: tuple[Span, Span]
+        self,
+        relation: _Relation,
+        document: str,
+        spans: list[Span],
+        pair: tuple[Span, Span],
+        subject: Mentions,
+        object_: Mentions | None,
     ) -> RelationClaim:
-        entities = self._entities
-        subject, object_ = pair
-        if isinstance(relation.object, int):
-            object_canonical = self._canonical(relation, relation.object, relation.object_id, number, document)
-            object_link, object_id = entities.link(relation.object), relation.object_id
-        else:
-            object_canonical, object_link, object_id = object_, None, None
+        link = self._entities.link
         return RelationClaim(
             document,
-            subject,
+            pair[0],
             relation.predicate,
-            object_,
+            pair[1],
             relation.subject_type,
             relation.object_type,
             spans,
             relation.confidence,
-            self._canonical(relation, relation.subject, relation.subject_id, number, document),
-            object_canonical,
-            entities.link(relation.subject),
-            object_link,
+            subject.canonical,
+            pair[1] if object_ is None else object_.canonical,
+            link(relation.subject),
+            link(relation.object) if isinstance(relation.object, int) else None,
             relation.subject_id,
-            object_id,
+            relation.object_id if isinstance(relation.object, int) else None,
             relation.number,
         )
 
-    def _canonical(self, relation: _Relation, entity: int, entity_id: str, number: int, document: str) -> Span:
-        """The canonical mention of an entity in a document; says once if the file names none."""
-        span, named = self._entities.mentions.canonical(entity, number)
-        if not named and self._uncanonical.add((entity, number), 0) == -1:
-            text = f"{entity_id} has no canonical mention in {document}. Its first longest mention serves."
-            self._report.add("reference.canonical", relation.number, text, relation.line)
-        return span
+    def _note_canonicals(
+        self, relation: _Relation, document: str, number: int, subject: Mentions, object_: Mentions | None
+    ) -> None:
+        """Nothing; says of each entity, once a document, that the file names no canonical mention."""
+        arguments = ((relation.subject, relation.subject_id, subject), (relation.object, relation.object_id, object_))
+        for entity, name, mentions in arguments:
+            if not isinstance(entity, int) or mentions is None or mentions.is_named:
+                continue
+            if self._uncanonical.add((entity, number), 0) == -1:
+                text = f"{name} has no canonical mention in {document}. Its first longest mention serves."
+                self._report.add("reference.canonical", relation.number, text, relation.line)
 
 
 def inside(mentions: Sequence[Span], provenance: Sequence[Span]) -> Sequence[Span]:

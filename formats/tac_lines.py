@@ -24,21 +24,20 @@ Spans = dict[str, list[Span]]
 
 def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[int, str]]:
     """The lines that say something, after the run id: no comments, no blank lines, no white space at the end."""
-    first = True
     for number, line in lines:
-        if not line or line[0] == "#":
-            continue
-        if line[-1].isspace():
-            line = line.rstrip()
-            if not line:
-                continue
-        if first:
-            first = False
-            if "\t" not in line:
-                continue
-            text = "The first line should be the run id, a word of your own. This line is read like every other line."
-            report.add("syntax.run_id", number, text, line)
-        yield number, line
+        if line and line[0] != "#" and not line.isspace():
+            if "\t" in line:
+                text = "The first line should be the run id, a word of your own. It is read like every other line."
+                report.add("syntax.run_id", number, text, line)
+                yield number, line.rstrip()
+            break
+    for number, line in lines:
+        if line and line[0] != "#":
+            if line[-1].isspace():
+                line = line.rstrip()
+                if not line:
+                    continue
+            yield number, line
 
 
 def parse_string(field: str) -> str | None:
