@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
+from drf_spectacular.views import SpectacularAPIView
 
-urlpatterns: list[URLPattern] = []
+from kbpo.web.api import submissions, tracks
+
+urlpatterns = [
+    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("tracks/", tracks.TrackList.as_view(), name="api-tracks"),
+    path("tracks/<slug:slug>/board/", tracks.BoardDetail.as_view(), name="api-board"),
+    path("submissions/", submissions.SubmissionList.as_view(), name="api-submissions"),
+    path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="api-submission"),
+    path("submissions/<int:pk>/confirm/", submissions.Confirm.as_view(), name="api-confirm"),
+    path("submissions/<int:pk>/withdraw/", submissions.Withdraw.as_view(), name="api-withdraw"),
+    path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),
+]

@@ -1,0 +1,37 @@
+"""Authenticates requests to the API by token: `Authorization: Token kbpo_…`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from kbpo.accounts.models import Token, User
+
+
+class TokenAuthentication(BaseAuthentication):
+    """The user of a token; a refusal says in a sentence what is wrong with it."""
+
+    keyword = "Token"
+
+    def authenticate(self, request: Request) -> tuple[User, Token] | None:
+        header = request.headers.get("Authorization", "")
+        if not header:
+            return None
+        word, _, secret = header.partition(" ")
+        if word not in ("Token", "Bearer") or not secret.strip():
+            raise AuthenticationFailed("The Authorization header must read 'Token kbpo_…'.")
+        token = Token.find(secret.strip())
+        if token is None:
+            raise AuthenticationFailed("There is no such token. Make one on your account page.")
+        if token.refusal:
+            raise AuthenticationFailed(token.refusal)
+        if token.last_used_at is None or token.last_used_at < timezone.now() - timedelta(minutes=1):
+            Token.objects.filter(pk=token.pk).update(last_used_at=timezone.now())
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return self.keyword

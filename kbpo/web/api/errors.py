@@ -1,0 +1,52 @@
+"""Errors of the API: always `{"error": code, "detail": sentence}`, never a traceback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+
+class Refused(APIException):
+    """A request that is understood and declined, with a code and a sentence for its sender."""
+
+    status_code = 409
+    default_code = "refused"
+
+    def __init__(self, detail: str, code: str = "refused", status: int = 409, **more: Any) -> None:
+        super().__init__(detail, code)
+        self.status_code = status
+        self.more = more
+
+
+def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
+    """The answer to a request that failed; None (a logged 500) for a bug."""
+    response = exception_handler(exception, context)
+    if response is None:
+        return None
+    if isinstance(exception, ValidationError):
+        fields = response.data if isinstance(response.data, dict) else {"": response.data}
+        detail = " ".join(f"{name}: {' '.join(map(str, _flat(told)))}".strip(": ") for name, told in fields.items())
+        response.data = {"error": "invalid", "detail": detail, "fields": fields}
+    elif isinstance(exception, Http404 | PermissionDenied):
+        told = str(exception.args[0]) if exception.args else ""
+        code = "not_found" if isinstance(exception, Http404) else "forbidden"
+        fallback = "There is nothing here, or it is not yours to see."
+        response.data = {"error": code, "detail": told if told and "matches" not in told else fallback}
+    else:
+        code = exception.default_code if isinstance(exception, APIException) else "error"
+        told_code = getattr(exception.detail, "code", code) if isinstance(exception, APIException) else code
+        response.data = {
+            "error": told_code,
+            "detail": str(response.data.get("detail", "")),
+            **getattr(exception, "more", {}),
+        }
+    return response
+
+
+def _flat(told: Any) -> list[Any]:
+    return list(told) if isinstance(told, list | tuple) else [told]

@@ -1,0 +1,193 @@
+"""Submissions over the API: upload, look, confirm, withdraw, read the problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from kbpo.accounts.models import User
+from kbpo.evaluation.leaderboard import figures
+from kbpo.money.spend import OverBudget, balance
+from kbpo.sampling.confirm import CannotConfirm, confirm, stop
+from kbpo.submissions.models import Problem, Submission
+from kbpo.submissions.receive import CannotReceive, receive, withdraw
+from kbpo.tracks.models import Track
+from kbpo.web.api.errors import Refused
+
+
+class UploadForm(serializers.Serializer[Any]):
+    """What an upload must say."""
+
+    track = serializers.SlugRelatedField(slug_field="slug", queryset=Track.objects.exclude(status="draft"))
+    name = serializers.CharField(max_length=80)
+    description = serializers.CharField(required=False, allow_blank=True, default="", max_length=2000)
+    file = serializers.FileField(allow_empty_file=True)
+    again = serializers.BooleanField(required=False, default=False, help_text="Yes, the same file once more")
+
+
+class ConfirmForm(serializers.Serializer[Any]):
+    """What a confirmation may say."""
+
+    half_width = serializers.DecimalField(max_digits=4, decimal_places=3, required=False)
+    good_lines_only = serializers.BooleanField(required=False, default=False)
+
+
+def shown(submission: Submission) -> dict[str, Any]:
+    """A submission as the API tells it to its own team."""
+    sums = balance(purpose=submission.purpose)
+    return {
+        "id": submission.pk,
+        "track": submission.track.slug,
+        "team": submission.team.slug,
+        "name": submission.name,
+        "description": submission.description,
+        "status": submission.status,
+        "status_text": submission.get_status_display(),
+        "reason": submission.reason,
+        "progress": submission.progress,
+        "run_id": submission.run_id,
+        "door": submission.door,
+        "counts": submission.counts,
+        "plan": submission.plan,
+        "money": {"reserved": str(sums.open), "spent": str(sums.spent)},
+        "times": {
+            name: getattr(submission, f"{name}_at")
+            for name in ("received", "read", "planned", "confirmed", "sampled", "scored", "withdrawn")
+        },
+        "scores": [
+            {"quantity": key[0], "criterion": key[1], "distribution": key[2], "method": key[3], **vars(figure)}
+            for key, figure in figures(submission).items()
+        ],
+    }
+
+
+def own(request: Request) -> QuerySet[Submission]:
+    """Submissions of the requester's teams (all of them for admins)."""
+    rows = Submission.objects.select_related("track", "team")
+    user = request.user
+    assert isinstance(user, User)
+    return rows if user.is_staff else rows.filter(team__members=user)
+
+
+def find(request: Request, pk: int) -> Submission:
+    """The requester's own submission; a 404 for everybody else's, so that nothing is told about it."""
+    row = own(request).filter(pk=pk).first()
+    if row is None:
+        raise Http404(f"You have no submission {pk}.")
+    return row
+
+
+class SubmissionList(APIView):
+    """The submissions of your teams; upload another."""
+
+    permission_classes = [IsAuthenticated]
+    parser_classes = [MultiPartParser, FormParser]
+
+    @extend_schema(operation_id="list_submissions", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request) -> Response:
+        rows = own(request).order_by("-pk")[:200]
+        keys = ("id", "track", "team", "name", "status", "status_text", "reason")
+        return Response({"submissions": [{key: shown(row)[key] for key in keys} for row in rows]})
+
+    @extend_schema(
+        operation_id="submit",
+        request=UploadForm,
+        responses={201: OpenApiTypes.OBJECT},
+        parameters=[
+            OpenApiParameter("Idempotency-Key", str, "header", description="A repeat returns the first answer")
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        form = UploadForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        said, user = form.validated_data, request.user
+        assert isinstance(user, User)
+        team = user.team()
+        if team is None or not user.is_researcher:
+            raise Refused("You belong to no team yet. Ask an admin for an invitation.", "no_team", 403)
+        key = request.headers.get("Idempotency-Key") or None
+        try:
+            submission = receive(
+                said["track"], team, user, said["file"],
+                name=said["name"], description=said["description"], file_name=said["file"].name, idempotency_key=key,
+                refuse_same=not said["again"],
+            )  # fmt: skip
+        except CannotReceive as refusal:
+            more = {"same_as": refusal.same_as} if refusal.same_as else {}
+            raise Refused(str(refusal), refusal.code, 409, **more) from refusal
+        return Response(shown(submission), status=201)
+
+
+class SubmissionDetail(APIView):
+    """One submission: where it is, what it says so far."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(operation_id="get_submission", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(shown(find(request, pk)))
+
+
+class Confirm(APIView):
+    """Confirm the plan: its price is reserved, and judging begins."""
+
+    permission_classes = [IsAuthenticated]
+    parser_classes = [JSONParser, FormParser, MultiPartParser]
+
+    @extend_schema(operation_id="confirm", request=ConfirmForm, responses=OpenApiTypes.OBJECT)
+    def post(self, request: Request, pk: int) -> Response:
+        submission = find(request, pk)
+        form = ConfirmForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        width = form.validated_data.get("half_width")
+        assert isinstance(request.user, User)
+        try:
+            submission = confirm(
+                submission,
+                request.user,
+                half_width=None if width is None else f"{width:.3f}",
+                good_lines_only=form.validated_data["good_lines_only"],
+            )
+        except CannotConfirm as refusal:
+            raise Refused(str(refusal), "cannot_confirm") from refusal
+        except OverBudget as refusal:
+            raise Refused(str(refusal), "over_budget", 402, left=str(refusal.left)) from refusal
+        return Response(shown(submission))
+
+
+class Withdraw(APIView):
+    """Take a submission back. What people have judged is kept and paid; the rest of the money is free again."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(operation_id="withdraw", request=None, responses=OpenApiTypes.OBJECT)
+    def post(self, request: Request, pk: int) -> Response:
+        submission = withdraw(find(request, pk))
+        stop(submission, why="Withdrawn by its team")
+        return Response(shown(submission))
+
+
+class Problems(APIView):
+    """What the reader noticed, by line."""
+
+    permission_classes = [IsAuthenticated]
+
+    @extend_schema(operation_id="list_problems", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, pk: int) -> Response:
+        rows = Problem.objects.filter(submission=find(request, pk)).order_by("line", "pk")
+        pages = LimitOffsetPagination()
+        pages.default_limit, pages.max_limit = 100, 1000
+        page = pages.paginate_queryset(rows, request, view=self) or []
+        keys = ("code", "severity", "line", "text", "line_text", "culprit_begin", "culprit_end")
+        return pages.get_paginated_response([{key: getattr(row, key) for key in keys} for row in page])

@@ -1,0 +1,95 @@
+"""Tracks and boards over the API: public, no token needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from kbpo.evaluation.leaderboard import SORTS, Board, Figure, board
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+
+class TrackList(APIView):
+    """The tracks there are."""
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(operation_id="list_tracks", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request) -> Response:
+        return Response({"tracks": [_track(row) for row in Track.objects.exclude(status="draft").order_by("pk")]})
+
+
+class BoardDetail(APIView):
+    """The leaderboard of a track, as it stands on the page."""
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(
+        operation_id="get_board",
+        parameters=[OpenApiParameter(name, str) for name in ("distribution", "criterion", "sort")],
+        responses=OpenApiTypes.OBJECT,
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+        kind = kind_of(track)
+        return Response(
+            as_json(
+                board(
+                    track,
+                    distribution=_one_of(request, "distribution", track.distributions, "instance"),
+                    criterion=_one_of(request, "criterion", kind.criteria, track.criterion),
+                    sort=_one_of(request, "sort", SORTS, "f1"),
+                )
+            )
+        )
+
+
+def as_json(shown: Board) -> dict[str, Any]:
+    """A board as JSON: the same figures as on the page, unrounded."""
+    evaluation = shown.evaluation
+    return {
+        "track": _track(shown.track),
+        "evaluation": None if evaluation is None else {"number": evaluation.number, "made_at": evaluation.made_at,
+                                                       **evaluation.settings},
+        "distribution": shown.distribution,
+        "criterion": shown.criterion,
+        "systems": [
+            {
+                "submission": row.submission.pk,
+                "team": row.submission.team.name,
+                "name": row.submission.name,
+                "description": row.submission.description,
+                **{part: _figure(getattr(row, part)) for part in ("f1", "precision", "recall", "simple", "joint")},
+            }
+            for row in shown.rows
+        ],
+        "being_judged": [{"team": one.team.name, "name": one.name} for one in shown.being_judged],
+    }  # fmt: skip
+
+
+def _figure(figure: Figure | None) -> dict[str, Any] | None:
+    return None if figure is None else vars(figure)
+
+
+def _track(row: Track) -> dict[str, Any]:
+    keys = ("slug", "name", "status", "kind", "design", "distribution", "criterion", "distributions", "scope")
+    return {key: getattr(row, key) for key in keys} | {
+        "target_half_width": str(row.target_half_width),
+        "confidence_level": str(row.confidence_level),
+    }
+
+
+def _one_of(request: Request, name: str, options: Any, fallback: str) -> str:
+    value = request.query_params.get(name, fallback)
+    if value not in options:
+        raise ValidationError({name: [f"{value!r} is not one of {', '.join(options)}."]})
+    return str(value)
