@@ -243,11 +243,42 @@ def test_a_directory_that_everybody_may_write_to_is_refused(tmp_path: Path, monk
         embedded.ensure()
 
 
-def test_a_path_too_long_for_a_socket_gets_a_short_one(tmp_path: Path) -> None:
-    deep = tmp_path / ("long" * 25)
-    for server in (embedded.Postgres(deep), embedded.Redis(deep)):
-        assert len(str(server.sockets)) < SOCKET_LIMIT
-        assert server.sockets != embedded.Postgres(tmp_path / ("gone" * 25)).sockets
+def test_a_starter_killed_while_it_makes_the_cluster_is_followed_by_a_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a place whose path is too long for a socket, too."""
+    var = tmp_path / ("long" * 25)
+    monkeypatch.setenv("KBPO_VAR", str(var))
+    monkeypatch.setenv("KBPO_EMBEDDED_FSYNC", "false")
+    try:
+        starter = start_elsewhere()
+        while not list(embedded.Postgres(var).home.glob("draft-*/base")):
+            assert starter.poll() is None, "it is not through before initdb is"
+            time.sleep(0.005)
+        starter.kill()
+        starter.communicate()
+        assert not embedded.Postgres(var).data.exists()
+        embedded.ensure()
+        assert ask("SELECT 1") == 1
+        assert embedded.status() == {"postgres": True, "redis": True}
+        assert len(str(embedded.Redis(var).sockets)) < SOCKET_LIMIT < len(str(embedded.Redis(var).home))
+    finally:
+        embedded.wipe()
+    assert not embedded.Redis(var).sockets.exists()
+    assert not embedded.Postgres(var).home.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a directory that is another user's")
+def test_a_socket_directory_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KBPO_VAR", str(tmp_path / ("long" * 25)))
+    squatted = embedded.Redis(tmp_path / ("long" * 25)).sockets
+    squatted.mkdir(mode=0o700)
+    try:
+        os.chown(squatted, 1, 1)
+        with pytest.raises(embedded.EmbeddedError, match="belongs to user id 1"):
+            embedded.redis_url()
+    finally:
+        squatted.rmdir()
 
 
 def test_the_command_says_what_runs(running: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
