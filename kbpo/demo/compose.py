@@ -123,7 +123,7 @@ class _Draft:
         self.focus = self.cast[0]
         self.kind = STORIES[event.kind]
         self.told: set[int] = {id(event.binding)}
-        self.quotes = list(self.rng.permutation(QUOTES[self.kind.topic]))
+        self.quotes = 4  # more would be an interview
         days = [lx.WEEKDAYS[(event.date - datetime.timedelta(days=back)).weekday()] for back in (0, 1)]
         self.writer = Writer(self.cast, self.focus, days[: int(self.rng.integers(1, 3))], self.rng)
         self.seen_templates: set[str] = set()
@@ -139,6 +139,8 @@ class _Draft:
         for job in jobs:
             if len(sentences) >= length:
                 break
+            if job == self._quote and "”" in sentences[-1].text:
+                continue
             sentence = job()
             if sentence is not None:
                 sentences.append(sentence)
@@ -274,7 +276,8 @@ class _Draft:
     def _quote(self) -> Sentence | None:
         if not self.quotes:
             return None
-        words = {"quote": str(self.quotes.pop())}
+        self.quotes -= 1
+        words = {"quote": self.room.choose(QUOTES[self.kind.topic])}
         living = [e for e in self.cast if e.type == "PER" and e.key not in self.world.gone]
         speaker = pick(living, self.rng) if living and self.rng.random() < 0.75 else self._outsider()
         known = speaker.key in self.writer.introduced
@@ -345,6 +348,9 @@ class _Draft:
         related = {e.key for b in world.bindings[entity.key] for e in b.about()}
         place = pick([world.places[city] for city in lx.COUNTRY_OF if world.places[city].key not in related], rng)
         slots: dict[str, Filler] = {"P": entity, "C": place, "G": place, "Q": self.room.anybody("PER", related)}
+        namesakes = [p for p in world.people if {p.first, p.last} & {entity.first, entity.last} and p.key not in related]
+        if frame in ("parent", "sibling") and namesakes:
+            slots["Q"] = pick(namesakes, rng)
         if entity.type == "ORG":
             pool = [e for e in world.organisations if e.key not in related and e.key not in world.gone]
             kind = "alliance" if frame == "member" else "company"

@@ -58,6 +58,7 @@ class World:
     bindings: dict[int, list[Binding]] = field(default_factory=dict)
     employer: dict[int, tuple[Entity, str]] = field(default_factory=dict)
     headquarters: dict[int, Entity] = field(default_factory=dict)
+    born: dict[int, int] = field(default_factory=dict)
     gone: set[int] = field(default_factory=set)  # the dead and the dissolved
     count: int = 0
 
@@ -225,15 +226,15 @@ def _family(world: World, names: set[str], rng: np.random.Generator) -> None:
         world.gone.add(hero.key)
         place = world.places[str(pick(lx.CULTURES[culture][3].split("|"), rng))]
         world.state("death", P=hero, C=place, D=_recent(rng))
-    birth = _origin(world, hero, 1938, 1950 if hero.key in world.gone else 1975, rng)
+    birth = _origin(world, hero, 1938, 1950 if hero.key in world.gone else 1972, rng)
     if rng.random() < 0.55:
         spouse = _person(world, names, rng, culture, str(pick(lx.CULTURES[culture][2].split(), rng)), not male)
         _origin(world, spouse, birth, birth + 6, rng)
         world.state("spouse", P=hero, Q=spouse, Y=year(rng, birth + 22, birth + 34))
     child = None
-    for _ in range(int(rng.integers(0, 3)) if birth < 1966 else 0):
+    for _ in range(int(rng.integers(0, 3)) if birth < 1958 else 0):
         child = _person(world, names, rng, culture, last, bool(rng.random() < 0.5))
-        _origin(world, child, birth + 24, birth + 36, rng)
+        _origin(world, child, birth + 20, birth + 28, rng)
         world.state("parent", P=hero, Q=child)
     if rng.random() < 0.4:
         sibling = _person(world, names, rng, culture, last, bool(rng.random() < 0.5))
@@ -247,6 +248,7 @@ def _origin(world: World, person: Entity, first: int, last: int, rng: np.random.
     """The year of birth; birthplace, date and home are recorded."""
     home = lx.CULTURES[person.trade][3].split("|")
     date = written_date(rng, first, last)
+    world.born[person.key] = int(date.text[-4:])
     world.state("birth", P=person, C=world.places[str(pick(home, rng))], D=date, Y=Value("DATE", date.text[-4:]))
     city = str(pick(home if rng.random() < 0.6 else list(lx.COUNTRY_OF), rng))
     if rng.random() < 0.6 and person.key not in world.gone:
@@ -266,6 +268,8 @@ def _careers(world: World, rng: np.random.Generator) -> None:
         for stage in range(int(rng.integers(1, 3))):
             employer = pick(by_kind[str(pick(kinds, rng))], rng)
             title = title_at(employer, rng)
+            if title in lx.PLAYERS and world.born[person.key] < 1977:
+                title = str(pick(("head coach", "sporting director", "scout", "club doctor"), rng))
             single = not title.startswith(("professor", "board", "adviser", "strik", "midf", "defend"))
             if (employer.key, title) in taken and single:
                 continue
@@ -302,7 +306,7 @@ def _ownership(world: World, rng: np.random.Generator) -> None:
     alliances = [entity for entity in world.organisations if entity.kind == "alliance"]
     ngos = [entity for entity in world.organisations if entity.kind == "ngo"]
     elders = [p for p in world.people for b in world.bindings[p.key] if b.frame == "birth" and b.slots["P"] is p
-              and isinstance(b.slots["Y"], Value) and _year_of(b.slots["Y"]) < 1964]  # fmt: skip
+              and isinstance(b.slots["Y"], Value) and _year_of(b.slots["Y"]) < 1960]  # fmt: skip
     for number, company in enumerate(companies):
         if rng.random() < 0.6:
             founder = pick(elders, rng)

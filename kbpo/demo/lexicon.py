@@ -132,6 +132,7 @@ MINISTRY_TITLES = ("deputy minister", "permanent secretary", "spokeswoman", "adv
 UNIVERSITY_TITLES = ("professor of economics", "professor of chemistry", "law lecturer", "rector", "historian", "dean")
 CLUB_WORDS = ("Rovers", "Athletic", "United", "Wanderers", "Rangers", "Dynamo")
 CLUB_TITLES = ("goalkeeper", "striker", "midfielder", "head coach", "defender", "captain", "sporting director")
+PLAYERS = frozenset({"goalkeeper", "striker", "midfielder", "defender", "captain"})
 NGO_NAMES = (
     "Clean Harbors Foundation", "Open Ledger Institute", "Rivers Without Borders", "Global Seed Trust",
     "Coastal Rescue Federation", "Children’s Literacy Fund", "International Drought Council", "Safe Roads Coalition",
@@ -165,7 +166,7 @@ SHARED_TITLES = frozenset(
     {
         "correspondent", "columnist", "lead engineer", "pilot", "plant manager", "geologist", "architect",
         "site manager", "board member", "vice president", "adviser", "professor of economics", "professor of chemistry",
-        "law lecturer", "historian", "dean", "goalkeeper", "striker", "midfielder", "defender", "policy analyst",
+        "law lecturer", "historian", "dean", "goalkeeper", "striker", "midfielder", "defender", "scout", "policy analyst",
         "campaigner", "editor", "deputy minister", "program director", "port director",
     }
 )  # fmt: skip

@@ -5,7 +5,7 @@ A slot is written {P}; {P:f} asks for the full name, {P:l} for the surname or a 
 "the" and {T:b} with nothing, unless several people may have that title; {of:O} for "of" or "at" before a name; {on:Y}
 for a date with its preposition; {P.he} for a word that depends on the gender of P. {W} is a recent weekday, {X} and {Z}
 are people who merely happen to be there, {O} and {N} organisations, {F} and {M} companies, {C} a place; {num}, {few},
-{pct} and {money} are numbers.
+{staff}, {pct} and {money} are numbers.
 """
 
 # frame: the facts that it states, provided that both slots occur in the sentence
@@ -39,12 +39,19 @@ STATED: dict[str, tuple[str, ...]] = {
         "{T:d} {of:O}, {P:f}, was not available for comment.",
         "{P} took over as {T:b} {of:O} after a long search.",
         "{P} has been {T:b} {of:O} for {few} years.",
-        "As {T:b} {of:O}, {P} answers for some {num} employees.",
+        "As {T:b} {of:O}, {P} answers for some {staff} employees.",
         "{O} hired {P} as its {T} when few others wanted the post.",
         "At {O}, where {P} is {T:b}, the news was met with silence.",
         "{O:f}’s {T}, {P:f}, called the figures encouraging.",
         "{P} works for {O} as {T:b}.",
         "The plan was drawn up by {P:f}, who joined {O} as {T:b} straight out of the army.",
+        "{P:f}, who is {T:b} {of:O}, was traveling and could not be reached.",
+        "{P:f} has worked as {T:b} {of:O} since the spring.",
+        "In a letter to {O}, its {T}, {P:f}, defended the decision.",
+        "{P:f}, speaking as {T:b} {of:O}, warned against hasty conclusions.",
+        "Nobody at {O} was told in advance, not even {P:f}, its {T}.",
+        "{O} announced no successor for {P:f}, who remains its {T} until further notice.",
+        "It took {few} meetings before {O} made {P:f} its {T}.",
     ),
     "former": (
         "{P}, a former {T} {of:O}, has advised several governments since.",
@@ -138,7 +145,7 @@ STATED: dict[str, tuple[str, ...]] = {
     "hq": (
         "{O} is based in {C}.",
         "{O} has its headquarters in {C}.",
-        "{the:O}{C}-based {O:n} employs about {num} people.",
+        "{the:O}{C}-based {O:n} employs about {staff} people.",
         "{O}, headquartered in {C}, publishes its accounts in spring.",
         "From its head office in {C}, {O} answers letters from all over the world.",
         "{O} moved its headquarters to {C} to save on rent.",
@@ -257,7 +264,7 @@ PAST: dict[str, tuple[str, ...]] = {
         "It was {P:f} who got {O} off the ground in {Y}.",
         "{P:f} set up {O} in {Y} with borrowed money.",
     ),
-    "hq": ("{O} had its headquarters in {C}.", "{O}, which was based in {C}, once employed {num} people."),
+    "hq": ("{O} had its headquarters in {C}.", "{O}, which was based in {C}, once employed {staff} people."),
     "dated": ("{O} was founded {on:Y}.", "{O}, founded {on:Y}, had outlived most of its rivals."),
     "dissolved": STATED["dissolved"],
 }
@@ -274,7 +281,7 @@ COMBINED: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("job", "school"): (
         "{P}, {T:b} {of:O} and a graduate of {U}, chairs the panel.",
-        "After {U}, where {P} took a law degree, came the job of {T:b} at {O}.",
+        "After {U}, where {P} took a law degree, came the job of {T} at {O}.",
     ),
     ("job", "spouse"): (
         "{P}, {T:b} {of:O}, is married to {Q:f}.",
@@ -295,8 +302,8 @@ COMBINED: dict[tuple[str, str], tuple[str, ...]] = {
 # What a careless reader takes for a statement of the frame's facts.
 DENIED: dict[str, tuple[str, ...]] = {
     "job": (
-        "{P} denied reports that {P.he} had been offered the post of {T:b} at {O}.",
-        "{X:f}, not {P}, was mentioned as a possible {T:b} {of:O}.",
+        "{P} denied reports that {P.he} had been offered the post of {T} at {O}.",
+        "{X:f}, not {P}, was mentioned as a possible {T} of {O}.",
         "{P} has turned down {O} twice and said {P.he} would never be its {T}.",
     ),
     "birth": (

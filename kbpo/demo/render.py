@@ -52,7 +52,6 @@ class Writer:
     def sentence(self, template: str, slots: dict[str, Filler], words: dict[str, str] | None = None) -> Sentence:
         """The template with its slots filled."""
         out = Sentence()
-        here: set[int] = set()
         parts = SLOT.split(template)
         for number, part in enumerate(parts):
             if number % 2 == 0:
@@ -60,7 +59,7 @@ class Writer:
             elif words and part in words:
                 out.text += words[part]
             else:
-                self._slot(part, slots, out, here, parts[number + 1])
+                self._slot(part, slots, out, parts[number + 1])
         # Only now is it known which word comes first.
         start = 1 if out.text[:1] in "“" else 0
         out.text = out.text[:start] + out.text[start : start + 1].upper() + out.text[start + 1 :]
@@ -94,8 +93,8 @@ class Writer:
             return part[1:]
         return part
 
-    def _slot(self, part: str, slots: dict[str, Filler], out: Sentence, here: set[int], following: str) -> None:
-        if part in ("num", "few", "pct", "money"):
+    def _slot(self, part: str, slots: dict[str, Filler], out: Sentence, following: str) -> None:
+        if part in ("num", "few", "staff", "pct", "money"):
             out.text += self._number(part)
             return
         if part == "W":
@@ -120,7 +119,7 @@ class Writer:
                 title = slots["T"]
                 works_at = isinstance(title, Value) and title.text in _AT and filler.kind != "ministry"
                 out.text += "at " if works_at or filler.kind == "university" else "of "
-            self._entity(filler, style, out, here, following)
+            self._entity(filler, style, out, slots, following)
 
     def _value(self, value: Value, style: str, out: Sentence) -> None:
         if style == "on":
@@ -132,14 +131,13 @@ class Writer:
             out.text += "the "
         self._mention(value, None, out)
 
-    def _entity(self, entity: Entity, style: str, out: Sentence, here: set[int], following: str) -> None:
+    def _entity(self, entity: Entity, style: str, out: Sentence, slots: dict[str, Filler], following: str) -> None:
         self.expect(entity)
         new = entity.key not in self.introduced
         self.introduced.add(entity.key)
-        text = entity.name if new or (style == "f" and self._doubtful(entity)) else self._later(entity, here)
+        text = entity.name if new or (style == "f" and self._doubtful(entity)) else self._later(entity, {f.key for f in slots.values() if isinstance(f, Entity)})
         if style == "l" and entity.shorts:
             text = entity.shorts[0]
-        here.add(entity.key)
         if style != "n" and entity.article and (entity.type != "GPE" or text in lx.ARTICLED_COUNTRIES):
             out.text += "the "
         self._mention(entity, text, out)
@@ -152,11 +150,13 @@ class Writer:
     def _doubtful(self, entity: Entity) -> bool:
         return entity.type == "PER" and len(self.surnames[entity.last]) > 1
 
-    def _later(self, entity: Entity, here: set[int]) -> str:
+    def _later(self, entity: Entity, beside: set[int]) -> str:
         chance = self.rng.random()
         if entity.type == "PER":
             if not self._doubtful(entity):
                 return entity.last if chance < 0.88 else entity.name
+            if (self.surnames[entity.last] & beside) - {entity.key}:
+                return entity.name
             if entity is self.focus:
                 return entity.last if chance < 0.7 else entity.name
             return entity.first if chance < 0.3 and self.focus.last == entity.last else entity.name
@@ -178,7 +178,9 @@ class Writer:
         if part == "few":
             return SMALL[int(rng.integers(len(SMALL)))]
         if part == "num":
-            return str(rng.integers(11, 90)) if rng.random() < 0.7 else str(10 * rng.integers(10, 95))
+            return str(rng.integers(11, 90))
+        if part == "staff":
+            return str(10 * rng.integers(4, 95)) if rng.random() < 0.7 else f"{rng.integers(1, 20)},{rng.integers(1, 10)}00"
         if part == "pct":
             return str(rng.integers(4, 20)) if rng.random() < 0.5 else f"{rng.integers(2, 20)}.{rng.integers(1, 10)}"
         return f"${rng.integers(2, 99)}.{rng.integers(1, 10)} million"
