@@ -12,7 +12,12 @@ def main() -> None:
         from django.core.management import execute_from_command_line
     except ImportError as error:
         raise SystemExit("Django is not installed here. Run `make venv`, then .venv/bin/python manage.py …") from error
-    execute_from_command_line(sys.argv)
+    from django.core.exceptions import ImproperlyConfigured
+
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        raise SystemExit(f"The service cannot start: {error}") from None
 
 
 if __name__ == "__main__":

@@ -183,6 +183,14 @@ def test_a_server_with_env_example_passes_the_deployment_check(tmp_path: Path) -
     assert (tmp_path / "secret_key").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize(("name", "value"), [("SITE_URL", "ftp://kbp.example.org"), ("DATABASE_URL", "mysql://h/kbpo")])
+def test_a_wrong_setting_ends_a_command_with_one_sentence(name: str, value: str) -> None:
+    command = [sys.executable, "manage.py", "migrate"]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, name: value}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.fullmatch(rf"The service cannot start: {name}='{value}' cannot be used: expected .*\.\n", done.stderr)
+
+
 def test_compose_describes_the_same_service() -> None:
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     assert {"postgres", "redis", "web", "worker", "beat"} <= set(services)

@@ -9,8 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.core.exceptions import ImproperlyConfigured
 
-class EmbeddedError(RuntimeError):
+
+class EmbeddedError(ImproperlyConfigured):
     """A server could not be started; the message says why in words for the person who runs it."""
 
 
@@ -37,6 +39,8 @@ class Account:
 
     def can_enter(self, directory: Path) -> bool:
         """Whether the account may look things up in the directory, through all of its parents."""
+        if self == Account.current():
+            return True  # by way of a group or an access list, perhaps: the kernel will say if not
         for place in (directory, *directory.parents):
             status = place.stat()
             bit = stat.S_IXOTH
@@ -73,7 +77,13 @@ def make_private(directory: Path, account: Account) -> None:
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
     if directory.lstat().st_uid == os.geteuid() != account.uid and not any(directory.iterdir()):
-        os.chown(directory, account.uid, account.gid)
+        try:
+            os.chown(directory, account.uid, account.gid)
+        except OSError as error:
+            raise EmbeddedError(
+                f"{directory} cannot be given to user id {account.uid} ({error.strerror}). Name another account in "
+                "KBPO_EMBEDDED_USER, start as an ordinary user, or set DATABASE_URL."
+            ) from error
     check_private(directory, directory.lstat(), account)
 
 
@@ -96,5 +106,10 @@ def check_parent(var: Path) -> None:
 
 
 def elsewhere() -> Path:
-    """A place outside of the checkout that another account can reach."""
-    return next(place for place in map(Path, ("/var/lib", "/var/tmp")) if os.access(place, os.W_OK))
+    """A place outside of the checkout that another account can reach, and in which only root makes directories."""
+    place = Path("/var/lib")
+    if not os.access(place, os.W_OK):
+        raise EmbeddedError(
+            f"{place} cannot be written to. Start as an ordinary user, or set DATABASE_URL and REDIS_URL."
+        )
+    return place
