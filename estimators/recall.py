@@ -1,0 +1,434 @@
+"""Recall from totals: what is true of what was predicted, and what annotators found that nobody predicted.
+
+The unit is the fact, counted once in T_i (true facts of system i), T (of the pool) and M (true facts in no submission):
+``r_i = T_i / (T + M)``. T_i and T are difference estimates over labelled facts, M a total over annotated documents.
+
+Influences have one row a target and then one row an annotated document, so that :class:`estimators.design.Design` gives
+every variance, also where the documents' own labels of pool targets count too ("two ways in").
+References: Särndal, Swensson and Wretman (1992), sections 3.3, 5.6 and 6.4; Chaganty 2018, section 3.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import FloatArray, IntArray, Numbers, plain
+from estimators.design import Design
+from estimators.estimate import Estimate
+from estimators.horvitz_thompson import anticipated_variance, difference
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Estimated numbers of true facts: of each system (m,), and of the whole pool."""
+
+    systems: Estimate
+    pool: Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Recall:
+    """Recall with everything that it is made of.
+
+    Attributes
+    ----------
+    recall : Estimate
+        r_i = T_i / (T + M), one a system.
+    pool_recall : Estimate
+        θ = T / (T + M), of all systems together.
+    totals : Totals
+        T_i and T; influences have one row a target.
+    unseen : Estimate
+        M; influence has one row an annotated document.
+    design : Design
+        Of the rows of ``recall.influence``: targets first, then documents.
+    """
+
+    recall: Estimate
+    pool_recall: Estimate
+    totals: Totals
+    unseen: Estimate
+    design: Design
+
+
+def folded_in(pi: ArrayLike, beta: ArrayLike) -> FloatArray:
+    """Return ``1 − (1 − π)(1 − β)``: the probability of a label when its document may be annotated too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> folded_in(np.array([0.5]), 0.2).round(6).tolist()
+    [0.6]
+    """
+    together: FloatArray = 1 - (1 - checks.probabilities("pi", pi)) * (1 - checks.probabilities("beta", beta))
+    return together
+
+
+def totals(
+    membership: ArrayLike,
+    pi: ArrayLike,
+    label: ArrayLike,
+    g: ArrayLike,
+    total_g: ArrayLike,
+    pool_total_g: float,
+    *,
+    target: ArrayLike | None = None,
+    n_targets: int | None = None,
+    pool_label: ArrayLike | None = None,
+    pool_g: ArrayLike | None = None,
+) -> Totals:
+    """Return the estimated numbers of true facts of each system and of the pool.
+
+    ``T_i = Σ_{X_i} g + Σ_{S ∩ X_i} (f − g)/π``; T the same over the pool, each fact once.
+
+    Parameters
+    ----------
+    membership : (n, m) boolean array
+        Which systems state each labelled fact of the pool.
+    pi : (n,) array
+        Inclusion probability of the fact's target, in (0, 1].
+    label, g : (n,) or (n, m) array
+        Labels (NaN is missing) and cross-fitted guesses.
+    total_g : (m,) array
+        Σ g over all facts that each system states.
+    pool_total_g : float
+        Σ g over all facts of the pool.
+    target, n_targets
+        As for :func:`estimators.horvitz_thompson.difference`.
+    pool_label, pool_g : (n,) array, optional
+        For a criterion that depends on the system: the label (and guess) that the denominator asks for.
+
+    Returns
+    -------
+    Totals
+        Variances are those of Poisson sampling.
+
+    Raises
+    ------
+    ValueError
+        As :func:`estimators.horvitz_thompson.difference`, or if the pool's labels are needed and missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counted = totals([[1, 0], [1, 1]], np.ones(2), [1, 0], np.full(2, 0.5), [1.0, 0.5], 1.0)
+    >>> counted.systems.value.tolist(), counted.pool.value
+    ([1.0, 0.0], 1.0)
+    """
+    members = np.asarray(membership, dtype=np.float64)
+    if members.ndim != 2 or not np.isin(members, (0.0, 1.0)).all():
+        raise ValueError(f"membership must be an (n, m) array of 0 and 1; got shape {members.shape}")
+    if np.ndim(label) == 2 and pool_label is None:
+        raise ValueError("pool_label is needed where the label depends on the system; got none")
+    systems = difference(members, pi, label, g, total_g, target=target, n_targets=n_targets)
+    own_label, own_g = label if pool_label is None else pool_label, g if pool_g is None else pool_g
+    everything = np.ones(members.shape[0])
+    pool = difference(everything, pi, own_label, own_g, pool_total_g, target=target, n_targets=n_targets)
+    return Totals(systems, pool)
+
+
+def unseen(
+    counts: ArrayLike,
+    n_documents: int,
+    *,
+    inclusion: ArrayLike | None = None,
+    features: ArrayLike | None = None,
+    feature_totals: ArrayLike | None = None,
+) -> Estimate:
+    """Return M, the number of true facts in all documents that no submission states.
+
+    ``M = (D/n_d) Σ_d M_d``, or ``Σ_d M_d/π_d`` with unequal probabilities; with features, plus what a weighted
+    regression of M_d on them expects of the documents not drawn (the generalised regression estimator).
+
+    Parameters
+    ----------
+    counts : (n_d,) array
+        M_d: true facts of annotated document d that nobody predicted.
+    n_documents : int
+        D, documents in the corpus.
+    inclusion : (n_d,) array, optional
+        π_d in (0, 1]. Two stages: 1 for the documents of the first, the probability given the first for the second.
+        Mix any weighting with a uniform one, so that every document of the corpus has π_d > 0.
+    features : (n_d, k) array, optional
+        Per annotated document, say its length and Σ g; a constant is added.
+    feature_totals : (k,) array
+        Their sums over all D documents. Needed with ``features``.
+
+    Returns
+    -------
+    Estimate
+        Influence M_d/π_d (residuals with features, scaled up by their leverage); degrees of freedom n_d − 1 − k,
+        certain documents not counted. NaN without an annotated document; the variance is NaN with a single one.
+
+    Raises
+    ------
+    ValueError
+        If a count is negative or NaN, D is smaller than n_d, or there are too few documents for the features.
+
+    Notes
+    -----
+    The variance has the finite-population factor: all D documents annotated leave none.
+
+    Examples
+    --------
+    >>> estimate = unseen([2, 4], 10)
+    >>> estimate.value, round(estimate.variance, 6), estimate.degrees_of_freedom
+    (30.0, 80.0, 1.0)
+    """
+    found = checks.non_negative("counts", counts)
+    if found.ndim != 1 or found.size > n_documents:
+        raise ValueError(f"counts must be one number a document, at most {n_documents}; got shape {found.shape}")
+    if found.size == 0:
+        return Estimate(np.nan, np.nan, 0, np.zeros(0), degrees_of_freedom=0.0)
+    beta = _document_probabilities(found.size, n_documents, inclusion)
+    terms, value, used = found / beta, float(np.sum(found / beta)), 0
+    if features is not None:
+        terms, value, used = _regression(found, beta, n_documents, features, feature_totals)
+    variance = Design(beta, cluster=np.arange(found.size), beta=beta).variance(terms)
+    return Estimate(value, variance, int(found.size), terms, degrees_of_freedom=_degrees_of_freedom(beta, used))
+
+
+def _document_probabilities(n: int, n_documents: int, inclusion: ArrayLike | None) -> FloatArray:
+    if inclusion is None:
+        return np.full(n, n / n_documents)
+    beta = checks.positive_probabilities("inclusion", inclusion)
+    if beta.shape != (n,):
+        raise ValueError(f"inclusion must have shape ({n},); got {beta.shape}")
+    return beta
+
+
+def _degrees_of_freedom(beta: FloatArray, used: int) -> float:
+    drawn = int((beta < 1).sum())
+    return float(max(drawn - 1 - used, 0)) if drawn else np.inf
+
+
+def _regression(
+    found: FloatArray, beta: FloatArray, n_documents: int, features: ArrayLike, feature_totals: ArrayLike | None
+) -> tuple[FloatArray, float, int]:
+    """Return the residual terms, the generalised regression estimate and the number of features."""
+    x = checks.finite("features", features)
+    if feature_totals is None:
+        raise ValueError("feature_totals, the features' sums over all documents, go with features; got none")
+    sums = checks.finite("feature_totals", feature_totals)
+    if x.ndim != 2 or x.shape[0] != found.size or sums.shape != x.shape[1:]:
+        raise ValueError(f"features must be ({found.size}, k) with (k,) totals; got {x.shape} and {sums.shape}")
+    if found.size <= x.shape[1] + 1:
+        raise ValueError(f"{x.shape[1]} features need more than {x.shape[1] + 1} documents; got {found.size}")
+    x = np.column_stack([np.ones(found.size), x])
+    inverse = np.linalg.pinv(x.T @ (x / beta[:, None]))
+    coefficients = inverse @ (x.T @ (found / beta))
+    residual = found - x @ coefficients
+    value = float(np.concatenate([[n_documents], sums]) @ coefficients + np.sum(residual / beta))
+    leverage = np.einsum("dk,kl,dl->d", x, inverse, x) / beta
+    fitted_away = np.sqrt((1 - 1 / found.size) / np.maximum(1 - leverage, 1e-9))
+    return residual * fitted_away / beta, value, x.shape[1] - 1
+
+
+def recall(
+    membership: ArrayLike,
+    pi: ArrayLike,
+    label: ArrayLike,
+    g: ArrayLike,
+    total_g: ArrayLike,
+    pool_total_g: float,
+    counts: ArrayLike,
+    n_documents: int,
+    *,
+    target: ArrayLike | None = None,
+    n_targets: int | None = None,
+    pool_label: ArrayLike | None = None,
+    pool_g: ArrayLike | None = None,
+    document: ArrayLike | None = None,
+    inclusion: ArrayLike | None = None,
+    features: ArrayLike | None = None,
+    feature_totals: ArrayLike | None = None,
+) -> Recall:
+    """Return recall of every system and of the pool, with the documents as clusters.
+
+    ``r_i = T_i/(T + M)``, ``θ = T/(T + M)``. The term of a target is ``(1{x ∈ X_i} − r_i)(f − g)/(π (T + M))``, that of
+    an annotated document ``−r_i D M_d/(n_d (T + M))``; the variance is the design's, with the finite-population factor
+    1 − n_d/D, and intervals take Student's t with n_d − 1 degrees of freedom.
+
+    Parameters
+    ----------
+    membership, pi, label, g, total_g, pool_total_g, target, n_targets, pool_label, pool_g
+        As for :func:`totals`.
+    counts, n_documents, inclusion, features, feature_totals
+        As for :func:`unseen`.
+    document : (n,) integer array, optional
+        Folds the documents' own labels in: for each labelled row the position in ``counts`` of the annotated document
+        that its target lies in, −1 for none. ``pi`` must then be :func:`folded_in` with β = n_d/D. Only documents
+        drawn with equal probabilities.
+
+    Returns
+    -------
+    Recall
+        NaN throughout without an annotated document, or where T + M is not positive.
+
+    Raises
+    ------
+    ValueError
+        As :func:`totals` and :func:`unseen`; if ``document`` comes with ``inclusion``, names a document that is not
+        there, or differs within a target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 1, 0, 0], 4)
+    >>> found.recall.value.tolist(), found.pool_recall.value
+    ([0.5], 0.5)
+    """
+    counted = totals(
+        membership, pi, label, g, total_g, pool_total_g,
+        target=target, n_targets=n_targets, pool_label=pool_label, pool_g=pool_g,
+    )  # fmt: skip
+    missed = unseen(counts, n_documents, inclusion=inclusion, features=features, feature_totals=feature_totals)
+    if document is not None and inclusion is not None:
+        raise ValueError("document labels fold in only where documents have equal probabilities; got inclusion too")
+    beta = _document_probabilities(max(missed.influence.size, 1), max(n_documents, 1), inclusion)
+    design = _design(np.asarray(pi, dtype=np.float64), target, counted, missed, document, beta)
+    systems, pool = _ratios(counted, missed, design)
+    return Recall(systems, pool, counted, missed, design)
+
+
+def _design(
+    pi: FloatArray,
+    target: ArrayLike | None,
+    counted: Totals,
+    missed: Estimate,
+    document: ArrayLike | None,
+    beta: FloatArray,
+) -> Design:
+    """Return the design of the targets' rows followed by the documents' rows."""
+    n_targets, n_drawn = counted.pool.influence.size, missed.influence.size
+    code = np.arange(pi.size) if target is None else np.asarray(target)
+    chance = np.ones(n_targets)
+    chance[code] = pi
+    if n_drawn == 0:
+        return Design(chance)
+    inside = np.full(n_targets, -1)
+    if document is not None:
+        rows = checks.codes("document", document, pi.size, lowest=-1)
+        inside[code] = rows
+        if rows.max(initial=-1) >= n_drawn:
+            raise ValueError(f"document must be below {n_drawn}, the number of counts; got {rows.max()}")
+        if np.any(inside[code] != rows):
+            raise ValueError(f"document must be one a target; target {code[inside[code] != rows][0]} has several")
+    cluster = np.concatenate([inside, np.arange(n_drawn)])
+    return Design(np.concatenate([chance, beta]), cluster=cluster, beta=beta)
+
+
+def _ratios(counted: Totals, missed: Estimate, design: Design) -> tuple[Estimate, Estimate]:
+    """Return T_i/(T + M) and T/(T + M) with linearised influences."""
+    truth = float(counted.pool.value) + float(missed.value)
+    truth = truth if truth > 0 else np.nan
+    whole = np.concatenate([counted.pool.influence, missed.influence])
+    above = np.column_stack([counted.systems.influence, counted.pool.influence])
+    above = np.concatenate([above, np.zeros((missed.influence.size, above.shape[1]))])
+    values = np.append(counted.systems.value, counted.pool.value) / truth
+    influence = (above - np.outer(whole, values)) / truth
+    variance = np.asarray(design.variance(influence))
+    labelled, df = int(counted.pool.n), missed.degrees_of_freedom
+    count: IntArray = np.full(values.size - 1, labelled)
+    systems = Estimate(values[:-1], variance[:-1], count, influence[:, :-1], degrees_of_freedom=df)
+    pool = Estimate(float(values[-1]), float(variance[-1]), labelled, influence[:, -1], degrees_of_freedom=df)
+    return systems, pool
+
+
+def with_anticipated(
+    found: Recall,
+    membership_all: ArrayLike,
+    pi_all: ArrayLike,
+    g_all: ArrayLike,
+    label: ArrayLike,
+    g: ArrayLike,
+    *,
+    target: ArrayLike | None = None,
+) -> Recall:
+    """Return ``found`` with the variance that the model anticipates, the floor of its "wilson" intervals.
+
+    ``A_i = c Σ_pool (1{x ∈ X_i} − r_i)² (1/π − 1) g (1 − g)/(T + M)²`` plus the design's document term, without which
+    it would be no floor.
+
+    Parameters
+    ----------
+    found : Recall
+        From :func:`recall`.
+    membership_all : (N, m) boolean array
+        Which systems state each fact of the pool, labelled or not.
+    pi_all, g_all, label, g, target
+        As for :func:`estimators.horvitz_thompson.anticipated_variance`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> members, half = np.ones((2, 1)), np.full(2, 0.5)
+    >>> found = recall(members, half, [1, 1], half, [1.0], 1.0, [1, 1, 1, 1], 8)
+    >>> with_anticipated(found, members, half, half, [1, 1], half).recall.anticipated.round(4).tolist()
+    [0.0022]
+    """
+    members = np.asarray(membership_all, dtype=np.float64)
+    truth = float(found.totals.pool.value) + float(found.unseen.value)
+    if not truth > 0:
+        return found
+    weight = np.abs(members - np.asarray(found.recall.value)) / truth
+    term = found.design.document_term(found.recall.influence)
+    floor = anticipated_variance(weight, pi_all, g_all, label, g, target=target, document_term=term)
+    return replace(found, recall=replace(found.recall, anticipated=floor))
+
+
+def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:
+    """Return the harmonic mean of precision and recall, its variance by the delta method.
+
+    ``F = 2PR/(P + R)``; influence ``2 (R² z_P + P² z_R)/(P + R)²``, so that the covariance of the two is in it.
+
+    Parameters
+    ----------
+    precision, recall : Estimate
+        Of the same systems and criterion. Where one has fewer rows (precision has no documents), the missing rows
+        count as 0: both must number their targets alike.
+    design : Design
+        Of the longer influence, :attr:`Recall.design`.
+
+    Returns
+    -------
+    Estimate
+        0 where both are 0, NaN where either is.
+
+    Raises
+    ------
+    ValueError
+        If the two are not about the same number of systems, or the design has other rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half = Estimate(0.5, 0.01, 4, np.array([0.1, 0.1]))
+    >>> f1(half, half, Design(np.array([0.5, 0.5]))).value
+    0.5
+    """
+    P, R = np.asarray(precision.value, dtype=np.float64), np.asarray(recall.value, dtype=np.float64)
+    if P.shape != R.shape:
+        raise ValueError(f"precision and recall must be of the same systems; got shapes {P.shape} and {R.shape}")
+    nothing = (P == 0) & (R == 0)
+    both = np.where(nothing, 1.0, P + R)
+    by_precision = np.where(nothing, 0.5, 2 * R**2 / both**2)
+    by_recall = np.where(nothing, 0.5, 2 * P**2 / both**2)
+    influence = by_precision * _padded(precision, design) + by_recall * _padded(recall, design)
+    value: Numbers = plain(np.where(nothing, 0.0, 2 * P * R / both))
+    variance = plain(np.where(np.isnan(value), np.nan, design.variance(influence)))
+    df = plain(np.minimum(precision.degrees_of_freedom, recall.degrees_of_freedom))
+    n = np.minimum(precision.n, recall.n)
+    return Estimate(value, variance, n if n.ndim else int(n), influence, degrees_of_freedom=df)
+
+
+def _padded(estimate: Estimate, design: Design) -> FloatArray:
+    z = np.asarray(estimate.influence, dtype=np.float64)
+    missing = design.pi.size - z.shape[0]
+    if missing < 0:
+        raise ValueError(f"an influence has {z.shape[0]} rows, the design {design.pi.size}")
+    return np.concatenate([z, np.zeros((missing, *z.shape[1:]))])

@@ -1,0 +1,266 @@
+"""Recall, pool recall and F1: by hand, by enumeration, at the edges, and as often right as they say."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators.design import Design
+from estimators.estimate import Estimate
+from estimators.horvitz_thompson import centred
+from estimators.recall import f1, folded_in, recall, totals, unseen, with_anticipated
+
+
+def known(counts, n_documents, **more):
+    """Return recall of two systems over four facts that are all labelled: A states 0 and 1, B states 1, 2 and 3."""
+    members = np.array([[1, 0], [1, 1], [0, 1], [0, 1]])
+    return recall(members, np.ones(4), [1, 1, 0, 1], np.full(4, 0.5), [1.0, 1.5], 2.0, counts, n_documents, **more)
+
+
+def test_everything_known_by_hand():
+    found = known([1, 0, 0], 3)
+    assert found.totals.systems.value.tolist() == [2, 2]
+    assert found.totals.pool.value == 3
+    assert found.recall.value.tolist() == [0.5, 0.5]
+    assert found.pool_recall.value == 0.75
+    assert found.recall.variance.tolist() == [0, 0]
+    assert found.recall.degrees_of_freedom == np.inf
+
+
+def test_the_documents_terms_by_hand():
+    found = known([2, 0], 10)  # M = 10; T = 3; r = 2/13
+    r = 2 / 13
+    terms = -r * np.array([10.0, 0.0]) / 13
+    assert found.recall.influence.shape == (6, 2)
+    np.testing.assert_allclose(found.recall.influence[4:, 0], terms)
+    assert found.recall.variance[0] == pytest.approx(0.8 * 2 * np.sum((terms - terms.mean()) ** 2))
+    assert found.recall.degrees_of_freedom == 1
+
+
+def test_no_annotated_document_leaves_recall_undefined():
+    found = known([], 10)
+    assert np.isnan(found.recall.value).all()
+    assert np.isnan(found.recall.variance).all()
+    assert np.isnan(found.pool_recall.value)
+    assert np.isnan(unseen([], 10).value)
+    assert found.totals.pool.value == 3
+
+
+def test_one_annotated_document_gives_a_value_without_a_variance():
+    found = known([1], 10)
+    assert found.recall.value[0] == pytest.approx(2 / 13)
+    assert np.isnan(found.recall.variance).all()
+    assert found.recall.confidence_interval(method="wilson").low.tolist() == [0, 0]
+
+
+def test_one_system_is_the_pool():
+    found = recall([[1], [1]], np.full(2, 0.5), [1, 0], np.full(2, 0.4), [0.8], 0.8, [1, 2, 0], 9)
+    assert found.recall.value[0] == pytest.approx(found.pool_recall.value)
+    assert found.recall.variance[0] == pytest.approx(found.pool_recall.variance)
+
+
+def test_identical_systems_have_equal_recall_and_a_certain_difference():
+    members = np.repeat(np.array([[1], [1], [0]]), 2, axis=1)
+    found = recall(members, np.full(3, 0.5), [1, 0, 1], np.full(3, 0.4), [0.8, 0.8], 1.2, [1, 2, 0], 9)
+    z = found.recall.influence
+    assert found.design.variance(z[:, 0] - z[:, 1]) == 0
+
+
+def test_nothing_true_anywhere_is_undefined():
+    found = recall([[1]], np.ones(1), [0], [0.5], [0.5], 0.5, [0, 0], 5)
+    assert np.isnan(found.recall.value[0])
+    assert with_anticipated(found, [[1]], [1.0], [0.5], [0], [0.5]) is found
+
+
+def test_a_numerator_may_ask_for_more_than_the_denominator():
+    members, correct = np.ones((2, 2)), np.array([[1.0, 0.0], [0.0, 0.0]])
+    found = recall(members, np.ones(2), correct, 0.5, [1, 1], 1.0, [0, 0], 2, pool_label=[1, 1])
+    assert found.recall.value.tolist() == [0.5, 0.0]
+    with pytest.raises(ValueError, match="pool_label"):
+        totals(members, np.ones(2), correct, 0.5, [1, 1], 1.0)
+
+
+def test_influence_is_the_derivative_of_recall():
+    rng = np.random.default_rng(4)
+    members, pi = rng.integers(0, 2, (12, 3)), rng.uniform(0.2, 0.9, 12)
+    f, g, counts = rng.integers(0, 2, 12).astype(float), np.full(12, 0.5), np.array([1.0, 3.0, 0.0, 2.0])
+    total_g, pool_g = np.array([6.0, 5.0, 4.0]), 9.0
+    found = recall(members, pi, f, g, total_g, pool_g, counts, 20)
+    direction = found.totals.systems.influence.sum(axis=0), found.totals.pool.influence.sum(), found.unseen.value
+    step = 1e-6
+    nudged = recall(members, pi, f, g, total_g + step * direction[0], pool_g + step * direction[1],
+                    counts * (1 + step), 20)  # fmt: skip
+    slope = (nudged.recall.value - found.recall.value) / step
+    np.testing.assert_allclose(slope, found.recall.influence.sum(axis=0), atol=1e-5)
+
+
+@given(st.lists(st.integers(0, 9), min_size=3, max_size=6), st.data())
+@settings(deadline=None, max_examples=30)
+def test_the_total_of_unseen_facts_and_its_variance_are_exactly_unbiased(everywhere, data):
+    n = data.draw(st.integers(2, len(everywhere)))
+    drawn = [unseen(sample, len(everywhere)) for sample in itertools.combinations(everywhere, n)]
+    values = np.array([estimate.value for estimate in drawn])
+    assert values.mean() == pytest.approx(sum(everywhere))
+    assert np.mean([estimate.variance for estimate in drawn]) == pytest.approx(values.var(), abs=1e-9)
+
+
+def test_two_stage_documents_count_for_themselves_and_for_others():
+    counts, inclusion = np.array([5.0, 1.0, 2.0]), np.array([1.0, 0.25, 0.5])
+    estimate = unseen(counts, 50, inclusion=inclusion)
+    assert estimate.value == 5 + 4 + 4
+    assert estimate.degrees_of_freedom == 1
+    assert unseen(counts + np.array([90, 0, 0]), 50, inclusion=inclusion).variance == pytest.approx(estimate.variance)
+
+
+def test_equal_probabilities_given_or_worked_out_agree():
+    one, other = unseen([1, 2, 6], 12), unseen([1, 2, 6], 12, inclusion=np.full(3, 0.25))
+    assert one.value == other.value
+    assert one.variance == pytest.approx(other.variance)
+
+
+def test_a_regression_that_explains_everything_leaves_no_variance():
+    length = np.array([1.0, 2.0, 5.0, 3.0])
+    estimate = unseen(2 + 3 * length, 10, features=length[:, None], feature_totals=[40.0])
+    assert estimate.value == pytest.approx(2 * 10 + 3 * 40)
+    assert estimate.variance == pytest.approx(0, abs=1e-9)
+    assert estimate.degrees_of_freedom == 2
+
+
+def test_a_constant_feature_changes_nothing():
+    plain, with_constant = unseen([1, 2, 6, 0], 12), unseen(
+        [1, 2, 6, 0], 12, features=np.zeros((4, 1)), feature_totals=[0.0]
+    )
+    assert plain.value == pytest.approx(with_constant.value)
+    assert plain.variance == pytest.approx(with_constant.variance)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "message"),
+    [
+        (([1, -1], 5), {}, r"-1\.0"),
+        (([1, np.nan], 5), {}, "nan"),
+        (([1, 1], 1), {}, "at most 1"),
+        (([1, 1], 5), {"inclusion": [0.5]}, r"\(2,\)"),
+        (([1, 1], 5), {"inclusion": [0.5, 0.0]}, r"0\.0"),
+        (([1, 1], 5), {"features": np.ones((2, 1)), "feature_totals": [5]}, "more than 2 documents"),
+        (([1, 1], 5), {"features": np.ones((2, 1))}, "feature_totals"),
+    ],
+)
+def test_unseen_names_the_offending_value(arguments, more, message):
+    with pytest.raises(ValueError, match=message):
+        unseen(*arguments, **more)
+
+
+def test_recall_refuses_what_does_not_fit():
+    arguments = [[1], [1]], np.full(2, 0.9), [1, 0], np.full(2, 0.5), [1.0], 1.0, [1, 1], 4
+    with pytest.raises(ValueError, match="equal probabilities"):
+        recall(*arguments, document=np.array([0, 1]), inclusion=np.array([0.5, 0.5]))
+    with pytest.raises(ValueError, match="below 2"):
+        recall(*arguments, document=np.array([0, 2]))
+    with pytest.raises(ValueError, match="0 and 1"):
+        recall([[2], [1]], *arguments[1:])
+
+
+def test_folded_in_labels_have_the_chance_of_either_way():
+    np.testing.assert_allclose(folded_in(np.array([0.0, 0.5, 1.0]), 0.2), [0.2, 0.6, 1.0])
+
+
+def test_f1_by_hand_with_its_covariance():
+    design = Design(np.array([0.5]))
+    P = Estimate(0.5, 0.02, 9, np.array([0.2]))
+    R = Estimate(0.25, 0.005, 7, np.array([0.1]))
+    both = f1(P, R, design)
+    assert both.value == pytest.approx(1 / 3)
+    slope = 2 * (0.25**2 * 0.2 + 0.5**2 * 0.1) / 0.75**2
+    assert both.variance == pytest.approx(0.5 * slope**2)
+    assert both.n == 7
+
+
+@given(st.floats(0.01, 1), st.floats(0.01, 1))
+def test_the_influence_of_f1_is_its_derivative(P, R):
+    step, z = 1e-7, np.array([0.3])
+    design = Design(np.array([0.5]))
+    both = f1(Estimate(P, 0.0, 1, z), Estimate(R, 0.0, 1, 2 * z), design)
+    nudged = f1(Estimate(P + step * 0.3, 0.0, 1, z), Estimate(R + step * 0.6, 0.0, 1, z), design)
+    assert (nudged.value - both.value) / step == pytest.approx(both.influence[0], abs=1e-4)
+
+
+def test_f1_of_nothing_is_nothing_and_of_the_undefined_undefined():
+    design, z = Design(np.array([0.5])), np.zeros(1)
+    zero, undefined = Estimate(0.0, 0.0, 1, z), Estimate(np.nan, np.nan, 0, z)
+    assert (f1(zero, zero, design).value, f1(zero, zero, design).variance) == (0, 0)
+    assert np.isnan(f1(undefined, zero, design).value)
+    assert np.isnan(f1(undefined, zero, design).variance)
+
+
+def test_f1_takes_precision_without_document_rows():
+    found = known([2, 0], 10)
+    p = np.array([[0.5, 0], [0.5, 1 / 3], [0, 1 / 3], [0, 1 / 3]])
+    precision = centred(p, np.ones(4), [1, 1, 0, 1], np.full(4, 0.5), [0.5, 0.5])
+    both = f1(precision, found.recall, found.design)
+    np.testing.assert_allclose(both.value, [2 * r / (1 + r) if i == 0 else 2 * (2 / 3) * r / (2 / 3 + r)
+                                            for i, r in enumerate(found.recall.value)])  # fmt: skip
+    with pytest.raises(ValueError, match="rows"):
+        f1(precision, found.recall, Design(np.ones(2)))
+
+
+class Corpus:
+    """120 documents of unequal sizes, two systems, a pool with labels that agree within documents."""
+
+    def __init__(self, seed=0, n_documents=120):
+        rng = np.random.default_rng(seed)
+        size = rng.poisson(rng.gamma(4, 3, n_documents)) + 1
+        self.document = np.repeat(np.arange(n_documents), size)
+        quality = rng.beta(3, 2, n_documents)
+        self.f = (rng.random(self.document.size) < quality[self.document]).astype(float)
+        state = rng.random((self.document.size, 2)) < np.where(self.f[:, None] == 1, [0.7, 0.5], [0.4, 0.2])
+        self.pool = state.any(axis=1)
+        self.members = state.astype(float)
+        missed = (self.f == 1) & ~self.pool
+        self.counts = np.bincount(self.document[missed], minlength=n_documents)
+        self.truth = self.members[self.f == 1].sum(axis=0) / self.f.sum()
+        self.n_documents = n_documents
+
+    def replay(self, rng, n_drawn, pi_1, *, fold_in):
+        """Return recall from one sample of targets and documents; g is a constant."""
+        drawn = rng.choice(self.n_documents, n_drawn, replace=False)
+        code = np.full(self.n_documents, -1)
+        code[drawn] = np.arange(n_drawn)
+        asked = self.pool & (rng.random(self.document.size) < pi_1)
+        inside = code[self.document]
+        rows = asked | (self.pool & (inside >= 0)) if fold_in else asked
+        pi = np.full(rows.sum(), folded_in(pi_1, n_drawn / self.n_documents) if fold_in else pi_1)
+        g = 0.6
+        return recall(
+            self.members[rows], pi, self.f[rows], np.full(rows.sum(), g), g * self.members.sum(axis=0),
+            g * self.pool.sum(), self.counts[drawn], self.n_documents,
+            document=inside[rows] if fold_in else None,
+        )  # fmt: skip
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("fold_in", [False, True])
+def test_recall_covers_as_often_as_it_says(fold_in):
+    corpus, rng, repeats = Corpus(), np.random.default_rng(1), 500
+    hits, values, variances = np.zeros(2), [], []
+    for _ in range(repeats):
+        found = corpus.replay(rng, 30, 0.15, fold_in=fold_in)
+        low, high = found.recall.confidence_interval(0.8, method="wilson")
+        hits += (low <= corpus.truth) & (corpus.truth <= high)
+        values.append(found.recall.value)
+        variances.append(found.recall.variance)
+    assert np.all((hits / repeats > 0.74) & (hits / repeats < 0.87))
+    ratio = np.mean(variances, axis=0) / np.var(values, axis=0)
+    assert np.all((ratio > 0.8) & (ratio < 1.25))
+
+
+@pytest.mark.statistical
+def test_folding_in_narrows_recall():
+    corpus, rng = Corpus(), np.random.default_rng(2)
+    spread = [
+        np.var([corpus.replay(rng, 30, 0.15, fold_in=fold_in).recall.value for _ in range(300)], axis=0)
+        for fold_in in (False, True)
+    ]
+    assert np.all(spread[1] < spread[0])
