@@ -1,0 +1,162 @@
+"""How far people agree beyond chance: Fleiss' κ and Krippendorff's α, each ready for a bootstrap over units.
+
+Also offered here: :func:`majority`, :func:`token_majority` and :func:`dawid_skene` of :mod:`estimators.votes`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import FloatArray, Numbers, plain
+from estimators.votes import (
+    DawidSkene,
+    Majority,
+    Spans,
+    count_votes,
+    dawid_skene,
+    majority,
+    read_votes,
+    token_majority,
+)
+
+__all__ = [
+    "DawidSkene", "Majority", "Spans", "dawid_skene", "fleiss_kappa", "krippendorff_alpha", "majority",
+    "token_majority",
+]
+
+LEVELS = ("nominal", "ordinal", "interval")
+
+
+def fleiss_kappa(counts: ArrayLike, *, weights: ArrayLike | None = None) -> Numbers:
+    """Return Fleiss' κ = (P̄ − P̄_e) / (1 − P̄_e).
+
+    P̄ is the mean over items of Σ_k c_ik (c_ik − 1) / (c_i (c_i − 1)), the share of pairs of raters who agree; P̄_e is
+    Σ_k p_k², p_k the share of all ratings that are k. Items may have different numbers of ratings; those with fewer
+    than two are left out.
+
+    Parameters
+    ----------
+    counts : array_like, shape (N, K)
+        How many raters put item i into category k.
+    weights : array_like of float, shape (B, N), optional
+        Multiplicities of the items in B resamples (see :mod:`estimators.bootstrap`).
+
+    Returns
+    -------
+    float, or ndarray of shape (B,) with `weights`
+        At most 1. NaN without an item with two ratings, and where all ratings are of one category.
+
+    Raises
+    ------
+    ValueError
+        Counts that are negative or not whole; shapes that disagree.
+
+    References
+    ----------
+    Fleiss 1971.
+
+    Examples
+    --------
+    >>> fleiss_kappa([[3, 0], [0, 3]])
+    1.0
+    >>> round(fleiss_kappa([[2, 1], [1, 2]]), 4)
+    -0.3333
+    """
+    table = checks.non_negative("counts", counts)
+    if table.ndim != 2:
+        raise ValueError(f"counts must have two dimensions; got shape {table.shape}")
+    for odd in table[table != np.floor(table)]:
+        raise ValueError(f"counts must be whole numbers; got {float(odd)!r}")
+    multiplicity = _read_weights(weights, len(table))
+    raters = table.sum(axis=1)
+    rated = raters >= 2
+    table, raters, used = table[rated], raters[rated], multiplicity[:, rated]
+    agreeing = (table * (table - 1)).sum(axis=1) / (raters * (raters - 1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        observed = used @ agreeing / used.sum(axis=1)
+        ratings = used @ table
+        expected = ((ratings / ratings.sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
+        kappa = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
+    return plain(kappa[0] if weights is None else kappa)
+
+
+def krippendorff_alpha(
+    values: ArrayLike, unit: ArrayLike, annotator: ArrayLike, *, level: str, weights: ArrayLike | None = None
+) -> Numbers:
+    """Return Krippendorff's α = 1 − D_o / D_e.
+
+    With o_ck the coincidences, Σ_u (pairs of values c, k of different annotators on u) / (m_u − 1), n_c = Σ_k o_ck and
+    n = Σ_c n_c: D_o = Σ o_ck δ²_ck / n and D_e = Σ n_c n_k δ²_ck / (n (n − 1)). δ² is 1{c ≠ k} (nominal), (c − k)²
+    (interval) or (Σ_{g from c to k} n_g − (n_c + n_k)/2)² (ordinal).
+
+    Parameters
+    ----------
+    values : array_like of float, shape (v,)
+        Answers; NaN is no answer.
+    unit, annotator : array_like of int, shape (v,)
+        What was asked about, and who answered. Units with one answer are left out.
+    level : {"nominal", "ordinal", "interval"}
+        What differences between values mean.
+    weights : array_like of float, shape (B, U), optional
+        Multiplicities, in B resamples, of the U distinct units that have an answer, in the order of their codes.
+
+    Returns
+    -------
+    float, or ndarray of shape (B,) with `weights`
+        At most 1. NaN without a unit with two answers, and where all answers are the same.
+
+    Raises
+    ------
+    ValueError
+        An unknown level; an annotator who answers a unit twice; shapes that disagree.
+
+    References
+    ----------
+    Krippendorff 2011, Computing Krippendorff's alpha-reliability.
+
+    Examples
+    --------
+    >>> answers = dict(values=[1, 1, 2, 2, 1, 2], unit=[0, 0, 1, 1, 2, 2], annotator=[0, 1, 0, 1, 0, 1])
+    >>> round(krippendorff_alpha(**answers, level="nominal"), 4)
+    0.4444
+    """
+    if level not in LEVELS:
+        raise ValueError(f"level must be one of {', '.join(LEVELS)}; got {level!r}")
+    units, categories, table = count_votes(read_votes(values, unit, annotator))
+    multiplicity = _read_weights(weights, units.size)
+    answers = table.sum(axis=1)
+    paired = answers >= 2
+    table, answers, used = table[paired], answers[paired], multiplicity[:, paired]
+    alpha = np.array([_alpha(table, answers, weight, categories, level) for weight in used])
+    return plain(alpha[0] if weights is None else alpha)
+
+
+def _alpha(table: FloatArray, answers: FloatArray, weight: FloatArray, categories: FloatArray, level: str) -> float:
+    totals = weight @ table
+    distance = _squared_distance(categories, totals, level)
+    # An answer is not paired with itself, but its distance to itself is 0: the square form counts the right pairs.
+    disagreement = (table @ distance * table).sum(axis=1) / (answers - 1)
+    expected = float(totals @ distance @ totals)
+    if expected <= 0:
+        return float("nan")
+    return 1 - (float(totals.sum()) - 1) * float(weight @ disagreement) / expected
+
+
+def _squared_distance(categories: FloatArray, totals: FloatArray, level: str) -> FloatArray:
+    """Return δ² of every pair of values, shape (K, K)."""
+    if level == "nominal":
+        return 1 - np.eye(categories.size)
+    place = categories if level == "interval" else np.cumsum(totals) - totals / 2
+    squared: FloatArray = (place[:, None] - place[None, :]) ** 2
+    return squared
+
+
+def _read_weights(weights: ArrayLike | None, n: int) -> FloatArray:
+    if weights is None:
+        return np.ones((1, n))
+    table = checks.non_negative("weights", weights)
+    if table.ndim != 2 or table.shape[1] != n:
+        raise ValueError(f"weights must have shape (B, {n}); got {table.shape}")
+    return table
