@@ -1,0 +1,198 @@
+"""Pooling bias: what a system loses because nobody assessed what it alone found.
+
+Under pooling, only what the pool's systems and the human annotators found is assessed, and anything else counts as
+wrong. A new team's unique finds are outside the pool, so its score is too low (Chaganty 2018, sections 3.2 and 3.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import BoolArray, FloatArray, IntArray
+
+METRICS = ("official", "anydoc")
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Precision, recall and F1 of each system, (m,) each; NaN where undefined."""
+
+    precision: FloatArray
+    recall: FloatArray
+    f1: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class PoolingBias:
+    """Scores with a system's team in the pool (`true`) and without it (`unpooled`).
+
+    `precision`, `recall` and `f1`, (m,) each, are true minus unpooled: positive where the system is underrated.
+    """
+
+    true: Scores
+    unpooled: Scores
+
+    @property
+    def precision(self) -> FloatArray:
+        """True minus unpooled precision of each system."""
+        return self.true.precision - self.unpooled.precision
+
+    @property
+    def recall(self) -> FloatArray:
+        """True minus unpooled recall of each system."""
+        return self.true.recall - self.unpooled.recall
+
+    @property
+    def f1(self) -> FloatArray:
+        """True minus unpooled F1 of each system."""
+        return self.true.f1 - self.unpooled.f1
+
+
+def pooling_bias(
+    membership: ArrayLike,
+    label: ArrayLike,
+    relation: ArrayLike,
+    team: ArrayLike,
+    *,
+    human: ArrayLike,
+    metric: str = "official",
+) -> PoolingBias:
+    """Return what each system's scores lose if its team had not been in the pool.
+
+    An assessed instance is right if its label says so, and under `anydoc` if any assessed true instance states the
+    same relation, whatever its provenance. Precision is the share of a system's instances that are right, the others
+    and those that nobody assessed being wrong; recall the share of the relations known to be true that its right
+    instances state; F1 their harmonic mean. Without a team, what its systems alone found leaves the pool; what another
+    team or a human annotator found too stays.
+
+    Parameters
+    ----------
+    membership : array_like of bool, shape (n, m)
+        Whether system i predicts instance x.
+    label : array_like of float, shape (n,)
+        1 true, 0 false, NaN not assessed (which counts as wrong).
+    relation : array_like of int, shape (n,)
+        Code of the relation that the instance states: the fact, whatever its provenance.
+    team : array_like of int, shape (m,)
+        Code of each system's team.
+    human : array_like of bool, shape (n,)
+        Whether human annotators found the instance by themselves.
+    metric : {"official", "anydoc"}
+
+    Returns
+    -------
+    PoolingBias
+        Precision of a system that predicts nothing is NaN, and so is recall if no relation is known to be true; F1 is
+        NaN where either is, and 0 where both are 0.
+
+    Raises
+    ------
+    ValueError
+        An unknown metric; labels other than 0, 1 and NaN; shapes that disagree.
+
+    References
+    ----------
+    Chaganty 2018, sections 3.2 and 3.3, figure 3.2.
+
+    Examples
+    --------
+    Instance 0 was found by people too, instance 1 by system 0 alone; both are true.
+
+    >>> bias = pooling_bias([[1, 1], [1, 0]], [1, 1], [0, 1], team=[0, 1], human=[1, 0])
+    >>> bias.true.precision.tolist(), bias.unpooled.precision.tolist()
+    ([1.0, 1.0], [0.5, 1.0])
+    >>> bias.recall.tolist()
+    [0.0, 0.0]
+    """
+    if metric not in METRICS:
+        raise ValueError(f"metric must be one of {', '.join(METRICS)}; got {metric!r}")
+    member = _booleans("membership", membership, None)
+    if member.ndim != 2:
+        raise ValueError(f"membership must have two dimensions; got shape {member.shape}")
+    n, m = member.shape
+    truth, relations = _labels(label, n), _compact(checks.codes("relation", relation, n))
+    teams, people = checks.codes("team", team, m), _booleans("human", human, (n,))
+    everything = _scores(member, truth == 1, relations, metric)
+    unpooled = Scores(np.full(m, np.nan), np.full(m, np.nan), np.full(m, np.nan))
+    for one in np.unique(teams):
+        own = teams == one
+        pooled = people | member[:, ~own].any(axis=1)
+        without = _scores(member[:, own], (truth == 1) & (pooled | ~member[:, own].any(axis=1)), relations, metric)
+        for name in ("precision", "recall", "f1"):
+            getattr(unpooled, name)[own] = getattr(without, name)
+    return PoolingBias(everything, unpooled)
+
+
+def largest_gap(scores: ArrayLike) -> float:
+    """Return the largest difference between neighbours in rank: a bias above it can move any system past another.
+
+    Parameters
+    ----------
+    scores : array_like of float, shape (m,)
+        NaN is left out.
+
+    Returns
+    -------
+    float
+        NaN with fewer than two scores.
+
+    Raises
+    ------
+    ValueError
+        Scores that are infinite, or not in one dimension.
+
+    References
+    ----------
+    Chaganty 2018, section 3.3.
+
+    Examples
+    --------
+    >>> largest_gap([0.25, 1.0, 0.5])
+    0.5
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or np.isinf(values).any():
+        raise ValueError(f"scores must be finite or NaN, in one dimension; got {scores!r}")
+    ranked = np.sort(values[~np.isnan(values)])
+    return float(np.diff(ranked).max()) if ranked.size > 1 else float("nan")
+
+
+def _scores(member: BoolArray, known: BoolArray, relation: IntArray, metric: str) -> Scores:
+    """Return the scores of the columns of `member` where `known` instances are true and all else is wrong."""
+    n_relations = int(relation.max(initial=-1)) + 1
+    stated = np.bincount(relation[known], minlength=n_relations) > 0
+    right = member & (known if metric == "official" else stated[relation])[:, None]
+    found = np.array([np.count_nonzero(np.bincount(relation[column])) for column in right.T], dtype=np.float64)
+    size, total = member.sum(axis=0), float(stated.sum())
+    precision = np.divide(right.sum(axis=0), size, out=np.full(size.size, np.nan), where=size > 0)
+    recall = found / total if total else np.full(size.size, np.nan)
+    both = precision + recall
+    f1 = np.divide(2 * precision * recall, both, out=np.where(np.isnan(both), np.nan, 0.0), where=both > 0)
+    return Scores(precision, recall, f1)
+
+
+def _compact(codes: IntArray) -> IntArray:
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+def _labels(label: ArrayLike, n: int) -> FloatArray:
+    values = checks.labels("label", label)
+    if values.shape != (n,):
+        raise ValueError(f"label must have shape ({n},); got {values.shape}")
+    for odd in values[(values > 0) & (values < 1)]:
+        raise ValueError(f"label must be 0, 1 or NaN; got {float(odd)!r}")
+    return values
+
+
+def _booleans(name: str, values: ArrayLike, shape: tuple[int, ...] | None) -> BoolArray:
+    array = np.asarray(values)
+    if shape is not None and array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}; got {array.shape}")
+    odd = (array != 0) & (array != 1)
+    if odd.any():
+        raise ValueError(f"{name} must be 0 or 1; got {array[odd][0]!r}")
+    return array.astype(np.bool_)
