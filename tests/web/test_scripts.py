@@ -27,6 +27,17 @@ KEYS = """<html><body><script type="module" src="/static/js/keys.js"></script>
 <fieldset data-key-scope data-at-hand><input type="radio" name="b" id="b1" data-key="1" data-key-verb="pick"></fieldset>
 <button data-key="Enter" data-key-verb="submit" onclick="document.title += '!'">Submit</button></body></html>"""
 
+ROWS = """<!doctype html><html><body><script type="module" src="/static/js/rows.js"></script>
+<ul data-rows><li><a href="#patterns">Patterns</a></li>
+<li><a href="#neural">Neural</a></li><li><a href="#twin">Twin</a></li></ul>
+</body></html>"""
+
+# The document is never left: a frame takes the answer, so that what the button says can be read.
+BUSY = """<!doctype html><html><body><script type="module" src="/static/js/busy.js"></script>
+<iframe name="away"></iframe>
+<form action="/slow" target="away"><button data-busy="Reading the file">Go</button></form>
+</body></html>"""
+
 LIVE = """<html><body><script type="module" src="/static/js/live.js"></script>
 <section data-live="/part" data-live-every="2"><p data-live-status>now</p><b>1</b></section></body></html>"""
 
@@ -36,6 +47,7 @@ class Handler(SimpleHTTPRequestHandler):
 
     pages: dict[str, str] = {}
     asked = 0
+    sent = 0
     broken = False
 
     def do_GET(self) -> None:
@@ -46,6 +58,8 @@ class Handler(SimpleHTTPRequestHandler):
             opening = "<section data-live='/part' data-live-every=2>"
             part = f"{opening}<i data-live-status></i><b>new {self.asked}</b></section>"
             return self._send(part if self.asked < 2 else "<section data-live-done><b>final</b></section>")
+        if self.path.startswith("/slow"):
+            type(self).sent += 1
         if self.path in self.pages:
             return self._send(self.pages[self.path])
         return super().do_GET()
@@ -64,7 +78,7 @@ class Handler(SimpleHTTPRequestHandler):
 def site() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(ROOT)))
     Thread(target=server.serve_forever, daemon=True).start()
-    Handler.pages = {"/keys": KEYS, "/live": LIVE}
+    Handler.pages = {"/keys": KEYS, "/live": LIVE, "/rows": ROWS, "/busy": BUSY, "/slow?": ""}
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
 
@@ -152,6 +166,24 @@ def test_a_live_part_that_cannot_be_reached_says_since_when_and_offers_a_reload(
     tab.wait_for_selector("text=Reload the page", timeout=6000)
     assert re.search(r"Not updated since \d\d:\d\d UTC", tab.inner_text("[data-live-status]"))
     assert tab.inner_text("b") == "1"
+
+
+def test_j_and_k_move_through_the_rows_and_enter_opens_one(tab, site):
+    tab.goto(f"{site}/rows")
+    for key in ("j", "j", "j", "k"):
+        tab.keyboard.press(key)
+    assert tab.locator(".selected").inner_text() == "Neural"
+    tab.keyboard.press("Enter")
+    assert tab.url.endswith("#neural")
+
+
+def test_a_form_on_its_way_says_so_and_is_sent_once(tab, site):
+    tab.goto(f"{site}/busy")
+    tab.click("button")
+    tab.click("button", force=True)
+    tab.wait_for_selector("text=Reading the file", timeout=2000)
+    tab.wait_for_timeout(200)
+    assert Handler.sent == 1
 
 
 def test_the_slider_says_what_it_would_cost_and_chooses_the_row(tab, site, settings):
