@@ -348,7 +348,8 @@ class _Draft:
         related = {e.key for b in world.bindings[entity.key] for e in b.about()}
         place = pick([world.places[city] for city in lx.COUNTRY_OF if world.places[city].key not in related], rng)
         slots: dict[str, Filler] = {"P": entity, "C": place, "G": place, "Q": self.room.anybody("PER", related)}
-        namesakes = [p for p in world.people if {p.first, p.last} & {entity.first, entity.last} and p.key not in related]
+        strangers = [p for p in world.people if p.key not in related]
+        namesakes = [p for p in strangers if {p.first, p.last} & {entity.first, entity.last}]
         if frame in ("parent", "sibling") and namesakes:
             slots["Q"] = pick(namesakes, rng)
         if entity.type == "ORG":

@@ -166,7 +166,8 @@ SHARED_TITLES = frozenset(
     {
         "correspondent", "columnist", "lead engineer", "pilot", "plant manager", "geologist", "architect",
         "site manager", "board member", "vice president", "adviser", "professor of economics", "professor of chemistry",
-        "law lecturer", "historian", "dean", "goalkeeper", "striker", "midfielder", "defender", "scout", "policy analyst",
+        "law lecturer", "historian", "dean", "goalkeeper", "striker", "midfielder", "defender", "scout",
+        "policy analyst",
         "campaigner", "editor", "deputy minister", "program director", "port director",
     }
 )  # fmt: skip

@@ -135,7 +135,9 @@ class Writer:
         self.expect(entity)
         new = entity.key not in self.introduced
         self.introduced.add(entity.key)
-        text = entity.name if new or (style == "f" and self._doubtful(entity)) else self._later(entity, {f.key for f in slots.values() if isinstance(f, Entity)})
+        beside = {filler.key for filler in slots.values() if isinstance(filler, Entity)}
+        whole = new or (style == "f" and self._doubtful(entity))
+        text = entity.name if whole else self._later(entity, beside)
         if style == "l" and entity.shorts:
             text = entity.shorts[0]
         if style != "n" and entity.article and (entity.type != "GPE" or text in lx.ARTICLED_COUNTRIES):
@@ -180,7 +182,8 @@ class Writer:
         if part == "num":
             return str(rng.integers(11, 90))
         if part == "staff":
-            return str(10 * rng.integers(4, 95)) if rng.random() < 0.7 else f"{rng.integers(1, 20)},{rng.integers(1, 10)}00"
+            small = rng.random() < 0.7
+            return str(10 * rng.integers(4, 95)) if small else f"{rng.integers(1, 20)},{rng.integers(1, 10)}00"
         if part == "pct":
             return str(rng.integers(4, 20)) if rng.random() < 0.5 else f"{rng.integers(2, 20)}.{rng.integers(1, 10)}"
         return f"${rng.integers(2, 99)}.{rng.integers(1, 10)} million"
