@@ -1,0 +1,246 @@
+"""Runs the whole journey on demo data: servers, corpus, track, people, uploads over HTTP, simulated crowd, board."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+
+from kbpo.accounts.models import Team, Token, User
+from kbpo.corpus.models import Corpus
+from kbpo.demo.write import write
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+CORPUS = "Harbour Wire"
+TRACK = "Harbour Wire"
+PASSWORD = "harbour-wire-demo"
+ANNOTATORS = 9
+WAITING = ("received", "read", "planned", "confirmed", "judging")
+
+
+class DemoFailed(Exception):
+    """The demo cannot go on; the text is a sentence that says why and where to look."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large the demo is."""
+
+    documents: int = 60
+    read_in_full: int = 20
+    half_width: str = "0.050"
+    seed: int = 1
+
+
+class Demo:
+    """One run of the demo. Every step looks first at what is there already, so that a second run goes on."""
+
+    def __init__(self, say: Callable[[str], None], *, port: int, scale: Scale, platform: str = "pool") -> None:
+        self.say = say
+        self.port = port
+        self.scale = scale
+        self.platform = platform
+        self.url = f"http://127.0.0.1:{port}"
+        self.directory = Path(settings.VAR) / "demo"
+
+    def prepare(self) -> None:
+        """Database, files, corpus, track and people."""
+        self.say("Preparing the database")
+        call_command("migrate", verbosity=0)
+        files = self.directory / "files"
+        if not (files / "truth.json").exists():
+            self.say(f"Writing a corpus of {self.scale.documents} documents and the output of its systems")
+            write(files, documents=self.scale.documents, seed=self.scale.seed)
+        if not Corpus.objects.filter(name=CORPUS).exists():
+            self.say("Loading the corpus")
+            call_command("load_corpus", CORPUS, str(files / "corpus.jsonl"), schema="tac_kbp", verbosity=0)
+        if not Track.objects.filter(name=TRACK).exists():
+            self.say(f"Opening a track, with {self.scale.read_in_full} documents read in full")
+            call_command(
+                "create_track", TRACK, corpus=Corpus.objects.get(name=CORPUS).slug, budget="2000",
+                half_width=self.scale.half_width, open=True, verbosity=0,
+            )  # fmt: skip
+            call_command(
+                "import_annotations", Track.objects.get(name=TRACK).slug, str(files / "gold.tsv"),
+                str(files / "mentions.tsv"), sample=self.scale.read_in_full, seed=self.scale.seed, verbosity=0,
+            )  # fmt: skip
+        people(self.systems())
+
+    def systems(self) -> list[dict[str, str]]:
+        """The demo's systems: team, run, file, description."""
+        listed: list[dict[str, str]] = json.loads((self.directory / "files" / "systems" / "systems.json").read_text())
+        return listed
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The web server, a worker with the clock, and the annotators, as processes of their own; stopped at the end."""
+        if not _free(self.port):
+            raise DemoFailed(
+                f"Port {self.port} is taken. Stop what listens there, or choose another: ARGS='--port 8001'."
+            )
+        processes = [self._start(name, command) for name, command in self._commands().items()]
+        try:
+            self._wait_for_web(processes)
+            yield
+        finally:
+            for process in processes:
+                process.send_signal(signal.SIGTERM)
+            for process in processes:
+                try:
+                    process.wait(timeout=15)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+    def submit_all(self) -> None:
+        """Uploads every system over HTTP as its team, confirms its plan, and waits until it is scored."""
+        for system in self.systems():
+            token = _token(system["team"])
+            name = system["run"]
+            submission = self._upload(token, system, name)
+            planned = self._wait(token, submission, lambda now: now["status"] not in ("received", "read"))
+            if planned["status"] == "planned":
+                width = planned["plan"]["chosen"]
+                option = planned["plan"]["options"][width]
+                self.say(
+                    f"  {system['team']} {name}: {option['targets']} relations in the sample, {option['judged']} judged"
+                    f" already, {option['new']} new, at most ${option['at_most']}"
+                )
+                self._call(token, f"submissions/{submission}/confirm/", {"half_width": width, "good_lines_only": True})
+            scored = self._wait(token, submission, lambda now: now["status"] not in WAITING)
+            if scored["status"] != "scored":
+                raise DemoFailed(f"{system['team']} {name} ended as {scored['status']}: {scored['reason']}")
+            self.say(f"  {system['team']} {name}: {_told(scored)}")
+
+    def _upload(self, token: str, system: dict[str, str], name: str) -> int:
+        found = Submission.objects.filter(track__name=TRACK, team__name=system["team"], name=name).first()
+        if found:
+            return found.pk
+        path = self.directory / "files" / "systems" / system["file"]
+        fields = {"track": Track.objects.get(name=TRACK).slug, "name": name, "description": system["description"]}
+        answer = self._request(
+            token, "submissions/", *_multipart(fields, path), {"Idempotency-Key": f"demo-{system['file']}"}
+        )
+        return int(answer["id"])
+
+    def _wait(self, token: str, submission: int, ready: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        deadline = time.monotonic() + 900
+        while time.monotonic() < deadline:
+            now = self._call(token, f"submissions/{submission}/")
+            if ready(now):
+                return now
+            time.sleep(0.4)
+        raise DemoFailed(f"Submission {submission} did not move for 15 minutes; see {self.directory / 'log'}.")
+
+    def _call(self, token: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        content = None if body is None else json.dumps(body).encode()
+        return self._request(token, path, content, "application/json", {})
+
+    def _request(self, token: str, path: str, body: bytes | None, kind: str, headers: dict[str, str]) -> dict[str, Any]:
+        request = urllib.request.Request(f"{self.url}/api/{path}", data=body, headers=headers | {"Content-Type": kind})
+        request.add_header("Authorization", f"Token {token}")
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                found: dict[str, Any] = json.load(answer)
+                return found
+        except urllib.error.HTTPError as error:
+            raise DemoFailed(f"{path} answered {error.code}: {error.read().decode(errors='replace')[:500]}") from error
+
+    def _commands(self) -> dict[str, list[str]]:
+        python = sys.executable
+        files = self.directory / "files"
+        return {
+            "web": [python, "-m", "gunicorn", "kbpo.wsgi", "-b", f"127.0.0.1:{self.port}", "--workers", "2",
+                    "--threads", "4", "--access-logfile", "/dev/null"],
+            "worker": [python, "-m", "celery", "-A", "kbpo", "worker", "-B", "-c", "2", "-l", "WARNING",
+                       "-s", str(self.directory / "beat-schedule")],
+            "annotators": [python, "manage.py", "simulate", self.url, "--knows", "kbpo.demo.knows.Knowledge",
+                           str(files / "mentions.tsv"), str(files / "gold.tsv"), "--workers", str(ANNOTATORS),
+                           "--user", "annotator", "--password", PASSWORD, "--accuracy", "0.92",
+                           "--seed", str(self.scale.seed)],
+        }  # fmt: skip
+
+    def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
+        log = self.directory / "log"
+        log.mkdir(parents=True, exist_ok=True)
+        environment = os.environ | {"TICK_SECONDS": "1", "DEBOUNCE_SECONDS": "2", "SITE_URL": self.url}
+        with (log / f"{name}.log").open("ab") as file:
+            return subprocess.Popen(
+                command, stdout=file, stderr=file, cwd=settings.BASE_DIR, env=environment, start_new_session=True
+            )
+
+    def _wait_for_web(self, processes: list[subprocess.Popen[bytes]]) -> None:
+        for _ in range(300):
+            if not _free(self.port):
+                return
+            if any(process.poll() is not None for process in processes):
+                break
+            time.sleep(0.1)
+        raise DemoFailed(f"The site did not start; see {self.directory / 'log'}.")
+
+
+def people(systems: list[dict[str, str]]) -> None:
+    """The demo's people: one researcher a team (the first is called researcher), nine annotators, one admin."""
+    for at, name in enumerate(sorted({system["team"] for system in systems})):
+        team, _ = Team.objects.get_or_create(name=name, defaults={"slug": f"team-{at + 1}"})
+        user = _person("researcher" if at == 0 else f"researcher{at + 1}", is_researcher=True)
+        team.members.add(user)
+    for at in range(ANNOTATORS):
+        _person("annotator" if at == 0 else f"annotator{at + 1}", is_annotator=True)
+    _person("admin", is_staff=True, is_superuser=True)
+
+
+def _person(name: str, **roles: bool) -> User:
+    user, new = User.objects.get_or_create(username=name, defaults={"email": f"{name}@example.org", **roles})
+    if new:
+        user.set_password(PASSWORD)
+        user.save()
+    return user
+
+
+def _token(team: str) -> str:
+    user = User.objects.filter(teams__name=team).earliest("pk")
+    Token.objects.filter(user=user, name="demo").delete()
+    return Token.issue(user, "demo", days=7)[1]
+
+
+def _told(scored: dict[str, Any]) -> str:
+    """F1, precision and recall of a scored submission, in a line."""
+    found = {(s["quantity"], s["criterion"], s["distribution"], s["method"]): s for s in scored["scores"]}
+    parts = []
+    for quantity in ("f1", "precision", "recall"):
+        score = found.get((quantity, "correct", "instance", "joint"))
+        if score and score["value"] is not None:
+            low, high = Decimal(score["low80"]), Decimal(score["high80"])
+            parts.append(f"{quantity} {Decimal(score['value']) * 100:.1f} ({low * 100:.1f}–{high * 100:.1f})")
+    return ", ".join(parts) or "scored"
+
+
+def _multipart(fields: dict[str, str], path: Path) -> tuple[bytes, str]:
+    boundary = secrets.token_hex(16)
+    parts = [f'--{boundary}\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n' for k, v in fields.items()]
+    head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{path.name}"\r\n\r\n'
+    body = "".join(parts).encode() + head.encode() + path.read_bytes() + f"\r\n--{boundary}--\r\n".encode()
+    return body, f"multipart/form-data; boundary={boundary}"
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(0.5)
+        return probe.connect_ex(("127.0.0.1", port)) != 0

@@ -1,0 +1,79 @@
+"""Runs the whole journey on demo data, from upload to leaderboard, and then serves the site."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandParser
+
+from kbpo import embedded
+from kbpo.web.demonstrate import PASSWORD, Demo, DemoFailed, Scale
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_migrations_checks = False
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--reset", action="store_true", help="Forget everything and start afresh")
+        parser.add_argument("--no-serve", action="store_true", help="End after the journey")
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--documents", type=int, default=Scale.documents, help="Size of the corpus")
+        parser.add_argument("--seed", type=int, default=Scale.seed)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.began = time.monotonic()
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        scale = Scale(
+            documents=options["documents"], read_in_full=max(2, options["documents"] // 3), seed=options["seed"]
+        )
+        demo = Demo(self.say, port=options["port"], scale=scale)
+        try:
+            self._run(demo, reset=options["reset"], serve=not options["no_serve"])
+        except KeyboardInterrupt:
+            self.say("Stopped. `make demo` goes on from here.")
+        except DemoFailed as failure:
+            self.stderr.write(self.style.ERROR(str(failure)))
+            raise SystemExit(1) from failure
+        finally:
+            if not settings.DATABASE_URL or not settings.REDIS_URL:
+                embedded.stop()
+
+    def _run(self, demo: Demo, *, reset: bool, serve: bool) -> None:
+        if reset:
+            self.say("Forgetting the last demo")
+            shutil.rmtree(Path(settings.VAR) / "demo", ignore_errors=True)
+            call_command("migrate", verbosity=0)
+            call_command("flush", interactive=False, verbosity=0)
+        demo.prepare()
+        self.say("Starting the site, a worker and nine simulated annotators")
+        with demo.running():
+            self.say("Submitting the systems, one after the other; each needs fewer judgments than the last")
+            demo.submit_all()
+            self.say(f"Done in {time.monotonic() - self.began:.0f} s.")
+            if serve:
+                self._serve(demo)
+
+    def _serve(self, demo: Demo) -> None:
+        self.stdout.write(
+            f"\n  The site is up:  {demo.url}/\n\n"
+            f"  researcher   password {PASSWORD}   uploads and watches\n"
+            f"  annotator    password {PASSWORD}   judges: {demo.url}/annotate/\n"
+            f"  admin        password {PASSWORD}   runs the service: {demo.url}/desk/\n\n"
+            "  Ctrl-C stops everything that was started.\n"
+        )
+        self.stdout.flush()
+        while True:
+            time.sleep(3600)
+
+    def say(self, text: str) -> None:
+        """Prints a line of progress with the seconds since the start."""
+        self.stdout.write(f"[{time.monotonic() - self.began:5.0f} s] {text}")
+        self.stdout.flush()
