@@ -41,7 +41,7 @@ def same_text(text: str, gloss: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    return _SPACE.sub(" ", normalize("NFC", text)).strip()
+    return _SPACE.sub(" ", normalize("NFC", text))
 
 
 def _find_all(text: str, value: str, within: Sequence[Span]) -> list[Span]:

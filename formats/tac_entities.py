@@ -38,8 +38,8 @@ class Entities:
         """Nothing; reads all lines about entities and passes over the relations."""
         readers = dict.fromkeys(MENTIONS, self._read_mention) | {"type": self._read_type, "link": self._read_link}
         for number, line in lines:
-            begin = line.find("\t") + 1
-            read = readers.get(line[begin : line.find("\t", begin)])
+            fields = line.split("\t", 2)
+            read = readers.get(fields[1]) if len(fields) > 1 else None
             if read is not None:
                 read(number, line, line.split("\t", 5))
         self._check_waiting()
