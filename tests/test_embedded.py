@@ -165,6 +165,43 @@ def test_a_query_that_outlives_the_postmaster_does_not_block_recovery(running: d
     assert ask("SELECT 1") == 1
 
 
+def test_a_server_with_no_connection_to_spare_is_left_alone(running: dict[str, str], var: Path) -> None:
+    server, first = embedded.Postgres(var), postmaster(var)
+    held = []
+    try:
+        with pytest.raises(psycopg2.OperationalError, match="too many clients"):
+            while True:
+                held.append(server.connect())
+        assert embedded.ensure() == running
+    finally:
+        for connection in held:
+            connection.close()
+    assert postmaster(var) == first
+
+
+def test_a_server_that_refuses_our_password_is_left_alone(running: dict[str, str], var: Path) -> None:
+    server, first = embedded.Postgres(var), postmaster(var)
+    password = (server.home / "password").read_text()
+    server.account.write(server.home / "password", "wrong")
+    try:
+        with pytest.raises(embedded.EmbeddedError, match=r"refuses us.*password"):
+            embedded.ensure()
+    finally:
+        server.account.write(server.home / "password", password)
+    assert postmaster(var) == first
+
+
+def test_a_missing_database_is_made_without_a_restart(running: dict[str, str], var: Path) -> None:
+    server, first = embedded.Postgres(var), postmaster(var)
+    connection = server.connect("postgres")
+    connection.autocommit = True
+    connection.cursor().execute("DROP DATABASE kbpo WITH (FORCE)")
+    connection.close()
+    embedded.ensure()
+    assert ask("SELECT current_database()") == "kbpo"
+    assert postmaster(var) == first
+
+
 def test_redis_comes_back_with_its_data_after_a_kill(running: dict[str, str], var: Path) -> None:
     redis.Redis.from_url(running["redis_url"]).set("kept", "yes")
     time.sleep(1.2)  # the append-only file reaches the disk every second
@@ -275,8 +312,10 @@ def test_a_socket_directory_of_somebody_else_is_refused(tmp_path: Path, monkeypa
     squatted.mkdir(mode=0o700)
     try:
         os.chown(squatted, 1, 1)
-        with pytest.raises(embedded.EmbeddedError, match="belongs to user id 1"):
-            embedded.redis_url()
+        for verb in (embedded.redis_url, embedded.stop, embedded.wipe):
+            with pytest.raises(embedded.EmbeddedError, match="belongs to user id 1"):
+                verb()
+        assert squatted.exists()
     finally:
         squatted.rmdir()
 

@@ -64,6 +64,7 @@ def stop() -> None:
     """Stop both servers."""
     with _locked(_var()):
         for server in _servers():
+            server.check()
             server.stop()
 
 
@@ -71,6 +72,7 @@ def wipe() -> None:
     """Stop both servers and delete their data."""
     with _locked(_var()):
         for server in _servers():
+            server.check()
             server.wipe()
 
 

@@ -84,10 +84,12 @@ class Postgres(Server):
         )
 
     def answers(self) -> bool:
-        """Whether the server accepts a connection to the service's database."""
+        """Whether the server accepts a connection to the service's database, or would if it had fewer of them."""
         try:
             self.connect().close()
-        except (psycopg2.OperationalError, OSError):
+        except psycopg2.OperationalError as error:
+            return "too many clients" in str(error)
+        except OSError:
             return False
         return True
 
@@ -102,7 +104,8 @@ class Postgres(Server):
 
     def _launched(self) -> bool:
         """Whether a server, the one that runs or a new one, answers in the end."""
-        if self._postmaster() and self.wait(self._still_coming):
+        if self._postmaster() and (self.wait(self._still_coming) or self._speaks()):
+            self._make_database()
             return True
         self._clear()
         make_private(self.sockets, self.account)
@@ -165,7 +168,12 @@ class Postgres(Server):
 
     def _make_database(self) -> None:
         """Create the service's database where the cluster is new, or where its maker was killed before this step."""
-        connection = self.connect("postgres")
+        try:
+            connection = self.connect("postgres")
+        except psycopg2.OperationalError as error:
+            if "too many clients" in str(error):
+                return
+            raise EmbeddedError(f"PostgreSQL runs in {self.home} and refuses us: {str(error).strip()}") from error
         try:
             connection.autocommit = True
             with connection.cursor() as cursor:
@@ -196,8 +204,16 @@ class Postgres(Server):
         return next((process for process in self.processes(self.data) if process.pid == int(lines[0])), None)
 
     def _still_coming(self) -> bool:
-        """Whether the server is still starting or recovering: one that says it is ready and does not answer is not."""
-        return self._postmaster() is not None and [line.strip() for line in self._pid_file()[7:8]] != ["ready"]
+        """Whether the server is still starting or recovering: one that is ready has its socket and speaks."""
+        if self._postmaster() is None or self._speaks():
+            return False
+        ready = [line.strip() for line in self._pid_file()[7:8]] == ["ready"]
+        return not ready or (self.sockets / ".s.PGSQL.5432").exists()
+
+    def _speaks(self) -> bool:
+        """Whether the server accepts or refuses connections: either way it is well, and must not be killed."""
+        command: list[str | Path] = [self.programs / "pg_isready", "-q", "-h", self.sockets, "-p", "5432", "-t", "5"]
+        return self.account.run(command, self.home).returncode == 0
 
     def _clear(self) -> None:
         """Clear the ground for a start: end what is left of an old server, and disown a pid that is not a server's.
