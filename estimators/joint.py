@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from estimators import checks
 from estimators.checks import BoolArray, FloatArray, IntArray, plain
-from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.mixture import Draws, mixture_weights, proposal, read_draws
 from estimators.pool import joint_recall, pool_recall, pooled_recall
@@ -168,25 +167,24 @@ def precision_variance(
     return np.asarray(joint_precision(P, system, label, overlap, method=method, ddof=ddof).variance)
 
 
-def f1(precision: Estimate, recall: Estimate, *, design: Design | None = None) -> Estimate:
+def f1(precision: Estimate, recall: Estimate) -> Estimate:
     """Return F1 = 2 π r / (π + r), its variance by the delta method from the joint covariance of both.
 
     The influence of F1 is 2 (r² ψ_π + π² ψ_r) / (π + r)², ψ the influences of precision π and recall r; the variance
-    is Σ influence², or what `design` makes of it. Without a design the second-order part of the recall's variance
-    (lemma 1) is added, times (2 π² / (π + r)²)².
+    is Σ influence² and (2 π² / (π + r)²)² times the second-order part of the recall's variance (lemma 1). Both slopes
+    are ½ where π = r = 0, as all along π = r. For targets with inclusion probabilities see
+    :func:`estimators.recall.f1`.
 
     Parameters
     ----------
     precision, recall : Estimate
         From the same draws. If the recall's influence has more rows (the documents of :func:`joint_recall` stand
         below the draws), they are rows in which precision has no part.
-    design : Design, optional
-        How the rows of the influences came in; left out, they are independent terms.
 
     Returns
     -------
     Estimate
-        Shapes as in the arguments. Where both are 0, F1 is 0 and its variance NaN: it has no slope there.
+        Shapes as in the arguments; 0 where both are 0, NaN where either is.
 
     Raises
     ------
@@ -205,19 +203,15 @@ def f1(precision: Estimate, recall: Estimate, *, design: Design | None = None) -
     (0.5, 0.01)
     """
     p, r = np.asarray(precision.value), np.asarray(recall.value)
-    total = np.asarray(p + r)
-    safe = np.where(total == 0, np.nan, total)
-    by_p, by_r = 2 * (r / safe) ** 2, 2 * (p / safe) ** 2
+    nothing = p + r == 0
+    total = np.where(nothing, 1.0, p + r)
+    by_p, by_r = (np.where(nothing, 0.5, 2 * (part / total) ** 2) for part in (r, p))
     a, b = _fitting(precision.influence, recall.influence)
     influence = by_p * a + by_r * b
-    if design is None:
-        beyond = np.maximum(recall.variance - np.einsum("t...,t...->...", b, b), 0)
-        variance = plain(np.einsum("t...,t...->...", influence, influence) + by_r**2 * beyond)
-    else:
-        variance = design.variance(influence)
+    beyond = np.maximum(recall.variance - np.einsum("t...,t...->...", b, b), 0)
     return Estimate(
-        value=plain(np.where(total == 0, 0.0, 2 * p * r / safe)),
-        variance=variance,
+        value=plain(2 * p * r / total),
+        variance=plain(np.einsum("t...,t...->...", influence, influence) + by_r**2 * beyond),
         n=_count(np.minimum(precision.n, recall.n)),
         influence=influence,
         degrees_of_freedom=plain(np.minimum(precision.degrees_of_freedom, recall.degrees_of_freedom)),

@@ -244,16 +244,19 @@ def test_a_lone_draw_of_a_stranger_does_not_spoil_the_unbiased_variance():
 
 
 def test_f1_is_the_harmonic_mean_with_the_joint_variance():
-    precision = Estimate(np.array([0.5, 0.0]), np.array([0.02, 0.0]), np.array([2, 2]), np.array([[0.1, 0], [-0.1, 0]]))
-    recall = Estimate(np.array([0.25, 0.0]), np.array([0.01, 0.0]), np.array([3, 3]),
-                      np.array([[0.06, 0], [0.0, 0], [0.08, 0]]))
+    nan = np.full(3, NAN)
+    precision = Estimate(np.array([0.5, 0, NAN]), np.array([0.02, 0.01, NAN]), np.array([2, 2, 0]),
+                         np.column_stack([[0.1, -0.1], [0.1, 0], nan[:2]]))
+    recall = Estimate(np.array([0.25, 0, 0.5]), np.array([0.01, 0, 0]), np.array([3, 3, 3]),
+                      np.column_stack([[0.06, 0, 0.08], [0, 0, 0], [0, 0, 0]]))
     result = joint.f1(precision, recall)
     by_p, by_r = 2 * 0.25**2 / 0.75**2, 2 * 0.5**2 / 0.75**2
-    assert result.value == pytest.approx([1 / 3, 0])
+    assert result.value == pytest.approx([1 / 3, 0, NAN], nan_ok=True)
     assert result.influence[:, 0] == pytest.approx([by_p * 0.1 + by_r * 0.06, -by_p * 0.1, by_r * 0.08])
     assert result.variance[0] == pytest.approx((result.influence[:, 0] ** 2).sum())
-    assert np.isnan(result.variance[1])
-    assert result.n.tolist() == [2, 2]
+    assert result.variance[1] == pytest.approx(0.25 * 0.01)
+    assert np.isnan(result.variance[2])
+    assert result.n.tolist() == [2, 2, 0]
     with pytest.raises(ValueError, match="do not fit"):
         joint.f1(recall, precision)
 
