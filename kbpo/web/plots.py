@@ -44,8 +44,8 @@ class Moment:
 def draw_precision_recall(points: Sequence[Point], alt: str) -> str:
     """Crosses of 80 % intervals with dotted curves of equal F1; the first group and the extremes carry their names."""
     drawable = [point for point in points if is_known(point.precision.estimate) and is_known(point.recall.estimate)]
-    across = _from_zero(drawable, "recall")
-    up = _from_zero(drawable, "precision")
+    across = _from_zero(drawable, "recall", ticks=6)
+    up = _from_zero(drawable, "precision", ticks=5)
     body = _grid(across, up, PLOT_HEIGHT) + _equal_curves(across, up)
     labels = _placed_labels(drawable, across, up)
     body += "".join(_cross(point, across, up, labels.get(index)) for index, point in enumerate(drawable))
@@ -74,11 +74,11 @@ def draw_arrival(
     return _framed(body, across, up, ARRIVAL_HEIGHT, alt, name, "Judgments of this system", counts=True)
 
 
-def _from_zero(points: Sequence[Point], which: str) -> Axis:
+def _from_zero(points: Sequence[Point], which: str, *, ticks: int) -> Axis:
     # Curves of equal F1 only make sense from the origin.
     intervals = [getattr(point, which) for point in points]
     high = max((max(interval.known) for interval in intervals if interval.known), default=1.0)
-    return axis_over([Interval(0.0), Interval(high)])
+    return axis_over([Interval(0.0), Interval(high)], ticks=ticks)
 
 
 def _counts(most: int) -> Axis:
