@@ -218,9 +218,12 @@ def arrival_plot(
 
 
 @register.simple_tag
-def document(text: str, spans: Iterable[Span] = (), window: tuple[int, int] | None = None) -> SafeString:
+def document(
+    text: str, spans: Iterable[Span | tuple[int, int, viewer.Role]] = (), window: tuple[int, int] | None = None
+) -> SafeString:
     """A document with its marks: provenance lit, context dim, subject blue, object orange, others underlined."""
-    return mark_safe(viewer.document_html(text, spans, window=window))
+    marks = [one if isinstance(one, Span) else Span(*one) for one in spans]
+    return mark_safe(viewer.document_html(text, marks, window=window))
 
 
 @register.inclusion_tag("components/chip.html")
