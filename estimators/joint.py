@@ -75,7 +75,13 @@ def simple_precision(label: ArrayLike, system: ArrayLike, m: int, *, ddof: int =
 
 
 def joint_precision(
-    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike, *, method: str = "heuristic", ddof: int = 0
+    P: ArrayLike,
+    system: ArrayLike,
+    label: ArrayLike,
+    overlap: ArrayLike | None,
+    *,
+    method: str = "heuristic",
+    ddof: int = 0,
 ) -> Estimate:
     """Return each system's precision from the draws of all systems.
 
@@ -93,8 +99,8 @@ def joint_precision(
         The system whose distribution the draw came from.
     label : array_like of float, shape (n,) or (n, m)
         1 right, 0 wrong, NaN missing. With (n, m), column i judges the prediction as system i makes it.
-    overlap : array_like of float, shape (m, m)
-        Σ_x p_i(x) p_j(x) over all instances.
+    overlap : array_like of float, shape (m, m), or None
+        Σ_x p_i(x) p_j(x) over all instances; only the heuristic weights need it.
     method : {"heuristic", "balance", "uniform"}
         See :func:`mixture_weights`.
     ddof : int, keyword-only
@@ -124,13 +130,13 @@ def joint_precision(
     >>> result.value.round(4).tolist()
     [1.3333, 0.8]
     """
-    draws = read_draws(P, system, label, overlap)
+    draws = read_draws(P, system, label, overlap, method=method)
     terms, counted = _precision_terms(draws, method)
     return _from_terms(terms, counted, (counted & (draws.P > 0)).sum(axis=0), draws, ddof)
 
 
 def joint_terms(
-    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike, *, method: str = "heuristic"
+    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike | None, *, method: str = "heuristic"
 ) -> FloatArray:
     """Return what each draw adds to the joint precision of each system, shape (n, m).
 
@@ -142,11 +148,17 @@ def joint_terms(
     >>> joint_terms([[0.5, 0.0], [0.5, 1.0]], [0, 1], [1, 0], [[0.5, 0.5], [0.5, 1.0]]).round(4).tolist()
     [[1.0, 0.0], [0.0, 0.0]]
     """
-    return _precision_terms(read_draws(P, system, label, overlap), method)[0]
+    return _precision_terms(read_draws(P, system, label, overlap, method=method), method)[0]
 
 
 def precision_variance(
-    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike, *, method: str = "heuristic", ddof: int = 0
+    P: ArrayLike,
+    system: ArrayLike,
+    label: ArrayLike,
+    overlap: ArrayLike | None,
+    *,
+    method: str = "heuristic",
+    ddof: int = 0,
 ) -> FloatArray:
     """Return the variance of each system's joint precision, shape (m,): theorem 2 with sample moments put in.
 

@@ -155,8 +155,12 @@ class Draws:
         return np.where(counted, residual * np.sqrt(scale)[self.system], 0.0)
 
 
-def read_draws(P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike) -> Draws:
+def read_draws(
+    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike | None, *, method: str = "heuristic"
+) -> Draws:
     """Return the draws, checked; raise ValueError naming what is wrong with them.
+
+    Only the heuristic weights look at `overlap`; for the other methods it may be None.
 
     A `label` of shape (n,) holds for every system; with shape (n, m) column i is system i's. There a prediction that i
     does not make (p_i = 0) counts as labelled, and not right, as soon as anybody's column has a label.
@@ -171,7 +175,11 @@ def read_draws(P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: Array
     own = probability[np.arange(n), drawn_from]
     for row in np.flatnonzero(own == 0):
         raise ValueError(f"P of a draw under its own system must be positive; got 0.0 for draw {row}")
-    shared = _read_overlap(overlap, m)
+    shared = np.zeros((m, m)) if overlap is None else _read_overlap(overlap, m)
+    if method != "heuristic":
+        return Draws(probability, drawn_from, _labels_by_system(label, probability), shared)
+    if overlap is None:
+        raise ValueError("overlap is needed for the heuristic weights; got None")
     for empty in np.flatnonzero(np.diag(shared)[drawn_from] == 0):
         raise ValueError(f"overlap of system {drawn_from[empty]} with itself must be positive; it has draws")
     return Draws(probability, drawn_from, _labels_by_system(label, probability), shared)

@@ -14,7 +14,7 @@ from estimators.checks import BoolArray, FloatArray, IntArray, plain
 from estimators.estimate import Estimate
 from estimators.mixture import Draws, read_draws
 
-SUPPORTS = ("common", "per_system")
+SUPPORTS = {"common": "balance", "per_system": "heuristic"}
 
 
 def pool_recall(
@@ -84,7 +84,7 @@ def pooled_recall(
     P: ArrayLike,
     system: ArrayLike,
     label: ArrayLike,
-    overlap: ArrayLike,
+    overlap: ArrayLike | None,
     membership: ArrayLike,
     *,
     weight: ArrayLike | None = None,
@@ -103,7 +103,7 @@ def pooled_recall(
     Parameters
     ----------
     P, system, label, overlap
-        The draws, as in :func:`estimators.joint.joint_precision`; label (n,).
+        The draws, as in :func:`estimators.joint.joint_precision`; label (n,). Only `per_system` needs overlap.
     membership : array_like of bool, shape (n, m)
         Whether system i predicts the drawn instance.
     weight : array_like of float, shape (n,), optional
@@ -139,11 +139,12 @@ def pooled_recall(
     draws, mass, member = _read_recall(P, system, label, overlap, membership, weight, support)
     labelled = ~np.isnan(draws.label[:, 0])
     true_mass = np.where(labelled, draws.label[:, 0], 0.0) * mass
-    method = "balance" if support == "common" else "heuristic"
+    inverse = draws.inverse_proposal(0, labelled, "balance")
     value, n = np.full(draws.n_systems, np.nan), np.zeros(draws.n_systems, dtype=np.int64)
     influence = np.full(member.shape, np.nan)
     for i in range(draws.n_systems):
-        inverse = draws.inverse_proposal(i, labelled, method)
+        if support == "per_system":
+            inverse = draws.inverse_proposal(i, labelled, "heuristic")
         share = inverse * true_mass
         total = share.sum()
         n[i] = np.count_nonzero(share)
@@ -157,7 +158,7 @@ def joint_recall(
     P: ArrayLike,
     system: ArrayLike,
     label: ArrayLike,
-    overlap: ArrayLike,
+    overlap: ArrayLike | None,
     membership: ArrayLike,
     predicted_by_any: ArrayLike,
     *,
@@ -220,12 +221,12 @@ def joint_recall(
 
 
 def _read_recall(
-    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike, membership: ArrayLike,
+    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike | None, membership: ArrayLike,
     weight: ArrayLike | None, support: str,
 ) -> tuple[Draws, FloatArray, BoolArray]:
     if support not in SUPPORTS:
         raise ValueError(f"support must be one of {', '.join(SUPPORTS)}; got {support!r}")
-    draws = read_draws(P, system, label, overlap)
+    draws = read_draws(P, system, label, overlap, method=SUPPORTS[support])
     if np.ndim(label) != 1:
         raise ValueError(f"label must have one dimension; got shape {np.shape(label)}")
     member = _booleans("membership", membership, 2)

@@ -174,6 +174,9 @@ def test_draws_that_cannot_be_are_refused():
         joint.joint_precision(NESTED, [0, 1], [1, 1, 1], overlap)
     with pytest.raises(ValueError, match="overlap of system 1"):
         joint.joint_precision(NESTED, [0, 1], [1, 1], [[1, 0], [0, 0]])
+    with pytest.raises(ValueError, match="overlap is needed"):
+        joint.joint_precision(NESTED, [0, 1], [1, 1], None)
+    assert np.isfinite(joint.joint_precision(NESTED, [0, 1], [1, 1], None, method="balance").value).all()
     with pytest.raises(ValueError, match="two dimensions"):
         joint.joint_precision([1.0], [0], [1], [[1.0]])
 

@@ -69,6 +69,8 @@ def test_on_a_census_pooled_recall_is_exact_under_common_support():
     member = GROUPS[rows] > 0
     result = joint.pooled_recall(GROUPS[rows], system, TRUTH[rows], distributions.overlap(GROUPS), member)
     assert result.value == pytest.approx([2 / 3, 1 / 3, 1 / 3])
+    without = joint.pooled_recall(GROUPS[rows], system, TRUTH[rows], None, member)
+    assert without.variance.tolist() == result.variance.tolist()
 
 
 def test_per_system_support_forgets_what_the_system_cannot_reach():
