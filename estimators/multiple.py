@@ -1,0 +1,228 @@
+"""All pairs of systems at once: which differ, where each may rank, and whom a tie line joins.
+
+The level holds for the family: with 28 systems there are 378 pairs, and at 80 % each some 75 of them would "differ" by
+chance. References: Romano and Wolf (2005) for the step-down, Mohamad, Goeman and van Zwet (2022) for the ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import BoolArray, FloatArray, IntArray
+
+CELLS = 4_000_000  # replicates × pairs held in memory at once
+ROUNDING = 1e-12  # a variance of a difference below this share of the largest variance is none
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All pairwise differences, with intervals that hold together.
+
+    Attributes
+    ----------
+    values : (m,) array
+        The scores.
+    difference, low, high : (m, m) array
+        Row minus column, and its simultaneous interval (single step).
+    different : (m, m) boolean array
+        Which pairs differ at the family's level, by step-down: at least those whose interval excludes 0.
+    critical : float
+        Half-widths in standard errors of the difference.
+    confidence_level : float
+        Of all statements together.
+    """
+
+    values: FloatArray
+    difference: FloatArray
+    low: FloatArray
+    high: FloatArray
+    different: BoolArray
+    critical: float
+    confidence_level: float
+
+
+def simultaneous_intervals(
+    values: ArrayLike,
+    covariance: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    confidence_level: float = 0.8,
+    repeats: int = 10_000,
+    degrees_of_freedom: float = np.inf,
+) -> Comparison:
+    """Return simultaneous intervals of all pairwise differences, by the largest |t| of a parametric bootstrap.
+
+    Draws ``Z ~ N(0, covariance)``; the critical value is the quantile of ``max_{i<k} |Z_i − Z_k| / se_ik``. Pairs beyond
+    it differ; without them the maximum is smaller, so the test is repeated on the rest until no more fall (step-down).
+
+    Parameters
+    ----------
+    values : (m,) array
+        Scores; NaN is undefined and differs from nobody.
+    covariance : (m, m) array
+        Joint covariance, from ``Design.covariance`` of the influences.
+    rng : numpy.random.Generator
+        Source of the bootstrap.
+    confidence_level : float
+        Of all intervals together.
+    repeats : int
+        Bootstrap replicates, at least 100.
+    degrees_of_freedom : float
+        Where finite (few documents), multivariate t instead of normal.
+
+    Returns
+    -------
+    Comparison
+        A pair without variance (identical systems) gets its difference as a point.
+
+    Raises
+    ------
+    ValueError
+        If the covariance is not symmetric, square and positive semidefinite, or an option is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> board = simultaneous_intervals([0.9, 0.5, 0.45], np.eye(3) * 1e-3, rng=np.random.default_rng(0))
+    >>> board.different[0].tolist()
+    [False, True, True]
+    >>> tie_groups(board)
+    [(0,), (1, 2)]
+    """
+    score, spread = np.asarray(values, dtype=np.float64), np.array(covariance, dtype=np.float64)
+    level = checks.level(confidence_level)
+    defined = np.isfinite(score)
+    spread = _covariance(score, spread, defined)
+    if repeats < 100 or not degrees_of_freedom > 0:
+        raise ValueError(f"repeats must be at least 100, degrees positive; got {repeats!r}, {degrees_of_freedom!r}")
+    difference = score[:, None] - score[None, :]
+    variance = np.diag(spread)[:, None] + np.diag(spread)[None, :] - 2 * spread
+    error = np.sqrt(np.where(variance > ROUNDING * max(np.diag(spread).max(initial=0.0), 1e-300), variance, 0.0))
+    draws = _draws(spread, repeats, degrees_of_freedom, rng)
+    pairs = [(i, k) for i in range(score.size) for k in range(i) if error[i, k] > 0 and defined[i] and defined[k]]
+    critical, apart = _step_down(draws, np.array(pairs, dtype=np.int64).reshape(-1, 2), difference, error, level)
+    certain = (error == 0) & (np.abs(difference) > 0)
+    half = np.where(np.isfinite(difference), critical * error, np.nan)
+    return Comparison(score, difference, difference - half, difference + half, apart | certain, critical, level)
+
+
+def _covariance(score: FloatArray, spread: FloatArray, defined: BoolArray) -> FloatArray:
+    if score.ndim != 1 or spread.shape != (score.size, score.size):
+        raise ValueError(f"values must be (m,) and covariance (m, m); got {score.shape} and {spread.shape}")
+    spread[~defined] = 0.0
+    spread[:, ~defined] = 0.0
+    checks.finite("covariance", spread)
+    scale = np.abs(spread).max(initial=0.0)
+    if not np.allclose(spread, spread.T, atol=1e-9 * scale):
+        raise ValueError("covariance must be symmetric; it is not")
+    least = np.linalg.eigvalsh(spread).min(initial=0.0)
+    if least < -1e-6 * scale:
+        raise ValueError(f"covariance must be positive semidefinite; its least eigenvalue is {least!r}")
+    return spread
+
+
+def _draws(spread: FloatArray, repeats: int, df: float, rng: np.random.Generator) -> FloatArray:
+    """Return (repeats, m) errors with this covariance; singular ones (identical systems) are no obstacle."""
+    eigenvalues, vectors = np.linalg.eigh(spread)
+    root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+    draws: FloatArray = rng.standard_normal((repeats, spread.shape[0])) @ root.T
+    return draws if np.isinf(df) else draws / np.sqrt(rng.chisquare(df, (repeats, 1)) / df)
+
+
+def _step_down(
+    draws: FloatArray, pairs: IntArray, difference: FloatArray, error: FloatArray, level: float
+) -> tuple[float, BoolArray]:
+    """Return the single-step critical value and which pairs fall, in one step or later."""
+    apart = np.zeros(difference.shape, dtype=np.bool_)
+    first, left = 0.0, pairs
+    while len(left):
+        critical = float(np.quantile(_largest(draws, left, error), level))
+        first = first or critical
+        falls = np.abs(difference[left[:, 0], left[:, 1]]) > critical * error[left[:, 0], left[:, 1]]
+        if not falls.any():
+            break
+        apart[left[falls, 0], left[falls, 1]] = True
+        left = left[~falls]
+    return first, apart | apart.T
+
+
+def _largest(draws: FloatArray, pairs: IntArray, error: FloatArray) -> FloatArray:
+    """Return the largest |t| over the pairs in each replicate."""
+    one, other = pairs[:, 0], pairs[:, 1]
+    scale = error[one, other]
+    step = max(1, CELLS // len(pairs))
+    blocks = (draws[start : start + step] for start in range(0, len(draws), step))
+    return np.concatenate([(np.abs(block[:, one] - block[:, other]) / scale).max(axis=1) for block in blocks])
+
+
+@dataclass(frozen=True, eq=False)
+class RankIntervals:
+    """The best and the worst rank that each system may have, 1 the best; NaN scores rank from 1 to m."""
+
+    best: IntArray
+    worst: IntArray
+
+
+def rank_intervals(comparison: Comparison) -> RankIntervals:
+    """Return for each system the ranks that it may have, all right together with the comparison's level.
+
+    ``best = 1 + #{k significantly better}``, ``worst = m − #{k significantly worse}``.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        From :func:`simultaneous_intervals`; higher scores are better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> board = simultaneous_intervals([0.9, 0.5, 0.45], np.eye(3) * 1e-3, rng=np.random.default_rng(0))
+    >>> ranks = rank_intervals(board)
+    >>> ranks.best.tolist(), ranks.worst.tolist()
+    ([1, 2, 2], [1, 3, 3])
+    """
+    with np.errstate(invalid="ignore"):
+        better = comparison.different & (comparison.difference < 0)
+        worse = comparison.different & (comparison.difference > 0)
+    return RankIntervals(1 + better.sum(axis=1), comparison.values.size - worse.sum(axis=1))
+
+
+def tie_groups(comparison: Comparison) -> list[tuple[int, ...]]:
+    """Return the maximal groups of neighbours in rank none of whose pairs differ: the tie lines of a board.
+
+    Groups may overlap (A ties with B and B with C while A and C differ), none lies inside another, and every system
+    with a score is in at least one, if need be alone.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        From :func:`simultaneous_intervals`.
+
+    Returns
+    -------
+    list of tuple of int
+        Indices of systems, the best first; groups in the order of their best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> board = simultaneous_intervals([0.6, 0.5, 0.4], np.eye(3) * 3e-3, rng=np.random.default_rng(0))
+    >>> tie_groups(board)
+    [(0, 1), (1, 2)]
+    """
+    order = np.argsort(-comparison.values, kind="stable")
+    order = order[np.isfinite(comparison.values[order])]
+    groups: list[tuple[int, ...]] = []
+    reached = 0
+    for start in range(order.size):
+        end = start + 1
+        while end < order.size and not comparison.different[order[end], order[start:end]].any():
+            end += 1
+        if end > reached:
+            groups.append(tuple(int(i) for i in order[start:end]))
+            reached = end
+    return groups

@@ -1,0 +1,200 @@
+"""Crowd labels corrected by a few expert checks: prediction-powered estimates, and where to check.
+
+The crowd's score c takes the place of the label, and experts who check a subset with known probabilities e estimate
+what that costs (Angelopoulos et al. 2023; two-phase sampling: Särndal, Swensson and Wretman 1992, section 9.8).
+Whatever the crowd's errors depend on, the sum is unbiased.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import BoolArray, FloatArray, IntArray
+from estimators.design import Design, target_probabilities
+from estimators.estimate import Estimate
+from estimators.sums import by_code
+
+LEAST_DOUBT = 0.01  # even the surest crowd is checked now and then, or its errors there could never be seen
+
+
+def ppi(
+    p: ArrayLike,
+    pi: ArrayLike,
+    crowd: ArrayLike,
+    g: ArrayLike,
+    expert: ArrayLike,
+    expert_probability: ArrayLike,
+    total_g: ArrayLike,
+    *,
+    target: ArrayLike | None = None,
+    n_targets: int | None = None,
+) -> Estimate:
+    """Return precision from crowd scores, corrected by expert checks.
+
+    ``π̂ = Σ p g + Σ_S a (c − g) + Σ_E (a/e)(f* − c)`` with a = p/π, and
+
+        V = Σ_S a² (1 − π)(c − g)² + Σ_E (a/e)² (1 − eπ)(f* − c)² + 2 Σ_E (a²/e)(1 − π)(c − g)(f* − c)
+
+    with all terms summed per target before they are multiplied; both are exactly unbiased under Poisson sampling of
+    targets and of checks.
+
+    Parameters
+    ----------
+    p : (n,) or (n, m) array
+        Weight of each labelled prediction under each system.
+    pi : (n,) array
+        Inclusion probability of the row's target, in (0, 1].
+    crowd : (n,) array
+        Calibrated crowd score c in [0, 1]; NaN is missing and leaves the row out.
+    g : (n,) array
+        Cross-fitted guesses.
+    expert : (n,) array
+        f* in [0, 1], NaN where not checked. A target is checked as a whole.
+    expert_probability : (n,) array
+        e, the probability with which the row's target was to be checked once it was labelled, in (0, 1].
+    total_g : float or (m,) array
+        Σ p g over all predictions.
+    target, n_targets
+        As for :func:`estimators.horvitz_thompson.difference`.
+
+    Returns
+    -------
+    Estimate
+        The influence has 2t rows for t targets: ``Σ a (c − g) + Σ (a/e)(f* − c)`` for each, then ``√π Σ (a/e)(f* − c)``
+        for each. :func:`expert_design` is the design of these rows; it gives V and every covariance.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or a value is out of range; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> estimate = ppi(np.full(2, 0.5), np.ones(2), np.array([1.0, 1.0]), np.full(2, 0.5),
+    ...                np.array([0.0, np.nan]), np.full(2, 0.5), 0.5)
+    >>> estimate.value, estimate.variance
+    (0.0, 0.5)
+    """
+    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
+    score, truth = checks.labels("crowd", crowd), checks.labels("expert", expert)
+    guess, e = checks.probabilities("g", g), checks.positive_probabilities("expert_probability", expert_probability)
+    n = weight.shape[0]
+    for name, array in (("pi", chance), ("crowd", score), ("g", guess), ("expert", truth), ("expert_probability", e)):
+        if array.shape != (n,):
+            raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
+    code = np.arange(n) if target is None else checks.codes("target", target, n)
+    design = expert_design(chance, e, target=code, n_targets=n_targets)
+    known, checked = ~np.isnan(score), ~np.isnan(score) & ~np.isnan(truth)
+    first = np.where(known, score - guess, 0.0) / chance
+    second = np.where(checked, truth - score, 0.0) / (chance * e)
+    single = weight.ndim == 1
+    a = weight[:, None] if single else weight
+    influence = _both_phases(a, first, second, chance, code, design.pi.size // 2)
+    value = checks.finite("total_g", total_g) + a.T @ (first + second)
+    count = _labelled_targets(a, known, code)
+    if single:
+        z = influence[:, 0]
+        return Estimate(float(value[0]), design.variance(z), int(count[0]), z, total_g=float(np.asarray(total_g)))
+    guesses = np.broadcast_to(np.asarray(total_g, dtype=np.float64), value.shape)
+    return Estimate(value, design.variance(influence), count, influence, total_g=guesses)
+
+
+def _both_phases(
+    weight: FloatArray, first: FloatArray, second: FloatArray, pi: FloatArray, code: IntArray, n_targets: int
+) -> FloatArray:
+    z = by_code(weight * (first + second)[:, None], code, n_targets)
+    checked = by_code(weight * (np.sqrt(pi) * second)[:, None], code, n_targets)
+    return np.concatenate([z, checked])
+
+
+def _labelled_targets(weight: FloatArray, known: BoolArray, code: IntArray) -> IntArray:
+    rows = ((weight > 0) & known[:, None]).astype(np.float64)
+    counts: IntArray = (by_code(rows, code, int(code.max(initial=-1)) + 1) > 0).sum(axis=0)
+    return counts
+
+
+def expert_design(
+    pi: ArrayLike, expert_probability: ArrayLike, *, target: ArrayLike | None = None, n_targets: int | None = None
+) -> Design:
+    """Return the design of the influence of :func:`ppi`: π for the t targets, then e for their checks.
+
+    With ``z = Σ a (c − g) + Σ (a/e)(f* − c)`` and ``y = √π Σ (a/e)(f* − c)`` the variance of :func:`ppi` is
+    ``Σ (1 − π) z² + Σ (1 − e) y²``, so one quadratic form serves both phases.
+
+    Parameters
+    ----------
+    pi, expert_probability : (n,) array
+        As for :func:`ppi`.
+    target, n_targets
+        As for :func:`ppi`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> expert_design(np.array([0.5, 0.8]), np.array([0.1, 0.2])).pi.tolist()
+    [0.5, 0.8, 0.1, 0.2]
+    """
+    chance = checks.positive_probabilities("pi", pi)
+    code = np.arange(chance.size) if target is None else checks.codes("target", target, chance.size)
+    both = [target_probabilities(values, code, n_targets=n_targets) for values in (chance, expert_probability)]
+    return Design(np.concatenate(both))
+
+
+def expert_probabilities(a: ArrayLike, doubt: ArrayLike, *, budget: float) -> FloatArray:
+    """Return the probabilities with which to check each labelled target, for a given expected number of checks.
+
+    ``e ∝ √(Σ_i a_i²) · √doubt``, at most 1, summing to the budget: the least variance that the budget buys, if
+    ``doubt = q (1 − q)`` is right about where the crowd errs. A doubt below 0.01 counts as 0.01, so that no target with
+    weight is beyond checking.
+
+    Parameters
+    ----------
+    a : (n,) or (n, m) array
+        p/π of each target under each system that matters.
+    doubt : (n,) array
+        q (1 − q) with q the probability that the crowd's answer is right, in [0, ¼].
+    budget : float
+        Expected number of checks, > 0; if it covers every target with weight, all of those get 1.
+
+    Returns
+    -------
+    (n,) array
+        In [0, 1]; 0 only where no system has weight.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative, a doubt leaves [0, ¼], or the budget is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> expert_probabilities(np.array([1.0, 1.0, 2.0]), np.full(3, 0.25), budget=1.0).tolist()
+    [0.25, 0.25, 0.5]
+    """
+    weight, unsure = checks.non_negative("a", a), checks.non_negative("doubt", doubt)
+    if unsure.shape != weight.shape[:1]:
+        raise ValueError(f"doubt must have shape {weight.shape[:1]}; got {unsure.shape}")
+    if np.any(unsure > 0.25):
+        raise ValueError(f"doubt must be at most 0.25; got {unsure[unsure > 0.25][0]!r}")
+    if not budget > 0:
+        raise ValueError(f"budget must be positive; got {budget!r}")
+    squared = weight**2 if weight.ndim == 1 else (weight**2).sum(axis=1)
+    size = np.sqrt(squared * np.maximum(unsure, LEAST_DOUBT))
+    return _share_out(size, budget)
+
+
+def _share_out(size: FloatArray, budget: float) -> FloatArray:
+    """Return min(1, λ size) with the sum ``budget``: what exceeds 1 is cut off and shared among the others."""
+    chance: FloatArray = np.where(size > 0, 1.0, 0.0)
+    if budget >= chance.sum():
+        return chance
+    order = np.argsort(-size, kind="stable")
+    rest = np.cumsum(size[order][::-1])[::-1]
+    first = int(np.argmax(size[order] * (budget - np.arange(size.size)) <= rest))  # so many are certain
+    chance = np.minimum(1.0, (budget - first) / rest[first] * size)
+    chance[order[:first]] = 1.0
+    return chance
