@@ -13,12 +13,12 @@ let pending = "";
 let pendingTimer = 0;
 
 /** Gives a key to a function; the function may return false to say that the key was not for it. */
-export function register(key, verb, action, { quiet = false } = {}) {
+function register(key, verb, action, { quiet = false } = {}) {
   programmed.set(key, { key, verb, action, quiet });
   printHints();
 }
 
-export function unregister(key) {
+function unregister(key) {
   programmed.delete(key);
   printHints();
 }
@@ -37,7 +37,7 @@ function marked() {
 }
 
 /** Every key that works now, the page's own first. */
-export function bindings() {
+function bindings() {
   const all = [...programmed.values(), ...marked()];
   const seen = new Set();
   return all.filter(({ key }) => key && !seen.has(key) && seen.add(key));
@@ -125,7 +125,7 @@ function hint({ keys, verb }, tag) {
   return item;
 }
 
-export function printHints() {
+function printHints() {
   const groups = grouped(bindings().filter((one) => !one.quiet));
   for (const place of document.querySelectorAll("[data-key-hints]")) {
     place.classList.add("key-hints");
@@ -157,11 +157,18 @@ function sheet() {
   dialog.showModal();
 }
 
-document.documentElement.classList.add("js");
-document.addEventListener("keydown", onKey);
-register("?", "keys and help", sheet, { quiet: true });
-for (const opener of document.querySelectorAll("[data-key-sheet]")) {
-  opener.hidden = false;
-  opener.addEventListener("click", sheet);
+function begin() {
+  document.documentElement.classList.add("js");
+  document.addEventListener("keydown", onKey);
+  register("?", "keys and help", sheet, { quiet: true });
+  for (const opener of document.querySelectorAll("[data-key-sheet]")) {
+    opener.hidden = false;
+    opener.addEventListener("click", sheet);
+  }
+  return { register, unregister, bindings, printHints };
 }
-printHints();
+
+// One registry a page, even where a server gives this file two addresses (with and without a hash in its name).
+const shared = (globalThis.kbpoKeys ??= begin());
+const { register: sharedRegister, unregister: sharedUnregister, bindings: sharedBindings, printHints: sharedHints } = shared;
+export { sharedRegister as register, sharedUnregister as unregister, sharedBindings as bindings, sharedHints as printHints };

@@ -136,6 +136,18 @@ def test_enter_submits_from_anywhere_once(tab, site):
     assert tab.title() == "!!"
 
 
+def test_two_addresses_of_the_file_are_still_one_registry(tab, site):
+    tab.goto(f"{site}/keys")
+    hints = tab.evaluate("""async () => {
+        const other = await import("/static/js/keys.js?hashed");
+        other.register("z", "undo", () => { document.title += "z"; });
+        return document.querySelector("[data-key-hints]").textContent;
+    }""")
+    tab.keyboard.press("z")
+    tab.keyboard.press("f")
+    assert "flag" in hints and "undo" in hints and tab.title() == "zf"
+
+
 def test_the_hints_and_the_sheet_come_from_the_same_registry(tab, site):
     tab.goto(f"{site}/keys")
     hints = tab.inner_text("[data-key-hints]")
