@@ -149,5 +149,6 @@ def _required(
             existing["overlap"],
             target_variance=(float(half_width) / z) ** 2,
             bounds=(0, DRAW_LIMIT),
+            own_term="largest_variance",  # the published bound would have a system alone draw four times too much
         )
     )
