@@ -110,3 +110,8 @@ def test_a_slider_without_scripts_is_a_table_of_choices():
     html = rendered("{% precision_slider rows 1 %}", rows=gallery.context()["slider_rows"])
     assert html.count('type="radio"') == 3 and "$76.80" in html
     assert re.search(r'value="0.025" checked', html) and "data-slider-range hidden" in html
+
+
+@pytest.mark.parametrize("name", sorted(register.filters))
+def test_every_filter_writes_a_dash_where_there_is_nothing(name):
+    assert rendered(f"{{{{ nothing|{name} }}}}", nothing=None) == "–"

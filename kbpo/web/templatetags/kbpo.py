@@ -39,9 +39,9 @@ def signed(value: float | None) -> str:
 
 
 @register.filter
-def plus_minus(value: float) -> str:
+def plus_minus(value: float | None) -> str:
     """A planned half-width: “±3 %”."""
-    return figures.half_width_text(value)
+    return figures.DASH if value is None else figures.half_width_text(value)
 
 
 @register.filter
@@ -63,15 +63,15 @@ def dollars(value: Decimal | int | str | None) -> str:
 
 
 @register.filter
-def duration(value: timedelta | float) -> str:
+def duration(value: timedelta | float | None) -> str:
     """A duration: “48 min”."""
-    return figures.duration_text(value)
+    return figures.DASH if value is None else figures.duration_text(value)
 
 
 @register.filter
-def about(value: timedelta | float) -> str:
+def about(value: timedelta | float | None) -> str:
     """A duration as a promise: “about 48 min”."""
-    return figures.about_text(value)
+    return figures.DASH if value is None else figures.about_text(value)
 
 
 @register.filter
