@@ -11,8 +11,9 @@ import numpy as np
 from kbpo.demo import lexicon as lx
 from kbpo.demo.invent import Binding, Entity, Filler, Value, World, pick, title_at, written_date, year
 from kbpo.demo.phrases import COMBINED, DENIED, FACTS, PAST, STATED, TOGETHER
+from kbpo.demo.quotes import BYLINES, FILLERS, QUOTES, SAID, SAID_BY
 from kbpo.demo.render import Claim, Sentence, Writer
-from kbpo.demo.stories import BYLINES, FILLERS, QUOTES, SAID, SAID_BY, STORIES
+from kbpo.demo.stories import STORIES
 
 FIRST_DAY = datetime.date(2012, 7, 2)
 KIND_OF_EMPLOYER = {"appointment": ("company", "ngo", "alliance"), "sport": ("club",), "research": ("university",)}
@@ -76,7 +77,9 @@ class Newsroom:
         return Event(event.kind, event.binding, event.date + datetime.timedelta(days=int(self.rng.integers(2, 12))))
 
     def _event(self) -> Event:
+        patience = 200  # in a small world, everything has been told at some time
         while True:
+            patience -= 1
             focus: Entity = self.famous[int(self.rng.choice(len(self.famous), p=self.fame))]
             options = [
                 (kind, binding)
@@ -87,11 +90,12 @@ class Newsroom:
             if not options:
                 continue
             kind, binding = pick(options, self.rng)
-            if all(binding is not event.binding for event in self.reported):
+            earlier = [event for event in self.reported if event.binding is binding]
+            if not earlier:
                 return Event(kind, binding, self._date(kind, binding))
             # Known already: the news is what has happened since, unless everybody is tired of it.
-            if self.stale[id(binding)] < 3:
-                return self._sequel(next(event for event in reversed(self.reported) if event.binding is binding))
+            if self.stale[id(binding)] < 3 or patience < 0:
+                return self._sequel(earlier[-1])
 
     def _fits(self, kind: str, binding: Binding) -> bool:
         if kind not in ("obituary", "closure") and any(e.key in self.world.gone for e in binding.about()):
@@ -132,7 +136,7 @@ class _Draft:
         """The finished document."""
         story = Story(document_id, self.event.date, "")
         length = int(np.clip(round(self.rng.normal(15, 4.5)), 8, 24))
-        headline = self.room.choose(self.kind.headlines)
+        headline = self.room.choose(self.kind.later if self.follow else self.kind.headlines)
         story.title = self.writer.headline(headline, self.event.binding.slots)
         sentences: list[Sentence] = [self._lead()]
         jobs = self._running_order(length)
@@ -277,7 +281,8 @@ class _Draft:
         if not self.quotes:
             return None
         self.quotes -= 1
-        words = {"quote": self.room.choose(QUOTES[self.kind.topic])}
+        words = {"quote": self._fresh(QUOTES[self.kind.topic]) or ""}
+        self.seen_templates.add(words["quote"])
         living = [e for e in self.cast if e.type == "PER" and e.key not in self.world.gone]
         speaker = pick(living, self.rng) if living and self.rng.random() < 0.75 else self._outsider()
         known = speaker.key in self.writer.introduced
@@ -334,7 +339,7 @@ class _Draft:
         entity = pick(living, self.rng)
         if slots["X"] is entity:
             slots["X"] = slots["Z"]
-        frames = _PERSONAL if entity.type == "PER" else _CORPORATE
+        frames = _PERSONAL if entity.type == "PER" else _CORPORATE if entity.kind == "company" else _INSTITUTIONAL
         frame = str(pick(frames, self.rng))
         template = self._fresh(DENIED[frame])
         if template is None:
@@ -364,4 +369,5 @@ class _Draft:
 
 
 _PERSONAL = ("job", "birth", "home", "spouse", "parent", "sibling", "school", "founded", "shares", "death", "former")
-_CORPORATE = ("hq", "subsidiary", "stake", "member", "dissolved", "dated")
+_INSTITUTIONAL = ("hq", "dissolved", "dated")
+_CORPORATE = (*_INSTITUTIONAL, "subsidiary", "stake", "member")

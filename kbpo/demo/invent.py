@@ -163,12 +163,13 @@ def _institutions(world: World, companies: int, rng: np.random.Generator) -> Non
         name = f"{city} {pick(lx.CLUB_WORDS, rng)}"
         entity = _organisation(world, rng, name, "club", shorts=(name.split()[-1],) if "United" not in name else ())
         _settle(world, entity, str(city), 1890, rng)
-    _ministries(world, max(4, companies // 4), rng)
+    _ministries(world, max(5, companies // 3), rng)
     _companies(world, companies, rng)
 
 
 def _ministries(world: World, number: int, rng: np.random.Generator) -> None:
-    countries = sorted(set(lx.COUNTRY_OF.values()) - lx.ARTICLED_COUNTRIES)
+    homes = {lx.COUNTRY_OF[culture[3].split("|")[0]] for culture in lx.CULTURES.values()}
+    countries = sorted(homes - lx.ARTICLED_COUNTRIES)
     names = [(prefix, *ministry) for prefix in ("", "Federal ", "National ") for ministry in lx.MINISTRIES]
     for country, (prefix, portfolio, title) in zip(rng.permutation(countries)[:number], names, strict=False):
         shorts = () if prefix else (f"{portfolio} Ministry",)
@@ -266,7 +267,7 @@ def _careers(world: World, rng: np.random.Generator) -> None:
     taken: set[tuple[int, str]] = set()
     for person in world.people:
         for stage in range(int(rng.integers(1, 3))):
-            employer = pick(by_kind[str(pick(kinds, rng))], rng)
+            employer = _employer(by_kind, str(pick(kinds, rng)), person, rng)
             title = title_at(employer, rng)
             if title in lx.PLAYERS and world.born[person.key] < 1977:
                 title = str(pick(("head coach", "sporting director", "scout", "club doctor"), rng))
@@ -284,6 +285,14 @@ def _careers(world: World, rng: np.random.Generator) -> None:
             world.employer.setdefault(person.key, (employer, title))
         if rng.random() < 0.65:
             world.state("school", P=person, U=pick(by_kind["university"], rng))
+
+
+def _employer(by_kind: dict[str, list[Entity]], kind: str, person: Entity, rng: np.random.Generator) -> Entity:
+    """Somebody to work for; only one's own country makes one a minister."""
+    homes = {lx.COUNTRY_OF[city] for city in lx.CULTURES[person.trade][3].split("|")}
+    options = [e for e in by_kind[kind] if kind != "ministry" or e.trade.split("|")[0] in homes]
+    employer: Entity = pick(options or by_kind["company"], rng)
+    return employer
 
 
 def title_at(employer: Entity, rng: np.random.Generator) -> str:

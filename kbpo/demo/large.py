@@ -14,7 +14,7 @@ from kbpo.demo.invent import Entity
 from kbpo.demo.lexicon import PREDICATE_TYPES
 from kbpo.demo.write import imagine, place, quote, write_corpus
 
-RELATIONS_A_DOCUMENT = 1000
+RELATIONS_A_DOCUMENT = 800
 
 
 def large(directory: Path, relations: int, *, documents: int | None = None, seed: int = 1) -> Path:

@@ -122,13 +122,15 @@ COMPANY_WORDS = (
     "Fairweather", "Basalt", "Windmere", "Osprey", "Marlowe", "Kingfisher", "Palisade", "Aurelian", "Thornbury",
 )  # fmt: skip
 
-COMPANY_TITLES = ("chief executive", "chairman", "finance director", "spokesman", "vice president", "board member")
+COMPANY_TITLES = (
+    "chief executive", "chair", "finance director", "head of communications", "vice president", "board member",
+)  # fmt: skip
 MINISTRIES = (
     ("Finance", "finance minister"), ("Health", "health minister"), ("Transport", "transport minister"),
     ("Education", "education minister"), ("Energy", "energy minister"), ("Agriculture", "agriculture minister"),
     ("Justice", "justice minister"), ("Fisheries", "fisheries minister"),
 )  # fmt: skip
-MINISTRY_TITLES = ("deputy minister", "permanent secretary", "spokeswoman", "adviser")
+MINISTRY_TITLES = ("deputy minister", "permanent secretary", "press secretary", "adviser")
 UNIVERSITY_TITLES = ("professor of economics", "professor of chemistry", "law lecturer", "rector", "historian", "dean")
 CLUB_WORDS = ("Rovers", "Athletic", "United", "Wanderers", "Rangers", "Dynamo")
 CLUB_TITLES = ("goalkeeper", "striker", "midfielder", "head coach", "defender", "captain", "sporting director")
@@ -146,7 +148,7 @@ ALLIANCES = (
     ("Global Compact on Generic Medicines", "GCGM"), ("Alliance of Regional Airlines", "ARA"),
     ("Sustainable Mining Forum", "SMF"), ("League of Coastal Clubs", "LCC"), ("Food Producers’ Union", "FPU"),
 )  # fmt: skip
-ALLIANCE_TITLES = ("secretary general", "president", "director of standards", "spokesman")
+ALLIANCE_TITLES = ("secretary general", "president", "director of standards", "head of communications")
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",

@@ -116,7 +116,7 @@ STATED: dict[str, tuple[str, ...]] = {
         "“That patience comes from me,” {P} likes to say of {P.his} {Q.son}, {Q:f}.",
         "{Q:f} credits {Q.his} {P.father}, {P:f}, with teaching {Q.him} how to read a balance sheet.",
         "{P} raised {Q:f} alone and worked nights to pay for school.",
-        "{Q:f} followed {P.his} {P.father}, {P:f}, into public life.",
+        "{Q:f} followed {Q.his} {P.father}, {P:f}, into public life.",
     ),
     "sibling": (
         "{P}’s {Q.brother}, {Q:f}, manages the family farm.",
@@ -272,7 +272,7 @@ PAST: dict[str, tuple[str, ...]] = {
 # Two kinds of facts in one sentence, about the person (or organisation) that both share.
 COMBINED: dict[tuple[str, str], tuple[str, ...]] = {
     ("job", "birth"): (
-        "{P:f}, the {C}-born {T:b} {of:O}, is not known for small talk.",
+        "{P:f}, the {C}-born {T} {of:O}, is not known for small talk.",
         "{P}, who was born in {C} in {Y}, became {T:b} {of:O} at an unusually early age.",
     ),
     ("job", "home"): (

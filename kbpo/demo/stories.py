@@ -1,4 +1,4 @@
-"""What is news: kinds of stories with their headlines, leads, developments, quotes and background."""
+"""What is news: kinds of stories with their headlines, leads and developments."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,7 @@ class Story:
 
     frame: str
     headlines: tuple[str, ...]
+    later: tuple[str, ...]  # headlines of the stories that follow
     leads: tuple[str, ...]
     follow_ups: tuple[str, ...]
     developments: tuple[str, ...]
@@ -19,6 +20,7 @@ STORIES: dict[str, Story] = {
     "appointment": Story(
         "job",
         ("{O} names {P:f} {T}", "{P:f} to lead at {O}", "New {T} for {O}", "{O} turns to an outsider"),
+        ("After a change at the top, {O} takes stock", "{P:f} sets out plans for {O}", "First weeks of {P:f} at {O}"),
         (
             "{O} named {P:f} as its {T} on {W}, ending months of speculation.",
             "{P:f} was appointed {T:b} {of:O} on {W}, according to a statement.",
@@ -28,6 +30,7 @@ STORIES: dict[str, Story] = {
         (
             "A week after {P:f} became {T:b} {of:O}, the first changes are visible.",
             "{P:f}, the new {T:b} {of:O}, presented a first set of plans on {W}.",
+            "{P:f} told employees on {W} what {P.he} intends to do as {T} of {O}.",
         ),
         (
             "The vote was unanimous, two people who took part said.",
@@ -45,6 +48,7 @@ STORIES: dict[str, Story] = {
     "acquisition": Story(
         "subsidiary",
         ("{O} seals purchase of {Q}", "{O} swallows {Q}", "Regulators wave through sale of {Q}", "{Q} finds a buyer"),
+        ("{O} and {Q}, weeks after the deal", "At {Q}, a new owner and old habits", "{O} keeps name of {Q}"),
         (
             "{O} completed its purchase of {Q} on {W}, making it a wholly owned subsidiary.",
             "{Q} became a unit of {O} on {W} after shareholders approved a deal worth {money}.",
@@ -54,6 +58,7 @@ STORIES: dict[str, Story] = {
         (
             "Integration of {Q} into its new owner, {O}, is going faster than planned, managers said on {W}.",
             "{O} said on {W} that its new subsidiary {Q} would keep its name.",
+            "Unions at {Q}, which now belongs to {O}, demanded guarantees on {W}.",
         ),
         (
             "The price is {pct} percent above the average of the past three months.",
@@ -71,11 +76,16 @@ STORIES: dict[str, Story] = {
     "stake": Story(
         "stake",
         ("{O} discloses stake in {Q}", "{O} emerges as investor in {Q}", "Filing reveals who owns {Q}"),
+        ("{O} plays down talk about {Q}", "{Q} and its investor"),
         (
             "{O} disclosed on {W} that it holds {pct} percent of {Q}.",
             "A regulatory filing on {W} showed that {O} owns {pct} percent of the shares of {Q}.",
         ),
-        ("{O} said on {W} that it would keep its shares in {Q} for the long term.",),
+        (
+            "{O} said on {W} that it would keep its shares in {Q} for the long term.",
+            "{O}, which owns {pct} percent of {Q}, voted against the accounts on {W}.",
+            "Talks between {Q} and its shareholder {O} ended without a result on {W}.",
+        ),
         (
             "The purchases were made in small lots over {few} weeks.",
             "Under local rules, any holding above 3 percent must be reported.",
@@ -89,11 +99,16 @@ STORIES: dict[str, Story] = {
     "investor": Story(
         "shares",
         ("{P:f} builds holding in {O}", "Who is buying {O}?", "{P:f} raises stake in {O}"),
+        ("{P:f} wants a voice at {O}", "At {O}, an investor loses patience", "Showdown looms at {O}"),
         (
             "{P:f} has bought {pct} percent of {O}, a filing showed on {W}.",
             "{P:f} raised {P.his} stake in {O} to {pct} percent on {W}, surprising the market.",
         ),
-        ("{P:f}, who owns {pct} percent of {O}, asked for a seat on the board on {W}.",),
+        (
+            "{P:f}, who owns {pct} percent of {O}, asked for a seat on the board on {W}.",
+            "{P:f}, a shareholder of {O}, called for a special meeting on {W}.",
+            "The board of {O} met {P:f}, one of its largest shareholders, behind closed doors on {W}.",
+        ),
         (
             "The purchase cost about {money} at current prices.",
             "The shares had lost a third of their value since winter.",
@@ -106,12 +121,16 @@ STORIES: dict[str, Story] = {
     "obituary": Story(
         "death",
         ("{P:f}, who shunned the limelight, dies", "{P:f} dies in {C}", "A life in full: {P:f}"),
+        ("Farewell to {P:f}", "Many mourn {P:f}"),
         (
             "{P:f}, who rose from poverty to quiet influence, died in {C} on {D}.",
             "{P:f} died on {D} in {C}, the family said in a statement.",
             "{P:f}, admired and feared in equal measure, died in {C} on {D} after a short illness.",
         ),
-        ("Several hundred people gathered on {W} to remember {P:f}, who died in {C} on {D}.",),
+        (
+            "Several hundred people gathered on {W} to remember {P:f}, who died in {C} on {D}.",
+            "A street may soon bear the name of {P:f}, who died in {C} on {D}.",
+        ),
         (
             "The cause was complications of pneumonia.",
             "A private service will be held next week.",
@@ -127,12 +146,16 @@ STORIES: dict[str, Story] = {
     "family": Story(
         "parent",
         ("{Q:f} steps out of a long shadow", "Like {P.father}, like {Q.son}", "In the {P:l} family, a change of guard"),
+        ("{P:l} papers to be opened", "{Q:f} and the weight of a name"),
         (
             "{Q:f} grew up as the {Q.son} of {P:f}, and for years that was all anybody wrote about {Q.him}.",
             "{P:f} handed {P.his} papers to {P.his} {Q.son}, {Q:f}, at a brief ceremony on {W}.",
             "{Q:f} has spent a lifetime being introduced as {P:f}’s {Q.son}.",
         ),
-        ("{Q:f}, {Q.son} of {P:f}, said on {W} that the family archive would be opened to scholars.",),
+        (
+            "{Q:f}, {Q.son} of {P:f}, said on {W} that the family archive would be opened to scholars.",
+            "Scholars were shown the first papers of {P:f} on {W} by {P.his} {Q.son}, {Q:f}.",
+        ),
         (
             "The house, full of clocks, has been in the family for four generations.",
             "There was no speech, only coffee and a group photograph.",
@@ -146,12 +169,16 @@ STORIES: dict[str, Story] = {
     "wedding": Story(
         "spouse",
         ("{P:f} and {Q:f}: a partnership", "At home with {P:f}", "Behind {P:f}, an equal"),
+        ("A prize from {P:f} and {Q:f}", "{P:f} and {Q:f} give something back"),
         (
             "{P:f} and {P.his} {Q.husband}, {Q:f}, opened their garden to visitors on {W}.",
             "{P:f}, who married {Q:f} in {Y}, gave a rare interview on {W}.",
             "{Q:f} has been married to {P:f} since {Y} and has never given an interview, until now.",
         ),
-        ("{P:f} and {P.his} {Q.husband}, {Q:f}, announced on {W} that they would endow a prize for young writers.",),
+        (
+            "{P:f} and {P.his} {Q.husband}, {Q:f}, announced on {W} that they would endow a prize for young writers.",
+            "{Q:f}, the {Q.husband} of {P:f}, chaired a jury for the first time on {W}.",
+        ),
         (
             "The couple met at a tram stop in the rain.",
             "Visitors queued for up to {few} hours.",
@@ -164,12 +191,16 @@ STORIES: dict[str, Story] = {
     "launch": Story(
         "founded",
         ("{O} marks anniversary", "How {P:f} built {O}", "The improbable rise of {O}"),
+        ("{O}, an unvarnished history", "{O} looks back"),
         (
             "When {P:f} founded {O} in {Y}, the bank refused a loan three times.",
             "{O}, founded by {P:f} in {Y}, celebrated its anniversary on {W} with a modest party.",
             "{P:f}, the founder of {O}, told employees on {W} that the hard part was still to come.",
         ),
-        ("{O} published a history of its first years on {W}, and its founder, {P:f}, is not spared.",),
+        (
+            "{O} published a history of its first years on {W}, and its founder, {P:f}, is not spared.",
+            "Early employees of {O}, which {P:f} founded in {Y}, met for a reunion on {W}.",
+        ),
         (
             "The first year brought a loss and a flood.",
             "The breakthrough came with an order nobody else wanted.",
@@ -184,12 +215,16 @@ STORIES: dict[str, Story] = {
     "membership": Story(
         "member",
         ("{O} admits {Q}", "{Q} joins {O}", "{O} grows"),
+        ("{Q} to host congress of {O}", "{O}, a little larger, meets again"),
         (
             "{Q} joined {O} on {W} after a year as an observer.",
             "{O} admitted {Q} as a member on {W}, despite objections from two founding members.",
             "Delegates of {O} voted on {W} to accept {Q} as a full member.",
         ),
-        ("{Q}, a new member of {O}, will host its next congress, delegates decided on {W}.",),
+        (
+            "{Q}, a new member of {O}, will host its next congress, delegates decided on {W}.",
+            "{O} asked its newest member, {Q}, for its accounts on {W}.",
+        ),
         (
             "The vote was {num} to 4, with two abstentions.",
             "Membership costs {money} a year.",
@@ -203,11 +238,15 @@ STORIES: dict[str, Story] = {
     "closure": Story(
         "dissolved",
         ("The end of {O}", "{O}: a post-mortem", "Creditors of {O} still wait"),
+        ("Former employees of {O} plan lawsuit", "What remains of {O}"),
         (
             "{O} was dissolved on {D}, and its creditors are still waiting for their money.",
             "The liquidator of {O}, which was wound up on {D}, told a court on {W} that little is left.",
         ),
-        ("Former employees of {O}, which ceased to exist on {D}, met on {W} to plan a lawsuit.",),
+        (
+            "Former employees of {O}, which ceased to exist on {D}, met on {W} to plan a lawsuit.",
+            "The archive of {O}, dissolved on {D}, was saved from the shredder on {W}.",
+        ),
         (
             "Claims amount to {money}, a court document shows.",
             "The auction of the furniture raised less than expected.",
@@ -221,12 +260,17 @@ STORIES: dict[str, Story] = {
     "policy": Story(
         "minister",
         ("{P:f} defends plan", "{G} weighs new rules", "{T} promises answers in {G}"),
+        ("{P:f} offers concessions", "In {G}, {T} yields a little", "No end to dispute in {G}"),
         (
             "{G}’s {T}, {P:f}, defended a disputed reform before parliament on {W}.",
             "{P:f}, {T} of {G}, promised on {W} to publish the contracts that critics have demanded for months.",
             "{T} {P:f} of {G} ruled out new taxes on {W}, hours after a deputy had floated them.",
         ),
-        ("A month into the dispute, {G}’s {T}, {P:f}, offered concessions on {W}.",),
+        (
+            "A month into the dispute, {G}’s {T}, {P:f}, offered concessions on {W}.",
+            "The plans of {P:f}, {T} of {G}, passed a first test on {W}.",
+            "{G}’s {T}, {P:f}, agreed on {W} to meet the strikers.",
+        ),
         (
             "The bill passed its first reading by {num} votes.",
             "Opposition parties walked out before the vote.",
@@ -242,12 +286,17 @@ STORIES: dict[str, Story] = {
     "sport": Story(
         "job",
         ("{O} hold on for a point", "{P:f} under scrutiny at {O}", "Late goal lifts {O}", "{O} count the injured"),
+        ("{P:f} returns for {O}", "{O} take a breath"),
         (
             "{P:f}, {T:b} {of:O}, could not hide {P.his} relief on {W} after a goal in stoppage time.",
             "{O} and their {T}, {P:f}, escaped with a draw on {W} in front of {staff} freezing spectators.",
             "{T} {P:f} signed a new contract with {O} on {W}, hours before the window closed.",
         ),
-        ("{P:f}, {T:d} {of:O}, returned to training on {W} after a month away.",),
+        (
+            "{P:f}, {T:d} {of:O}, returned to training on {W} after a month away.",
+            "{O} rewarded {P:f}, their {T}, with a longer contract on {W}.",
+            "{P:f}, {T:b} {of:O}, apologized on {W} for remarks about the referee.",
+        ),
         (
             "The equalizer came with the last kick of the match.",
             "The visitors hit the post twice before halftime.",
@@ -262,12 +311,17 @@ STORIES: dict[str, Story] = {
     "research": Story(
         "job",
         ("Study questions cost of flood walls", "{P:f} wins prize for lifetime of work", "A quiet voice at {O}"),
+        ("Sharp replies to study by {P:f}", "More data, fewer certainties"),
         (
             "{P:f}, {T:b} {of:O}, won a prize on {W} for work that was once dismissed as a hobby.",
             "Flood walls cost more than they save, according to a study presented on {W} by {P:f}, {T:b} {of:O}.",
             "{P:f}, {T:b} {of:O}, told a congress on {W} that the data had been misread for decades.",
         ),
-        ("The study by {P:f}, {T:b} {of:O}, drew sharp replies on {W}.",),
+        (
+            "The study by {P:f}, {T:b} {of:O}, drew sharp replies on {W}.",
+            "{P:f}, {T:b} {of:O}, published corrected tables on {W}.",
+            "A second laboratory confirmed on {W} what {P:f}, {T:b} {of:O}, had found.",
+        ),
         (
             "The study covers {num} towns over two decades.",
             "The prize is worth {money}.",
@@ -280,208 +334,3 @@ STORIES: dict[str, Story] = {
         "science",
     ),
 }
-
-QUOTES: dict[str, tuple[str, ...]] = {
-    "business": (
-        "Nobody should expect miracles in the first year",
-        "We looked at every alternative, and this was the least bad one",
-        "The numbers speak for themselves, if you let them finish",
-        "It is a good price for a company that people trust",
-        "We have made mistakes, and we have paid for them",
-        "I sleep better than I did last year",
-        "You cannot run a business by looking in the mirror",
-        "There will be no layoffs this year",
-        "Our customers want lower prices and fewer press releases",
-        "I have seen worse balance sheets, but not many",
-        "The market will understand this in about six months",
-        "We are not for sale, and we never were",
-        "Three years ago nobody would have returned our calls",
-        "A contract is a promise, and we keep ours",
-        "We would rather be slow than sorry",
-        "The last quarter was better than it looked",
-        "If this fails, it will not be for lack of meetings",
-        "Our competitors are good, which keeps us awake",
-        "You do not sell the roof when it rains",
-        "There is more demand than we can serve",
-        "We pay our bills, and we expect the same of others",
-        "That is a question for the auditors",
-        "It was not an easy decision, but it was a short one",
-        "Growth is not a plan",
-    ),
-    "politics": (
-        "This is not the end of the debate, it is the beginning",
-        "The public has a right to see those papers",
-        "We will listen, and then we will decide",
-        "A compromise is when everybody goes home a little angry",
-        "Nobody likes the plan, which suggests that it is fair",
-        "Rules are only as good as the people who check them",
-        "I was asked to fix a roof, not to build a palace",
-        "We counted twice, and the money is there",
-        "There is no deadline, but there is a clock",
-        "Those who shout the loudest have not read the bill",
-        "I have read every page, including the footnotes",
-        "What we need is less theater and more arithmetic",
-        "The ministry will answer every letter",
-        "There are good arguments on both sides, and bad ones too",
-        "A promise is not a budget",
-        "Nobody is above an audit",
-        "We inherited this problem, but we own it now",
-        "The committee asked the right questions too late",
-    ),
-    "tribute": (
-        "There was always one more question at the end of the day",
-        "We were not rich, but there were always books",
-        "Silence was the harshest criticism in that house",
-        "Nobody worked harder, and nobody complained less",
-        "I learned to argue before I learned to walk",
-        "You could hear the laugh from across the harbor",
-        "Fame was something that happened to other people",
-        "We disagreed for forty years, and I miss it already",
-        "The door was never locked",
-        "You never left that table hungry or certain",
-        "The letters came every month, always in green ink",
-        "It was a marriage of two libraries",
-        "We were told to finish what we began",
-        "There was a joke for every disaster",
-        "The garden knew more than the newspapers",
-        "I still have the watch, and it still runs late",
-        "People expected a monument and found a neighbor",
-        "Whatever was borrowed came back repaired",
-        "Sundays were for walking, whatever the weather",
-    ),
-    "sport": (
-        "We did not play well, but we played until the end",
-        "A point is a point",
-        "The boys are tired, and so am I",
-        "I have not slept since the last defeat",
-        "Ask me again in May",
-        "The referee had a good view, better than mine",
-        "This club is bigger than any of us",
-        "We will train tomorrow, in the rain if need be",
-        "The second goal was luck, the first one was not",
-        "I told them to enjoy it, and they took me at my word",
-        "You learn more from a bad pitch than from a good speech",
-        "The fans deserved better tonight",
-    ),
-    "science": (
-        "The data are old, but the question is new",
-        "We were wrong for the right reasons",
-        "It took us nine years to be sure of four numbers",
-        "Nobody had looked, because everybody knew",
-        "I would be glad to be proved wrong",
-        "A model is a story with a price tag",
-        "The next study should be done by somebody who dislikes us",
-        "It is not a breakthrough, it is a correction",
-        "The sea does not read our papers",
-        "Half of our instruments were older than my students",
-        "Caution is a result, too",
-        "We repeated it until we were bored",
-        "The error bars are the interesting part",
-    ),
-}
-
-SAID: tuple[str, ...] = (
-    "“{quote},” {P} said.",
-    "“{quote},” {P} said on {W}.",
-    "“{quote},” {P} told reporters.",
-    "“{quote},” {P} said in an interview.",
-    "“{quote},” said {P:f}.",
-    "{P} put it more simply: “{quote}.”",
-    "Asked about the criticism, {P} smiled. “{quote},” {P.he} said.",
-    "“{quote},” {P} wrote in a message to colleagues.",
-)
-# A quote that introduces its speaker states what the speaker does.
-SAID_BY: dict[str, tuple[str, ...]] = {
-    "job": (
-        "“{quote},” said {P:f}, {T:b} {of:O}.",
-        "“{quote},” {P:f}, {T:d} {of:O}, said by telephone.",
-        "“{quote},” said {P:f}, who works as {T:b} at {O}.",
-    ),
-    "former": ("“{quote},” said {P:f}, a former {T} {of:O}.",),
-    "minister": ("“{quote},” said {P:f}, {T} of {G}.",),
-    "home": ("“{quote},” said {P:f}, who lives in {C}.",),
-    "spouse": ("“{quote},” said {P:f}, whose {Q.husband}, {Q:f}, nodded.",),
-}
-
-FILLERS: dict[str, tuple[str, ...]] = {
-    "business": (
-        "Markets took little notice.",
-        "The broader index closed {pct} percent higher.",
-        "Analysts expect interest rates to stay where they are until summer.",
-        "Consumer confidence has been falling since {W}’s surprise inflation figures.",
-        "The industry has seen a wave of mergers in the past three years.",
-        "Fuel prices have doubled, and insurers are nervous.",
-        "Suppliers have been asked to wait longer for their money.",
-        "Other companies in the industry are said to be watching closely.",
-        "The currency recovered slightly against the dollar.",
-        "Similar announcements in the past have come to nothing.",
-        "Exporters complain about the strong currency.",
-        "Banks have become more careful with loans.",
-        "The labor market remains tight, and wages are rising.",
-        "A rating agency left its outlook unchanged.",
-        "Trade unions have called for a day of protest next month.",
-        "Raw materials cost {pct} percent more than a year ago.",
-        "The holiday season was better than feared.",
-        "Half of the shops in the pedestrian zone are empty.",
-        "Economists had expected a smaller increase.",
-        "The competition authority has {few} weeks to object.",
-        "Shares of {F} rose {pct} percent in early trading.",
-        "Shares of {F} were little changed.",
-        "A spokesman for {O} declined to comment.",
-        "{F} has not made a profit since the last recession.",
-        "{F} plans to publish its annual results next month.",
-        "The accounts of {O} were signed late, but without reservations.",
-    ),
-    "politics": (
-        "The next election is 14 months away.",
-        "A public hearing will be held in the autumn.",
-        "Turnout has been falling for two decades.",
-        "Newspapers of all stripes called for calm.",
-        "Street vendors sold umbrellas to the demonstrators.",
-        "The matter may yet end up in court.",
-        "Diplomats described the mood as businesslike.",
-        "A similar dispute six years ago brought down a government.",
-        "Critics of {O} say it spends too much on conferences.",
-        "A spokeswoman for {O} said no date had been set.",
-        "{O} will publish the minutes of the meeting.",
-    ),
-    "tribute": (
-        "Old photographs show a crowded kitchen and a dog.",
-        "The local newspaper printed four pages of memories.",
-        "It rained, as it often does there in autumn.",
-        "A street musician played outside until the police came.",
-        "The guest book filled up before noon.",
-        "Not all of the stories are true, but most of them are good.",
-        "Schoolchildren had been given the afternoon off.",
-        "The piano in the hall has not been tuned in years.",
-        "Afterward there was soup for everybody.",
-        "A cousin from abroad followed the day by telephone.",
-        "The church choir sang two songs and forgot the third.",
-        "The mayor came late and stayed until the end.",
-        "On the mantelpiece stood {few} brass clocks, none of them right.",
-        "A representative of {O} was among the guests.",
-        "An old acquaintance who works for the city brought a cake.",
-    ),
-    "sport": (
-        "Rain turned the second half into a lottery.",
-        "Tickets for the next home match are sold out.",
-        "The league has promised to review its rules on replays.",
-        "The television audience was the highest of the season.",
-        "Supporters sang long after the final whistle.",
-        "Bookmakers have shortened the odds.",
-        "Fans of {O} traveled {few} hours by bus.",
-        "{O} have won only once since the winter break.",
-    ),
-    "science": (
-        "Funding for such work has been cut by {pct} percent.",
-        "The journal received {num} letters within a week.",
-        "A larger study is under way.",
-        "Insurance companies are among those who read the results.",
-        "Measurements began before satellites existed.",
-        "The method has been copied in at least {num} countries.",
-        "The findings were reviewed by three outside experts.",
-        "{O} provided the laboratory but no money.",
-    ),
-}
-
-BYLINES: tuple[str, ...] = ("Continental Press", "Third Coast Wire", "CP", "Harbor News Service")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from formats.schema import SHIPPED
 from kbpo.demo.annotate import Annotated, Span, annotate
 from kbpo.demo.compose import Newsroom
 from kbpo.demo.extract import Run, extract
@@ -28,7 +29,7 @@ def write(directory: Path, *, documents: int = 60, seed: int = 1, scale: float =
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "systems").mkdir(exist_ok=True)
     write_corpus(directory / "corpus.jsonl", corpus)
-    _lines(directory / "schema.json", [json.dumps({"schema": SCHEMA, "file": "formats/schemas/tac_kbp.json"})])
+    (directory / "schema.json").write_bytes((SHIPPED / f"{SCHEMA}.json").read_bytes())
     _lines(directory / "mentions.tsv", _table(MENTION_COLUMNS, (row for d in corpus for row in _mentions(d))))
     _lines(directory / "gold.tsv", _table(GOLD_COLUMNS, (row for d in corpus for row in _gold(d))))
     gold = Gold(corpus)
