@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,7 @@ from psycopg2 import sql
 
 from kbpo import environment
 from kbpo.embedded.account import Account, EmbeddedError, check_private, elsewhere, make_private
-from kbpo.embedded.server import PATIENCE, Server, digest, end, package
+from kbpo.embedded.server import PATIENCE, Server, digest, end, package, works_in
 
 ROLE = DATABASE = "kbpo"
 NO_PROCESS = 2**31 - 1  # above every kernel's highest process id
@@ -148,9 +149,8 @@ class Postgres(Server):
     def _make_cluster(self) -> None:
         """Make the cluster under a preliminary name, so that one that is there is a whole one."""
         account, home = self.account, self.home
-        # A new name each time: the initdb of a starter that was killed may still be at work in the last one.
+        self._clear_drafts()
         draft = f"draft-{secrets.token_hex(4)}"
-        account.run(["sh", "-c", "rm -rf draft-*"], home, check=True)
         account.write(home / "password", secrets.token_urlsafe(24))
         command: list[str | Path] = [self.programs / "initdb", "-D", draft, "-U", ROLE, "--pwfile=password"]
         # The built-in locale sorts by code point on every machine; the one of the C library changes under an index.
@@ -165,6 +165,16 @@ class Postgres(Server):
         if done.returncode != 0:
             raise EmbeddedError(f"initdb could not make a database cluster in {home}:\n{done.stdout.strip()}")
         account.run(["mv", draft, "data"], home, check=True)
+
+    def _clear_drafts(self) -> None:
+        """Delete unfinished clusters; the initdb of a starter that was killed may still be at work in one."""
+        makers = [process for process in psutil.process_iter() if works_in(process, "initdb", self.home)]
+        for maker in makers:
+            with suppress(psutil.NoSuchProcess):
+                end([maker, *maker.children(recursive=True)], grace=0)
+        for draft in self.home.glob("draft-*"):
+            end(self.processes(draft), grace=0)
+        self.account.run(["sh", "-c", "rm -rf draft-*"], self.home, check=True)
 
     def _make_database(self) -> None:
         """Create the service's database where the cluster is new, or where its maker was killed before this step."""
