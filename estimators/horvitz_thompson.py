@@ -9,17 +9,16 @@ References: Horvitz and Thompson (1952); Hájek (1971); Särndal, Swensson and W
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
 from estimators import checks
-from estimators.checks import BoolArray, FloatArray, IntArray, Numbers, plain
-from estimators.design import Design, target_probabilities
+from estimators.checks import FloatArray, Numbers
+from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval, wilson
+from estimators.labelled import by_target, columns, estimate, exactly, gather, labelled_targets, over_systems
 from estimators.seen import recondition, visible_total
 from estimators.sums import by_code
 
@@ -34,19 +33,6 @@ __all__ = [
     "visible_total",
     "wilson",
 ]
-
-
-class _Rows(NamedTuple):
-    """Labelled rows after checking, always (n, m); ``known`` says where a label counts."""
-
-    a: FloatArray
-    residual: FloatArray
-    known: BoolArray
-    exact: BoolArray
-    p: FloatArray
-    target: IntArray
-    design: Design
-    single: bool
 
 
 def inclusion_iid(P: ArrayLike, n: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
@@ -149,10 +135,10 @@ def difference(
     >>> estimate.value, estimate.variance
     (0.5, 0.0625)
     """
-    rows = _rows(p, pi, label, g, target, n_targets, exact, design)
+    rows = gather(p, pi, label, g, target, n_targets, exact, design)
     z = np.where(rows.exact, 0.0, rows.a * rows.residual)
-    value = _row(total_g, z.shape[1]) + z.sum(axis=0) + _exactly(rows)
-    return _estimate(rows, value, z, _row(total_g, z.shape[1]))
+    value = over_systems(total_g, z.shape[1]) + z.sum(axis=0) + exactly(rows)
+    return estimate(rows, value, z, over_systems(total_g, z.shape[1]))
 
 
 def centred(
@@ -197,13 +183,13 @@ def centred(
     >>> round(centred(p, np.full(3, 0.5), np.array([1, 1, 0]), np.full(3, 0.5), 0.5).value, 4)
     0.6667
     """
-    rows = _rows(p, pi, label, g, target, n_targets, exact, design)
-    model = _row(total_g, rows.a.shape[1])
+    rows = gather(p, pi, label, g, target, n_targets, exact, design)
+    model = over_systems(total_g, rows.a.shape[1])
     a = np.where(rows.exact, 0.0, rows.a)
     mean = _ratio((a * rows.residual).sum(axis=0), a.sum(axis=0), empty=0.0)
-    inexact = _row(total_p, a.shape[1]) - np.where(rows.exact, rows.p, 0.0).sum(axis=0)
+    inexact = over_systems(total_p, a.shape[1]) - np.where(rows.exact, rows.p, 0.0).sum(axis=0)
     z = np.where(rows.known, a * (rows.residual - mean), 0.0)
-    return _estimate(rows, model + _exactly(rows) + np.maximum(inexact, 0.0) * mean, z, model)
+    return estimate(rows, model + exactly(rows) + np.maximum(inexact, 0.0) * mean, z, model)
 
 
 def hajek(
@@ -242,15 +228,15 @@ def hajek(
     >>> round(hajek(np.full(3, 0.25), np.full(3, 0.5), np.array([1, 1, 0])).value, 4)
     0.6667
     """
-    rows = _rows(p, pi, label, 0.0, target, n_targets, None, design)
+    rows = gather(p, pi, label, 0.0, target, n_targets, None, design)
     mean = _ratio((rows.a * rows.residual).sum(axis=0), rows.a.sum(axis=0), empty=np.nan)
     z = np.where(rows.known, rows.a * (rows.residual - np.nan_to_num(mean)), 0.0)
-    count = _labelled_targets(rows)
+    count = labelled_targets(rows)
     smooth = (np.nan_to_num(mean) * count + 0.5) / (count + 1)
-    weight = _by_target(rows, rows.a)
+    weight = by_target(rows, rows.a)
     anticipated = np.asarray(Design(rows.design.pi).variance(weight)) * smooth * (1 - smooth)
-    anticipated = anticipated + np.maximum(rows.design.document_term(_by_target(rows, z)), 0.0)
-    return _estimate(rows, mean, z, np.zeros(z.shape[1]), anticipated=anticipated)
+    anticipated = anticipated + np.maximum(rows.design.document_term(by_target(rows, z)), 0.0)
+    return estimate(rows, mean, z, np.zeros(z.shape[1]), anticipated=anticipated)
 
 
 def anticipated_variance(
@@ -323,7 +309,7 @@ def anticipated_variance(
 
 def _overconfidence(label: ArrayLike, g: ArrayLike) -> float:
     """Return c: realised over predicted squared error of the model at the labels, at least 1."""
-    f, guess = np.broadcast_arrays(*_columns(checks.labels("label", label), checks.probabilities("g", g)))
+    f, guess = np.broadcast_arrays(*columns(checks.labels("label", label), checks.probabilities("g", g)))
     known = ~np.isnan(f)
     predicted = float((guess * (1 - guess))[known].sum())
     realised = float(((f - guess)[known] ** 2).sum())
@@ -332,82 +318,6 @@ def _overconfidence(label: ArrayLike, g: ArrayLike) -> float:
     return max(1.0, realised / predicted) if predicted > 0 else np.inf
 
 
-def _rows(
-    p: ArrayLike,
-    pi: ArrayLike,
-    label: ArrayLike,
-    g: ArrayLike,
-    target: ArrayLike | None,
-    n_targets: int | None,
-    exact: ArrayLike | None,
-    design: Design | None,
-) -> _Rows:
-    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
-    single = weight.ndim == 1
-    n = weight.shape[0]
-    if chance.shape != (n,):
-        raise ValueError(f"pi must have shape ({n},), one for each row of p; got {chance.shape}")
-    weight, f, guess = _columns(weight, checks.labels("label", label), checks.probabilities("g", g))
-    for name, array in (("label", f), ("g", guess)):
-        if array.shape not in ((n, 1), weight.shape, (1, 1)):
-            raise ValueError(f"{name} must have {n} rows and one column or {weight.shape[1]}; got {array.shape}")
-    code = np.arange(n) if target is None else checks.codes("target", target, n)
-    known = ~np.isnan(f) & (weight > 0)
-    certain = np.zeros(n, dtype=np.bool_) if exact is None else np.asarray(exact, dtype=np.bool_)
-    if certain.shape != (n,):
-        raise ValueError(f"exact must have shape ({n},); got {certain.shape}")
-    if design is None:
-        design = Design(target_probabilities(chance, code, n_targets=n_targets))
-    a = np.where(known, weight / chance[:, None], 0.0)
-    residual = np.where(known, f - guess, 0.0)
-    return _Rows(a, residual, known, certain[:, None] & known, np.where(known, weight, 0.0), code, design, single)
-
-
-def _columns(*arrays: FloatArray) -> list[FloatArray]:
-    return [a.reshape(1, 1) if a.ndim == 0 else a[:, None] if a.ndim == 1 else a for a in arrays]
-
-
-def _row(values: ArrayLike, m: int) -> FloatArray:
-    array = checks.finite("total_g", values)
-    if array.shape not in ((), (m,), (1,)):
-        raise ValueError(f"totals must be one number or have shape ({m},); got {array.shape}")
-    return np.broadcast_to(array, (m,)).astype(np.float64)
-
-
 def _ratio(above: FloatArray, below: FloatArray, *, empty: float) -> FloatArray:
     ratio: FloatArray = np.divide(above, below, out=np.full(above.shape, empty), where=below > 0)
     return ratio
-
-
-def _exactly(rows: _Rows) -> FloatArray:
-    """Return Σ p (f − g) of the rows that stand for themselves alone."""
-    total: FloatArray = np.where(rows.exact, rows.p * rows.residual, 0.0).sum(axis=0)
-    return total
-
-
-def _by_target(rows: _Rows, z: FloatArray) -> FloatArray:
-    return by_code(z, rows.target, rows.design.pi.size)
-
-
-def _labelled_targets(rows: _Rows) -> IntArray:
-    counts: IntArray = (_by_target(rows, rows.known.astype(np.float64)) > 0).sum(axis=0)
-    return counts
-
-
-def _estimate(
-    rows: _Rows, value: FloatArray, z: FloatArray, total_g: FloatArray, *, anticipated: ArrayLike = 0.0
-) -> Estimate:
-    influence = _by_target(rows, z)
-    variance = np.where(np.isnan(value), np.nan, rows.design.variance(influence))
-    count = _labelled_targets(rows)
-    floor = np.broadcast_to(np.asarray(anticipated, dtype=np.float64), value.shape)
-    if not rows.single:
-        return Estimate(value, variance, count, influence, anticipated=floor, total_g=total_g)
-    return Estimate(
-        float(value[0]),
-        float(variance[0]),
-        int(count[0]),
-        influence[:, 0],
-        anticipated=plain(floor[0]),
-        total_g=plain(total_g[0]),
-    )

@@ -56,8 +56,9 @@ def simultaneous_intervals(
 ) -> Comparison:
     """Return simultaneous intervals of all pairwise differences, by the largest |t| of a parametric bootstrap.
 
-    Draws ``Z ~ N(0, covariance)``; the critical value is the quantile of ``max_{i<k} |Z_i − Z_k| / se_ik``. Pairs beyond
-    it differ; without them the maximum is smaller, so the test is repeated on the rest until no more fall (step-down).
+    Draws ``Z ~ N(0, covariance)``; the critical value is the quantile of ``max_{i<k} |Z_i − Z_k| / se_ik``. Pairs
+    beyond it differ; without them the maximum is smaller, so the test is repeated on the rest until no more fall
+    (step-down).
 
     Parameters
     ----------

@@ -18,8 +18,11 @@ from numpy.typing import ArrayLike
 from estimators import checks
 from estimators.checks import FloatArray, IntArray, Numbers, plain
 from estimators.design import Design
+from estimators.documents import document_probabilities, folded_in, unseen
 from estimators.estimate import Estimate
 from estimators.horvitz_thompson import anticipated_variance, difference
+
+__all__ = ["Recall", "Totals", "f1", "folded_in", "recall", "totals", "unseen", "with_anticipated"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,19 +56,6 @@ class Recall:
     totals: Totals
     unseen: Estimate
     design: Design
-
-
-def folded_in(pi: ArrayLike, beta: ArrayLike) -> FloatArray:
-    """Return ``1 − (1 − π)(1 − β)``: the probability of a label when its document may be annotated too.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> folded_in(np.array([0.5]), 0.2).round(6).tolist()
-    [0.6]
-    """
-    together: FloatArray = 1 - (1 - checks.probabilities("pi", pi)) * (1 - checks.probabilities("beta", beta))
-    return together
 
 
 def totals(
@@ -131,103 +121,6 @@ def totals(
     return Totals(systems, pool)
 
 
-def unseen(
-    counts: ArrayLike,
-    n_documents: int,
-    *,
-    inclusion: ArrayLike | None = None,
-    features: ArrayLike | None = None,
-    feature_totals: ArrayLike | None = None,
-) -> Estimate:
-    """Return M, the number of true facts in all documents that no submission states.
-
-    ``M = (D/n_d) Σ_d M_d``, or ``Σ_d M_d/π_d`` with unequal probabilities; with features, plus what a weighted
-    regression of M_d on them expects of the documents not drawn (the generalised regression estimator).
-
-    Parameters
-    ----------
-    counts : (n_d,) array
-        M_d: true facts of annotated document d that nobody predicted.
-    n_documents : int
-        D, documents in the corpus.
-    inclusion : (n_d,) array, optional
-        π_d in (0, 1]. Two stages: 1 for the documents of the first, the probability given the first for the second.
-        Mix any weighting with a uniform one, so that every document of the corpus has π_d > 0.
-    features : (n_d, k) array, optional
-        Per annotated document, say its length and Σ g; a constant is added.
-    feature_totals : (k,) array
-        Their sums over all D documents. Needed with ``features``.
-
-    Returns
-    -------
-    Estimate
-        Influence M_d/π_d (residuals with features, scaled up by their leverage); degrees of freedom n_d − 1 − k,
-        certain documents not counted. NaN without an annotated document; the variance is NaN with a single one.
-
-    Raises
-    ------
-    ValueError
-        If a count is negative or NaN, D is smaller than n_d, or there are too few documents for the features.
-
-    Notes
-    -----
-    The variance has the finite-population factor: all D documents annotated leave none.
-
-    Examples
-    --------
-    >>> estimate = unseen([2, 4], 10)
-    >>> estimate.value, round(estimate.variance, 6), estimate.degrees_of_freedom
-    (30.0, 80.0, 1.0)
-    """
-    found = checks.non_negative("counts", counts)
-    if found.ndim != 1 or found.size > n_documents:
-        raise ValueError(f"counts must be one number a document, at most {n_documents}; got shape {found.shape}")
-    if found.size == 0:
-        return Estimate(np.nan, np.nan, 0, np.zeros(0), degrees_of_freedom=0.0)
-    beta = _document_probabilities(found.size, n_documents, inclusion)
-    terms, value, used = found / beta, float(np.sum(found / beta)), 0
-    if features is not None:
-        terms, value, used = _regression(found, beta, n_documents, features, feature_totals)
-    variance = Design(beta, cluster=np.arange(found.size), beta=beta).variance(terms)
-    return Estimate(value, variance, int(found.size), terms, degrees_of_freedom=_degrees_of_freedom(beta, used))
-
-
-def _document_probabilities(n: int, n_documents: int, inclusion: ArrayLike | None) -> FloatArray:
-    if inclusion is None:
-        return np.full(n, n / n_documents)
-    beta = checks.positive_probabilities("inclusion", inclusion)
-    if beta.shape != (n,):
-        raise ValueError(f"inclusion must have shape ({n},); got {beta.shape}")
-    return beta
-
-
-def _degrees_of_freedom(beta: FloatArray, used: int) -> float:
-    drawn = int((beta < 1).sum())
-    return float(max(drawn - 1 - used, 0)) if drawn else np.inf
-
-
-def _regression(
-    found: FloatArray, beta: FloatArray, n_documents: int, features: ArrayLike, feature_totals: ArrayLike | None
-) -> tuple[FloatArray, float, int]:
-    """Return the residual terms, the generalised regression estimate and the number of features."""
-    x = checks.finite("features", features)
-    if feature_totals is None:
-        raise ValueError("feature_totals, the features' sums over all documents, go with features; got none")
-    sums = checks.finite("feature_totals", feature_totals)
-    if x.ndim != 2 or x.shape[0] != found.size or sums.shape != x.shape[1:]:
-        raise ValueError(f"features must be ({found.size}, k) with (k,) totals; got {x.shape} and {sums.shape}")
-    if found.size <= x.shape[1] + 1:
-        raise ValueError(f"{x.shape[1]} features need more than {x.shape[1] + 1} documents; got {found.size}")
-    x = np.column_stack([np.ones(found.size), x])
-    inverse = np.linalg.pinv(x.T @ (x / beta[:, None]))
-    coefficients = inverse @ (x.T @ (found / beta))
-    residual = found - x @ coefficients
-    value = float(np.concatenate([[n_documents], sums]) @ coefficients + np.sum(residual / beta))
-    leverage = np.einsum("dk,kl,dl->d", x, inverse, x) / beta
-    fitted_away = np.sqrt((1 - 1 / found.size) / np.maximum(1 - leverage, 1e-9))
-    return residual * fitted_away / beta, value, x.shape[1] - 1
-
-
 def recall(
     membership: ArrayLike,
     pi: ArrayLike,
@@ -289,7 +182,7 @@ def recall(
     missed = unseen(counts, n_documents, inclusion=inclusion, features=features, feature_totals=feature_totals)
     if document is not None and inclusion is not None:
         raise ValueError("document labels fold in only where documents have equal probabilities; got inclusion too")
-    beta = _document_probabilities(max(missed.influence.size, 1), max(n_documents, 1), inclusion)
+    beta = document_probabilities(max(missed.influence.size, 1), max(n_documents, 1), inclusion)
     design = _design(np.asarray(pi, dtype=np.float64), target, counted, missed, document, beta)
     systems, pool = _ratios(counted, missed, design)
     return Recall(systems, pool, counted, missed, design)

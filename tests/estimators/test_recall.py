@@ -129,8 +129,9 @@ def test_a_regression_that_explains_everything_leaves_no_variance():
 
 
 def test_a_constant_feature_changes_nothing():
-    plain, with_constant = unseen([1, 2, 6, 0], 12), unseen(
-        [1, 2, 6, 0], 12, features=np.zeros((4, 1)), feature_totals=[0.0]
+    plain, with_constant = (
+        unseen([1, 2, 6, 0], 12),
+        unseen([1, 2, 6, 0], 12, features=np.zeros((4, 1)), feature_totals=[0.0]),
     )
     assert plain.value == pytest.approx(with_constant.value)
     assert plain.variance == pytest.approx(with_constant.variance)

@@ -1,0 +1,109 @@
+"""Labelled predictions as the precision estimators see them: checked, weighted, and gathered by target."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import BoolArray, FloatArray, IntArray, plain
+from estimators.design import Design, target_probabilities
+from estimators.estimate import Estimate
+from estimators.sums import by_code
+
+
+class Rows(NamedTuple):
+    """Labelled rows after checking, always (n, m); ``known`` says where a label counts."""
+
+    a: FloatArray
+    residual: FloatArray
+    known: BoolArray
+    exact: BoolArray
+    p: FloatArray
+    target: IntArray
+    design: Design
+    single: bool
+
+
+def gather(
+    p: ArrayLike,
+    pi: ArrayLike,
+    label: ArrayLike,
+    g: ArrayLike,
+    target: ArrayLike | None,
+    n_targets: int | None,
+    exact: ArrayLike | None,
+    design: Design | None,
+) -> Rows:
+    """Return the checked rows; the arguments are those of :func:`estimators.horvitz_thompson.difference`."""
+    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
+    single = weight.ndim == 1
+    n = weight.shape[0]
+    if chance.shape != (n,):
+        raise ValueError(f"pi must have shape ({n},), one for each row of p; got {chance.shape}")
+    weight, f, guess = columns(weight, checks.labels("label", label), checks.probabilities("g", g))
+    for name, array in (("label", f), ("g", guess)):
+        if array.shape not in ((n, 1), weight.shape, (1, 1)):
+            raise ValueError(f"{name} must have {n} rows and one column or {weight.shape[1]}; got {array.shape}")
+    code = np.arange(n) if target is None else checks.codes("target", target, n)
+    known = ~np.isnan(f) & (weight > 0)
+    certain = np.zeros(n, dtype=np.bool_) if exact is None else np.asarray(exact, dtype=np.bool_)
+    if certain.shape != (n,):
+        raise ValueError(f"exact must have shape ({n},); got {certain.shape}")
+    if design is None:
+        design = Design(target_probabilities(chance, code, n_targets=n_targets))
+    a = np.where(known, weight / chance[:, None], 0.0)
+    residual = np.where(known, f - guess, 0.0)
+    return Rows(a, residual, known, certain[:, None] & known, np.where(known, weight, 0.0), code, design, single)
+
+
+def columns(*arrays: FloatArray) -> list[FloatArray]:
+    """Return every array with two dimensions: a number as (1, 1), a column as (n, 1)."""
+    return [a.reshape(1, 1) if a.ndim == 0 else a[:, None] if a.ndim == 1 else a for a in arrays]
+
+
+def over_systems(values: ArrayLike, m: int) -> FloatArray:
+    """Return one total a system, from those or from one for all."""
+    array = checks.finite("total_g", values)
+    if array.shape not in ((), (m,), (1,)):
+        raise ValueError(f"totals must be one number or have shape ({m},); got {array.shape}")
+    return np.broadcast_to(array, (m,)).astype(np.float64)
+
+
+def exactly(rows: Rows) -> FloatArray:
+    """Return Σ p (f − g) of the rows that stand for themselves alone."""
+    total: FloatArray = np.where(rows.exact, rows.p * rows.residual, 0.0).sum(axis=0)
+    return total
+
+
+def by_target(rows: Rows, z: FloatArray) -> FloatArray:
+    """Return the terms (n, m) summed per target."""
+    return by_code(z, rows.target, rows.design.pi.size)
+
+
+def labelled_targets(rows: Rows) -> IntArray:
+    """Return how many targets of each system's support are labelled."""
+    counts: IntArray = (by_target(rows, rows.known.astype(np.float64)) > 0).sum(axis=0)
+    return counts
+
+
+def estimate(
+    rows: Rows, value: FloatArray, z: FloatArray, total_g: FloatArray, *, anticipated: ArrayLike = 0.0
+) -> Estimate:
+    """Return the estimate with the terms z (n, m) as its influence, in numbers if there is one system."""
+    influence = by_target(rows, z)
+    variance = np.where(np.isnan(value), np.nan, rows.design.variance(influence))
+    count = labelled_targets(rows)
+    floor = np.broadcast_to(np.asarray(anticipated, dtype=np.float64), value.shape)
+    if not rows.single:
+        return Estimate(value, variance, count, influence, anticipated=floor, total_g=total_g)
+    return Estimate(
+        float(value[0]),
+        float(variance[0]),
+        int(count[0]),
+        influence[:, 0],
+        anticipated=plain(floor[0]),
+        total_g=plain(total_g[0]),
+    )
