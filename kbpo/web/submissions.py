@@ -1,7 +1,351 @@
-"""A submission's page, its problems and its judged predictions."""
+"""A submission's page: its journey, its scores so far, what it costs, what the reader noticed, what people judged."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+import csv
+from collections import Counter
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 
-urlpatterns: list[URLPattern] = []
+import numpy as np
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from kbpo.accounts.models import User
+from kbpo.evaluation.estimate import open_targets
+from kbpo.evaluation.leaderboard import figures
+from kbpo.instances.models import Label
+from kbpo.money.spend import balance
+from kbpo.queue import nudge
+from kbpo.sampling.confirm import stop
+from kbpo.sampling.models import Sample
+from kbpo.submissions.models import Problem, Submission
+from kbpo.submissions.receive import describe as rename
+from kbpo.submissions.receive import withdraw
+from kbpo.web import drawing
+from kbpo.web.board import CRITERIA, DISTRIBUTIONS, interval
+from kbpo.web.judged import VERDICTS, describe, may_see, verdicts
+
+PAGE = 25
+QUANTITIES = (("f1", "F1"), ("precision", "Precision"), ("recall", "Recall"))
+
+
+def find(request: HttpRequest, pk: int, *, own: bool = False) -> Submission:
+    """The submission, if its page may be seen: its own team and admins always, everybody once it is on the board.
+
+    Raises Http404 for everything else, so that nothing is told about other people's drafts.
+    """
+    row = get_object_or_404(Submission.objects.select_related("track__corpus", "team", "user"), pk=pk)
+    if is_own(request, row) or (row.status == "scored" and not own):
+        return row
+    raise Http404("There is no such submission, or it is not yours to see.")
+
+
+def is_own(request: HttpRequest, submission: Submission) -> bool:
+    """Whether the visitor belongs to its team, or is an admin."""
+    user = request.user
+    return isinstance(user, User) and (user.is_staff or submission.team.members.filter(pk=user.pk).exists())
+
+
+def show(request: HttpRequest, pk: int) -> HttpResponse:
+    """One submission. Its own team sees everything, others its scores."""
+    submission = find(request, pk)
+    own = is_own(request, submission)
+    if own and submission.status in ("received", "read", "planned", "refused", "expired"):
+        return redirect("upload-check", pk=pk)
+    return render(request, "submission.html", context(submission, own=own, may_see=may_see(request.user, submission)))
+
+
+def live(request: HttpRequest, pk: int) -> HttpResponse:
+    """The part of the page that changes, for polling."""
+    submission = find(request, pk)
+    return render(
+        request,
+        "submission_live.html",
+        context(submission, own=is_own(request, submission), may_see=may_see(request.user, submission)),
+    )
+
+
+def context(submission: Submission, *, own: bool, may_see: bool) -> dict[str, Any]:
+    sample = progress(submission)
+    moving = submission.status in ("confirmed", "judging")
+    found: dict[str, Any] = {
+        "submission": submission,
+        "own": own,
+        "moving": moving,
+        "stages": stages(submission, sample),
+        "sample": sample,
+        "tables": tables(submission),
+        "provisional": moving,
+        "few": not sample["judged"],
+        "may_see": may_see,
+    }
+    if own:
+        found |= {"cost": cost(submission, sample), "noticed": noticed(submission)}
+    if may_see:
+        ids, right, _ = verdicts(submission)
+        newest = ids[-5:] if ids else []
+        found |= {"latest": describe(submission, newest), "n_judged": len(ids), "n_right": int(np.nansum(right))}
+    return found
+
+
+def progress(submission: Submission) -> dict[str, Any]:
+    """How far the judging is: targets in the sample, judged, open; and an honest guess of the time that remains."""
+    targets = set(Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True))
+    waiting = open_targets(submission) if submission.status == "judging" else set()
+    judged = len(targets) - len(waiting)
+    since = timezone.now() - timedelta(hours=1)
+    recent = Label.objects.filter(target__in=targets, created_at__gte=since, source="crowd").order_by("created_at")
+    times = list(recent.values_list("created_at", flat=True))
+    rate = (len(times) - 1) / (timezone.now() - times[0]).total_seconds() if len(times) > 2 else None
+    return {
+        "targets": len(targets),
+        "judged": judged,
+        "open": len(waiting),
+        "share": judged / len(targets) if targets else 0.0,
+        "left": timedelta(seconds=len(waiting) / rate) if rate and waiting else None,
+        "last": times[-1] if times else None,
+    }
+
+
+def stages(submission: Submission, sample: dict[str, Any]) -> list[dict[str, Any]]:
+    """The journey, for the page."""
+    order = ["received", "read", "planned", "confirmed", "judging", "scored"]
+    status = submission.status
+    reached = order.index(status) if status in order else _reached(submission)
+    counts = submission.counts
+    told = [
+        ("Received", f"{submission.file_name}, {submission.file_size / 1e6:.1f} MB"),
+        ("Read", f"{counts.get('relations', 0):,} relations in, {counts.get('set_aside', 0):,} lines set aside"),
+        ("Planned", f"for ±{Decimal(submission.plan.get('chosen', '0')) * 100:.1f} %" if submission.plan else ""),
+        ("Sampled", f"{sample['targets']:,} relations drawn" if sample["targets"] else ""),
+        ("Being judged", f"about {_minutes(sample['left'])} left" if sample["left"] else ""),
+        ("Scored", "on the board" if status == "scored" else "enters the board by itself"),
+    ]
+    rows = []
+    for at, (name, note) in enumerate(told):
+        state = "done" if at < reached or status == "scored" else "now" if at == reached else "waiting"
+        rows.append({"name": name, "state": state, "note": note if state != "waiting" or at == 5 else "", "of": ""})
+    rows[4]["of"] = f"{sample['judged']:,} of {sample['targets']:,}" if sample["targets"] else ""
+    rows[4]["share"] = sample["share"]
+    if status in ("failed", "withdrawn", "refused", "expired"):
+        rows = rows[: reached + 1]
+        ended = {"name": submission.get_status_display(), "state": "failed", "note": submission.reason, "of": ""}
+        if status == "failed":
+            ended["retry_url"] = reverse("submission-retry", args=[submission.pk])
+        rows[-1:] = [rows[-1] | {"state": "done"}, ended]
+    return rows
+
+
+def _reached(submission: Submission) -> int:
+    times = ["received_at", "read_at", "planned_at", "confirmed_at", "sampled_at", "scored_at"]
+    return max(at for at, name in enumerate(times) if at == 0 or getattr(submission, name))
+
+
+def _minutes(left: timedelta) -> str:
+    minutes = max(1, round(left.total_seconds() / 60))
+    return f"{minutes} min" if minutes < 90 else f"{round(minutes / 60)} h"
+
+
+def tables(submission: Submission) -> list[dict[str, Any]]:
+    """Scores by criterion: the guaranteed one first, each with its rows and one axis."""
+    found = figures(submission)
+    criteria = sorted({key[1] for key in found}, key=lambda name: (name != submission.track.criterion, name))
+    result = []
+    for criterion in criteria:
+        rows = []
+        for quantity, name in QUANTITIES:
+            for distribution in submission.track.distributions if quantity == "precision" else ["instance"]:
+                figure = found.get((quantity, criterion, distribution, "joint"))
+                if figure is not None:
+                    label = f"{name}, {DISTRIBUTIONS[distribution].lower()}" if quantity == "precision" else name
+                    rows.append(
+                        {
+                            "name": label,
+                            "figure": figure,
+                            "interval": interval(figure),
+                            "kind": _kind(submission, figure),
+                        }
+                    )
+        axis = drawing.axis_over([row["interval"] for row in rows])
+        result.append({"name": CRITERIA.get(criterion, criterion), "criterion": criterion, "rows": rows, "axis": axis})
+    return result
+
+
+def _kind(submission: Submission, figure: Any) -> str:
+    if submission.status != "scored":
+        return "live"
+    return "few" if figure.few else "final"
+
+
+def cost(submission: Submission, sample: dict[str, Any]) -> dict[str, Any]:
+    """What it cost so far and what is set aside."""
+    sums = balance(purpose=submission.purpose)
+    option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
+    return {
+        "free": option.get("judged", 0),
+        "new": option.get("new", 0),
+        "each": Decimal(option.get("each", "0")),
+        "at_most": Decimal(option.get("at_most", "0")),
+        "spent": sums.spent,
+        "reserved": sums.open,
+        "given_back": sums.released,
+    }
+
+
+def noticed(submission: Submission) -> list[dict[str, Any]]:
+    """Problems by severity, with the commonest codes."""
+    rows = Problem.objects.filter(submission=submission).values_list("severity", "code")
+    by_severity: dict[str, Counter[str]] = {}
+    for severity, code in rows:
+        by_severity.setdefault(severity, Counter())[code] += 1
+    words = {"error": ("errors", "bad"), "warning": ("warnings", "warn"), "info": ("notes", "")}
+    return [
+        {
+            "tag": f"{sum(by_severity[severity].values()):,} {word}",
+            "tone": tone,
+            "codes": ", ".join(f"{code.replace('-', ' ')} ({n:,})" for code, n in by_severity[severity].most_common(3)),
+        }
+        for severity, (word, tone) in words.items()
+        if severity in by_severity
+    ]
+
+
+def problems(request: HttpRequest, pk: int) -> HttpResponse:
+    """All problems of an upload, by line, fifty a page, filtered by severity."""
+    submission = find(request, pk, own=True)
+    rows = Problem.objects.filter(submission=submission).order_by("line", "pk")
+    severity = request.GET.get("severity", "")
+    counts = Counter(rows.values_list("severity", flat=True))
+    if severity in counts:
+        rows = rows.filter(severity=severity)
+    page = Paginator(rows, 50).get_page(request.GET.get("page"))
+    address = reverse("submission-problems", args=[pk])
+    options = [{"url": address, "text": f"All {sum(counts.values()):,}", "current": severity not in counts}] + [
+        {"url": f"{address}?severity={name}", "text": f"{counts[name]:,} {word}", "current": severity == name}
+        for name, word in (("error", "errors"), ("warning", "warnings"), ("info", "notes"))
+        if counts[name]
+    ]
+    return render(
+        request,
+        "problems.html",
+        {"submission": submission, "page": page, "problems": told(page), "options": options, "severity": severity},
+    )
+
+
+def told(rows: Any) -> list[dict[str, Any]]:
+    """Problems as the component shows them."""
+    return [
+        {
+            "line": row.line, "severity": row.severity, "code": row.code, "sentence": row.text, "text": row.line_text,
+            "start": row.culprit_begin, "end": row.culprit_end,
+        }
+        for row in rows
+    ]  # fmt: skip
+
+
+def problems_tsv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+    """The problem report as a file."""
+    submission = find(request, pk, own=True)
+    rows = Problem.objects.filter(submission=submission).order_by("line", "pk").iterator(chunk_size=2000)
+
+    class Echo:
+        def write(self, text: str) -> str:
+            return text
+
+    writer = csv.writer(Echo(), dialect="excel-tab")
+    head = [["line", "severity", "code", "what", "text"]]
+    lines = ([row.line, row.severity, row.code, row.text, row.line_text] for row in rows)
+    stream = (writer.writerow(row) for part in (head, lines) for row in part)
+    response = StreamingHttpResponse(stream, content_type="text/tab-separated-values; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="problems-{submission.pk}.tsv"'
+    return response
+
+
+def predictions(request: HttpRequest, pk: int) -> HttpResponse:
+    """Judged predictions in their sentences, filtered by verdict and predicate."""
+    submission = find(request, pk)
+    if not may_see(request.user, submission):
+        raise Http404("Judgments are shown to the submission's own team, and to everybody once the track is closed.")
+    ids, right, names = verdicts(submission)
+    verdict = request.GET.get("verdict", "all")
+    verdict = verdict if verdict in VERDICTS else "all"
+    predicate = request.GET.get("predicate", "")
+    chosen = [
+        pk_
+        for pk_, ok, name in zip(ids, right, names, strict=True)
+        if (not predicate or name == predicate) and (verdict == "all" or ok == float(verdict == "right"))
+    ]
+    page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
+    counts = {"all": len(ids), "right": int((right == 1).sum()), "wrong": int((right == 0).sum())}
+    return render(
+        request,
+        "predictions.html",
+        {
+            "submission": submission,
+            "page": page,
+            "rows": describe(submission, list(page)),
+            "verdict": verdict,
+            "predicate": predicate,
+            "counts": counts,
+            "predicates": sorted(Counter(names).items(), key=lambda one: -one[1]),
+            "n_predictions": submission.counts.get("relations", 0),
+        },
+    )
+
+
+@login_required
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Rename and describe a submission."""
+    submission = find(request, pk, own=True)
+    if request.method == "POST":
+        name = request.POST.get("name", "").strip()
+        if not 1 <= len(name) <= 80:
+            error = "A run needs a name of 1 to 80 characters."
+            return render(request, "submission_edit.html", {"submission": submission, "error": error}, status=400)
+        rename(submission, name=name, description=request.POST.get("description", "").strip()[:2000])
+        messages.success(request, "Saved.")
+        return redirect("submission", pk=pk)
+    return render(request, "submission_edit.html", {"submission": submission})
+
+
+@login_required
+@require_POST
+def take_back(request: HttpRequest, pk: int) -> HttpResponse:
+    """Withdraw a submission; what was not spent is given back."""
+    submission = withdraw(find(request, pk, own=True))
+    stop(submission, why="Withdrawn by its team")
+    messages.success(request, f"{submission.name} is withdrawn. What was judged is paid; the rest is given back.")
+    return redirect("submission", pk=pk)
+
+
+@login_required
+@require_POST
+def retry(request: HttpRequest, pk: int) -> HttpResponse:
+    """Put a submission that was given up back where it was."""
+    submission = find(request, pk, own=True)
+    if submission.status == "failed":
+        at = ["received", "read", "planned", "confirmed", "judging"][min(4, _reached(submission))]
+        submission.move(at)
+        for step in ("ingest", "plan", "draw", "estimate"):
+            nudge(step)
+    return redirect("submission", pk=pk)
+
+
+urlpatterns = [
+    path("submissions/<int:pk>/", show, name="submission"),
+    path("submissions/<int:pk>/live/", live, name="submission-live"),
+    path("submissions/<int:pk>/problems/", problems, name="submission-problems"),
+    path("submissions/<int:pk>/problems.tsv", problems_tsv, name="submission-problems-tsv"),
+    path("submissions/<int:pk>/judged/", predictions, name="submission-judged"),
+    path("submissions/<int:pk>/edit/", edit, name="submission-edit"),
+    path("submissions/<int:pk>/withdraw/", take_back, name="submission-withdraw"),
+    path("submissions/<int:pk>/retry/", retry, name="submission-retry"),
+]

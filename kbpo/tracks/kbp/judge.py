@@ -57,8 +57,8 @@ class JudgedRow:
     """A prediction on a target that has a label.
 
     `value` is the merged value of its pair target ({} if there is none); `forward` says that the subject is the
-    target's first mention; `clusters` are the settled clusters of its document; `closed` says that the document was annotated
-    whole and that what was not marked there is false.
+    target's first mention; `clusters` are the settled clusters of its document; `closed` says that the document was
+    annotated whole and that what was not marked there is false.
     """
 
     predicate: str
@@ -75,8 +75,8 @@ class JudgedRow:
 def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
     """Right (1.0), wrong (0.0) or missing (NaN) under `relation`, `linking` and `correct`, one entry a row.
 
-    `correct` is missing where either part is: if a wrong relation alone could settle it, what is missing would depend on
-    what is right, and the mean of the rest would be too low.
+    `correct` is missing where either part is: if a wrong relation alone could settle it, what is missing would depend
+    on what is right, and the mean of the rest would be too low.
     """
     relation = np.fromiter((holds(row) for row in rows), dtype=np.float64, count=len(rows))
     linking = np.fromiter((links(row) for row in rows), dtype=np.float64, count=len(rows))

@@ -1,4 +1,4 @@
-"""Reads what is known about instances: f_i(x) of every submission under every criterion, missing where it is not known."""
+"""Reads what is known about instances: f_i(x) of every submission, missing where it is not known."""
 
 from __future__ import annotations
 
@@ -49,6 +49,19 @@ def judge(instances: Ids, submissions: Sequence[int], *, labels: Iterable[Label]
     found = verdicts.judge(rows)
     empty = np.zeros((0, len(submissions)))
     return {criterion: verdict[cell][position] if rows else empty for criterion, verdict in found.items()}
+
+
+def rows_of(instances: Sequence[int], submission: int) -> list[JudgedRow]:
+    """What is known of instances as one submission states them, in their order."""
+    facts = _facts(list(instances))
+    world = _World({fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}, None)
+    ends = {row[0]: row[2:] for row in _canonicals(list(instances), [submission])}
+    return [
+        world.row(facts[one], (ends[one][0], ends[one][1]), (ends[one][2], ends[one][3]))
+        if one in ends
+        else world.row(facts[one], None, None)
+        for one in instances
+    ]
 
 
 class _World:

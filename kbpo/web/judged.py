@@ -1,0 +1,136 @@
+"""A submission's judged predictions in their sentences: subject, relation and object, each right or wrong.
+
+A judgment is shown only to a team whose own confirmed submission states it, to admins, and to everybody once it is
+public. A draft shows nothing: else an upload would be a way to read other people's answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kbpo.accounts.models import User
+from kbpo.corpus.fetch import fetch
+from kbpo.corpus.models import Document
+from kbpo.instances.models import Label
+from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.kbp.judge import holds, judge
+from kbpo.tracks.kbp.judgments import rows_of
+from kbpo.web.viewer import Span
+
+VERDICTS = ("all", "right", "wrong")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One prediction with what people said of it; `relation`, `subject` and `object` are True, False or None."""
+
+    prediction: Prediction
+    document: Document
+    predicate: str
+    template: tuple[str, str, str]
+    subject_text: str
+    object_text: str
+    window: tuple[int, int]
+    spans: list[Span]
+    relation: bool | None
+    subject: bool | None
+    object: bool | None
+    votes: str
+
+    @property
+    def right(self) -> bool | None:
+        """All parts right, some part wrong, or not known."""
+        parts = (self.relation, self.subject, self.object)
+        return None if None in parts else all(parts)
+
+
+def may_see(user: Any, submission: Submission) -> bool:
+    """Whether a person may see this submission's judgments."""
+    if submission.track.status == "closed":
+        return True
+    if not isinstance(user, User) or submission.confirmed_at is None:
+        return False
+    return user.is_staff or submission.team.members.filter(pk=user.pk).exists()
+
+
+def verdicts(submission: Submission) -> tuple[list[int], np.ndarray[Any, Any], list[str]]:
+    """Prediction ids with a judgment, whether each is right (NaN: parts missing), and their predicates."""
+    found = fetch(
+        "SELECT p.id, p.instance_id, r.name FROM submissions_prediction p"
+        " JOIN instances_instance i ON i.id = p.instance_id JOIN corpus_predicate r ON r.id = i.predicate_id"
+        " WHERE p.submission_id = %s AND EXISTS (SELECT 1 FROM instances_label l WHERE l.target_id = i.target_id"
+        " AND l.value <> '{}'::jsonb) ORDER BY i.document_id, i.subject_begin, p.id",
+        [submission.pk],
+    )
+    rows = rows_of([row[1] for row in found], submission.pk)
+    return [row[0] for row in found], judge(rows)["correct"], [row[2] for row in found]
+
+
+def describe(submission: Submission, ids: Sequence[int]) -> list[Judged]:
+    """The judged predictions with these ids, in order, ready for the page."""
+    predictions = Prediction.objects.filter(pk__in=ids).select_related("instance__document", "instance__predicate")
+    by_id = predictions.in_bulk()
+    chosen = [by_id[pk] for pk in ids]
+    rows = rows_of([one.instance_id for one in chosen], submission.pk)
+    labels: dict[int, Label] = {}
+    for label in Label.objects.filter(target__in=[one.instance.target_id for one in chosen]).order_by("created_at"):
+        labels[label.target_id] = label
+    templates = {
+        one["name"]: one.get("template") or "{subject} " + one["name"] + " {object}" for one in predicates(submission)
+    }
+    return [
+        _describe(one, row, labels.get(one.instance.target_id), templates.get(row.predicate, "{subject} – {object}"))
+        for one, row in zip(chosen, rows, strict=True)
+    ]
+
+
+def predicates(submission: Submission) -> list[dict[str, Any]]:
+    """The predicates of the schema, as in its file."""
+    found: list[dict[str, Any]] = submission.track.corpus.schema["predicates"]
+    return found
+
+
+def _describe(one: Prediction, row: Any, label: Label | None, template: str) -> Judged:
+    document = one.instance.document
+    subject = row.clusters.refers(row.subject, row.subject_canonical)
+    object_ = row.clusters.refers(row.object, row.object_canonical)
+    begin = document.sentences[document.sentence_of(min(row.subject[0], row.object[0]))][0]
+    end = document.sentences[document.sentence_of(max(row.subject[0], row.object[0]))][1]
+    before, _, rest = template.partition("{subject}")
+    middle, _, after = rest.partition("{object}")
+    if "{object}" in before:  # the object stands first in the sentence
+        middle, after = template.partition("{object}")[2].partition("{subject}")[0], rest
+    return Judged(
+        prediction=one,
+        document=document,
+        predicate=row.predicate,
+        template=(before, middle, after),
+        subject_text=document.gloss(*row.subject),
+        object_text=document.gloss(*row.object),
+        window=(begin, end),
+        spans=[
+            Span(begin, end, "provenance"), Span(*row.subject, "subject"), Span(*row.object, "object"),
+        ],
+        relation=_truth(holds(row)),
+        subject=_truth(subject),
+        object=_truth(object_),
+        votes=_votes(row, label),
+    )  # fmt: skip
+
+
+def _truth(value: float) -> bool | None:
+    return None if np.isnan(value) else bool(value)
+
+
+def _votes(row: Any, label: Label | None) -> str:
+    """“3 of 3 said so”, for the prediction's own relation."""
+    if label is None or not label.n or label.source != "crowd":
+        return {"import": "from the gold standard", "expert": "by an expert"}.get(label.source if label else "", "")
+    part = row.predicate + (">" if row.forward else "<")
+    yes = label.value.get("votes", {}).get(part, 0)
+    agree = yes if part in label.value.get("holds", ()) else label.n - yes
+    return f"{agree} of {label.n}"
