@@ -12,7 +12,48 @@ from django.utils import timezone
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.queue import Moving
+from kbpo.sampling.models import Sample
 from kbpo.tracks.models import Track
+
+COUNTED = ("leased", "submitted", "accepted", "approved", "paid")
+"""Statuses of assignments that take one of a HIT's places."""
+ANSWERED = ("submitted", "accepted", "approved", "paid")
+"""Statuses of assignments that hold an answer which is or may be used."""
+
+
+class Considered(models.Model):
+    """A sample that was considered: its target was asked about, or its labels answered all that it needs."""
+
+    sample = models.OneToOneField(Sample, primary_key=True, on_delete=models.CASCADE, related_name="considered")
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Samples that were considered for questions, and when"
+
+    def __str__(self) -> str:
+        return f"sample {self.sample_id}"
+
+
+class Halt(models.Model):
+    """An administrator's stop, of one track or (without a track) of all, until it is lifted."""
+
+    class Scope(models.TextChoices):
+        PUBLISHING = "publishing"  # nothing new is put up; what is up goes on
+        ALL = "all"  # nothing is offered to anybody; work in hand may be finished
+
+    track = models.ForeignKey(Track, null=True, on_delete=models.CASCADE, related_name="halts")
+    scope = models.CharField(max_length=12, choices=Scope.choices)
+    why = models.TextField()
+    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    since = models.DateTimeField(default=timezone.now)
+    lifted_at = models.DateTimeField(null=True)
+    lifted_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        db_table_comment = "Stops of publishing or of all work, by administrators"
+
+    def __str__(self) -> str:
+        return f"{self.scope} stopped since {self.since:%Y-%m-%d %H:%M} UTC"
 
 
 class Question(Moving):
@@ -27,6 +68,7 @@ class Question(Moving):
         CANCELLED = "cancelled"
 
     DEADLINES = {
+        "waiting": (timedelta(days=60), "given_up", "It could not be published within sixty days."),
         "published": (timedelta(days=14), "given_up", "Too few people answered it within fourteen days."),
     }
     GIVEN_UP = "given_up"
@@ -42,16 +84,23 @@ class Question(Moving):
     answers_wanted = models.PositiveSmallIntegerField(default=3)
     price = models.DecimalField(max_digits=8, decimal_places=2, help_text="For one answer, with fee")
     reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="What one worker gets")
+    seconds = models.PositiveIntegerField(default=20, help_text="Expected seconds for one answer")
+    asked_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         db_table_comment = "Questions about targets"
         constraints = [
             models.UniqueConstraint(fields=["track", "target", "interface", "round"], name="question_once_a_round"),
         ]
-        indexes = [models.Index(fields=["status", "order"])]
+        indexes = [models.Index(fields=["status", "order"]), models.Index(fields=["payer", "status"])]
 
     def __str__(self) -> str:
         return f"question {self.pk}"
+
+    @property
+    def origin(self) -> str:
+        """The name of this question as the origin of labels."""
+        return f"question:{self.pk}"
 
 
 class HIT(Moving):
@@ -117,6 +166,9 @@ class WorkerIdentity(models.Model):
 class Assignment(Moving):
     """One worker's go at a HIT. The raw answer is kept exactly as it was sent."""
 
+    RETURNED_BY_WORKER = "Given back."
+    LEASE_LOST = "Nobody worked on it until the lease ran out."
+
     class Status(models.TextChoices):
         LEASED = "leased"
         SUBMITTED = "submitted"  # raw answer stored; to be parsed
@@ -130,7 +182,9 @@ class Assignment(Moving):
     hit = models.ForeignKey(HIT, on_delete=models.PROTECT, related_name="assignments")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
     external_id = models.CharField(max_length=120, blank=True)
-    token = models.CharField(max_length=64, unique=True, default=secrets.token_hex, help_text="In the form; makes a submission once")
+    token = models.CharField(
+        max_length=64, unique=True, default=secrets.token_hex, help_text="In the form; makes a submission once"
+    )
     leased_until = models.DateTimeField()
     draft = models.JSONField(null=True, help_text="Autosaved, so that a reload loses nothing")
     raw = models.JSONField(null=True, help_text="The answer as sent")
@@ -173,6 +227,23 @@ class Response(models.Model):
 
     def __str__(self) -> str:
         return f"response {self.pk}"
+
+
+class Signal(models.Model):
+    """Something about an answer that makes one doubt it. A signal excludes nobody by itself."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="signals")
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="signals")
+    kind = models.CharField(max_length=24, help_text="too_fast …")
+    detail = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Signals of doubtful quality"
+        constraints = [models.UniqueConstraint(fields=["assignment", "kind"], name="signal_once")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} in assignment {self.assignment_id}"
 
 
 class Payment(Moving):

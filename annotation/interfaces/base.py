@@ -6,7 +6,7 @@ An interface is `interfaces/<name>.py` + `templates/annotation/<name>.html` + `s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -49,8 +49,14 @@ class Interface(ABC):
     default_seconds: ClassVar[int]
 
     @abstractmethod
-    def render(self, question: Question) -> dict[str, Any]:
-        """Returns the template's context, from the question's payload alone; never who claimed what, never gold."""
+    def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Returns the template's context, from the question's payload alone; never who claimed what, never gold.
+
+        `answer` is a raw answer (a draft, or one that was refused) to be shown as it was left."""
+
+    @abstractmethod
+    def whole(self, question: Question, text: str) -> dict[str, Any]:
+        """Returns the whole document with the question's marks: `text` and `marks` as (begin, end, role)."""
 
     @abstractmethod
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:

@@ -43,12 +43,15 @@ class Relation(Interface):
     default_reward: ClassVar[str] = "0.05"
     default_seconds: ClassVar[int] = 20
 
-    def render(self, question: Question) -> dict[str, Any]:
-        return page_of(question.payload)
+    def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        return page_of(question.payload, answer or {})
+
+    def whole(self, question: Question, text: str) -> dict[str, Any]:
+        return text_of(Pair.of(question.payload), text, 0, len(text))
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
         pair = Pair.of(question.payload)
-        if _one(raw, "flag"):
+        if _one(raw, "problem"):
             return [ParsedResponse(question.target_id, "flag", _flag(raw))]
         linked = [ParsedResponse(side.target, "linking", _link(side, raw)) for side in pair.sides]
         return [ParsedResponse(question.target_id, "relation", _holds(pair, raw)), *linked]
@@ -70,20 +73,31 @@ class Relation(Interface):
         return labels
 
 
-def page_of(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page shows, from the payload alone."""
+def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page shows, from the payload alone, with an answer as its worker left it."""
     pair = Pair.of(payload)
+    left = {name: _left(answer, name) for name in ("a", "b", "holds", "none", "problem", "remark")}
     return {
         "key": pair.data["document"]["key"],
         "title": pair.data["document"].get("title") or pair.data["document"]["key"],
         "sentences": pair.data["sentences"],
         "whole": len(pair.data["text"]) >= pair.data["length"],
         **text_of(pair, pair.data["text"], pair.data["begin"], pair.data["length"]),
-        "sides": [_side(side) for side in pair.sides],
-        "common": [_choice(one, pair, str(number)) for number, one in enumerate(pair.common, start=1)],
-        "rarer": [_choice(one, pair, "") for one in pair.rarer],
-        "problems": PROBLEMS,
+        "sides": [_side(side, answer) for side in pair.sides],
+        "common": [_choice(one, pair, left["holds"], str(number)) for number, one in enumerate(pair.common, start=1)],
+        "rarer": [_choice(one, pair, left["holds"], "") for one in pair.rarer],
+        "rarer_open": any(one["part"] in left["holds"] for one in pair.rarer),
+        "none": bool(left["none"]),
+        "problems": [(code, words, code in left["problem"]) for code, words in PROBLEMS.items()],
+        "flagged": any(left["problem"]),
+        "remark": next(iter(left["remark"]), ""),
     }
+
+
+def _left(answer: Mapping[str, Any], name: str) -> list[str]:
+    """The values of a field in an answer that nobody has checked yet."""
+    values = answer.get(name) or []
+    return [str(value) for value in (values if isinstance(values, list) else [values]) if value]
 
 
 def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
@@ -99,7 +113,9 @@ def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
     return {"text": before + text + after, "marks": inside}
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
+    chosen = _left(answer, side.letter)
+    candidates = [(span, gloss, span in chosen) for span, gloss in side.candidates.items()]
     return {
         "letter": side.letter,
         "role": "subject" if side.letter == "a" else "object",
@@ -107,13 +123,14 @@ def _side(side: Side) -> dict[str, Any]:
         "span": f"{side.span[0]}-{side.span[1]}",
         "word": TYPE_WORDS.get(side.type.upper(), "name"),
         "question": "Who is" if side.person else "What is",
-        "other": "Somebody else" if side.person else "Something else",
         "asked": side.asked,
-        "candidates": side.candidates,
+        "candidates": [*candidates, (OTHER, "Somebody else" if side.person else "Something else", OTHER in chosen)],
+        "title": next(iter(_left(answer, f"{side.letter}_title")), ""),
+        "no_title": bool(_left(answer, f"{side.letter}_no_title")),
     }
 
 
-def _choice(predicate: PredicatePayload, pair: Pair, key: str) -> dict[str, Any]:
+def _choice(predicate: PredicatePayload, pair: Pair, chosen: Sequence[str], key: str) -> dict[str, Any]:
     """A relation as a sentence in pieces: each is words and the role that they have."""
     forward = predicate["part"].endswith(">")
     subject, object_ = (pair.a, pair.b) if forward else (pair.b, pair.a)
@@ -127,7 +144,7 @@ def _choice(predicate: PredicatePayload, pair: Pair, key: str) -> dict[str, Any]
             side = subject if mark == "{subject}" else object_
             pieces.append((side.gloss, "subject" if side.letter == "a" else "object"))
         rest = rest[at + len(mark) :]
-    return {"part": predicate["part"], "pieces": pieces, "key": key}
+    return {"part": predicate["part"], "pieces": pieces, "key": key, "chosen": predicate["part"] in chosen}
 
 
 def _all(raw: Mapping[str, Any], name: str) -> list[str]:
@@ -146,7 +163,7 @@ def _one(raw: Mapping[str, Any], name: str) -> str:
 def _flag(raw: Mapping[str, Any]) -> dict[str, Any]:
     problem = _one(raw, "problem")
     if problem not in PROBLEMS:
-        raise BadAnswer("Say what is wrong with this question, or take the flag away.")
+        raise BadAnswer("Say again what is wrong with this question, or take the flag away.")
     return {"problem": problem, "remark": _one(raw, "remark")}
 
 

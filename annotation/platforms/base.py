@@ -37,6 +37,8 @@ class Platform(ABC):
 
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities] = Capabilities()
+    local: ClassVar[bool] = False
+    """Whether it is our own web pages: nothing to call, a HIT is up as soon as its row says so."""
 
     @abstractmethod
     def publish(self, hit: HIT) -> str:

@@ -1,0 +1,156 @@
+"""Step 5: samples of confirmed submissions become questions, in the order of u/π; a target is never asked twice."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from annotation.interfaces.registry import interface_of
+from annotation.models import Considered, Question
+from kbpo.money.models import Price
+from kbpo.queue import nudge
+from kbpo.tracks.base import QuestionDraft
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+log = logging.getLogger(__name__)
+
+BATCH = 500
+OPEN = ("waiting", "published", "answered")
+ASKED = ("settled", "given_up")
+
+CANDIDATES = """
+    SELECT s.id, s.target_id, b.submission_id, t.u / CASE WHEN b.design = 'iid' THEN 1.0 ELSE
+               coalesce((SELECT max(h.pi) FROM sampling_threshold h WHERE h.target_id = s.target_id), s.probability) END
+    FROM sampling_sample s
+    JOIN sampling_samplebatch b ON b.id = s.batch_id
+    JOIN submissions_submission sub ON sub.id = b.submission_id
+    JOIN instances_target t ON t.id = s.target_id
+    LEFT JOIN annotation_considered c ON c.sample_id = s.id
+    WHERE sub.status = 'judging' AND sub.track_id = %(track)s
+      AND (c.sample_id IS NULL
+           OR EXISTS (SELECT 1 FROM instances_label l WHERE l.target_id = s.target_id AND l.created_at > c.at))
+      AND NOT EXISTS (SELECT 1 FROM annotation_question q WHERE q.target_id = s.target_id AND q.status = ANY(%(open)s))
+    ORDER BY sub.confirmed_at, s.id
+    LIMIT %(limit)s
+"""
+"""Samples to be considered: new ones, and those whose target got a label since, while nothing about it is being asked."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sample to be considered."""
+
+    sample: int
+    target: int
+    submission: int
+    order: float
+
+    @property
+    def payer(self) -> str:
+        return f"submission:{self.submission}"
+
+
+def tick() -> int:
+    """How many questions were asked."""
+    return sum(_ask_track(track) for track in Track.objects.filter(submissions__status="judging").distinct())
+
+
+def _ask_track(track: Track) -> int:
+    asked = 0
+    try:
+        while (made := _ask_batch(track)) is not None:
+            asked += made
+    except Exception:  # one track's bug must not keep the others waiting; the clock comes round again
+        log.exception("Questions of track %s could not be asked", track.pk)
+    return asked
+
+
+@transaction.atomic
+def _ask_batch(track: Track) -> int | None:
+    """How many questions a batch of samples led to; None if there is nothing left, or another worker is asking."""
+    if not _alone():
+        return None
+    candidates = _candidates(track)
+    if not candidates:
+        return None
+    first: dict[int, Candidate] = {}
+    for one in candidates:
+        first.setdefault(one.target, one)
+    questions = list(_questions(track, first, kind_of(track).questions(list(first))))
+    Question.objects.bulk_create(questions)
+    now = timezone.now()
+    Considered.objects.bulk_create(
+        [Considered(sample_id=one.sample, at=now) for one in candidates],
+        update_conflicts=True, unique_fields=["sample"], update_fields=["at"],
+    )  # fmt: skip
+    if questions:
+        nudge("publish")
+    return len(questions)
+
+
+def _alone() -> bool:
+    """Whether this transaction is the only one that asks: what was asked before must be seen whole."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.ask'))")
+        return bool(cursor.fetchone()[0])
+
+
+def _candidates(track: Track) -> list[Candidate]:
+    with connection.cursor() as cursor:
+        cursor.execute(CANDIDATES, {"track": track.pk, "open": list(OPEN), "limit": BATCH})
+        return [Candidate(*row) for row in cursor.fetchall()]
+
+
+def _questions(track: Track, first: dict[int, Candidate], drafts: Iterable[QuestionDraft]) -> Iterable[Question]:
+    drafts = list(drafts)
+    rounds = _rounds(drafts)
+    terms = {name: _terms(track, name) for name in {draft.interface for draft in drafts}}
+    for draft in drafts:
+        number, shown = rounds[draft.target_id, draft.interface]
+        if number > 1 and set(draft.shown) <= shown:
+            continue  # all of it was asked before; that it was given up is an answer too
+        candidate, price = first[draft.target_id], terms[draft.interface]
+        yield Question(
+            status="waiting",
+            track=track,
+            target_id=draft.target_id,
+            interface=draft.interface,
+            round=number,
+            shown=draft.shown,
+            payload=draft.payload,
+            payer=candidate.payer,
+            order=candidate.order,
+            answers_wanted=track.workers_per_question,
+            price=price.per_answer,
+            reward=price.reward,
+            seconds=price.seconds,
+        )
+
+
+def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int, set[str]]]:
+    """For each target and interface the number of the next round, and all that was asked in earlier ones (any track)."""
+    number: dict[tuple[int, str], int] = defaultdict(lambda: 1)
+    shown: dict[tuple[int, str], set[str]] = defaultdict(set)
+    rows = Question.objects.filter(target__in=[draft.target_id for draft in drafts])
+    for target, interface, round_, status, parts in rows.values_list("target", "interface", "round", "status", "shown"):
+        number[target, interface] = max(number[target, interface], round_ + 1)
+        if status in ASKED:
+            shown[target, interface].update(parts)
+    keys = {(draft.target_id, draft.interface) for draft in drafts}
+    return {key: (number[key], shown[key]) for key in keys}
+
+
+def _terms(track: Track, interface: str) -> Price:
+    """The track's price of one answer; the interface's own where the track has none."""
+    price = Price.objects.filter(track=track, interface=interface).first()
+    kind = interface_of(interface)
+    return price or Price(
+        track=track, interface=interface, reward=Decimal(kind.default_reward), seconds=kind.default_seconds
+    )

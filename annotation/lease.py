@@ -1,0 +1,112 @@
+"""Leases questions to the workers of our own pages: the next in order that this worker has not met, for some minutes.
+
+Locks are always taken in the order worker, assignment, HIT, so that no two of these functions wait for each other.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from annotation.models import COUNTED, HIT, Assignment, Worker
+
+PLATFORMS = ["pool", "simulated"]
+
+OPEN_TO = """
+    FROM annotation_hit h
+    WHERE h.platform = ANY(%(platforms)s) AND h.status = 'open'
+      AND (SELECT count(*) FROM annotation_assignment a WHERE a.hit_id = h.id AND a.status = ANY(%(counted)s))
+          < h.max_assignments
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_halt s
+          WHERE s.lifted_at IS NULL AND s.scope = 'all' AND (s.track_id IS NULL OR s.track_id = h.track_id))
+      AND NOT EXISTS (
+          SELECT 1
+          FROM annotation_hit_questions hq
+          JOIN annotation_question q ON q.id = hq.question_id
+          JOIN annotation_question met ON met.target_id = q.target_id AND met.interface = q.interface
+                                      AND met.round = q.round
+          JOIN annotation_hit_questions mhq ON mhq.question_id = met.id
+          JOIN annotation_assignment a ON a.hit_id = mhq.hit_id
+          WHERE hq.hit_id = h.id AND a.worker_id = %(worker)s
+            AND (a.status <> 'returned' OR a.reason = %(given_back)s))
+"""
+"""HITs with a free place, none of whose targets the worker has met: on any track, in this round, given back included."""
+
+NEXT = f"SELECT h.id {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR UPDATE OF h SKIP LOCKED"
+HOW_MANY = f"SELECT count(*) FROM (SELECT 1 {OPEN_TO} LIMIT %(most)s) AS some"
+
+
+def lease(worker: Worker) -> Assignment | None:
+    """The question in this worker's hands, or the next one in order; None if nothing is open to them."""
+    for _ in range(20):  # each time around, somebody else took the last place of the HIT that we saw free
+        full, assignment = _try(worker)
+        if not full:
+            return assignment
+    return None
+
+
+@transaction.atomic
+def _try(worker: Worker) -> tuple[bool, Assignment | None]:
+    now = timezone.now()
+    worker = Worker.objects.select_for_update(of=("self",)).get(pk=worker.pk)  # two windows of one worker: one lease
+    if worker.excluded_at is not None:
+        return False, None
+    Worker.objects.filter(pk=worker.pk).update(last_seen_at=now)
+    held = Assignment.objects.filter(worker=worker, status="leased", leased_until__gt=now).first()
+    if held is not None:
+        return False, held
+    with connection.cursor() as cursor:
+        cursor.execute(NEXT, _where(worker))
+        row = cursor.fetchone()
+    if row is None:
+        return False, None
+    hit = HIT.objects.get(pk=row[0])
+    # Our lock came after the count was read: count again now that nobody else can take a place.
+    if hit.status != "open" or hit.assignments.filter(status__in=COUNTED).count() >= hit.max_assignments:
+        return True, None
+    return False, Assignment.objects.create(
+        status="leased", hit=hit, worker=worker, accepted_at=now, leased_until=now + lease_time()
+    )
+
+
+def lease_time() -> timedelta:
+    """How long a question stays with a worker who does nothing."""
+    return timedelta(minutes=settings.LEASE_MINUTES)
+
+
+def open_to(worker: Worker, most: int = 100) -> int:
+    """How many HITs are open to a worker, counted up to `most`."""
+    if worker.excluded_at is not None:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(HOW_MANY, _where(worker) | {"most": most})
+        return int(cursor.fetchone()[0])
+
+
+def _where(worker: Worker) -> dict[str, object]:
+    return {
+        "platforms": PLATFORMS,
+        "counted": list(COUNTED),
+        "worker": worker.pk,
+        "given_back": Assignment.RETURNED_BY_WORKER,
+    }
+
+
+def renew(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
+    """Whether the lease still held and was renewed; a draft is kept with it."""
+    now = timezone.now()
+    fields: dict[str, object] = {"leased_until": now + lease_time()}
+    if draft is not None:
+        fields["draft"] = draft
+    held = Assignment.objects.filter(pk=assignment.pk, status="leased", leased_until__gt=now)
+    return held.update(**fields) == 1
+
+
+def give_back(assignment: Assignment) -> bool:
+    """Whether the worker gave a leased question back; it is not offered to them again."""
+    rows = Assignment.objects.filter(pk=assignment.pk, status="leased")
+    return rows.update(status="returned", status_since=timezone.now(), reason=Assignment.RETURNED_BY_WORKER) == 1

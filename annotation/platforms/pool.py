@@ -1,0 +1,49 @@
+"""Our own annotators, in our own pages: no third party. The database is the platform, so nothing here can be in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from annotation.platforms.base import Capabilities, Platform
+
+if TYPE_CHECKING:
+    from annotation.models import HIT, Assignment, Payment, Worker
+
+
+class Pool(Platform):
+    """Questions are up as soon as their HIT is open; answers arrive through our pages; payment is a list to be paid."""
+
+    name: ClassVar[str] = "pool"
+    capabilities: ClassVar[Capabilities] = Capabilities(max_assignments=100)
+    local: ClassVar[bool] = True
+
+    def publish(self, hit: HIT) -> str:
+        return f"{self.name}:{hit.token}"
+
+    def extend(self, hit: HIT, assignments: int, key: str) -> None:
+        """Nothing: the row's `max_assignments` is the truth."""
+
+    def expire(self, hit: HIT) -> None:
+        """Nothing: the row's status is the truth."""
+
+    def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
+        return ()
+
+    def approve(self, assignment: Assignment) -> None:
+        """Nothing: the Payment row says what is owed."""
+
+    def reject(self, assignment: Assignment, feedback: str) -> None:
+        """Nothing: the row says so, and its worker reads it in the history."""
+
+    def pay_bonus(self, payment: Payment, reason: str) -> None:
+        """Nothing: an administrator pays from the list."""
+
+    def exclude(self, worker: Worker, reason: str) -> None:
+        """Nothing: an excluded worker is leased nothing."""
+
+    def message(self, worker: Worker, subject: str, text: str) -> None:
+        raise NotImplementedError("Annotators of the pool read their messages on their own page.")
+
+    def reconcile(self) -> dict[str, Any]:
+        return {}

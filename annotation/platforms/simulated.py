@@ -1,0 +1,17 @@
+"""Simulated workers are people of the pool as far as the server can tell: they log in and answer through the same pages.
+
+So this platform adds nothing to `pool` but its name, which keeps their workers and HITs apart; `annotation/simulate.py`
+is the crowd.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from annotation.platforms.pool import Pool
+
+
+class Simulated(Pool):
+    """The pool, for workers who are programs."""
+
+    name: ClassVar[str] = "simulated"

@@ -1,0 +1,29 @@
+"""Who a logged-in annotator is as a worker: a keyed hash outside, their id in one table only."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from django.conf import settings
+from django.db import transaction
+
+from annotation.models import Worker, WorkerIdentity
+from kbpo.accounts.models import User
+
+
+def handle_of(platform: str, external_id: str) -> str:
+    """The keyed hash that stands for a worker everywhere but in the identity table."""
+    message = f"{platform}:{external_id}".encode()
+    return hmac.new(settings.WORKER_KEY.encode(), message, hashlib.sha256).hexdigest()[:32]
+
+
+def worker_of(user: User, platform: str = "pool") -> Worker:
+    """The worker that a user is, made on the first visit."""
+    if (worker := Worker.objects.filter(user=user).first()) is not None:
+        return worker
+    handle = handle_of(platform, str(user.pk))
+    with transaction.atomic():
+        worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": platform, "user": user})
+        WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": str(user.pk)})
+    return worker

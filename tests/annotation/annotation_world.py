@@ -1,0 +1,118 @@
+"""A small track whose questions a person can check by hand, and workers who answer through the pages."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from django.test import Client
+
+from kbpo.accounts.models import Team
+from kbpo.corpus.models import Document, Predicate
+from kbpo.instances.models import Instance, Label, Target
+from kbpo.money.spend import reserve
+from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
+from kbpo.submissions.models import Submission
+from kbpo.tracks.base import QuestionDraft
+from kbpo.tracks.models import Track
+
+PARTS = ["per:schools_attended>", "per:employee_or_member_of>", "org:founded_by<"]
+TEMPLATES = {
+    "per:schools_attended>": "{subject} studied at {object}",
+    "per:employee_or_member_of>": "{subject} works or worked for {object}",
+    "org:founded_by<": "{subject} was founded by {object}",
+}
+
+
+class ToyTrack:
+    """Asks about every target that has no label, with the same three relations."""
+
+    shown = list(PARTS)
+
+    def __init__(self, track: Track) -> None:
+        self.track = track
+
+    def questions(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
+        labelled = set(Label.objects.filter(target__in=target_ids).exclude(value={}).values_list("target", flat=True))
+        for target in Target.objects.filter(pk__in=target_ids).exclude(pk__in=labelled).select_related("document"):
+            yield QuestionDraft(target.pk, "relation", payload_of(target, self.shown), list(self.shown))
+
+
+def payload_of(target: Target, parts: Sequence[str] = PARTS) -> dict[str, Any]:
+    text = target.document.text
+    spans = {"a": (target.a_begin, target.a_end), "b": (target.b_begin, target.b_end)}
+    types = {"a": "PER", "b": "ORG"}
+    sides = {}
+    for side, (begin, end) in spans.items():
+        mention = Target.objects.get_or_create(
+            corpus=target.corpus, document=target.document, kind="mention", a_begin=begin, a_end=end,
+            defaults={"key": uuid(f"mention {target.document_id} {begin}"), "u": 0.5},
+        )[0]  # fmt: skip
+        candidates = [{"span": [0, 3], "gloss": text[0:3]}, {"span": [begin, end], "gloss": text[begin:end]}]
+        sides[side] = {"target": mention.pk, "span": [begin, end], "gloss": text[begin:end], "type": types[side],
+                       "candidates": candidates}  # fmt: skip
+    return {
+        "document": {"key": target.document.key, "title": target.document.title},
+        "text": text, "begin": 0, "length": len(text), "sentences": [1, 1, 1], "lit": [0, len(text)],
+        **sides, "others": [], "predicates": [{"part": part, "template": TEMPLATES[part]} for part in parts],
+    }  # fmt: skip
+
+
+def uuid(text: str) -> str:
+    return hashlib.md5(text.encode()).hexdigest()
+
+
+def make_target(track: Track, number: int, u: float) -> Target:
+    text = f"Ann {number} Lee studied at Elm College {number}. She founded nothing."
+    document = Document.objects.create(
+        corpus=track.corpus, key=f"doc-{number}", title=f"Story {number}", text=text, token_begin=[0],
+        token_end=[3], sentence_begin=[0], sentence_end=[len(text)],
+    )  # fmt: skip
+    b = text.index("Elm")
+    return Target.objects.create(
+        corpus=track.corpus, document=document, kind="pair", a_begin=0, a_end=len(f"Ann {number} Lee"), b_begin=b,
+        b_end=b + len(f"Elm College {number}"), key=uuid(f"pair {number}"), u=u,
+    )  # fmt: skip
+
+
+def make_submission(track: Track, targets: Sequence[Target], name: str = "Patterns", money: str = "100.00") -> Submission:
+    team, _ = Team.objects.get_or_create(name=f"Team {name}", slug=f"team-{name.lower()}")
+    submission = Submission.objects.create(
+        status="judging", track=track, team=team, name=name, file="uploads/x.tsv", file_name="x.tsv", file_size=1,
+        file_digest="0" * 64, confirmed_at="2026-11-20T10:00:00Z",
+    )  # fmt: skip
+    distribution = SamplingDistribution.objects.create(submission=submission, kind="instance", total=1, n=len(targets))
+    batch = SampleBatch.objects.create(
+        submission=submission, distribution=distribution, design="iid", seed=1, size=len(targets)
+    )
+    predicate = Predicate.objects.get(corpus=track.corpus, name="per:schools_attended")
+    for target in targets:
+        instance, _ = Instance.objects.get_or_create(
+            target=target, document=target.document, subject_begin=target.a_begin, subject_end=target.a_end,
+            predicate=predicate, object_begin=target.b_begin, object_end=target.b_end,
+        )  # fmt: skip
+        Sample.objects.create(batch=batch, target=target, instance=instance, probability=1 / len(targets))
+    if Decimal(money):
+        reserve(track, team, submission.purpose, Decimal(money), key=f"confirm:{submission.pk}")
+    return submission
+
+
+GOOD = {"a": "0-3", "b": "other", "holds": ["per:schools_attended>"]}
+
+
+def take(client: Client) -> str:
+    """The address of the worker's next question; empty if there is none."""
+    response = client.get("/annotate/next/")
+    return response["Location"] if response["Location"] != "/annotate/" else ""
+
+
+def answer_all(client: Client, answer: dict[str, Any] = GOOD) -> int:
+    """How many questions a worker answered until nothing was left."""
+    count = 0
+    while address := take(client):
+        response = client.post(address, answer)
+        assert response.status_code == 302, response.content.decode()
+        count += 1
+    return count

@@ -1,0 +1,84 @@
+"""A confirmed submission with samples of a toy track, and annotators who are logged in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from annotation_world import ToyTrack, make_submission, make_target
+from django.test import Client
+
+from annotation import ask, publish
+from kbpo.accounts.models import User
+from kbpo.corpus.models import Corpus, Predicate
+from kbpo.instances.models import Target
+from kbpo.money.models import Price
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+
+@pytest.fixture
+def toy_kind(monkeypatch: pytest.MonkeyPatch) -> type[ToyTrack]:
+    monkeypatch.setattr("annotation.ask.kind_of", ToyTrack)
+    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+    return ToyTrack
+
+
+@pytest.fixture
+def track(db: None, toy_kind: type[ToyTrack]) -> Track:
+    corpus = Corpus.objects.create(name="Toy news", slug="toy-news", schema={})
+    Predicate.objects.create(corpus=corpus, name="per:schools_attended", position=0)
+    track = Track.objects.create(corpus=corpus, name="Toy", slug="toy", status="open")
+    Price.objects.create(track=track, interface="relation", reward=Decimal("0.05"), fee_rate=Decimal("0.2"))
+    return track
+
+
+@pytest.fixture
+def targets(track: Track) -> list[Target]:
+    """Six pairs; their random numbers are not in the order of their ids."""
+    return [make_target(track, number, u) for number, u in enumerate([0.6, 0.1, 0.9, 0.3, 0.2, 0.7], start=1)]
+
+
+@pytest.fixture
+def submission(track: Track, targets: list[Target]) -> Submission:
+    return make_submission(track, targets)
+
+
+@pytest.fixture
+def published(submission: Submission) -> Submission:
+    """The submission with all its questions open in the pool."""
+    ask.tick()
+    publish.tick()
+    return submission
+
+
+@pytest.fixture
+def annotator(db: None) -> Callable[[str], User]:
+    def make(name: str) -> User:
+        return User.objects.create_user(name, password="long enough 1", is_annotator=True)
+
+    return make
+
+
+@pytest.fixture
+def ada(annotator: Callable[[str], User], client: Client) -> Client:
+    client.force_login(annotator("ada"))
+    return client
+
+
+@pytest.fixture
+def clients(annotator: Callable[[str], User]) -> list[Client]:
+    """Ada, Bo and Cy, logged in."""
+    made = []
+    for name in ("ada", "bo", "cy"):
+        client = Client()
+        client.force_login(annotator(name))
+        made.append(client)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def only_these_pages(settings: Any) -> None:
+    settings.ROOT_URLCONF = "annotation_urls"
