@@ -15,6 +15,10 @@ from kbpo.demo.lexicon import PREDICATE_TYPES
 from kbpo.demo.write import imagine, place, quote, write_corpus
 
 RELATIONS_A_DOCUMENT = 800
+ALLOWED: dict[tuple[str, str], list[str]] = {}
+for _predicate, _types in PREDICATE_TYPES.items():
+    for _pair in _types:
+        ALLOWED.setdefault(_pair, []).append(_predicate)
 
 
 def large(directory: Path, relations: int, *, documents: int | None = None, seed: int = 1) -> Path:
@@ -29,10 +33,12 @@ def large(directory: Path, relations: int, *, documents: int | None = None, seed
     directory.mkdir(parents=True, exist_ok=True)
     write_corpus(directory / "corpus.jsonl", corpus)
     path = directory / f"large_{relations}.kb.tsv"
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    unfinished = path.with_suffix(".part")
+    with unfinished.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"large_{relations}\n")
         file.writelines(line + "\n" for line in _entities(corpus))
         file.writelines(line + "\n" for line in _relations(corpus, relations, np.random.default_rng([seed, relations])))
+    unfinished.replace(path)
     return path
 
 
@@ -58,7 +64,8 @@ def _entities(corpus: Sequence[Annotated]) -> Iterator[str]:
 def _relations(corpus: Sequence[Annotated], relations: int, rng: np.random.Generator) -> Iterator[str]:
     left = relations
     for number, document in enumerate(corpus):
-        share = -(-left // (len(corpus) - number))
+        # A third more than its share, while it lasts: short documents cannot hold theirs.
+        share = min(left, -(-4 * left // (3 * (len(corpus) - number))))
         pairs = _pairs(document)
         take = min(share, len(pairs))
         left -= take
@@ -80,8 +87,7 @@ def _pairs(document: Annotated) -> list[tuple[tuple[Span, Cluster], str, tuple[S
         for one in mentions
         for two in mentions
         if one[1] is not two[1]
-        for predicate, types in PREDICATE_TYPES.items()
-        if (one[1].filler.type, two[1].filler.type) in types
+        for predicate in ALLOWED.get((one[1].filler.type, two[1].filler.type), ())
     ]
 
 

@@ -54,7 +54,8 @@ def weights(predictions: Sequence[Prediction]) -> dict[str, list[float]]:
             len(told[p.subject_entity]) / (subject[p.subject_entity] * relation[p.predicate]) for p in predictions
         ],
     }
-    return {kind: [value / sum(values) for value in values] for kind, values in raw.items()}
+    totals = {kind: sum(values) for kind, values in raw.items()}
+    return {kind: [value / totals[kind] for value in values] for kind, values in raw.items()}
 
 
 def score(run: Run, gold: Gold) -> dict[str, object]:
