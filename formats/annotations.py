@@ -16,7 +16,9 @@ Lines = Iterator[tuple[int, str]]
 
 MENTION_COLUMNS = ("doc_id", "begin", "end", "type", "entity", "gloss", "canonical_begin", "canonical_end")
 GOLD_COLUMNS = ("doc_id", "subj_begin", "subj_end", "predicate", "obj_begin", "obj_end", "prov_begin", "prov_end")
+LINK = "link"  # a last column of `mentions.tsv` that may be missing
 BATCH = 1_000
+_MASK = (1 << 60) - 1
 
 _OFFSET = re.compile(r"\d{1,9}", re.ASCII)
 _Row = tuple[int, str, list[str]]
@@ -32,6 +34,7 @@ class MentionRecord:
     entity: str
     canonical: Span
     line: int
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class GoldRecord:
 def read_mentions(lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report) -> Iterator[MentionRecord]:
     """The mentions of a `mentions.tsv`; all else is in the report."""
     seen = CompactMap()
-    for number, line, row, view in _rows(lines, MENTION_COLUMNS, corpus, report):
+    for number, line, row, view in _rows(lines, MENTION_COLUMNS, corpus, report, (LINK,)):
         spans = _spans(number, line, row, ((1, 2), (6, 7)), view, report)
         if spans is None:
             continue
@@ -61,11 +64,12 @@ def read_mentions(lines: Lines, corpus: CorpusLookup, schema: Schema, report: Re
             found = quoted(view.text[span[0] : span[1]])
             text = f"The text at this place is {found}, not {quoted(row[5])}. The line is dropped."
             report.add("reference.gloss", number, text, line, column(line, 5))
-        elif (first := seen.add((hash(view.id), *span), number)) != -1:
+        elif (first := seen.add((hash(view.id) & _MASK, *span), number)) != -1:
             text = f"The same mention as on line {first}. The first one is kept."
             report.add("consistency.mention_twice", number, text, line)
         else:
-            yield MentionRecord(view.id, span, row[3], row[4], canonical, number)
+            link = row[8] if len(row) > len(MENTION_COLUMNS) else ""
+            yield MentionRecord(view.id, span, row[3], row[4], canonical, number, link)
 
 
 def read_gold(lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report) -> Iterator[GoldRecord]:
@@ -87,7 +91,7 @@ def read_gold(lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
             report.add("schema.itself", number, text, line)
         else:
             predicate, subject, object_ = found
-            first = seen.add((hash(view.id), *subject, hash(predicate), *object_), number)
+            first = seen.add((hash(view.id) & _MASK, *subject, hash(predicate) & _MASK, *object_), number)
             if first != -1:
                 text = f"Same relation as line {first}. The first one is kept."
                 report.add("consistency.duplicate", number, text, line)
@@ -96,13 +100,14 @@ def read_gold(lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
 
 
 def _rows(
-    lines: Lines, columns: Sequence[str], corpus: CorpusLookup, report: Report
+    lines: Lines, columns: Sequence[str], corpus: CorpusLookup, report: Report, more: Sequence[str] = ()
 ) -> Iterator[tuple[int, str, list[str], DocumentView]]:
-    """The rows below the header with the right number of columns and a known document."""
+    """The rows below the header with the right number of columns and a known document; all or none of `more` may follow."""
     header = next(lines, None)
     if header is None:
         return
-    if header[1].split("\t") != list(columns):
+    names = header[1].split("\t")
+    if names not in (list(columns), [*columns, *more]):
         text = f"The first line must name the columns: {', '.join(columns)}. Nothing of the file is used."
         report.add("syntax.header", header[0], text, header[1])
         return
@@ -110,8 +115,8 @@ def _rows(
         rows = [row for row in map(_split, batch) if row is not None]
         corpus.prefetch({row[2][0] for row in rows})
         for number, line, row in rows:
-            if len(row) != len(columns):
-                text = f"This line has {len(row)} columns, but {len(columns)} are expected. It is dropped."
+            if len(row) != len(names):
+                text = f"This line has {len(row)} columns, but {len(names)} are expected. It is dropped."
                 report.add("syntax.columns", number, text, line)
                 continue
             view = corpus.get(row[0])

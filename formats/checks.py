@@ -144,7 +144,7 @@ class ClaimChecks:
         return found
 
     def _check_group(self, claim: RelationClaim, document: int, predicate: int, row: int, source: str) -> None:
-        group = -1 - self.schema.groups[claim.predicate]
+        group = self.schema.groups[claim.predicate]
         earlier = self._group_rows.add((document, *claim.subject, group, *claim.object), row)
         if earlier == -1 or self._row_predicates[earlier] == predicate:
             return

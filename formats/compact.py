@@ -9,6 +9,7 @@ Key = tuple[int, ...]
 class CompactMap:
     """Numbers by key, where only the 64-bit hash of a key is kept (open addressing, at most two thirds full).
 
+    The parts of a key are not negative: Python gives -1 and -2 one hash.
     Among two million keys two have the same hash with a probability of about one in ten million.
     """
 

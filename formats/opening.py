@@ -13,6 +13,7 @@ from formats.messages import Report
 Source = str | Path | BinaryIO
 
 CHUNK = 128 * 1024
+BEGINNING = 4096
 GZIP = b"\x1f\x8b"
 _MAGIC = {
     b"PK\x03\x04": "a ZIP archive",
@@ -69,9 +70,11 @@ def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
 
 
 def _limited(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
-    """The bytes as uploaded, in chunks, up to the limit."""
+    """The bytes as uploaded, in chunks, up to the limit; the first chunk is long enough to tell what it is."""
     size = 0
     while chunk := raw.read(CHUNK):
+        while not size and len(chunk) < BEGINNING and (more := raw.read(CHUNK)):
+            chunk += more
         size += len(chunk)
         if size > limits.upload_bytes:
             allowed = limits.upload_bytes // MB
@@ -130,7 +133,7 @@ def _binary(block: bytes) -> str:
     for magic, kind in _MAGIC.items():
         if block.startswith(magic):
             return kind
-    return "binary" if b"\x00" in block[:4096] else ""
+    return "binary" if b"\x00" in block[:BEGINNING] else ""
 
 
 def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[tuple[int, str]]:

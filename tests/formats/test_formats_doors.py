@@ -1,0 +1,257 @@
+"""What the doors make of good files: mentions, provenance, strings, inverses, links; and that all doors agree."""
+
+import io
+import json
+from unicodedata import normalize
+
+import pytest
+from toy import CARRIE, DEBBIE, EDDIE, LIMITS, PARENTS, TEXTS, TOY, corpus_lines, entity, kb, read, span, tac, whole
+
+from formats.doors import read_claims, sniff
+from formats.lookup import DocumentView
+from formats.messages import Report
+from formats.schema import shipped_schema
+
+ACME = entity(":E5", "ORG", ("D3", "Acme “Labs”"))
+JOSE = entity(":E6", "PER", ("D3", "José Núñez"))
+
+
+def codes(report: Report) -> set[str]:
+    return set(report.by_code) - {"consistency.missing_inverse"}
+
+
+def test_a_relation_line_becomes_a_claim_about_the_closest_mentions() -> None:
+    (claim,), report = read(kb(CARRIE, ':E1\tlink\t"m.01tnbn"', DEBBIE, PARENTS))
+    assert claim.document == "D1"
+    assert claim.subject == span("D1", "Fisher", 1), "“Fisher” in the third sentence has fewer tokens between"
+    assert claim.object == span("D1", "Debbie Reynolds")
+    assert (claim.predicate, claim.subject_type, claim.object_type) == ("per:parents", "PER", "PER")
+    assert claim.provenance == [(0, len(TEXTS["D1"]))]
+    assert claim.confidence == 0.8
+    assert claim.subject_canonical == span("D1", "Carrie Fisher")
+    assert (claim.subject_link, claim.object_link) == ("m.01tnbn", None)
+    assert (claim.subject_entity, claim.object_entity) == (":E1", ":E2")
+    assert not codes(report)
+
+
+def test_a_pair_in_one_sentence_comes_before_a_nearer_pair_in_two() -> None:
+    relation = f":E2\tper:children\t:E1\t{whole('D2')}"
+    (claim,), _ = read(kb(CARRIE, DEBBIE, relation))
+    assert (claim.subject, claim.object) == (span("D2", "Debbie Reynolds"), span("D2", "Carrie Fisher"))
+
+
+def test_relations_may_come_before_their_mentions() -> None:
+    assert read(kb(PARENTS, CARRIE, DEBBIE))[0][0].subject == read(kb(CARRIE, DEBBIE, PARENTS))[0][0].subject
+
+
+def test_comments_blank_lines_and_white_space_at_the_end_are_passed_over() -> None:
+    claims, report = read(kb("# a comment", "", "   ", CARRIE, DEBBIE + "\t ", PARENTS + "  "))
+    assert len(claims) == 1
+    assert not codes(report)
+
+
+def test_provenance_in_several_documents_is_a_claim_for_each() -> None:
+    relation = f":E2\tper:children\t:E1\t{whole('D2')},{whole('D1')}\t0.4"
+    claims, _ = read(kb(CARRIE, DEBBIE, relation))
+    assert [claim.document for claim in claims] == ["D2", "D1"]
+    assert [claim.line for claim in claims] == [14, 14]
+
+
+def test_subject_and_object_may_lie_in_two_provenances_of_one_document() -> None:
+    relation = f":E1\tper:parents\t:E2\t{tac('D1', 'Carrie Fisher')},{tac('D1', 'Debbie Reynolds')}"
+    (claim,), _ = read(kb(CARRIE, DEBBIE, relation))
+    assert claim.subject == span("D1", "Carrie Fisher")
+    assert claim.provenance == [span("D1", "Carrie Fisher"), span("D1", "Debbie Reynolds")]
+
+
+def test_a_repeated_string_means_its_occurrence_closest_to_the_subject() -> None:
+    (claim,), _ = read(kb(DEBBIE, f':E2\tper:title\t"actress"\t{whole("D1")}'))
+    assert claim.object == claim.object_canonical == span("D1", "actress", 1)
+    assert (claim.object_type, claim.object_entity, claim.object_link) == ("TITLE", None, None)
+
+
+def test_a_string_is_found_as_whole_words_only() -> None:
+    assert codes(read(kb(DEBBIE, f':E2\tper:title\t"act"\t{whole("D1")}'))[1]) >= {"reference.string"}
+
+
+@pytest.mark.parametrize("value", ["2016-12-27", "2016-12-XX", "2016-12", "XXXX-12-27", "2016", "December 27, 2016"])
+def test_a_normalised_date_is_found_by_its_written_forms(value: str) -> None:
+    (claim,), report = read(kb(CARRIE, f':E1\tper:date_of_death\t"{value}"\t{whole("D1")}'))
+    assert TEXTS["D1"][slice(*claim.object)] in "December 27, 2016"
+    assert claim.object_type == "DATE"
+    assert not codes(report)
+
+
+def test_another_date_is_not_found() -> None:
+    for value in ("1955-12", "2017", "2016-13-41", "XXXX"):
+        claims, report = read(kb(EDDIE, CARRIE, f':E1\tper:date_of_death\t"{value}-01"\t{tac("D2", "Fisher", 1)}'))
+        assert not claims
+        assert report.by_code["reference.string"] + report.by_code["reference.provenance"] == 1
+
+
+def test_a_string_entity_with_mention_lines_is_found_by_them() -> None:
+    date = ":S1\ttype\tSTRING\n:S1\tnormalized_mention\t\"2016-12-27\"\t" + tac("D1", "December 27, 2016")
+    (claim,), report = read(kb(CARRIE, date, f":E1\tper:date_of_death\t:S1\t{whole('D1')}"))
+    assert claim.object == span("D1", "December 27, 2016")
+    assert (claim.object_type, claim.object_entity) == ("DATE", ":S1")
+    assert codes(report) == {"reference.canonical"}
+
+
+def test_inverse_and_finer_names_become_canonical() -> None:
+    relations = f":E5\torg:employees_or_members\t:E6\t{whole('D3')}\t0.7"
+    (claim,), report = read(kb(ACME, JOSE, relations))
+    assert claim.predicate == "per:employee_or_member_of"
+    assert (claim.subject, claim.object) == (span("D3", "José Núñez"), span("D3", "Acme “Labs”"))
+    assert (claim.subject_type, claim.subject_entity) == ("PER", ":E6")
+    oslo = entity(":E7", "GPE", ("D3", "Oslo"))
+    (claim,), _ = read(kb(JOSE, oslo, f":E6\tper:cities_of_residence\t:E7\t{whole('D3')}"))
+    assert claim.predicate == "per:place_of_residence"
+    assert not codes(report)
+
+
+def test_both_instances_of_a_symmetric_predicate_are_kept() -> None:
+    relations = f":E2\tper:spouse\t:E3\t{whole('D2')}\n:E3\tper:spouse\t:E2\t{whole('D2')}"
+    claims, report = read(kb(DEBBIE, EDDIE, relations))
+    assert len(claims) == 2
+    assert not report.messages
+
+
+def test_quotes_and_backslashes_are_escaped() -> None:
+    text = 'He "Q" \\ and Acme met.'
+    corpus_file = json.dumps({"id": "Q", "text": text}).encode()
+    from toy import toy_corpus
+
+    lines = (
+        ':E1\ttype\tPER\n:E1\tcanonical_mention\t"He \\"Q\\" \\\\"\tQ:0-7\n'
+        ':E2\ttype\tORG\n:E2\tcanonical_mention\t"Acme"\tQ:13-16\n:E1\tper:employee_or_member_of\t:E2\tQ:0-21'
+    )
+    (claim,), report = read(kb(lines), corpus=toy_corpus(corpus_file))
+    assert text[slice(*claim.subject)] == 'He "Q" \\'
+    assert not report.messages
+
+
+def test_glosses_agree_in_composed_and_decomposed_unicode() -> None:
+    lines = normalize("NFD", "\n".join((ACME, JOSE)))
+    claims, report = read(kb(lines, f":E6\tper:employee_or_member_of\t:E5\t{whole('D3')}"))
+    assert len(claims) == 1
+    assert not report.messages
+
+
+def test_the_first_of_two_duplicates_is_kept() -> None:
+    relation = f":E1\tper:parents\t:E2\t{whole('D1')}"
+    claims, report = read(kb(relation + "\t0.3", relation + "\t0.9", relation + "\t0.3", CARRIE, DEBBIE))
+    assert [claim.confidence for claim in claims] == [0.3]
+    assert [m.text for m in report if m.code == "consistency.duplicate"] == [
+        "Same relation as line 2 with another confidence. The first one is kept.",
+        "Same relation as line 2. The first one is kept.",
+    ]
+
+
+def test_a_mention_with_two_types_stays_with_the_first_entity() -> None:
+    other = entity(":E4", "ORG", ("D1", "Carrie Fisher"))
+    founded = f":E2\tper:organizations_founded\t:E4\t{whole('D1')}"
+    claims, report = read(kb(CARRIE, DEBBIE, other, founded))
+    assert not claims
+    assert codes(report) == {"consistency.two_types", "reference.provenance", "syntax.nothing_usable"}
+
+
+def test_types_that_do_not_fit_are_kept_and_count_as_wrong() -> None:
+    claims, report = read(kb(CARRIE, DEBBIE, f":E1\torg:founded_by\t:E2\t{whole('D1')}"))
+    assert len(claims) == 1
+    assert codes(report) == {"schema.arguments"}
+
+
+def test_an_inclusive_end_that_is_exclusive_gets_a_hint() -> None:
+    begin, end = span("D1", "Carrie Fisher")
+    _, report = read(kb(f':E1\tmention\t"Carrie Fisher"\tD1:{begin}-{end}'))
+    assert "the end is the last character" in next(iter(report)).text
+
+
+def test_a_batch_of_lines_prefetches_its_documents() -> None:
+    asked: list[set[str]] = []
+
+    class Lookup:
+        def prefetch(self, documents: object) -> None:
+            asked.append(set(documents))  # type: ignore[call-overload]
+
+        def get(self, document: str) -> DocumentView | None:
+            return TOY.get(document)
+
+    list(read_claims(io.BytesIO(kb(CARRIE, DEBBIE, PARENTS)), Lookup(), shipped_schema("tac_kbp"), LIMITS, Report()))
+    assert asked == [{"D1", "D2"}, {"D1"}]
+
+
+def test_a_stream_that_cannot_be_rewound_is_read_twice_all_the_same() -> None:
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+    report = Report()
+    schema = shipped_schema("tac_kbp")
+    assert len(list(read_claims(Pipe(kb(PARENTS, CARRIE, DEBBIE)), TOY, schema, LIMITS, report))) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "door"),
+    [
+        (["run", ":E1\ttype\tPER"], "tac_kb"),
+        (["# note", "", '{"doc": "D1"}'], "json_lines"),
+        (["D1:0-5\tper:parents\tD1:7-9\tD1:0-9\t1"], "mention_level"),
+        (["run"], None),
+        ([], None),
+    ],
+)
+def test_the_door_is_known_from_the_first_lines(lines: list[str], door: str | None) -> None:
+    assert sniff(iter(lines)) == door
+
+
+def json_line(**changes: object) -> bytes:
+    data = {"doc": "D1", "subject": span("D1", "Fisher", 1), "predicate": "per:parents",
+            "object": span("D1", "Debbie Reynolds")} | changes  # fmt: skip
+    return json.dumps(data).encode() + b"\n"
+
+
+def test_json_lines_and_tac_kb_give_the_same_claim() -> None:
+    (tac_claim,), _ = read(kb(CARRIE, DEBBIE, ':E1\tlink\t"m.1"', PARENTS))
+    (claim,), report = read(json_line(confidence=0.8, provenance=[[0, len(TEXTS["D1"])]], subject_link="m.1",
+                                      subject_canonical=span("D1", "Carrie Fisher")))  # fmt: skip
+    tac_claim.subject_entity = tac_claim.object_entity = None
+    claim.line = tac_claim.line
+    assert claim == tac_claim
+    assert not codes(report)
+
+
+def test_json_lines_without_provenance_have_the_sentences_over_both_mentions() -> None:
+    (claim,), _ = read(json_line())
+    assert claim.provenance == [(span("D1", "Her mother")[0], len(TEXTS["D1"]))]
+    assert claim.confidence is None
+    assert claim.subject_canonical == claim.subject
+
+
+def test_json_lines_take_types_from_the_mentions_of_the_corpus() -> None:
+    view = TOY.get("D3")
+    assert view is not None
+    acme, oslo = span("D3", "Acme “Labs”"), span("D3", "Oslo")
+    line = json.dumps({"doc": "D3", "subject": acme, "predicate": "org:founded_by", "object": oslo}).encode()
+    assert codes(read(line)[1]) == {"reference.untyped", "syntax.nothing_usable"}
+    view.mention_types = {oslo: "GPE"}
+    (claim,), _ = read(line)
+    view.mention_types = {}
+    assert (claim.subject_type, claim.object_type) == ("ORG", "GPE")
+
+
+def test_json_lines_turn_inverse_names_round() -> None:
+    acme, jose = span("D3", "Acme “Labs”"), span("D3", "José Núñez")
+    data = {"doc": "D3", "subject": acme, "predicate": "org:students", "object": jose, "object_link": "José"}
+    (claim,), _ = read(json.dumps(data).encode())
+    assert (claim.subject, claim.predicate, claim.object) == (jose, "per:schools_attended", acme)
+    assert claim.subject_link == "José"
+
+
+def test_markup_in_a_name_comes_back_as_it_was() -> None:
+    (claim,), _ = read(json_line(subject_link="<script>alert(1)</script>"))
+    assert claim.subject_link == "<script>alert(1)</script>"
+
+
+def test_the_toy_corpus_is_fine() -> None:
+    assert corpus_lines().count(b"\n") == len(TEXTS) - 1
