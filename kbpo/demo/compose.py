@@ -103,6 +103,8 @@ class Newsroom:
         employer, title = binding.slots.get("O"), binding.slots.get("T")
         if kind == "appointment" and isinstance(title, Value) and title.text in lx.SHARED_TITLES:
             return False
+        if kind == "sport" and isinstance(title, Value) and title.text not in lx.PLAYERS | {"head coach"}:
+            return False
         if kind == "launch" and isinstance(employer, Entity) and employer.kind != "company":
             return False
         return kind not in KIND_OF_EMPLOYER or (

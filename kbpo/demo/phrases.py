@@ -44,7 +44,7 @@ STATED: dict[str, tuple[str, ...]] = {
         "At {O}, where {P} is {T:b}, the news was met with silence.",
         "{O:f}’s {T}, {P:f}, called the figures encouraging.",
         "{P} works for {O} as {T:b}.",
-        "The plan was drawn up by {P:f}, who joined {O} as {T:b} straight out of the army.",
+        "The plan was drawn up by {P:f}, who joined {O} as {T:b} a year ago.",
         "{P:f}, who is {T:b} {of:O}, was traveling and could not be reached.",
         "{P:f} has worked as {T:b} {of:O} since the spring.",
         "In a letter to {O}, its {T}, {P:f}, defended the decision.",
@@ -137,7 +137,7 @@ STATED: dict[str, tuple[str, ...]] = {
         "{P} studied at {U} on a scholarship.",
         "{P} holds a degree from {U}.",
         "{P}, who earned a doctorate at {U}, has published widely.",
-        "{P} attended {U} but left without a degree.",
+        "{P} attended {U} as a part-time student.",
         "At {U}, {P} shared a room with two future judges.",
         "{U} counts {P:f} among its better-known alumni.",
         "A graduate of {U}, {P} is known for careful preparation.",
@@ -247,7 +247,7 @@ PAST: dict[str, tuple[str, ...]] = {
     "school": (
         "{P} graduated from {U}.",
         "{P} studied at {U} on a scholarship.",
-        "{P} attended {U} but left without a degree.",
+        "{P} attended {U} as a part-time student.",
         "{P:f} earned a doctorate at {U}, the first in the family to do so.",
     ),
     "former": (
@@ -277,7 +277,7 @@ COMBINED: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("job", "home"): (
         "{P}, {T:b} {of:O}, lives in {C}.",
-        "{P} moved to {C} to become {T:b} {of:O}.",
+        "{P} moved to {C} soon after becoming {T:b} {of:O}.",
     ),
     ("job", "school"): (
         "{P}, {T:b} {of:O} and a graduate of {U}, chairs the panel.",
@@ -309,11 +309,14 @@ DENIED: dict[str, tuple[str, ...]] = {
     "birth": (
         "{P} was not born in {C}, as some newspapers reported.",
         "Contrary to an early profile, {P} has no roots in {C}.",
+        "{P} learned to swim in {C}, on a school trip.",
     ),
     "home": (
         "{P} considered moving to {C} but dropped the idea.",
         "{P} stopped in {C} for a few hours on {W} before flying on.",
         "{P} visited {C} in the spring.",
+        "{P} will speak at a conference in {C} next month.",
+        "{P} missed a flight to {C} on {W}.",
     ),
     "spouse": (
         "{P} denied being married to {Q:f}, a rumor that resurfaces every summer.",
@@ -323,7 +326,10 @@ DENIED: dict[str, tuple[str, ...]] = {
         "{P} is not related to {Q:f}, despite what some websites claim.",
         "{P} joked that {Q:f} might as well be {P.his} {Q.son}.",
     ),
-    "sibling": ("{P} is no relation of {Q:f}, though mail for one often reaches the other.",),
+    "sibling": (
+        "{P} is no relation of {Q:f}, though mail for one often reaches the other.",
+        "{P} and {Q:f} are often taken for relatives, which they are not.",
+    ),
     "school": (
         "{P} was rejected by {U} and says so on every stage.",
         "{P} gave a guest lecture at {U} on {W}.",
@@ -331,6 +337,8 @@ DENIED: dict[str, tuple[str, ...]] = {
     "hq": (
         "{O} considered a move to {C} but found the rents too high.",
         "{O} opened a small sales office in {C}.",
+        "{O} sent {few} employees to a fair in {C}.",
+        "{O} rents a warehouse in {C}.",
         "{O} may shift its headquarters to {C}, according to a person who asked not to be named.",
     ),
     "founded": (
@@ -342,7 +350,11 @@ DENIED: dict[str, tuple[str, ...]] = {
         "{O} denied that it planned to take over {Q}.",
         "Analysts have long speculated that {O} could acquire {Q}.",
     ),
-    "stake": ("{O} said it had no intention of buying shares in {Q}.", "{O} and {Q} use the same auditors."),
+    "stake": (
+        "{O} said it had no intention of buying shares in {Q}.",
+        "{O} and {Q} use the same auditors.",
+        "{O} looked at the books of {Q} but made no offer for any shares.",
+    ),
     "shares": (
         "{P} denied holding shares in {O}.",
         "{P} said {P.he} would buy into {O} only if the price fell by half.",
@@ -350,10 +362,21 @@ DENIED: dict[str, tuple[str, ...]] = {
     "member": (
         "{Q} has applied to join {O}, but no decision is expected this year.",
         "{Q} refused to join {O}, citing the fees.",
+        "{O} rejected {Q} by {few} votes.",
+        "{Q} sent an observer to the last congress of {O} but has not joined.",
     ),
     "death": ("Rumors that {P} had died in {C} proved false in the end.",),
-    "dissolved": ("{O} narrowly escaped being dissolved on {D}.",),
-    "dated": ("A rival with a similar name appeared {on:Y}, to the annoyance of {O}.",),
+    "dissolved": (
+        "{O} narrowly escaped being dissolved on {D}.",
+        "A motion to dissolve {O} was voted down on {D}.",
+        "On {D}, creditors gave {O} one more year.",
+    ),
+    "dated": (
+        "A rival with a similar name appeared {on:Y}, to the annoyance of {O}.",
+        "{O} changed its name {on:Y} after a quarrel over a trademark.",
+        "The present building of {O} dates from {Y}.",
+        "{O} has published its accounts only since {Y}.",
+    ),
     "minister": ("{P} was once tipped as a future {T} of {G}, but the call never came.",),
     "uncle": ("{P:f} and {Q:f} were photographed together at a charity auction.",),
     "former": ("{P} never worked for {O}, a spokeswoman said, correcting an earlier statement.",),
