@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray
-from estimators.mixture import Draws, mixture_weights, read_draws
+from estimators.mixture import mixture_weights, read_draws
 
 OWN_TERMS = ("second_moment", "largest_variance")
 TARGET_TOLERANCE = 1e-9
@@ -215,17 +215,18 @@ def planned_variance(
 class _Plan:
     """What the planned variance needs: q = w p_m + (1 − w) q_old, so only q_old / p_m and the share w matter.
 
-    `mass` is Σ p_m over the predictions that have the ratio `ratio` = q_old / p_m; `terms` are 1{p_m > 0} f and
-    `draw_ratio` the ratio of each labelled draw that counts; `system` says whose it is.
+    `mass` is Σ p_m over the predictions that have the ratio `ratio` = q_old / p_m. Of the labelled draws only those
+    that the new system predicts and that are not wrong add anything: `label` is their f, `draw_ratio` their ratio,
+    `draw_system` whose they are.
     """
 
     mass: FloatArray
     ratio: FloatArray
-    draws: Draws
-    terms: FloatArray
+    label: FloatArray
     draw_ratio: FloatArray
+    draw_system: IntArray
     old_weight: FloatArray
-    old_counts: IntArray
+    old_counts: FloatArray
     old_pull: float
     own_pull: float
 
@@ -244,12 +245,13 @@ class _Plan:
 
     def _old_variance(self, share: float) -> float:
         """Return Σ_j (w_j² / n_j) V_j, w_j the old weights times 1 − share."""
-        divisor = share + (1 - share) * self.draw_ratio
-        h = np.divide(self.terms, divisor, out=np.zeros_like(self.terms), where=self.terms > 0)
-        residual = self.draws.centred(h, np.ones(h.size, dtype=np.bool_))
-        weight = (1 - share) * self.old_weight
-        factor = np.divide(weight, self.old_counts, out=np.zeros_like(weight), where=self.old_counts > 0)
-        return float(((residual * factor[self.draws.system]) ** 2).sum())
+        h = self.label / (share + (1 - share) * self.draw_ratio)
+        mean, square = (
+            np.bincount(self.draw_system, weights=power, minlength=self.old_counts.size) / self.old_counts
+            for power in (h, h**2)
+        )
+        variance = np.maximum(square - mean**2, 0)
+        return float((((1 - share) * self.old_weight) ** 2 / self.old_counts * variance).sum())
 
 
 def _read_plan(
@@ -267,17 +269,17 @@ def _read_plan(
     labelled = ~np.isnan(draws.label[:, 0])
     counts = draws.counts(labelled)
     old_weight = mixture_weights(draws.overlap, counts)[-1]
-    kept = Draws(draws.P[labelled], draws.system[labelled], draws.label[labelled], draws.overlap)
+    f = draws.label[:, 0]
+    adds = labelled & (draws.P[:, -1] > 0) & (f > 0)
     ratio, row = np.unique((support @ old_weight) / support[:, -1], return_inverse=True)
-    own = kept.P[:, -1]
     return _Plan(
         mass=np.bincount(row, weights=support[:, -1], minlength=ratio.size).astype(np.float64),
         ratio=ratio,
-        draws=kept,
-        terms=np.where(own > 0, kept.label[:, 0], 0.0),
-        draw_ratio=np.divide(kept.P @ old_weight, own, out=np.zeros_like(own), where=own > 0),
+        label=f[adds],
+        draw_ratio=(draws.P[adds] @ old_weight) / draws.P[adds, -1],
+        draw_system=draws.system[adds],
         old_weight=old_weight,
-        old_counts=counts,
+        old_counts=np.maximum(counts, 1).astype(np.float64),  # without labels the weight is 0
         old_pull=float(draws.overlap[-1] @ counts),
         own_pull=float(draws.overlap[-1, -1]),
         own_term=own_term,

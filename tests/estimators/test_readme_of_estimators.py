@@ -20,8 +20,8 @@ def public_functions() -> Iterator[FunctionType]:
     for info in pkgutil.iter_modules(estimators.__path__):
         module = importlib.import_module(f"estimators.{info.name}")
         for name, thing in vars(module).items():
-            home = getattr(thing, "__module__", "")
-            if isinstance(thing, FunctionType) and home == module.__name__ and name[0] != "_" and info.name not in INNER:
+            here = getattr(thing, "__module__", "") == module.__name__ and info.name not in INNER
+            if isinstance(thing, FunctionType) and here and name[0] != "_":
                 yield thing
 
 
