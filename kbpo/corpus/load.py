@@ -1,0 +1,152 @@
+"""Loads a corpus: its documents, the predicates of its schema and, if there are any, its mentions; all or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.db import models, transaction
+from django.db.models.deletion import ProtectedError
+from django.utils.text import slugify
+
+from formats.annotations import MentionRecord, read_mentions
+from formats.corpus import DocumentRecord, read_corpus
+from formats.limits import Limits
+from formats.messages import Message, Report
+from formats.opening import open_text
+from formats.schema import SHIPPED, Schema, load_schema
+from kbpo.corpus.copy import copy
+from kbpo.corpus.lookup import DatabaseCorpus
+from kbpo.corpus.models import Corpus, Document, Mention, Predicate
+
+DOCUMENT_COLUMNS = (
+    "corpus_id", "key", "title", "date", "text", "token_begin", "token_end", "sentence_begin", "sentence_end"
+)  # fmt: skip
+MENTION_COLUMNS = ("document_id", "begin", '"end"', "type", "canonical_begin", "canonical_end", "link")
+CHUNK_OF_DOCUMENTS = 200
+SHOWN = 20
+
+
+class CannotLoad(Exception):
+    """A corpus that was not loaded; the text says why, with line numbers."""
+
+
+def find_schema(name: str) -> Schema:
+    """The schema that ships under a name (tac_kbp, docred), else the one in that file. Raises FormatError."""
+    shipped = SHIPPED / f"{name}.json"
+    return load_schema(shipped if name.isidentifier() and shipped.exists() else Path(name))
+
+
+@transaction.atomic
+def load_corpus(
+    name: str, path: Path, schema: Schema, *, mentions: Path | None = None, replace: bool = False
+) -> Corpus:
+    """The corpus, loaded whole. Raises CannotLoad, and then nothing has changed."""
+    name, slug = name.strip(), slugify(name)[:120].strip("-")
+    if not name or not slug:
+        raise CannotLoad("A corpus needs a name with letters or digits.")
+    _make_room(name, slug, replace)
+    corpus = Corpus.objects.create(name=name, slug=slug, schema=schema.as_dict(), digest=_digest(path))
+    Predicate.objects.bulk_create(
+        Predicate(corpus=corpus, name=predicate, position=at) for at, predicate in enumerate(schema.predicates)
+    )
+    report, limits = Report(), Limits().for_corpus()
+    rows = (_document(corpus, record) for record in read_corpus(open_text(path, limits, report), limits, report))
+    corpus.n_documents = copy("corpus_document", DOCUMENT_COLUMNS, rows, chunk=CHUNK_OF_DOCUMENTS)
+    refuse_errors(report, path)
+    if not corpus.n_documents:
+        raise CannotLoad(f"{path.name} holds no document.")
+    corpus.save(update_fields=["n_documents"])
+    if mentions is not None:
+        load_mentions(corpus, mentions, schema)
+    return corpus
+
+
+@transaction.atomic
+def load_mentions(corpus: Corpus, path: Path, schema: Schema) -> int:
+    """How many mentions were loaded for a corpus. Raises CannotLoad, and then nothing has changed."""
+    report, lookup = Report(), DatabaseCorpus(corpus)
+    records = read_mentions(open_text(path, Limits(), report), lookup, schema, report)
+    number = copy("corpus_mention", MENTION_COLUMNS, (_mention(lookup, record) for record in records))
+    refuse_errors(report, path)
+    return number
+
+
+def refuse_errors(report: Report, path: Path) -> None:
+    """Nothing; raises CannotLoad with the first errors of a file, if it has any."""
+    if not report.errors:
+        return
+    errors = [message for message in report if message.severity == "error"]
+    told = [_told(message, path) for message in errors[:SHOWN]]
+    if report.errors > len(told):
+        told.append(f"… and {report.errors - len(told):,} more errors.")
+    raise CannotLoad("\n".join([*told, "Nothing was loaded."]))
+
+
+def _told(message: Message, path: Path) -> str:
+    where = f"{path.name}, line {message.line}" if message.line else path.name
+    return f"{where}: {message.text}"
+
+
+def _make_room(name: str, slug: str, replace: bool) -> None:
+    same = Corpus.objects.filter(models.Q(name=name) | models.Q(slug=slug)).first()
+    if same is None:
+        return
+    if not replace:
+        raise CannotLoad(f"There is a corpus {same.name} already. Choose another name, or say --replace.")
+    in_use = f"The corpus {same.name} is in use and cannot be replaced: a track or a judgment refers to it."
+    if _referred_to(same):
+        raise CannotLoad(in_use)
+    try:
+        Mention.objects.filter(document__corpus=same).delete()
+        Document.objects.filter(corpus=same).delete()
+        same.delete()
+    except ProtectedError as error:
+        raise CannotLoad(in_use) from error
+
+
+def _referred_to(corpus: Corpus) -> bool:
+    """Whether a row of another room points to the corpus or one of its parts."""
+    for model in (Corpus, Document, Predicate):
+        for relation in model._meta.get_fields(include_hidden=True):
+            if not (relation.auto_created and relation.is_relation) or relation.related_model is None:
+                continue
+            other: Any = relation.related_model
+            if other._meta.app_label == "corpus":
+                continue
+            column = relation.field.name  # type: ignore[union-attr]
+            where = {column: corpus} if model is Corpus else {f"{column}__corpus": corpus}
+            if other._default_manager.filter(**where).exists():
+                return True
+    return False
+
+
+def _document(corpus: Corpus, record: DocumentRecord) -> tuple[Any, ...]:
+    tokens, sentences = record.tokens, record.sentences
+    return (
+        corpus.pk, record.id, record.title, record.date or "", record.text,
+        [begin for begin, _ in tokens], [end for _, end in tokens],
+        [begin for begin, _ in sentences], [end for _, end in sentences],
+    )  # fmt: skip
+
+
+def _mention(lookup: DatabaseCorpus, record: MentionRecord) -> tuple[Any, ...]:
+    return (lookup.pk(record.document), *record.span, record.type, *record.canonical, record.link)
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            for block in _blocks(file):
+                found.update(block)
+    except OSError as error:
+        raise CannotLoad(f"{path} cannot be read: {error.strerror}.") from error
+    return found.hexdigest()
+
+
+def _blocks(file: Any) -> Iterator[bytes]:
+    while block := file.read(1 << 20):
+        yield block

@@ -1,0 +1,73 @@
+"""Looks documents up for the readers of files: from the database, with a bounded cache before it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from formats.lookup import DocumentView
+from formats.splitting import Span
+from kbpo.corpus.models import Corpus, Document, Mention
+
+CACHED_CHARACTERS = 16_000_000
+
+
+class DatabaseCorpus:
+    """The documents of a corpus as the readers see them, fetched in batches; ids outside the corpus are remembered."""
+
+    def __init__(self, corpus: Corpus, *, characters: int = CACHED_CHARACTERS) -> None:
+        self._corpus = corpus
+        self._characters = characters
+        self._held = 0
+        self._views: dict[str, DocumentView] = {}
+        self._ids: dict[str, int] = {}
+        self._missing: set[str] = set()
+        self._has_mentions = Mention.objects.filter(document__corpus=corpus).exists()
+
+    def prefetch(self, documents: Collection[str]) -> None:
+        """Nothing; fetches those that are not here yet in one query."""
+        wanted = [key for key in documents if key not in self._views and key not in self._missing]
+        if not wanted:
+            return
+        if self._held > self._characters:
+            self._forget(set(documents))
+        rows = Document.objects.filter(corpus=self._corpus, key__in=wanted).values_list(
+            "pk", "key", "text", "token_begin", "token_end", "sentence_begin", "sentence_end"
+        )
+        for pk, key, text, *offsets in rows:
+            self._views[key] = DocumentView(key, text, *offsets)
+            self._ids[key] = pk
+            self._held += len(text)
+        self._add_mentions([key for key in wanted if key in self._views])
+        if len(self._missing) < 100_000:
+            self._missing.update(key for key in wanted if key not in self._views)
+
+    def get(self, document: str) -> DocumentView | None:
+        """The document with this id, or None if the corpus does not have it."""
+        view = self._views.get(document)
+        if view is None and document not in self._missing:
+            self.prefetch([document])
+            view = self._views.get(document)
+        return view
+
+    def pk(self, document: str) -> int:
+        """The database's number of a document. Raises KeyError if the corpus does not have it."""
+        if document not in self._ids:
+            self.prefetch([document])
+        return self._ids[document]
+
+    def _forget(self, but: set[str]) -> None:
+        self._views = {key: view for key, view in self._views.items() if key in but}
+        self._ids = {key: self._ids[key] for key in self._views}
+        self._held = sum(len(view.text) for view in self._views.values())
+
+    def _add_mentions(self, keys: list[str]) -> None:
+        if not self._has_mentions or not keys:
+            return
+        names = {self._ids[key]: key for key in keys}
+        types: dict[str, dict[Span, str]] = defaultdict(dict)
+        rows = Mention.objects.filter(document__in=names).values_list("document_id", "begin", "end", "type")
+        for pk, begin, end, kind in rows:
+            types[names[pk]][begin, end] = kind
+        for key, found in types.items():
+            self._views[key].mention_types = found

@@ -1,0 +1,106 @@
+"""Keeps uploaded files: streamed to disk while they are hashed, never half there, and swept when nothing refers to them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from django.conf import settings
+from django.core.cache import cache
+
+from kbpo.submissions.models import Submission
+
+
+BLOCK = 1 << 20
+FOLDER = "uploads"
+DAY = 24 * 3600.0
+
+
+class Readable(Protocol):
+    """What an upload must be able to do: an open file, or Django's UploadedFile."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+class TooLarge(Exception):
+    """A file over the limit; the text is a sentence for its owner."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A file that was kept: its name under MEDIA_ROOT, its size and its SHA-256."""
+
+    name: str
+    size: int
+    digest: str
+
+
+def keep(file: Readable) -> Kept:
+    """The file, stored under a name of ours and safe against a power cut. Raises TooLarge, and keeps nothing."""
+    name = f"{FOLDER}/{datetime.now(UTC):%Y/%m}/{uuid.uuid4().hex}"
+    path = Path(settings.MEDIA_ROOT) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            size, digest = _stream(file, out.write)
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    _sync(path.parent)
+    return Kept(name, size, digest)
+
+
+def forget(kept: Kept) -> None:
+    """Nothing; the file is gone."""
+    (Path(settings.MEDIA_ROOT) / kept.name).unlink(missing_ok=True)
+
+
+def sweep(*, older_than: float = DAY) -> int:
+    """How many files were deleted because they are older than a day (in seconds) and no submission refers to them."""
+    root = Path(settings.MEDIA_ROOT)
+    before = time.time() - older_than
+    old = [path for path in (root / FOLDER).rglob("*") if path.is_file() and path.stat().st_mtime < before]
+    names = {str(path.relative_to(root)): path for path in old}
+    known = set(Submission.objects.filter(file__in=names).values_list("file", flat=True)) if names else set()
+    orphans = [path for name, path in names.items() if name not in known]
+    for path in orphans:
+        path.unlink(missing_ok=True)
+    return len(orphans)
+
+
+def sweep_now_and_then() -> int:
+    """How many files were swept; at most once an hour, and not at all while the cache is away."""
+    with suppress(Exception):
+        if cache.add("submissions.sweep", 1, 3600):
+            return sweep()
+    return 0
+
+
+def _stream(file: Readable, write: Callable[[bytes], int]) -> tuple[int, str]:
+    limit, size, digest = settings.UPLOAD_LIMIT_MB * BLOCK, 0, hashlib.sha256()
+    while block := file.read(BLOCK):
+        size += len(block)
+        if size > limit:
+            raise TooLarge(f"The file is larger than {settings.UPLOAD_LIMIT_MB:,} MB. Pack it with gzip, or split it.")
+        digest.update(block)
+        write(block)
+    return size, digest.hexdigest()
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,121 @@
+"""Receives uploads: stores the file whole, then makes the submission that waits to be read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from django.db import IntegrityError, transaction
+
+from kbpo.accounts.models import Team, User
+from kbpo.queue import nudge
+from kbpo.submissions.keep import Kept, Readable, TooLarge, forget, keep
+from kbpo.submissions.models import Submission
+from kbpo.submissions.withdraw import CannotChange, withdraw
+from kbpo.tracks.models import Track
+
+__all__ = ["CannotChange", "CannotReceive", "receive", "same_file", "withdraw"]
+
+GONE = ("refused", "expired", "withdrawn", "failed")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+class CannotReceive(Exception):
+    """An upload that was not taken: a code for programs, a sentence for people, and the submission it repeats."""
+
+    def __init__(self, text: str, code: str, same_as: int | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.same_as = same_as
+
+
+def receive(
+    track: Track,
+    team: Team,
+    user: User,
+    file: Readable,
+    *,
+    name: str,
+    description: str = "",
+    file_name: str,
+    idempotency_key: str | None = None,
+    refuse_same: bool = False,
+) -> Submission:
+    """The new submission; the earlier one if this user has sent the same idempotency key before.
+
+    With `refuse_same`, a file that the team has on the track already is refused with code `same_file` and the number
+    of that submission. Raises CannotReceive; then nothing is kept. The file comes first and the row second, so that no
+    row is ever without its file; a file whose row was never made is swept a day later.
+    """
+    if (earlier := _earlier(user, idempotency_key, track)) is not None:
+        return earlier
+    if track.status != track.Status.OPEN:
+        raise CannotReceive(f"The track {track.name} is {track.status} and takes no submissions now.", "track_not_open")
+    title = plain(name)[:80]
+    if not title:
+        raise CannotReceive("Give the submission a name.", "no_name")
+    try:
+        kept = keep(file)
+    except TooLarge as problem:
+        raise CannotReceive(str(problem), "too_large") from problem
+    try:
+        if refuse_same and (same := same_file(team, track, kept.digest)) is not None:
+            raise CannotReceive(
+                f"Your team has submitted this very file already, as {same.name}. Say so if you mean it.",
+                "same_file",
+                same.pk,
+            )
+        return _create(track, team, user, kept, title, plain(description), file_name, idempotency_key)
+    except IntegrityError:  # the same key at the same moment: the other request was first
+        forget(kept)
+        if (earlier := _earlier(user, idempotency_key, track)) is not None:
+            return earlier
+        raise
+    except BaseException:
+        forget(kept)
+        raise
+
+
+def same_file(team: Team, track: Track, digest: str) -> Submission | None:
+    """The team's latest submission of the same bytes on the track that is still in the race; None if there is none."""
+    rows = Submission.objects.filter(team=team, track=track, file_digest=digest).exclude(status__in=GONE)
+    return rows.order_by("-pk").first()
+
+
+def plain(text: str) -> str:
+    """The text without characters that no text has, and without blanks around it."""
+    return _CONTROL.sub("", text).strip()
+
+
+@transaction.atomic
+def _create(
+    track: Track, team: Team, user: User, kept: Kept, name: str, description: str, file_name: str, key: str | None
+) -> Submission:
+    submission = Submission.objects.create(
+        status="received",
+        track=track,
+        team=team,
+        user=user,
+        name=name,
+        description=description[:2000],
+        file=kept.name,
+        file_name=plain(PurePath(file_name.replace("\\", "/")).name)[:255] or "upload",
+        file_size=kept.size,
+        file_digest=kept.digest,
+        idempotency_key=key,
+    )
+    nudge("ingest")
+    return submission
+
+
+def _earlier(user: User, key: str | None, track: Track) -> Submission | None:
+    if key is None:
+        return None
+    if len(key) > 80:
+        raise CannotReceive("An Idempotency-Key has at most 80 characters.", "bad_key")
+    row = Submission.objects.select_related("track", "team").filter(user=user, idempotency_key=key).first()
+    if row is not None and row.track_id != track.pk:
+        raise CannotReceive(
+            f"This Idempotency-Key was used for a submission to {row.track.name}. Use a new one.", "key_reused"
+        )
+    return row

@@ -1,0 +1,51 @@
+"""Withdraws, renames and describes submissions: what their team may do with them at any time."""
+
+from __future__ import annotations
+
+from django.db import OperationalError, transaction
+from django.utils import timezone
+
+from kbpo.submissions.models import Submission
+
+ENDED = ("withdrawn", "refused", "expired")
+
+
+class CannotChange(Exception):
+    """A change that cannot be made now; the text is a sentence for the team."""
+
+
+@transaction.atomic
+def withdraw(submission: Submission) -> Submission:
+    """The submission, withdrawn; one that has ended already stays as it is.
+
+    What people have judged is kept. The caller gives back what is reserved for it. Raises CannotChange while the
+    file is being read.
+    """
+    row = _locked(submission)
+    if row.status not in ENDED:
+        row.move("withdrawn", withdrawn_at=timezone.now())
+    return row
+
+
+@transaction.atomic
+def describe(submission: Submission, *, name: str | None = None, description: str | None = None) -> Submission:
+    """The submission under a new name, with a new description. Raises CannotChange."""
+    row = _locked(submission)
+    if name is not None:
+        row.name = name.strip()[:80]
+        if not row.name or "\x00" in row.name:
+            raise CannotChange("Give the submission a name.")
+    if description is not None:
+        row.description = description.replace("\x00", "").strip()[:2000]
+    row.save(update_fields=["name", "description"])
+    return row
+
+
+def _locked(submission: Submission) -> Submission:
+    """The row, locked. A reader holds that lock for as long as it reads: rather than wait, say so."""
+    rows = Submission.objects.select_for_update(nowait=True, of=("self",)).select_related("track", "team")
+    try:
+        with transaction.atomic():
+            return rows.get(pk=submission.pk)
+    except OperationalError as problem:
+        raise CannotChange("The file is being read just now. Try again in a minute.") from problem
