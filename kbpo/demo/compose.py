@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kbpo.demo import lexicon as lx
+from kbpo.demo.feints import DENIED, TOGETHER
 from kbpo.demo.invent import Binding, Entity, Filler, Value, World, pick, title_at, written_date, year
-from kbpo.demo.phrases import COMBINED, DENIED, FACTS, PAST, STATED, TOGETHER
+from kbpo.demo.phrases import COMBINED, FACTS, PAST, STATED
 from kbpo.demo.quotes import BYLINES, FILLERS, QUOTES, SAID, SAID_BY
 from kbpo.demo.render import Claim, Sentence, Writer
 from kbpo.demo.stories import STORIES
