@@ -102,7 +102,7 @@ def read_gold(lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
 def _rows(
     lines: Lines, columns: Sequence[str], corpus: CorpusLookup, report: Report, more: Sequence[str] = ()
 ) -> Iterator[tuple[int, str, list[str], DocumentView]]:
-    """The rows below the header with the right number of columns and a known document; the columns of `more` may follow."""
+    """The rows below the header with the right number of columns and a known document; `more` columns may follow."""
     header = next(lines, None)
     if header is None:
         return

@@ -157,6 +157,7 @@ class ClaimChecks:
 
     def finish(self) -> None:
         """Nothing; the messages about the file as a whole."""
+        self.report.relation_lines = self._relation_lines
         if self.report.fatal:
             return
         self._missing_inverses()

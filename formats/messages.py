@@ -46,6 +46,10 @@ class Report:
         self.by_code: Counter[str] = Counter()
         self.fatal = False
         """True if the reader gave up: then nothing of the file may be used."""
+        self.lines = 0
+        """How many lines the file has, once it was read to its end."""
+        self.relation_lines = 0
+        """How many of them state relations, usable or not."""
 
     def add(self, code: str, line: int, text: str, source: str = "", culprit: Columns | None = None) -> None:
         """Nothing; counts one message and keeps it while there is room. `source` is the whole line."""

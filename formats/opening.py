@@ -163,6 +163,7 @@ def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
         if len(rest) > limits.line_bytes:
             skipping = True
             rest = rest[: limits.line_bytes]
+    report.lines = number + bool(rest)
     if rest and (skipping or not report.fatal):
         text_line = _decoded(number + 1, rest, skipping, limits, report)
         if text_line is not None:

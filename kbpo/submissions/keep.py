@@ -1,4 +1,4 @@
-"""Keeps uploaded files: streamed to disk while they are hashed, never half there, and swept when nothing refers to them."""
+"""Keeps uploaded files: hashed while they are streamed to disk, never half there, swept when nothing refers to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from django.conf import settings
 from django.core.cache import cache
 
 from kbpo.submissions.models import Submission
-
 
 BLOCK = 1 << 20
 FOLDER = "uploads"

@@ -60,9 +60,10 @@ class Submission(Moving):
     run_id = models.CharField(max_length=200, blank=True)
     door = models.CharField(max_length=16, blank=True, help_text="How the file was read: tac_kb, json_lines")
     counts = models.JSONField(
-        default=dict, help_text="relations, set_aside, entities, documents, lines, messages by severity"
+        default=dict,
+        help_text="relations (to be evaluated), relation_lines, set_aside, entities, documents, lines, errors, warnings,"
+        " infos, by_code",
     )
-    progress = models.FloatField(default=0.0, help_text="Share of the file that was read, while it is read")
     good_lines_only = models.BooleanField(default=False, help_text="The owner said: evaluate the good lines")
     plan = models.JSONField(default=dict, help_text="The plan that was shown: draws, new questions, price, seconds")
     target_half_width = models.DecimalField(max_digits=4, decimal_places=3, null=True, help_text="The owner's choice")
@@ -89,6 +90,13 @@ class Submission(Moving):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def progress(self) -> float:
+        """The share of the file that was read so far."""
+        from kbpo.submissions.progress import progress_of
+
+        return 1.0 if self.read_at else progress_of(self.pk)
 
     @property
     def purpose(self) -> str:

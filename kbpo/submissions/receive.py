@@ -11,10 +11,10 @@ from kbpo.accounts.models import Team, User
 from kbpo.queue import nudge
 from kbpo.submissions.keep import Kept, Readable, TooLarge, forget, keep
 from kbpo.submissions.models import Submission
-from kbpo.submissions.withdraw import CannotChange, withdraw
+from kbpo.submissions.withdraw import CannotChange, describe, withdraw
 from kbpo.tracks.models import Track
 
-__all__ = ["CannotChange", "CannotReceive", "receive", "same_file", "withdraw"]
+__all__ = ["CannotChange", "CannotReceive", "describe", "receive", "same_file", "withdraw"]
 
 GONE = ("refused", "expired", "withdrawn", "failed")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")

@@ -1,0 +1,33 @@
+"""The key and the random number of a target, in SQL and in Python: both give the same, bit for bit."""
+
+from __future__ import annotations
+
+import hashlib
+from uuid import UUID
+
+BITS = 52
+"""A double holds every multiple of 2^-52 in [0, 1) exactly."""
+
+KEY_SQL = (
+    "md5({corpus}::text || '|' || {kind}::text || '|' || {document}::text || '|' || {a_begin}::text || '|' ||"
+    " {a_end}::text || '|' || {b_begin}::text || '|' || {b_end}::text)::uuid"
+)
+"""SQL of a target's key, to be formatted with the expressions of its parts."""
+
+U_SQL = (
+    "('x' || left(encode(sha256(convert_to({hash_key} || {key}::text, 'UTF8')), 'hex'), 13))::bit(52)::bigint"
+    " / 4503599627370496.0::float8"
+)
+"""SQL of a target's random number, to be formatted with the expressions of the corpus's secret and the target's key."""
+
+
+def key_of(corpus: int, kind: str, document: int, a: tuple[int, int], b: tuple[int, int]) -> UUID:
+    """The key of a target: a hash of its content, the same for all systems."""
+    text = f"{corpus}|{kind}|{document}|{a[0]}|{a[1]}|{b[0]}|{b[1]}"
+    return UUID(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest())
+
+
+def u_of(hash_key: str, key: UUID) -> float:
+    """The target's random number in [0, 1): its key, hashed with the corpus's secret."""
+    digest = hashlib.sha256(f"{hash_key}{key}".encode()).hexdigest()
+    return int(digest[: BITS // 4], 16) / 2**BITS
