@@ -24,8 +24,9 @@ class Command(BaseCommand):
         if unknown := [name for name in steps if name not in PIPELINE]:
             self.stderr.write(f"There is no step {', '.join(unknown)}; there are {', '.join(PIPELINE)}.")
             raise SystemExit(2)
-        while any([self._run(name) for name in steps]) and options["until_idle"]:
-            pass
+        moved = True
+        while moved:
+            moved = sum(self._run(name) for name in steps) > 0 and options["until_idle"]
 
     def _run(self, name: str) -> bool:
         moved: int = import_string(PIPELINE[name])()

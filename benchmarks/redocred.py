@@ -1,0 +1,149 @@
+"""Reads the Re-DocRED systems and their gold standard into arrays, for studies that repeat sampling and estimation."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+DATA = Path(os.environ.get("KBPO_SHARED_DATA", ROOT.parent / "shared" / "data")) / "redocred"
+
+from estimators.distributions import weights  # noqa: E402
+
+KINDS = ("instance", "relation", "entity", "entity_relation")
+COLUMNS = 6
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Systems over the union of their instances (the first `u` rows) and all gold instances."""
+
+    names: list[str]
+    teams: list[str]
+    keys: list[tuple[str, ...]]
+    """(u + missed) instances: first those that a system states, then gold instances that none states"""
+    true: NDArray[np.float64]
+    member: NDArray[np.bool_]
+    """(u + missed, m)"""
+    p: dict[str, NDArray[np.float64]]
+    """kind -> (u + missed, m), columns sum to 1"""
+    document: NDArray[np.int64]
+    target: NDArray[np.int64]
+    """Code of the unordered pair of mentions"""
+    predicate: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    """(u + missed, m), NaN where not stated"""
+    n_documents: int
+    types: NDArray[np.int64]
+    """(u + missed, 2) codes of subject and object type"""
+
+    @property
+    def n_stated(self) -> int:
+        """Instances that some system states."""
+        return int(self.member.any(axis=1).sum())
+
+    def precision(self, kind: str) -> NDArray[np.float64]:
+        """True precision of every system."""
+        return np.asarray(self.true @ self.p[kind])
+
+    def recall(self) -> NDArray[np.float64]:
+        """True recall of every system."""
+        return np.asarray((self.true[:, None] * self.member).sum(axis=0) / self.true.sum())
+
+
+def available() -> bool:
+    """Whether the data are here; says so if they are not."""
+    if DATA.exists():
+        return True
+    print(f"skipped: there is no {DATA}; set KBPO_SHARED_DATA to the folder that holds redocred/")
+    return False
+
+
+def rows(path: Path) -> list[list[str]]:
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
+        next(file)
+        return [line.rstrip("\n").split("\t") for line in file]
+
+
+def names(limit: int | None = None) -> list[str]:
+    """System names; with a limit, spread over the teams."""
+    found = sorted(json.loads((DATA / "truth.json").read_text())["systems"])
+    if limit is None or limit >= len(found):
+        return found
+    by_run = sorted(found, key=lambda name: (name.split("_")[1], name))
+    return sorted(by_run[:limit])
+
+
+def read(chosen: list[str]) -> Pool:
+    """The pool of some systems."""
+    gold = {tuple(row[:COLUMNS]) for row in rows(DATA / "gold.tsv.gz")}
+    claims = {name: rows(DATA / "systems" / f"{name}.instances.tsv.gz") for name in chosen}
+    stated = sorted({tuple(row[:COLUMNS]) for claim in claims.values() for row in claim})
+    keys = stated + sorted(gold - set(stated))
+    at = {key: i for i, key in enumerate(keys)}
+    entity, kind_of_mention, documents = _mentions()
+    member = np.zeros((len(keys), len(chosen)), dtype=np.bool_)
+    confidence = np.full((len(keys), len(chosen)), np.nan)
+    p = {kind: np.zeros((len(keys), len(chosen))) for kind in KINDS}
+    predicate_code = _codes([key[3] for key in keys])
+    for j, name in enumerate(chosen):
+        links = _links(name)
+        index = np.array([at[tuple(row[:COLUMNS])] for row in claims[name]])
+        member[index, j] = True
+        confidence[index, j] = [float(row[8]) for row in claims[name]]
+        subject = _codes([links[row[0], row[1], row[2]] for row in claims[name]])
+        object_ = _codes([links[row[0], row[4], row[5]] for row in claims[name]])
+        for kind in KINDS:
+            p[kind][index, j] = weights(kind, subject=subject, predicate=predicate_code[index], object=object_)
+    pairs = [(k[0], *sorted([(int(k[1]), int(k[2])), (int(k[4]), int(k[5]))])) for k in keys]
+    return Pool(
+        names=chosen,
+        teams=[name.split("_")[0] for name in chosen],
+        keys=keys,
+        true=np.array([key in gold for key in keys], dtype=np.float64),
+        member=member,
+        p=p,
+        document=np.array([documents[key[0]] for key in keys], dtype=np.int64),
+        target=_codes(pairs),
+        predicate=predicate_code,
+        confidence=confidence,
+        n_documents=len(documents),
+        types=np.stack(
+            [_codes([kind_of_mention[k[0], k[a], k[b]] for k in keys]) for a, b in ((1, 2), (4, 5))], axis=1
+        ),
+    )
+
+
+def _links(name: str) -> dict[tuple[str, str, str], str]:
+    """(document, begin, end) -> the system's own entity, from its knowledge base."""
+    found = {}
+    with gzip.open(DATA / "systems" / f"{name}.kb.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
+        for line in file:
+            row = line.rstrip("\n").split("\t")
+            if len(row) > 3 and row[1] == "mention":
+                document, _, span = row[3].rpartition(":")
+                begin, end = span.split("-")
+                found[document, begin, str(int(end) + 1)] = row[0]
+    return found
+
+
+def _mentions() -> tuple[dict[tuple[str, str, str], str], dict[tuple[str, str, str], str], dict[str, int]]:
+    table = rows(DATA / "mentions.tsv.gz")
+    entity = {(row[0], row[1], row[2]): f"{row[0]}|{row[4]}" for row in table}
+    kinds = {(row[0], row[1], row[2]): row[3] for row in table}
+    with gzip.open(DATA / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
+        documents = {json.loads(line)["id"]: at for at, line in enumerate(file)}
+    return entity, kinds, documents
+
+
+def _codes(values: list[object]) -> NDArray[np.int64]:
+    seen: dict[object, int] = {}
+    return np.array([seen.setdefault(value, len(seen)) for value in values], dtype=np.int64)
