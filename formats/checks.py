@@ -71,10 +71,8 @@ class ClaimChecks:
         same = [known for known in self.schema.predicates if known.lower() == folded]
         return f"; is {quoted(same[0])} meant" if same else ""
 
-    def check_types(self, predicate: str, subject_type: str, object_type: str, number: int, source: str) -> None:
-        """Nothing; a message if the predicate cannot hold between these types. Dropping it would be a favour."""
-        if self.schema.allowed(predicate, subject_type, object_type):
-            return
+    def wrong_types(self, predicate: str, subject_type: str, object_type: str, number: int, source: str) -> None:
+        """Nothing; says that the predicate cannot hold between these types. Dropping the claim would be a favour."""
         pairs = ", ".join(f"{s} and {o}" for s, o in self.schema.predicates[predicate].types[:4])
         text = (
             f"{predicate} does not hold between {subject_type} and {object_type} in the schema, only between {pairs}. "

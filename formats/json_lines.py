@@ -157,7 +157,8 @@ class _JsonLines:
         object_ = self._argument(number, line, data, view, second, object_types) if subject else None
         if subject is None or object_ is None:
             return None
-        self._checks.check_types(predicate.name, subject.type, object_.type, number, line)
+        if not self._schema.allowed(predicate.name, subject.type, object_.type):
+            self._checks.wrong_types(predicate.name, subject.type, object_.type, number, line)
         confidence = data.get("confidence")
         claim = RelationClaim(
             view.id,
@@ -236,8 +237,10 @@ class _MentionFacts:
         self._lines = array("I")
         self._types = bytearray()
         self._type_names = list(checks.schema.entity_types)
-        self._canonicals: list[Span | None] = []
-        self._links: list[str | None] = []
+        self._canonicals = array("Q")
+        self._links = array("I")
+        self._link_names: list[str] = [""]
+        self._link_numbers: dict[str, int] = {"": 0}
 
     def reconcile(self, document: str, argument: _Argument, role: str, number: int, line: str) -> _Argument:
         """The argument with the facts that an earlier line stated of the same mention."""
@@ -246,8 +249,8 @@ class _MentionFacts:
         if row == -1:
             self._lines.append(number)
             self._types.append(self._type_names.index(argument.type))
-            self._canonicals.append(argument.canonical)
-            self._links.append(argument.link)
+            self._canonicals.append(_pack(argument.canonical))
+            self._links.append(self._link_number(argument.link))
             return argument
         first = self._lines[row]
         name = self._type_names[self._types[row]]
@@ -255,19 +258,37 @@ class _MentionFacts:
             text = f"The {role} has the type {name} on line {first}, which is kept, and {argument.type} here."
             self._report.add("consistency.two_types", number, text, line, _where(line, f"{role}_type"))
             argument.type = name
-        if argument.canonical is None or self._canonicals[row] is None:
-            self._canonicals[row] = argument.canonical = argument.canonical or self._canonicals[row]
-        elif argument.canonical != self._canonicals[row]:
+        canonical = _unpack(self._canonicals[row])
+        if canonical is None:
+            self._canonicals[row] = _pack(argument.canonical)
+        elif argument.canonical not in (None, canonical):
             text = f"The {role} has another canonical mention on line {first}, which is kept."
             self._report.add("consistency.canonicals", number, text, line, _where(line, f"{role}_canonical"))
-            argument.canonical = self._canonicals[row]
-        if argument.link is None or self._links[row] is None:
-            self._links[row] = argument.link = argument.link or self._links[row]
-        elif argument.link != self._links[row]:
-            text = f"The {role} is linked to {quoted(self._links[row] or '')} on line {first}, which is kept."
+        link = self._link_names[self._links[row]]
+        if not link:
+            self._links[row] = self._link_number(argument.link)
+        elif argument.link not in (None, link):
+            text = f"The {role} is linked to {quoted(link)} on line {first}, which is kept."
             self._report.add("consistency.links", number, text, line, _where(line, f"{role}_link"))
-            argument.link = self._links[row]
+        argument.canonical, argument.link = canonical or argument.canonical, link or argument.link
         return argument
+
+    def _link_number(self, link: str | None) -> int:
+        """A small number for a link, 0 for none."""
+        known = self._link_numbers.get(link or "")
+        if known is None and link:
+            known = self._link_numbers[link] = len(self._link_names)
+            self._link_names.append(link)
+        return known or 0
+
+
+def _pack(span: Span | None) -> int:
+    """The span as one number that is not 0, which stands for none."""
+    return 0 if span is None else span[0] << 32 | span[1]
+
+
+def _unpack(packed: int) -> Span | None:
+    return (packed >> 32, packed & 0xFFFFFFFF) if packed else None
 
 
 def _where(line: str, key: str) -> Columns | None:

@@ -26,16 +26,18 @@ class Mentions(NamedTuple):
 class MentionStore:
     """Mentions by entity and document, both as small numbers.
 
-    The mentions of one entity in one document are a chain of rows: a map gives the last row, and each row names the
-    one before it.
+    The mentions of one entity in one document are a chain of rows: a map gives the first row, and each row names
+    another one of the chain.
     """
 
     def __init__(self) -> None:
-        self._last = CompactMap()
+        self.row = -1
+        """The row of the mention that was added last."""
+        self._first = CompactMap()
         self._canonical = CompactMap()
         self._owner = CompactMap()
         self._spans = array("Q")
-        self._before = array("I")
+        self._next = array("I")
         self._cache: dict[tuple[int, int], Mentions | None] = {}
 
     def __len__(self) -> int:
@@ -43,14 +45,23 @@ class MentionStore:
 
     def add(self, entity: int, document: int, span: Span, is_name: bool) -> int:
         """The entity that has had a mention at this span before, or -1; the mention is added in any case."""
-        row = len(self._spans)
-        self._spans.append(span[0] << _BITS | span[1] | (_NAME if is_name else 0))
-        self._before.append(0)
-        last = self._last.add((entity, document), row)
-        if last != -1:
-            # The row goes in behind the first one of the chain, whose number is in the map for good.
-            self._before[row] = self._before[last]
-            self._before[last] = row + 1
+        packed = span[0] << _BITS | span[1] | (_NAME if is_name else 0)
+        spans, following = self._spans, self._next
+        row = len(spans)
+        first = self._first.add((entity, document), row)
+        if first != -1:
+            # The latest row goes in behind the first one, whose number is in the map for good. Most canonical mentions
+            # follow the line that says that they are mentions; they need no row of their own.
+            latest = following[first] - 1 if following[first] else first
+            if spans[latest] == packed:
+                self.row = latest
+                return -1
+            following.append(following[first])
+            following[first] = row + 1
+        else:
+            following.append(0)
+        spans.append(packed)
+        self.row = row
         owner = self._owner.add((document, *span), entity)
         return -1 if owner == entity else owner
 
@@ -59,8 +70,7 @@ class MentionStore:
 
         To be called right after `add`: the mention that was added last is the canonical one.
         """
-        row = len(self._spans)
-        earlier = self._canonical.add((entity, document), row - 1)
+        earlier = self._canonical.add((entity, document), self.row)
         if earlier == -1:
             return None
         first = _unpack(self._spans[earlier])
@@ -85,19 +95,19 @@ class MentionStore:
         chain = self._chain(key)
         if not chain:
             return None
-        spans = tuple(sorted({_unpack(packed) for packed in chain}))
+        spans = (_unpack(chain[0]),) if len(chain) == 1 else tuple(sorted(set(map(_unpack, chain))))
         row = self._canonical.get(key)
         if row != -1 and self._spans[row]:
             return Mentions(spans, _unpack(self._spans[row]), True)
         return Mentions(spans, _unpack(max(chain, key=_longest)), False)
 
     def _chain(self, key: tuple[int, int]) -> list[int]:
-        row = self._last.get(key)
+        row = self._first.get(key)
         rows = []
         while row != -1:
             if self._spans[row]:
                 rows.append(self._spans[row])
-            row = self._before[row] - 1
+            row = self._next[row] - 1
         return rows
 
 

@@ -145,7 +145,7 @@ class Entities:
         document_number = self._checks.document_number(document)
         owner = self.mentions.add(entity, document_number, span, MENTIONS[kind])
         if owner != -1:
-            self._shared.extend((len(self.mentions) - 1, owner, entity, number))
+            self._shared.extend((self.mentions.row, owner, entity, number))
         if kind == "canonical_mention":
             first = self.mentions.add_canonical(entity, document_number, span)
             if first is not None:

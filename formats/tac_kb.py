@@ -184,9 +184,10 @@ class _Relations:
                 self._report.add("schema.string", relation.number, text, relation.line, culprit)
                 return False
         relation.object_type = object_type or ""
-        self._checks.check_types(
-            relation.predicate, relation.subject_type, relation.object_type, relation.number, relation.line
-        )
+        if not schema.allowed(relation.predicate, relation.subject_type, relation.object_type):
+            self._checks.wrong_types(
+                relation.predicate, relation.subject_type, relation.object_type, relation.number, relation.line
+            )
         return True
 
     def _resolve(self, relation: _Relation, document: str, spans: list[Span]) -> RelationClaim | None:

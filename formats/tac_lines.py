@@ -33,7 +33,7 @@ def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[
             break
     for number, line in lines:
         if line and line[0] != "#":
-            if line[-1].isspace():
+            if line[-1] <= " ":
                 line = line.rstrip()
                 if not line:
                     continue

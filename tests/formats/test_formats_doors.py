@@ -5,7 +5,23 @@ import json
 from unicodedata import normalize
 
 import pytest
-from toy import CARRIE, DEBBIE, EDDIE, LIMITS, PARENTS, TEXTS, TOY, corpus_lines, entity, kb, read, span, tac, whole
+from toy import (
+    CARRIE,
+    DEBBIE,
+    EDDIE,
+    LIMITS,
+    PARENTS,
+    TEXTS,
+    TOY,
+    corpus_lines,
+    entity,
+    kb,
+    read,
+    read_table,
+    span,
+    tac,
+    whole,
+)
 
 from formats.doors import read_claims, sniff
 from formats.lookup import DocumentView
@@ -255,3 +271,29 @@ def test_markup_in_a_name_comes_back_as_it_was() -> None:
 
 def test_the_toy_corpus_is_fine() -> None:
     assert corpus_lines().count(b"\n") == len(TEXTS) - 1
+
+
+def test_annotated_mentions_may_have_a_column_of_links() -> None:
+    header = "doc_id\tbegin\tend\ttype\tentity\tgloss\tcanonical_begin\tcanonical_end"
+    for more, link in (("", ""), ("\tm.1", "m.1")):
+        table = f"{header}{more and chr(9) + 'link'}\nD1\t0\t13\tPER\t0\tCarrie Fisher\t0\t13{more}\n"
+        (record,), report = read_table("mentions", table.encode())
+        assert (record.span, record.type, record.entity, record.link) == ((0, 13), "PER", "0", link)
+        assert not report.messages
+
+
+def test_annotated_relations_are_turned_into_canonical_direction() -> None:
+    header = "doc_id\tsubj_begin\tsubj_end\tpredicate\tobj_begin\tobj_end\tprov_begin\tprov_end\n"
+    acme, jose = span("D3", "Acme “Labs”"), span("D3", "José Núñez")
+    row = "\t".join(map(str, ("D3", *acme, "org:students", *jose, 0, 40)))
+    (record,), _ = read_table("gold", f"{header}{row}\n".encode())
+    assert (record.subject, record.predicate, record.object) == (jose, "per:schools_attended", acme)
+
+
+def test_later_lines_of_json_take_what_earlier_ones_said_of_a_mention() -> None:
+    first = json_line(subject_canonical=span("D1", "Carrie Fisher"), subject_link="m.1")
+    second = json_line(predicate="per:children", subject_link="m.2")
+    claims, report = read(first + second)
+    assert [claim.subject_link for claim in claims] == ["m.1", "m.1"]
+    assert claims[1].subject_canonical == span("D1", "Carrie Fisher")
+    assert codes(report) == {"consistency.links", "consistency.predicates"}

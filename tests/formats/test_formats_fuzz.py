@@ -15,7 +15,8 @@ from formats.schema import load_schema
 GOOD = kb(CARRIE, DEBBIE, PARENTS, f':E2\tper:title\t"actress"\t{whole("D1")}\t0.1', ':E1\tlink\t"m.1"')
 JSON = json.dumps({
     "doc": "D1", "subject": span("D1", "Fisher", 1), "predicate": "per:parents",
-    "object": span("D1", "Debbie Reynolds"), "provenance": [[0, 50]], "confidence": 0.5, "subject_type": "PER", "object_link": "m.2",
+    "object": span("D1", "Debbie Reynolds"), "provenance": [[0, 50]], "confidence": 0.5,
+    "subject_type": "PER", "object_link": "m.2",
 }).encode()  # fmt: skip
 
 pieces = st.sampled_from([
@@ -30,7 +31,8 @@ values = st.recursive(
     max_leaves=6,
 )
 keys = st.sampled_from(["doc", "subject", "predicate", "object", "provenance", "confidence", "subject_type",
-                        "object_link", "subject_canonical", "id", "text", "tokens", "sentences", "date", "title"])  # fmt: skip
+                        "object_link", "subject_canonical", "id", "text", "tokens", "sentences", "date",
+                        "title"])  # fmt: skip
 
 
 def check(claims: list[RelationClaim]) -> None:
