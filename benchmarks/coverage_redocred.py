@@ -19,13 +19,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 import redocred
+from numpy.typing import NDArray
 from redocred import KINDS, ROOT, Pool
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
-import django  # noqa: E402
+import django
 
 django.setup()
 

@@ -89,7 +89,7 @@ def read(chosen: list[str]) -> Pool:
     stated = sorted({tuple(row[:COLUMNS]) for claim in claims.values() for row in claim})
     keys = stated + sorted(gold - set(stated))
     at = {key: i for i, key in enumerate(keys)}
-    entity, kind_of_mention, documents = _mentions()
+    kind_of_mention, documents = _mentions()
     member = np.zeros((len(keys), len(chosen)), dtype=np.bool_)
     confidence = np.full((len(keys), len(chosen)), np.nan)
     p = {kind: np.zeros((len(keys), len(chosen))) for kind in KINDS}
@@ -135,13 +135,12 @@ def _links(name: str) -> dict[tuple[str, str, str], str]:
     return found
 
 
-def _mentions() -> tuple[dict[tuple[str, str, str], str], dict[tuple[str, str, str], str], dict[str, int]]:
+def _mentions() -> tuple[dict[tuple[str, str, str], str], dict[str, int]]:
     table = rows(DATA / "mentions.tsv.gz")
-    entity = {(row[0], row[1], row[2]): f"{row[0]}|{row[4]}" for row in table}
     kinds = {(row[0], row[1], row[2]): row[3] for row in table}
     with gzip.open(DATA / "corpus.jsonl.gz", "rt", encoding="utf-8") as file:
         documents = {json.loads(line)["id"]: at for at, line in enumerate(file)}
-    return entity, kinds, documents
+    return kinds, documents
 
 
 def _codes(values: list[object]) -> NDArray[np.int64]:
