@@ -1,0 +1,73 @@
+"""How often a 90 % interval that is looked at after every label is ever wrong, and how wide it is.
+
+usage: python -m benchmarks.peeking [REPEATS]        (default: 1000)
+
+Streams of 500 right or wrong answers; a miss is an interval that leaves out the true precision at any time from the
+tenth label on.
+"""
+
+import sys
+
+import numpy as np
+from scipy.stats import binom
+
+from benchmarks import tables
+from estimators.confidence_sequences import betting, empirical_bernstein
+from estimators.estimate import Estimate
+from estimators.intervals import wilson
+
+LEVEL, N, FIRST = 0.9, 500, 10
+PRECISIONS = (0.05, 0.5, 0.8, 0.95)
+
+
+def wald(x):
+    """Return mean ± z standard errors after each label."""
+    n, mean = np.arange(1, x.size + 1), np.cumsum(x) / np.arange(1, x.size + 1)
+    return Estimate(mean, mean * (1 - mean) / n, n, np.zeros((0, n.size))).confidence_interval(LEVEL, "wald")
+
+
+def score(x):
+    """Return Wilson's interval after each label."""
+    n = np.arange(1, x.size + 1)
+    return wilson(np.cumsum(x) / n, n, LEVEL)
+
+
+def percentile_bootstrap(x):
+    """Return the percentile bootstrap's interval after each label; for 0/1 labels its limit has a closed form."""
+    n = np.arange(1, x.size + 1)
+    mean = np.cumsum(x) / n
+    return binom.ppf((1 - LEVEL) / 2, n, mean) / n, binom.ppf((1 + LEVEL) / 2, n, mean) / n
+
+
+METHODS = {
+    "Wald": wald,
+    "Wilson": score,
+    "percentile bootstrap": percentile_bootstrap,
+    "betting sequence": lambda x: betting(x, confidence_level=LEVEL, grid=500),
+    "betting, planned for 500": lambda x: betting(x, confidence_level=LEVEL, grid=500, planned_n=N),
+    "empirical Bernstein": lambda x: empirical_bernstein(x, confidence_level=LEVEL),
+}
+
+
+def measure(p, repeats, rng):
+    """Return a row for each method: share of streams ever missed, missed at the end, widths at 100 and at 500."""
+    streams = (rng.random((repeats, N)) < p).astype(float)
+    for name, method in METHODS.items():
+        ends = np.array([method(x) for x in streams])
+        low, high = ends[:, 0], ends[:, 1]
+        missed = ((low > p + 1e-12) | (high < p - 1e-12))[:, FIRST - 1 :]
+        width = (high - low).mean(axis=0)
+        yield [f"p = {p}", name, float(missed.any(axis=1).mean()), float(missed[:, -1].mean()),
+               float(width[99]), float(width[-1])]  # fmt: skip
+
+
+def main() -> None:
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    rng = np.random.default_rng(21)
+    table = [row for p in PRECISIONS for row in measure(p, repeats, rng)]
+    print(f"{repeats} streams of {N} labels, nominal miss rate {1 - LEVEL:.1f}\n")
+    tables.show("peeking", ["precision", "interval", "ever missed", "missed at end", "width 100", "width 500"], table)
+
+
+if __name__ == "__main__":
+    main()
