@@ -225,3 +225,40 @@ def _unit(u: ArrayLike, pi: FloatArray) -> FloatArray:
     if np.any(uniform >= 1):
         raise ValueError("u must be below 1; got 1.0")
     return uniform
+
+
+def without_given_up(pi: ArrayLike, answered: ArrayLike, stratum: ArrayLike) -> FloatArray:
+    """Return π × the answered share of each asked target's stratum: what is left when some targets are given up.
+
+    A target that nobody answers, however often it is asked, is missing; that others of its stratum stand for it is an
+    assumption, and the page that prints the estimate says so.
+
+    Parameters
+    ----------
+    pi : (n,) array
+        Inclusion probabilities of the targets that were asked.
+    answered : (n,) boolean array
+        False where the target was given up.
+    stratum : (n,) integer array
+        Codes of groups within which being given up is taken for chance (a predicate, a genre).
+
+    Returns
+    -------
+    (n,) array
+        0 in a stratum without any answer, for which nothing can stand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> without_given_up(np.full(3, 0.5), [True, False, True], np.array([0, 0, 1])).tolist()
+    [0.25, 0.25, 0.5]
+    """
+    chance = checks.probabilities("pi", pi)
+    code = checks.codes("stratum", stratum, chance.size)
+    kept = np.asarray(answered, dtype=np.bool_)
+    if kept.shape != chance.shape:
+        raise ValueError(f"answered must have shape {chance.shape}; got {kept.shape}")
+    asked = np.bincount(code)
+    share = np.bincount(code, weights=kept) / np.maximum(asked, 1)
+    left: FloatArray = chance * share[code]
+    return left

@@ -80,3 +80,33 @@ def threshold(conditional: ArrayLike, pi_old: ArrayLike) -> FloatArray:
     chance, old = checks.probabilities("conditional", conditional), checks.probabilities("pi_old", pi_old)
     raised: FloatArray = old + chance * (1 - old)
     return raised
+
+
+def on_common_design(influence: ArrayLike, pi_own: ArrayLike, pi: ArrayLike) -> FloatArray:
+    """Return the influence so scaled that the design of all systems gives it the variance of its own.
+
+    A submission with seen targets has its own conditional probabilities, the board has one design. Scaled by
+    ``√((1 − π_own)/(1 − π))`` the variance ``Σ (1 − π) z²`` is the submission's own; covariances with other systems
+    take the geometric mean of both factors.
+
+    Parameters
+    ----------
+    influence : (t,) or (t, m) array
+        Made with ``pi_own``.
+    pi_own, pi : (t,) array
+        Probabilities of the targets for this submission, and for everybody; a target with π = 1 keeps its term.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> on_common_design(np.array([1.0, 1.0]), np.array([0.0, 1.0]), np.array([0.75, 1.0])).tolist()
+    [2.0, 1.0]
+    """
+    z = checks.finite("influence", influence)
+    own, common = checks.probabilities("pi_own", pi_own), checks.positive_probabilities("pi", pi)
+    if own.shape != common.shape or z.shape[:1] != common.shape:
+        raise ValueError(f"influence, pi_own and pi must have as many rows; got {z.shape}, {own.shape}, {common.shape}")
+    open_ = common < 1
+    factor = np.sqrt(np.divide(1 - own, 1 - common, out=np.ones(common.shape), where=open_))
+    scaled: FloatArray = (z.T * factor).T
+    return scaled

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from estimators.design import Design
 from estimators.horvitz_thompson import difference
-from estimators.seen import recondition, threshold, visible_total
+from estimators.seen import on_common_design, recondition, threshold, visible_total
 
 
 def subsets(n):
@@ -67,3 +68,14 @@ def test_visible_labels_are_counted_for_every_system_and_missing_ones_add_nothin
 def test_it_refuses_thresholds_that_sank_or_were_certain(new, old, message):
     with pytest.raises(ValueError, match=message):
         recondition(np.array([new]), np.array([old]))
+
+
+def test_a_scaled_influence_has_its_own_variance_under_the_common_design():
+    rng = np.random.default_rng(0)
+    old, new = rng.uniform(0, 0.5, 9), rng.uniform(0.5, 1, 9)
+    own, z = recondition(new, old), rng.normal(size=(9, 2))
+    scaled = on_common_design(z, own, new)
+    np.testing.assert_allclose(Design(new).variance(scaled), np.sum((1 - own)[:, None] * z**2, axis=0))
+    np.testing.assert_array_equal(on_common_design(z, new, new), z)
+    with pytest.raises(ValueError, match="as many rows"):
+        on_common_design(z, own[:3], new)
