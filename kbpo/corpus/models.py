@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from functools import cached_property
 
-
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone

@@ -61,8 +61,8 @@ class Submission(Moving):
     door = models.CharField(max_length=16, blank=True, help_text="How the file was read: tac_kb, json_lines")
     counts = models.JSONField(
         default=dict,
-        help_text="relations (to be evaluated), relation_lines, set_aside, entities, documents, lines, errors, warnings,"
-        " infos, by_code",
+        help_text="relations (to be evaluated), relation_lines, set_aside, entities, documents, lines, errors,"
+        " warnings, infos, by_code",
     )
     good_lines_only = models.BooleanField(default=False, help_text="The owner said: evaluate the good lines")
     plan = models.JSONField(default=dict, help_text="The plan that was shown: draws, new questions, price, seconds")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from kbpo.corpus.models import Corpus
     from kbpo.tracks.models import Track as TrackRow
+
+
+class Unusable(Exception):
+    """A file of which nothing can be used; the text is a sentence for its owner."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +65,20 @@ class Track(ABC):
         return self.track.corpus
 
     @abstractmethod
-    def read(self, path: str, report: Any) -> Iterable[Any]:
-        """Yields the claims of an uploaded file, streamed; writes what it noticed to `report`.
+    def new_report(self) -> Any:
+        """An empty report, for `read` to write to. Iterating it gives the kept messages (`code`, `severity`, `line`,
+        `text`, `line_text`, `culprit`); `by_severity` and `by_code` count all of them."""
 
-        Raises `formats` errors for a file that cannot be read at all."""
+    @abstractmethod
+    def read(self, path: str, report: Any, progress: Callable[[float], None]) -> Iterable[Any]:
+        """Yields the claims of an uploaded file, streamed; writes what it noticed to `report`, and tells `progress` the
+        share that was read."""
 
     @abstractmethod
     def store(self, submission_id: int, claims: Iterable[Any], report: Any) -> dict[str, Any]:
-        """Stores claims as Targets, Instances and Predictions (COPY) and returns counts for people
-        (relations, documents, entities). Runs inside the caller's transaction."""
+        """Stores what `read` gave as Targets, Instances and Predictions (COPY) and returns counts for people
+        (relations, set_aside, documents, entities, lines …), and `door` and `run_id` of the file. Runs inside the
+        caller's transaction. Raises Unusable; what was stored until then is for the caller to roll back."""
 
     def weights(self, distribution: str) -> str:
         """SQL of the unnormalised weight of a prediction `p` under a distribution; KeyError for any other."""

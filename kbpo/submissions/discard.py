@@ -1,0 +1,40 @@
+"""Discards drafts: what was stored of a file that nobody confirmed before it expired or was withdrawn."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from kbpo.submissions.models import Prediction, Problem, Submission
+
+AT_ONCE = 20
+ENDED = ("expired", "withdrawn", "failed", "refused")
+
+
+def discard_ended() -> int:
+    """How many drafts were discarded: submissions that ended before they were confirmed."""
+    stored = Exists(Prediction.objects.filter(submission=OuterRef("pk")))
+    rows = Submission.objects.filter(stored, status__in=ENDED[:2], confirmed_at__isnull=True)
+    return sum(discard(row) for row in rows.order_by("pk")[:AT_ONCE])
+
+
+@transaction.atomic
+def discard(submission: Submission) -> bool:
+    """Whether the draft's predictions, problems and distributions were deleted.
+
+    False, and nothing is deleted, for a submission that was ever confirmed (it may have been sampled, and its team has
+    seen judgments) or that has not ended. Instances and targets stay: others may state them.
+    """
+    rows = Submission.objects.select_for_update(skip_locked=True, of=("self",))
+    row = rows.filter(pk=submission.pk, confirmed_at__isnull=True, status__in=ENDED).first()
+    if row is None:
+        return False
+    forget_reading(row)
+    return True
+
+
+def forget_reading(submission: Submission) -> None:
+    """Nothing; what an earlier reading of the file left is deleted. Only for submissions that nobody has confirmed."""
+    submission.distributions.all().delete()
+    Prediction.objects.filter(submission=submission).delete()
+    Problem.objects.filter(submission=submission).delete()

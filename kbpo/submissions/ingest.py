@@ -1,0 +1,72 @@
+"""Step 2: a received file becomes instances, predictions and problems; in whole, or not at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from kbpo.queue import nudge, work
+from kbpo.submissions.discard import discard_ended, forget_reading
+from kbpo.submissions.keep import sweep_now_and_then
+from kbpo.submissions.models import Problem, Submission
+from kbpo.submissions.progress import teller
+from kbpo.tracks.base import Unusable
+from kbpo.tracks.registry import kind_of
+
+
+def tick() -> int:
+    """How many submissions were read, refused ones included."""
+    done = work(Submission, "received", _read)
+    discard_ended()
+    sweep_now_and_then()
+    return done
+
+
+def _read(submission: Submission) -> None:
+    track = kind_of(submission.track)
+    report = track.new_report()
+    forget_reading(submission)
+    try:
+        with transaction.atomic():  # what a file leaves behind that turns out to be unusable
+            claims = track.read(submission.file.path, report, teller(submission.pk))
+            counts = track.store(submission.pk, claims, report)
+    except Unusable as fault:
+        _note(submission, report)
+        submission.move("refused", str(fault), counts=_messages(report), read_at=timezone.now())
+        return
+    _note(submission, report)
+    door, run_id = counts.pop("door", ""), counts.pop("run_id", "")
+    counts |= _messages(report)
+    submission.move("read", read_at=timezone.now(), counts=counts, door=door, run_id=run_id)
+    nudge("plan")
+
+
+def _messages(report: Any) -> dict[str, Any]:
+    """All messages, kept or not, counted by severity and by code."""
+    severity = report.by_severity
+    return {
+        "errors": severity["error"],
+        "warnings": severity["warning"],
+        "infos": severity["info"],
+        "by_code": dict(report.by_code),
+    }
+
+
+def _note(submission: Submission, report: Any) -> None:
+    """Nothing; the kept messages are stored as problems."""
+    rows = (
+        Problem(
+            submission=submission,
+            code=message.code,
+            severity=message.severity,
+            line=message.line,
+            text=message.text,
+            line_text=message.line_text,
+            culprit_begin=message.culprit[0] if message.culprit else None,
+            culprit_end=message.culprit[1] if message.culprit else None,
+        )
+        for message in report
+    )
+    Problem.objects.bulk_create(rows, batch_size=2000)

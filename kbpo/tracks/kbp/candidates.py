@@ -1,0 +1,67 @@
+"""Finds what a mention may refer to: names of its document, in an order that says nothing about who claims what."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
+
+from formats.schema import Schema
+from kbpo.corpus.fetch import fetch
+from kbpo.corpus.models import Document, Mention
+from kbpo.tracks.kbp.judge import Span
+
+MOST = 8
+Names = dict[Span, set[str]]
+
+
+def names_of(documents: Iterable[int]) -> dict[int, Names]:
+    """By document, the canonical mentions that any confirmed system or the corpus has there, with their types."""
+    names: dict[int, Names] = defaultdict(lambda: defaultdict(set))
+    wanted = list(documents)
+    rows = fetch(
+        "SELECT DISTINCT i.document_id, c.b, c.e, c.type FROM instances_instance i"
+        " JOIN submissions_prediction p ON p.instance_id = i.id"
+        " JOIN submissions_submission s ON s.id = p.submission_id AND s.confirmed_at IS NOT NULL"
+        " CROSS JOIN LATERAL (VALUES (p.subject_canonical_begin, p.subject_canonical_end, p.subject_type),"
+        " (p.object_canonical_begin, p.object_canonical_end, p.object_type)) AS c (b, e, type)"
+        " WHERE i.document_id = ANY(%s)",
+        [wanted],
+    )
+    known = Mention.objects.filter(document__in=wanted, canonical_begin__isnull=False)
+    columns = ("document_id", "canonical_begin", "canonical_end", "type")
+    for document, begin, end, kind in [*rows, *known.values_list(*columns)]:
+        names[document][begin, end].add(kind)
+    return names
+
+
+def candidates(
+    document: Document, span: Span, types: set[str], proposed: Iterable[Span], names: Names, schema: Schema
+) -> list[Span]:
+    """What the mention may refer to, in the order of the text, each wording once.
+
+    The mention itself and what systems propose for it come first into the list, then the nearest names of its types.
+    Empty for dates, numbers and titles, which refer to nothing.
+    """
+    kinds = {kind for kind in types if schema.linkable(kind)}
+    if not kinds:
+        return []
+    certain = _distinct(document, [*sorted(set(proposed)), span])
+    others = [name for name, kind in names.items() if kind & kinds]
+    others.sort(key=lambda name: (abs(name[0] - span[0]), name))
+    found = dict(list(certain.items())[:MOST])
+    for wording, name in _distinct(document, others).items():
+        if len(found) >= MOST:
+            break
+        found.setdefault(wording, name)
+    return sorted(found.values())
+
+
+def _distinct(document: Document, spans: Iterable[Span]) -> dict[str, Span]:
+    """The first span of each wording."""
+    found: dict[str, Span] = {}
+    for begin, end in spans:
+        wording = " ".join(unicodedata.normalize("NFC", document.text[begin:end]).split())
+        if wording:
+            found.setdefault(wording, (begin, end))
+    return found

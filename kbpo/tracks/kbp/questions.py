@@ -1,0 +1,137 @@
+"""Says what must be asked about pairs of mentions, and what the page shows: the same to all, no claims, no gold."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.db import transaction
+
+from formats.schema import Schema, load_schema
+from kbpo.corpus.models import Document, Mention
+from kbpo.instances.targets import Place, targets_at
+from kbpo.tracks.base import QuestionDraft
+from kbpo.tracks.kbp.candidates import Names, candidates, names_of
+from kbpo.tracks.kbp.judge import Span, directed
+from kbpo.tracks.kbp.pairs import Pair, pairs_of
+from kbpo.tracks.models import Track
+
+INTERFACE = "relation"
+BEFORE, AFTER = 2, 1
+"""Sentences of context that are shown before and after those of the pair."""
+
+
+def unanswered(target_ids: Sequence[int]) -> set[int]:
+    """The pair targets with a claim, of any submission, that no label judges yet."""
+    return {pair.target for pair in pairs_of(target_ids, confirmed=False) if pair.unanswered}
+
+
+@transaction.atomic
+def drafts(track: Track, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
+    """What must be asked about these targets, in their order; nothing for a target whose labels answer all."""
+    pairs = [pair for pair in pairs_of(target_ids, confirmed=True) if pair.unanswered]
+    return iter(_drafts(track, pairs))
+
+
+def _drafts(track: Track, pairs: list[Pair]) -> list[QuestionDraft]:
+    schema = load_schema(track.corpus.schema)
+    documents = Document.objects.in_bulk({pair.document for pair in pairs})
+    names = names_of(documents)
+    known = _known_types(pairs)
+    places = [Place("mention", pair.document, span) for pair in pairs for span in (pair.a, pair.b)]
+    mentions = targets_at(track.corpus, places)
+    found = []
+    for pair in pairs:
+        sides = {}
+        for side, span in (("a", pair.a), ("b", pair.b)):
+            types = {getattr(claim, f"{side}_type") for claim in pair.claims} | known.get((pair.document, span), set())
+            sides[side] = {kind for kind in types if kind in schema.entity_types}
+        visible, shown = what_to_show(pair, sides["a"], sides["b"], schema)
+        payload = _payload(pair, documents[pair.document], names[pair.document], sides, visible, schema)
+        for side, span in (("a", pair.a), ("b", pair.b)):
+            payload[side]["target"] = mentions[Place("mention", pair.document, span)]
+        found.append(QuestionDraft(pair.target, INTERFACE, payload, shown))
+    return found
+
+
+def what_to_show(pair: Pair, a_types: set[str], b_types: set[str], schema: Schema) -> tuple[list[str], list[str]]:
+    """The directed predicates on the page, and those that its answer settles, both in the order of the schema.
+
+    On the page are those that these types allow and nobody was shown yet. A claim that no type allows is settled with
+    them, as false: nobody is asked for it. Only where nothing else is left does it come onto the page itself.
+    """
+    ahead = {predicate.name for predicate in schema.between(a_types, b_types)}
+    back = {predicate.name for predicate in schema.between(b_types, a_types)}
+    claimed = pair.missing
+    visible, shown = [], []
+    for name in schema.predicates:
+        for part, allowed in ((directed(name, True), name in ahead), (directed(name, False), name in back)):
+            if allowed and part not in pair.shown:
+                visible.append(part)
+            if part not in pair.shown and (allowed or part in claimed):
+                shown.append(part)
+    if not visible:
+        visible = shown or list(_parts(schema, ahead, back))
+    return visible, shown or visible
+
+
+def _parts(schema: Schema, ahead: set[str], back: set[str]) -> Iterator[str]:
+    for name in schema.predicates:
+        if name in ahead:
+            yield directed(name, True)
+        if name in back:
+            yield directed(name, False)
+
+
+def _payload(
+    pair: Pair, document: Document, names: Names, types: dict[str, set[str]], visible: list[str], schema: Schema
+) -> dict[str, Any]:
+    first, last = sentences_over(document, pair.a, pair.b)
+    lit = _extent(document, first, last, pair)
+    shown_first, shown_last = max(0, first - BEFORE), min(len(document.sentences) - 1, last + AFTER)
+    begin, end = _extent(document, shown_first, shown_last, pair)
+    sides = {}
+    for side, span in (("a", pair.a), ("b", pair.b)):
+        proposed = [getattr(claim, f"{side}_canonical") for claim in pair.claims]
+        options = candidates(document, span, types[side], proposed, names, schema)
+        sides[side] = {
+            "span": list(span),
+            "gloss": document.gloss(*span),
+            "type": next((kind for kind in schema.entity_types if kind in types[side]), ""),
+            "candidates": [{"span": list(one), "gloss": document.gloss(*one)} for one in options],
+        }
+    others = [name for name in names if begin <= name[0] and name[1] <= end and name not in (pair.a, pair.b)]
+    return {
+        "document": {"key": document.key, "title": document.title},
+        "text": document.text[begin:end],
+        "begin": begin,
+        "length": len(document.text),
+        "sentences": [shown_first + 1, shown_last + 1, len(document.sentences)],
+        "lit": list(lit),
+        **sides,
+        "others": [list(name) for name in sorted(others)],
+        "predicates": [{"part": part, "template": schema.predicates[part[:-1]].template} for part in visible],
+    }
+
+
+def sentences_over(document: Document, a: Span, b: Span) -> tuple[int, int]:
+    """The first and the last sentence of the smallest span of whole sentences over two mentions."""
+    first = document.sentence_of(min(a[0], b[0]))
+    last = bisect_left(document.sentence_end, max(a[1], b[1]))
+    return first, max(first, min(last, len(document.sentence_end) - 1))
+
+
+def _extent(document: Document, first: int, last: int, pair: Pair) -> Span:
+    """Where these sentences begin and end; never without the two mentions themselves."""
+    if not document.sentence_begin:
+        return 0, len(document.text)
+    begin = min(document.sentence_begin[first], pair.a[0], pair.b[0])
+    return begin, max(document.sentence_end[last], pair.a[1], pair.b[1])
+
+
+def _known_types(pairs: list[Pair]) -> dict[tuple[int, Span], set[str]]:
+    """The types of mentions that came with the corpus."""
+    rows = Mention.objects.filter(document__in={pair.document for pair in pairs})
+    columns = rows.values_list("document_id", "begin", "end", "type")
+    return {(document, (begin, end)): {kind} for document, begin, end, kind in columns}
