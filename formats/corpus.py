@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
+from unicodedata import normalize
 
 from formats.limits import Limits
 from formats.messages import Report, quoted
@@ -99,6 +100,7 @@ def _record(data: dict[str, Any], number: int, limits: Limits, report: Report, l
         raise _Bad("limits.document", f"The text of {quoted(identifier)} has {len(text):,} characters; allowed are "
                                       f"{limits.document_characters:,}. The document is dropped.")  # fmt: skip
     tokens, sentences = _segments(data, identifier, text)
+    identifier = normalize("NFC", identifier)
     return DocumentRecord(identifier, title, _date(data, number, report, line), text, tokens, sentences, number)
 
 

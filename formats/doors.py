@@ -75,6 +75,8 @@ def _refuse(lines: Iterator[tuple[int, str]], door: Door | None, report: Report)
     line = first[1] if first else ""
     if door == "mention_level":
         text = "This is a mention-level file. The service reads TAC KBP knowledge bases and JSON Lines so far."
+    elif line.lstrip().startswith("["):
+        text = "This looks like a JSON array. JSON Lines have one object a line, and no brackets around all of them."
     elif line.lstrip().startswith("<"):
         text = "This looks like XML or a page of the web, not like a knowledge base. Nothing of it is used."
     else:

@@ -109,8 +109,7 @@ class _JsonLines:
                 continue
             if not isinstance(value, str) or not value or _UNSTORABLE.search(value):
                 return self._bad("syntax.value", number, line, key, "is not a string without control characters")
-            if key != "doc":
-                data[key] = normalize("NFC", value)
+            data[key] = normalize("NFC", value)
         for key in _SPANS:
             value = data.get(key)
             if value is None and key not in REQUIRED:

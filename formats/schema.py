@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
+from unicodedata import normalize
 
 from formats.messages import FormatError, quoted
 
@@ -226,7 +227,7 @@ def _build(data: Mapping[str, Any], name: str) -> Schema:
 
 
 def _entity_type(data: Mapping[str, Any]) -> EntityType:
-    name = str(data["name"])
+    name = normalize("NFC", str(data["name"]))
     value = data["value"] if "value" in data else _STRING_VALUED.get(name)
     if value not in (None, "date", "number", "string"):
         raise FormatError(f"The entity type {name} has the value {value!r}; it may be date, number, string or null.")
@@ -234,7 +235,7 @@ def _entity_type(data: Mapping[str, Any]) -> EntityType:
 
 
 def _predicate(data: Mapping[str, Any]) -> Predicate:
-    name = str(data["name"])
+    name = normalize("NFC", str(data["name"]))
     label = str(data.get("label") or name.partition(":")[2].replace("_", " ") or name)
     return Predicate(
         name=name,

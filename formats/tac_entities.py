@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Iterable
-from unicodedata import normalize
 
 from formats.checks import ClaimChecks
 from formats.lookup import DocumentView
@@ -97,7 +96,6 @@ class Entities:
         link = self._reader.string(number, line, fields, 2) if entity is not None else None
         if entity is None or link is None:
             return None
-        link = normalize("NFC", link)
         earlier = self._links.setdefault(entity, link)
         if earlier != link:
             text = f"{fields[0]} is linked to {quoted(earlier)} already, which is kept."

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from unicodedata import normalize
 
 from formats.messages import Report, column, quoted
 from formats.splitting import Span
@@ -23,13 +24,13 @@ Spans = dict[str, list[Span]]
 
 
 def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[int, str]]:
-    """The lines that say something, after the run id: no comments, no blank lines, no white space at the end."""
+    """The lines that say something, after the run id: no comments, no blank lines; composed (NFC)."""
     for number, line in lines:
         if line and line[0] != "#" and not line.isspace():
             if "\t" in line:
                 text = "The first line should be the run id, a word of your own. It is read like every other line."
                 report.add("syntax.run_id", number, text, line)
-                yield number, line.rstrip()
+                yield number, normalize("NFC", line.rstrip())
             break
     for number, line in lines:
         if line and line[0] != "#":
@@ -37,7 +38,7 @@ def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[
                 line = line.rstrip()
                 if not line:
                     continue
-            yield number, line
+            yield number, line if line.isascii() else normalize("NFC", line)
 
 
 def parse_string(field: str) -> str | None:

@@ -297,3 +297,10 @@ def test_later_lines_of_json_take_what_earlier_ones_said_of_a_mention() -> None:
     assert [claim.subject_link for claim in claims] == ["m.1", "m.1"]
     assert claims[1].subject_canonical == span("D1", "Carrie Fisher")
     assert codes(report) == {"consistency.links", "consistency.predicates"}
+
+
+def test_names_of_entities_agree_in_composed_and_decomposed_unicode() -> None:
+    jose = normalize("NFD", entity(":José", "PER", ("D3", "José Núñez")))
+    claims, report = read(kb(jose, ACME, f":José\tper:employee_or_member_of\t:E5\t{whole('D3')}"))
+    assert [claim.subject_entity for claim in claims] == [":José"]
+    assert not report.messages

@@ -68,6 +68,7 @@ SUBMISSIONS = [
     ("syntax.gzip_trailing", 0, gzip.compress(GOOD) + b"more"),
     ("syntax.format", 1, b"<html>\n<body>\n"),
     ("syntax.format", 1, b"once upon a time\n"),
+    ("syntax.format", 1, b'[{"doc": "D1"},\n'),
     ("syntax.format", 1, b"D1:0-5\tper:parents\tD1:6-9\tD1:0-9\t1\n"),
     ("syntax.run_id", 1, GOOD.removeprefix(b"toy_run\n")),
     ("syntax.columns", 2, kb(":E1\tper:parents", CARRIE)),
