@@ -1,0 +1,134 @@
+"""A very small browser for simulated workers: pages, forms and cookies over one connection that is kept open."""
+
+from __future__ import annotations
+
+import http.client
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from http.cookies import SimpleCookie
+from urllib.parse import urlencode, urljoin, urlsplit
+
+REDIRECTS = (301, 302, 303, 307, 308)
+
+
+@dataclass
+class Form:
+    """A form as it stands in the page: where it goes, its data attributes, its fields with their values."""
+
+    id: str
+    action: str
+    data: dict[str, str]
+    fields: list[tuple[str, str, bool]] = field(default_factory=list)  # name, value, whether it is sent as it stands
+
+    def values(self) -> dict[str, list[str]]:
+        """What would be sent if nothing were changed."""
+        sent: dict[str, list[str]] = {}
+        for name, value, chosen in self.fields:
+            if chosen:
+                sent.setdefault(name, []).append(value)
+        return sent
+
+    def options(self, name: str) -> list[str]:
+        """The values that a group of boxes or buttons offers."""
+        return [value for one, value, _ in self.fields if one == name]
+
+
+@dataclass
+class Page:
+    """A page that was fetched, with its forms."""
+
+    status: int
+    path: str
+    text: str
+    forms: list[Form]
+
+    def has_form(self, id: str) -> bool:
+        return any(form.id == id for form in self.forms)
+
+    def form(self, id: str = "") -> Form:
+        """The form with an id; without one, the last form that posts. LookupError if there is none."""
+        found = [form for form in self.forms if form.id == id or not id]
+        if not found:
+            raise LookupError(f"{self.path} ({self.status}) has no form {id!r}")
+        return found[-1]
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[Form] = []
+        self.current: Form | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        have = {name: value or "" for name, value in attrs}
+        if tag == "form" and have.get("method", "").lower() == "post":
+            data = {name[5:]: value for name, value in have.items() if name.startswith("data-")}
+            self.current = Form(have.get("id", ""), have.get("action", ""), data)
+            self.forms.append(self.current)
+        elif tag == "input" and self.current is not None and "name" in have:
+            box = have.get("type") in ("radio", "checkbox")
+            value = have.get("value", "on" if box else "")
+            self.current.fields.append((have["name"], value, "checked" in have if box else True))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form":
+            self.current = None
+
+
+class Browser:
+    """Fetches pages with cookies, follows redirects, sends forms. One thread, one connection."""
+
+    def __init__(self, base_url: str, timeout: float = 30.0) -> None:
+        parts = urlsplit(base_url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self.base = base_url.rstrip("/")
+        self.connection = kind(parts.netloc, timeout=timeout)
+        self.cookies: dict[str, str] = {}
+
+    def get(self, path: str) -> Page:
+        return self._fetch("GET", path, None)
+
+    def submit(self, form: Form, values: dict[str, list[str]]) -> Page:
+        """The page that a form leads to."""
+        return self._fetch("POST", form.action, urlencode(values, doseq=True))
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def _fetch(self, method: str, path: str, body: str | None) -> Page:
+        for _ in range(6):
+            status, location, text = self._request(method, path, body)
+            if status not in REDIRECTS:
+                reader = _Reader()
+                reader.feed(text)
+                for form in reader.forms:
+                    form.action = _path(urljoin(self.base + path, form.action or path))
+                return Page(status, path, text, reader.forms)
+            method, body, path = "GET", None, _path(urljoin(self.base + path, location))
+        raise ConnectionError(f"{path} redirects too often")
+
+    def _request(self, method: str, path: str, body: str | None) -> tuple[int, str, str]:
+        try:
+            return self._once(method, path, body)
+        except (http.client.HTTPException, ConnectionError):  # the server closed the connection that we kept
+            self.connection.close()
+            return self._once(method, path, body)
+
+    def _once(self, method: str, path: str, body: str | None) -> tuple[int, str, str]:
+        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items()), "Referer": self.base + path}
+        if body is not None:
+            headers |= {"Content-Type": "application/x-www-form-urlencoded", "Origin": self.base}
+        self.connection.request(method, path, body, headers)
+        response = self.connection.getresponse()
+        text = response.read().decode("utf-8", "replace")
+        for name, value in response.getheaders():
+            if name.lower() == "set-cookie":
+                self.cookies |= {key: morsel.value for key, morsel in SimpleCookie(value).items()}
+        if response.status >= 500:
+            raise RuntimeError(f"{method} {path} answered {response.status}")
+        return response.status, response.getheader("Location", ""), text
+
+
+def _path(url: str) -> str:
+    parts = urlsplit(url)
+    return parts.path + (f"?{parts.query}" if parts.query else "")

@@ -1,0 +1,96 @@
+"""What an administrator may tell the crowd: retry, pause, resume, stop publishing, exclude, readmit."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation import quality
+from annotation.models import HIT, Assignment, Halt, Question, Worker
+from kbpo.accounts.models import User
+from kbpo.queue import nudge
+from kbpo.tracks.models import Track
+
+log = logging.getLogger(__name__)
+
+AGAIN = {
+    # what         status      -> status it is tried again in
+    ("question", "waiting"): "waiting",
+    ("question", "answered"): "answered",
+    ("hit", "intent"): "intent",
+    ("hit", "failed"): "intent",
+    ("assignment", "submitted"): "submitted",
+    ("assignment", "accepted"): "accepted",
+}
+MODELS = {"question": Question, "hit": HIT, "assignment": Assignment}
+
+
+class CannotRetry(Exception):
+    """There is nothing to retry; the text is a sentence for the administrator."""
+
+
+@transaction.atomic
+def retry(kind: str, pk: int) -> str:
+    """The status in which a question, HIT or assignment is tried again at once. Raises CannotRetry.
+
+    A question that was given up goes back to those who may answer it, or to settling if enough did.
+    """
+    row = MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
+    if row is None:
+        raise CannotRetry(f"There is no {kind} {pk}.")
+    status = _reopened(row) if isinstance(row, Question) and row.status == "given_up" else AGAIN.get((kind, row.status))
+    if status is None:
+        raise CannotRetry(f"This {kind} is {row.status}; there is nothing to retry.")
+    if isinstance(row, HIT) and row.status == "failed":
+        row.questions.filter(status="waiting").update(status="published", status_since=timezone.now(), reason="")
+    row.move(status)
+    nudge("publish")
+    nudge("settle")
+    return str(status)
+
+
+def _reopened(question: Question) -> str:
+    """Answered if it has answers, else waiting for new HITs; the old ones are put away."""
+    if question.responses.filter(excluded_reason="").exists():
+        return "answered"
+    question.hits.update(status="disposed", status_since=timezone.now())
+    return "waiting"
+
+
+def pause(track: Track | None, who: User | None, why: str) -> Halt:
+    """The stop of all work on a track (None: everywhere): nothing is offered; work in hand may be finished."""
+    return _halt(track, Halt.Scope.ALL, who, why)
+
+
+def stop_publishing(track: Track | None, who: User | None, why: str) -> Halt:
+    """The stop of publishing: nothing new is put up; what is up goes on."""
+    return _halt(track, Halt.Scope.PUBLISHING, who, why)
+
+
+def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
+    if not why.strip():
+        raise ValueError("Say why; whoever waits will read it.")
+    log.warning("%s stopped %s of %s: %s", who, scope, track or "all tracks", why)
+    return Halt.objects.create(track=track, scope=scope, who=who, why=why.strip())
+
+
+def resume(track: Track | None, who: User | None) -> int:
+    """How many stops of a track (None: of all tracks together) were lifted."""
+    lifted = Halt.objects.filter(track=track, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=who)
+    log.warning("%s lifted %s stops of %s", who, lifted, track or "all tracks")
+    nudge("publish")
+    return lifted
+
+
+def exclude_worker(handle: str, who: User, reason: str) -> int:
+    """How many answers of a worker will not count for labels made from now on."""
+    log.warning("%s excluded worker %s: %s", who, handle, reason)
+    return quality.exclude(Worker.objects.get(handle=handle), f"{reason.strip()} ({who.get_username()})" if reason.strip() else "")
+
+
+def readmit_worker(handle: str, who: User) -> int:
+    """How many answers of a worker count again."""
+    log.warning("%s readmitted worker %s", who, handle)
+    return quality.readmit(Worker.objects.get(handle=handle))

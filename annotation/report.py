@@ -1,0 +1,269 @@
+"""What the rest of the service may know of the crowd, and may tell it: the one module that `kbpo.web` imports.
+
+Nothing here names a worker but by a hash.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet, Sum
+from django.utils import timezone
+
+from annotation.agreement import Agreement, fleiss
+from annotation.command import CannotRetry, exclude_worker, pause, readmit_worker, resume, retry, stop_publishing
+from annotation.models import ANSWERED, HIT, Assignment, Halt, Payment, Question, Response, Worker
+from annotation.publish import committed
+from kbpo.tracks.models import Track
+
+__all__ = [
+    "CannotRetry", "agreement", "committed", "exclude_worker", "failures", "halts", "judgments", "oldest", "owed", "pause",
+    "progress", "readmit_worker", "resume", "retry", "stop_publishing", "workers",
+]  # fmt: skip
+
+WINDOW = timedelta(hours=1)  # of answers, from which the rate is told
+ZERO = Decimal("0.00")
+
+
+@dataclass
+class Votes:
+    """What people said about one target. Of a pair: how many said that each directed predicate holds, and what was
+    shown; of a mention: how many chose each span ("begin-end", or "other"). `flags` said that it cannot be answered."""
+
+    n: int = 0
+    holds: Counter[str] = field(default_factory=Counter)
+    shown: set[str] = field(default_factory=set)
+    choices: Counter[str] = field(default_factory=Counter)
+    flags: int = 0
+
+
+def judgments(targets: Iterable[int]) -> dict[int, Votes]:
+    """The votes on each of these targets that anybody answered; excluded answers do not count."""
+    votes: dict[int, Votes] = defaultdict(Votes)
+    rows = Response.objects.filter(target__in=list(targets), excluded_reason="")
+    for target, criterion, value, shown in rows.values_list("target", "criterion", "value", "question__shown"):
+        one = votes[target]
+        one.n += 1
+        if criterion == "relation":
+            one.holds.update(value["holds"])
+            one.shown.update(shown)
+        elif criterion == "linking":
+            one.choices[value["choice"]] += 1
+        else:
+            one.flags += 1
+    return dict(votes)
+
+
+def agreement(*, track: Track | None = None, payer: str = "") -> Agreement:
+    """Fleiss' kappa over (question, directed predicate shown), of a track or of one payer's questions."""
+    rows = Response.objects.filter(criterion="relation", excluded_reason="", **_of(track, payer, "question__"))
+    yes: Counter[tuple[int, str]] = Counter()
+    answers: Counter[int] = Counter()
+    shown: dict[int, list[str]] = {}
+    for question, value, parts in rows.values_list("question", "value", "question__shown").iterator():
+        answers[question] += 1
+        shown[question] = parts
+        yes.update((question, part) for part in value["holds"])
+    return fleiss((yes[question, part], n) for question, n in answers.items() for part in shown[question])
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where the questions of one payer (or track) are. `seconds_left` is None until there is a rate to tell it from."""
+
+    waiting: int
+    published: int
+    answered: int
+    settled: int
+    given_up: int
+    answers: int
+    answers_wanted: int
+    reasons: dict[str, int]
+    first_answer_at: datetime | None
+    last_answer_at: datetime | None
+    answers_per_hour: float
+    seconds_left: float | None
+
+    @property
+    def asked(self) -> int:
+        return self.waiting + self.published + self.answered + self.settled + self.given_up
+
+    @property
+    def done(self) -> int:
+        return self.settled + self.given_up
+
+
+def progress(*, payer: str = "", track: Track | None = None) -> Progress:
+    """The counts, reasons and rate of a payer's questions, e.g. ``progress(payer=submission.purpose)``."""
+    questions = Question.objects.filter(**_of(track, payer, ""))
+    counts = dict(questions.values_list("status").annotate(Count("pk")).order_by())
+    sent = Assignment.objects.filter(status__in=ANSWERED, **_of(track, payer, "hit__questions__"))
+    times = sent.aggregate(n=Count("pk"), first=Min("submitted_at"), last=Max("submitted_at"))
+    wanted = questions.exclude(status="cancelled").aggregate(sum=Sum("answers_wanted"))["sum"] or 0
+    rate = _rate(sent)
+    left = _answers_left(questions)
+    waiting = questions.filter(status="waiting").exclude(reason="")
+    return Progress(
+        waiting=counts.get("waiting", 0),
+        published=counts.get("published", 0),
+        answered=counts.get("answered", 0),
+        settled=counts.get("settled", 0),
+        given_up=counts.get("given_up", 0),
+        answers=times["n"],
+        answers_wanted=wanted,
+        reasons=dict(waiting.values_list("reason").annotate(Count("pk")).order_by()),
+        first_answer_at=times["first"],
+        last_answer_at=times["last"],
+        answers_per_hour=rate,
+        seconds_left=3600 * left / rate if rate else (0.0 if not left else None),
+    )
+
+
+def _of(track: Track | None, payer: str, prefix: str) -> dict[str, Any]:
+    where: dict[str, Any] = {}
+    if track is not None:
+        where[f"{prefix}track"] = track
+    if payer:
+        where[f"{prefix}payer"] = payer
+    return where
+
+
+def _rate(sent: QuerySet[Assignment]) -> float:
+    """Answers an hour, from the last hour; over the time since its first answer if that is shorter."""
+    now = timezone.now()
+    recent = sent.filter(submitted_at__gte=now - WINDOW).aggregate(n=Count("pk"), first=Min("submitted_at"))
+    if recent["n"] < 2:
+        return 0.0
+    return float(3600 * recent["n"] / max(1.0, (now - recent["first"]).total_seconds()))
+
+
+def _answers_left(questions: QuerySet[Question]) -> int:
+    live = questions.filter(status__in=["waiting", "published"])
+    wanted = live.aggregate(sum=Sum("answers_wanted"))["sum"] or 0
+    given = Assignment.objects.filter(hit__questions__in=live, status__in=ANSWERED).count()
+    return max(0, wanted - given)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One waiting status: how many rows are in it, since when the oldest, and how long they may stay."""
+
+    what: str
+    status: str
+    waiting: int
+    oldest: datetime | None
+    limit: timedelta
+
+    @property
+    def late(self) -> bool:
+        return self.oldest is not None and timezone.now() - self.oldest > self.limit
+
+
+STAGES: list[tuple[str, type[Any], str, timedelta]] = [
+    ("Publish", Question, "waiting", timedelta(hours=1)),
+    ("Put up", HIT, "intent", timedelta(minutes=10)),
+    ("Judge", Question, "published", timedelta(days=2)),
+    ("Answer", Assignment, "leased", timedelta(minutes=60)),
+    ("Read answers", Assignment, "submitted", timedelta(minutes=5)),
+    ("Approve", Assignment, "accepted", timedelta(minutes=15)),
+    ("Settle", Question, "answered", timedelta(minutes=5)),
+    ("Pay", Payment, "owed", timedelta(days=30)),
+]
+
+
+def oldest() -> list[Stage]:
+    """Every waiting status of the crowd's rows, in the order of the journey, with its oldest row."""
+    stages = []
+    for what, model, status, limit in STAGES:
+        rows = model.objects.filter(status=status).aggregate(n=Count("pk"), oldest=Min("status_since"))
+        stages.append(Stage(what, status, rows["n"], rows["oldest"], limit))
+    return stages
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A row that gave up or is being tried again, why, and when next. `retry(kind, pk)` tries it at once."""
+
+    kind: str
+    pk: int
+    status: str
+    since: datetime
+    reason: str
+    attempts: int
+    next_try_at: datetime
+
+
+def failures(limit: int = 100) -> list[Failure]:
+    """Rows that need a person, newest first."""
+    found = [
+        *_failures("question", Question.objects.filter(status="given_up"), limit),
+        *_failures("hit", HIT.objects.filter(Q(status="failed") | Q(status="intent", attempts__gt=0)), limit),
+        *_failures("assignment", Assignment.objects.filter(_stuck()), limit),
+    ]
+    return sorted(found, key=lambda one: one.since, reverse=True)[:limit]
+
+
+def _stuck() -> Q:
+    return Q(status="failed") | (Q(status__in=["submitted", "accepted"]) & ~Q(reason=""))
+
+
+def _failures(kind: str, rows: QuerySet[Any], limit: int) -> list[Failure]:
+    newest = rows.order_by("-status_since")[:limit]
+    return [
+        Failure(kind, row.pk, row.status, row.status_since, row.reason, row.attempts, row.next_try_at) for row in newest
+    ]
+
+
+def halts() -> list[Halt]:
+    """The stops that hold now."""
+    return list(Halt.objects.filter(lifted_at=None).select_related("track", "who").order_by("since"))
+
+
+@dataclass(frozen=True)
+class WorkerLine:
+    """One annotator by hash: answers, median-free mean seconds, signals, what is owed, and whether excluded."""
+
+    handle: str
+    platform: str
+    answers: int
+    seconds: float | None
+    signals: int
+    owed: Decimal
+    last_seen_at: datetime | None
+    excluded_reason: str
+
+
+def workers(limit: int = 200) -> list[WorkerLine]:
+    """Annotators by hash, most recently seen first."""
+    rows = Worker.objects.order_by(F("last_seen_at").desc(nulls_last=True))[:limit]
+    done = Assignment.objects.filter(worker__in=[row.pk for row in rows], status__in=ANSWERED)
+    counts = {row["worker"]: row for row in done.values("worker").annotate(n=Count("pk"), mean=Avg("seconds")).order_by()}
+    signals = dict(Worker.objects.filter(pk__in=[row.pk for row in rows]).values_list("pk").annotate(Count("signals")))
+    debts = _owed_by_worker()
+    return [
+        WorkerLine(
+            row.handle,
+            row.platform,
+            counts.get(row.pk, {}).get("n", 0),
+            counts.get(row.pk, {}).get("mean"),
+            signals.get(row.pk, 0),
+            debts.get(row.pk, ZERO),
+            row.last_seen_at,
+            row.excluded_reason,
+        )
+        for row in rows
+    ]
+
+
+def _owed_by_worker() -> dict[int, Decimal]:
+    return dict(Payment.objects.filter(status="owed").values_list("worker").annotate(Sum("amount")).order_by())
+
+
+def owed() -> Decimal:
+    """What is owed to annotators and not yet paid."""
+    return Payment.objects.filter(status="owed").aggregate(sum=Sum("amount"))["sum"] or ZERO

@@ -1,0 +1,175 @@
+"""A simulated crowd: programs that log in and judge through the same pages as people, over HTTP, form by form.
+
+They see what a person sees: the page. What they know besides is injected as `knows`; the database is never touched.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from annotation.browser import Browser, Form, Page
+
+Span = tuple[int, int]
+
+
+class Truth(Protocol):
+    """The true answer about two mentions, A before B. `holds` has (predicate, ">" from A to B or "<")."""
+
+    @property
+    def subject_canonical(self) -> Span: ...
+    @property
+    def object_canonical(self) -> Span: ...
+    @property
+    def holds(self) -> Iterable[tuple[str, str]]: ...
+
+
+Knows = Callable[[str, Span, Span], Truth]
+
+
+@dataclass
+class Work:
+    """What a crowd did: answers sent, how many of them were meant to be wrong, errors, seconds."""
+
+    answers: int = 0
+    wrong: int = 0
+    errors: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return self.answers / self.seconds if self.seconds else 0.0
+
+
+class Crowd:
+    """Workers with logins, of known accuracy and speed. Each answer is wrong with probability 1 − accuracy."""
+
+    def __init__(
+        self,
+        base_url: str,
+        logins: Sequence[tuple[str, str]],
+        knows: Knows,
+        *,
+        accuracy: float | Sequence[float] = 1.0,
+        seconds: float = 0.0,
+        seed: int = 1,
+        login_path: str = "/login/",
+    ) -> None:
+        accuracies = [accuracy] * len(logins) if isinstance(accuracy, float) else list(accuracy)
+        self.work_done = Work()
+        self._lock = threading.Lock()
+        self._workers = [
+            _Worker(self, Browser(base_url), login, knows, right, seconds, random.Random(f"{seed}:{number}"), login_path)
+            for number, (login, right) in enumerate(zip(logins, accuracies, strict=True))
+        ]
+
+    def work(self, until: Callable[[], bool] | None = None, *, poll: float = 0.2, at_most: float = 600.0) -> Work:
+        """What was done until `until()` is true (by default: until nobody finds anything), or time is over."""
+        begin = time.monotonic()
+        stop = threading.Event()
+        threads = [threading.Thread(target=self._run, args=(one, stop, until is None, poll)) for one in self._workers]
+        for thread in threads:
+            thread.daemon = True
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            if time.monotonic() - begin > at_most or (until is not None and until()):
+                stop.set()
+            time.sleep(min(poll, 0.05))
+        self.work_done.seconds += time.monotonic() - begin
+        return self.work_done
+
+    def _run(self, worker: _Worker, stop: threading.Event, leave_when_empty: bool, poll: float) -> None:
+        try:
+            worker.log_in()
+            while not stop.is_set():
+                if not worker.answer_next():
+                    if leave_when_empty:
+                        return
+                    stop.wait(poll)
+        except Exception as error:  # told to whoever runs the crowd; the other workers go on
+            with self._lock:
+                self.work_done.errors.append(f"{worker.login[0]}: {type(error).__name__}: {error}")
+        finally:
+            worker.browser.close()
+
+    def count(self, *, wrong: bool) -> None:
+        """Notes an answer that was sent."""
+        with self._lock:
+            self.work_done.answers += 1
+            self.work_done.wrong += wrong
+
+
+@dataclass
+class _Worker:
+    crowd: Crowd
+    browser: Browser
+    login: tuple[str, str]
+    knows: Knows
+    accuracy: float
+    seconds: float
+    rng: random.Random
+    login_path: str
+    page: Page | None = None
+
+    def log_in(self) -> None:
+        form = self.browser.get(self.login_path).form()
+        name, password = self.login
+        page = self.browser.submit(form, {**form.values(), "username": [name], "password": [password]})
+        if page.path.startswith(self.login_path):
+            raise PermissionError("the login was refused")
+
+    def answer_next(self) -> bool:
+        """Whether there was a question; it was answered."""
+        page = self.page or self.browser.get("/annotate/next/")
+        self.page = None
+        if not page.has_form("answer"):
+            return False
+        form = page.form("answer")
+        wrong = self.rng.random() >= self.accuracy
+        values = form.values() | self._answer(form, wrong)
+        if self.seconds:
+            time.sleep(self.seconds * self.rng.uniform(0.5, 1.5))
+        after = self.browser.submit(form, values)
+        if after.status == 422:
+            raise ValueError(f"an answer was refused on {page.path}")
+        self.crowd.count(wrong=wrong)
+        self.page = after
+        return True
+
+    def _answer(self, form: Form, wrong: bool) -> dict[str, list[str]]:
+        truth = self.knows(form.data["document"], _span(form.data["a"]), _span(form.data["b"]))
+        options = form.options("holds")
+        true = [f"{name}{direction}" for name, direction in truth.holds]
+        holds = [part for part in options if part in true]
+        links = {"a": truth.subject_canonical, "b": truth.object_canonical}
+        answer = {side: [self._link(form, side, span)] for side, span in links.items() if form.options(side)}
+        if wrong:
+            answer, holds = self._wrong(form, answer, holds, options)
+        return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
+
+    @staticmethod
+    def _link(form: Form, side: str, span: Span) -> str:
+        value = f"{span[0]}-{span[1]}"
+        return value if value in form.options(side) else "other"
+
+    def _wrong(
+        self, form: Form, answer: dict[str, list[str]], holds: list[str], options: list[str]
+    ) -> tuple[dict[str, list[str]], list[str]]:
+        """A random mistake: one relation too many or too few, or another one; and half the time a wrong link too."""
+        part = self.rng.choice(options)
+        changed = [one for one in options if (one in holds) != (one == part)]
+        for side in answer:
+            if self.rng.random() < 0.5:
+                others = [value for value in form.options(side) if value not in answer[side]]
+                answer[side] = [self.rng.choice(others)] if others else answer[side]
+        return answer, changed
+
+
+def _span(text: str) -> Span:
+    begin, end = text.split("-")
+    return int(begin), int(end)

@@ -1,0 +1,280 @@
+// The relation page: keys, steps, undo, drafts. Without it the page is a plain form that works.
+//
+// It does not import keys.js: under hashed file names that would be a second copy of it with a second listener. Keys that
+// depend on the step at hand are taken here, before keys.js sees them; what it prints and fires stands in the HTML.
+
+const form = document.getElementById("answer");
+const steps = [...form.querySelectorAll(".step-part")].filter((part) => part.querySelector("input[type=radio], input[type=checkbox][name=holds], input[name=none]"));
+const boxes = [...form.querySelectorAll("input[name=holds]")];
+const none = form.querySelector("input[name=none]");
+const missing = document.getElementById("missing");
+const kept = document.getElementById("kept");
+const undoButton = form.querySelector(".undo");
+const submitButton = form.querySelector(".submit-bar .primary");
+const flag = form.querySelector("details.flag");
+const history = [];
+let before = snapshot();
+let current = 0;
+
+// -- Steps
+
+function isDone(part) {
+  return Boolean(part.querySelector("input[type=radio]:checked, input[name=holds]:checked, input[name=none]:checked"));
+}
+
+function paint() {
+  for (const part of form.querySelectorAll(".step-part")) {
+    const asked = steps.includes(part);
+    part.querySelector(".step .n").classList.toggle("done", !asked || isDone(part));
+    part.toggleAttribute("data-at-hand", part === steps[current]);
+  }
+  if (isFlagged() || !firstMissing()) missing.hidden = true;
+  undoButton.hidden = history.length === 0;
+}
+
+function goTo(number, focus = true) {
+  current = Math.max(0, Math.min(steps.length - 1, number));
+  if (focus) {
+    const part = steps[current];
+    const input = part.querySelector("input[type=radio]:checked, input[type=checkbox]:checked") || part.querySelector("input");
+    input.focus({ preventScroll: false });
+  }
+  paint();
+}
+
+function choicesOf(part) {
+  return [...part.querySelectorAll(".pills input, .choices input[name=holds]")].filter((input) => input.getClientRects().length > 0);
+}
+
+function pick(digit) {
+  const part = steps[current];
+  const input = digit === 0 ? part.querySelector("input[name=none]") : choicesOf(part)[digit - 1];
+  if (!input) return false;
+  input.click();
+  input.focus();
+  if (input.type === "radio" && current < steps.length - 1) goTo(current + 1);
+  return true;
+}
+
+// -- What is chosen, and back
+
+function fields() {
+  return [...form.elements].filter((one) => one.name && one.name !== "csrfmiddlewaretoken");
+}
+
+function snapshot() {
+  return fields().map((one) => (one.type === "radio" || one.type === "checkbox" ? one.checked : one.value));
+}
+
+function restore(values) {
+  fields().forEach((one, index) => {
+    if (one.type === "radio" || one.type === "checkbox") one.checked = values[index];
+    else one.value = values[index];
+  });
+  before = snapshot();
+  paint();
+}
+
+function undo() {
+  if (!history.length) return;
+  restore(history.pop());
+  keepSoon();
+}
+
+function onChange(event) {
+  const changed = event.target;
+  if (changed === none && none.checked) boxes.forEach((box) => { box.checked = false; });
+  if (changed.name === "holds" && changed.checked) none.checked = false;
+  history.push(before);
+  before = snapshot();
+  paint();
+  keepSoon();
+}
+
+function isFlagged() {
+  return Boolean(form.querySelector("input[name=problem]:checked")?.value);
+}
+
+function firstMissing() {
+  return steps.find((part) => !isDone(part));
+}
+
+const WORDS = { a: "Step 1 is missing: choose what A is.", b: "Step 2 is missing: choose what B is.", holds: "Step 3 is missing: pick what the text says, or “None of these”." };
+
+function onSubmit(event) {
+  const part = firstMissing();
+  if (event.submitter?.hasAttribute("formaction") || isFlagged() || !part) {
+    if (sending) event.preventDefault();
+    sending = true;
+    setTimeout(() => { submitButton.firstChild.textContent = "Sending … "; }, 300);
+    return;
+  }
+  event.preventDefault();
+  missing.textContent = WORDS[part.dataset.step];
+  missing.hidden = false;
+  goTo(steps.indexOf(part));
+}
+
+let sending = false;
+addEventListener("pageshow", () => { sending = false; submitButton.firstChild.textContent = "Submit "; });
+
+// -- Drafts: kept on the server a moment after every change, in this browser while the server cannot be reached
+
+const draftUrl = form.dataset.draft;
+const storeKey = `draft:${form.dataset.token}`;
+let timer = 0;
+let dirty = false;
+let savedAt = 0;
+let leaseEnds = Date.now() + 1000 * Number(form.dataset.lease || 0);
+let failing = null;
+
+function keepSoon() {
+  if (!draftUrl) return;
+  dirty = true;
+  clearTimeout(timer);
+  timer = setTimeout(keep, 1200);
+}
+
+async function keep() {
+  if (!draftUrl || sending) return;
+  dirty = false;
+  try {
+    const reply = await fetch(draftUrl, { method: "POST", body: new FormData(form) });
+    const said = await reply.json();
+    if (reply.status === 409 || reply.status === 403) return lost(said.error);
+    if (!reply.ok) throw new Error(String(reply.status));
+    savedAt = Date.now();
+    leaseEnds = savedAt + 1000 * said.lease_seconds;
+    failing = null;
+    localStorage.removeItem(storeKey);
+  } catch {
+    failing = failing || new Date();
+    dirty = true;
+    localStorage.setItem(storeKey, JSON.stringify(snapshot()));
+    clearTimeout(timer);
+    timer = setTimeout(keep, 5000);
+  }
+  tell();
+}
+
+function lost(sentence) {
+  missing.textContent = sentence;
+  missing.hidden = false;
+  submitButton.disabled = true;
+  setTimeout(() => { location.assign("/annotate/next/"); }, 4000);
+}
+
+function onLeave() {
+  if (!draftUrl || !dirty || sending) return;
+  localStorage.setItem(storeKey, JSON.stringify(snapshot()));
+  navigator.sendBeacon(draftUrl, new FormData(form));
+  dirty = false;
+}
+
+function fromThisBrowser() {
+  const values = JSON.parse(localStorage.getItem(storeKey) || "null");
+  if (Array.isArray(values) && values.length === before.length) {
+    restore(values);
+    keepSoon();
+  }
+  localStorage.removeItem(storeKey);
+}
+
+function tell() {
+  if (!draftUrl) return;
+  const minutes = Math.max(0, Math.round((leaseEnds - Date.now()) / 60000));
+  const yours = `This question is yours for another ${minutes} ${minutes === 1 ? "minute" : "minutes"}.`;
+  const time = failing && `${String(failing.getUTCHours()).padStart(2, "0")}:${String(failing.getUTCMinutes()).padStart(2, "0")} UTC`;
+  if (failing) kept.textContent = `Not saved since ${time}. We keep trying; your answers are kept in this browser.`;
+  else if (savedAt) kept.textContent = `Draft saved. ${yours}`;
+  else kept.textContent = `Saved on the server after every answer. ${yours}`;
+}
+
+// -- The clock
+
+const began = Date.now() - 1000 * Number(form.dataset.elapsed || 0);
+const clock = document.getElementById("clock");
+
+function tick() {
+  const seconds = Math.round((Date.now() - began) / 1000);
+  clock.textContent = seconds < 100 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+}
+
+// -- The whole document, in place
+
+const whole = document.getElementById("whole");
+const text = document.getElementById("text");
+let other = null;
+
+async function toggleDocument(event) {
+  event.preventDefault();
+  if (other === null) {
+    const reply = await fetch(whole.href);
+    if (!reply.ok) return;
+    other = new DOMParser().parseFromString(await reply.text(), "text/html").querySelector("#text .doc");
+  }
+  const shown = text.querySelector(".doc");
+  shown.replaceWith(other);
+  other = shown;
+  const full = whole.firstElementChild;
+  full.textContent = full.textContent.startsWith("Show") ? "Show less" : "Show the whole document";
+  text.querySelector(".m-subject, .m-object")?.scrollIntoView({ block: "nearest" });
+}
+
+// -- Keys
+
+function typing(target) {
+  return target.matches?.("input:not([type=radio], [type=checkbox]), textarea, select");
+}
+
+function onKey(event) {
+  if (event.altKey || event.ctrlKey || event.metaKey || document.querySelector("dialog[open]") || typing(event.target)) return;
+  if (event.key === "Tab") return onTab(event);
+  if (event.key === "Enter" && event.target.matches("input")) {
+    event.preventDefault();
+    form.requestSubmit(submitButton);
+  }
+  if (/^[0-9]$/.test(event.key) && pick(Number(event.key))) event.preventDefault();
+}
+
+function onTab(event) {
+  const inside = event.target === document.body || event.target.closest(".step-part");
+  const onSubmitButton = event.target === submitButton && event.shiftKey;
+  const next = onSubmitButton ? steps.length - 1 : current + (event.shiftKey ? -1 : 1);
+  if (!inside && !onSubmitButton) return;
+  if (next < 0) return;
+  event.preventDefault();
+  if (next >= steps.length) submitButton.focus();
+  else if (event.target === document.body && !event.shiftKey && !isDone(steps[current])) goTo(current);
+  else goTo(next);
+}
+
+// -- Begin
+
+form.addEventListener("change", onChange);
+form.addEventListener("submit", onSubmit);
+form.addEventListener("focusin", (event) => {
+  const at = steps.indexOf(event.target.closest?.(".step-part"));
+  if (at >= 0 && at !== current) { current = at; paint(); }
+});
+form.addEventListener("input", (event) => { if (typing(event.target)) keepSoon(); });
+undoButton.addEventListener("click", undo);
+whole?.addEventListener("click", toggleDocument);
+flag?.addEventListener("toggle", () => {
+  if (flag.open) flag.querySelector("input:checked")?.focus();
+  else if (isFlagged()) { form.querySelector("input[name=problem][value='']").checked = true; keepSoon(); }
+});
+document.addEventListener("keydown", onKey, true);
+document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") onLeave(); });
+addEventListener("pagehide", onLeave);
+if (draftUrl) {
+  fromThisBrowser();
+  setInterval(keep, 60000); // the lease is renewed while the page is open
+  setInterval(tell, 15000);
+}
+setInterval(tick, 1000);
+const first = firstMissing();
+goTo(first ? steps.indexOf(first) : steps.length - 1, false);
+before = snapshot();
+tick();
+tell();
