@@ -55,15 +55,6 @@ class CompactMap:
             at = at + 1 & mask
         return -1
 
-    def replace(self, key: Key, value: int) -> None:
-        """Nothing; sets the value of a key that may be there already."""
-        if self.add(key, value) != -1:
-            hashed = hash(key) & _MASK or 1
-            at = hashed & self._mask
-            while self._hashes[at] != hashed:
-                at = at + 1 & self._mask
-            self._values[at] = value
-
     def _grow(self) -> None:
         old = zip(self._hashes, self._values, strict=True)
         self._allot(len(self._hashes) * 2)

@@ -29,26 +29,6 @@ class RelationClaim:
     object_entity: str | None
     line: int
 
-    def turned(self, predicate: str) -> "RelationClaim":
-        """The claim with subject and object exchanged, under another predicate."""
-        return RelationClaim(
-            self.document,
-            self.object,
-            predicate,
-            self.subject,
-            self.object_type,
-            self.subject_type,
-            self.provenance,
-            self.confidence,
-            self.object_canonical,
-            self.subject_canonical,
-            self.object_link,
-            self.subject_link,
-            self.object_entity,
-            self.subject_entity,
-            self.line,
-        )
-
 
 Closeness = tuple[bool, int, Span, Span]
 
