@@ -15,6 +15,8 @@ from estimators.mixture import mixture_weights, read_draws
 
 OWN_TERMS = ("second_moment", "largest_variance")
 TARGET_TOLERANCE = 1e-9
+SIZES_AT_A_TIME = 64
+ENTRIES_AT_A_TIME = 200_000
 
 
 def for_half_width(half_width: float, confidence_level: float, p: float = 0.5, *, tolerance: float = 5e-4) -> int:
@@ -152,7 +154,15 @@ def required_samples(
         raise ValueError(f"target_variance must be positive and finite; got {target_variance!r}")
     plan = _read_plan(P_new_support, P, system, label, overlap, own_term)
     enough = target_variance * (1 + TARGET_TOLERANCE)
-    return next((size for size in range(low, high + 1) if plan.variance(size) <= enough), high)
+    start = low
+    while start <= high:
+        # The least size first, by itself: it is often enough, where others' labels do.
+        sizes = np.arange(start, start + 1 if start == low else min(start + SIZES_AT_A_TIME, high + 1))
+        reached = np.flatnonzero(plan.variance(sizes) <= enough)
+        if reached.size:
+            return int(sizes[reached[0]])
+        start += sizes.size
+    return high
 
 
 def planned_variance(
@@ -208,7 +218,7 @@ def planned_variance(
     if sizes.ndim != 1 or (sizes.size and not np.issubdtype(sizes.dtype, np.integer)) or (sizes < 0).any():
         raise ValueError(f"n_new must hold whole numbers of 0 or more; got {n_new!r}")
     plan = _read_plan(P_new_support, P, system, label, overlap, own_term)
-    return np.array([plan.variance(int(size)) for size in sizes], dtype=np.float64)
+    return plan.variance(sizes.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +227,7 @@ class _Plan:
 
     `mass` is Σ p_m over the predictions that have the ratio `ratio` = q_old / p_m. Of the labelled draws only those
     that the new system predicts and that are not wrong add anything: `label` is their f, `draw_ratio` their ratio,
-    `draw_system` whose they are.
+    `draw_system` whose they are; these are sorted by system.
     """
 
     mass: FloatArray
@@ -232,26 +242,34 @@ class _Plan:
 
     own_term: str
 
-    def variance(self, size: int) -> float:
-        """Return the planned variance of `size` draws."""
-        if size == 0:
-            unreached = self.old_pull == 0 or (self.ratio == 0).any()
-            return float("inf") if unreached else self._old_variance(0.0)
-        share = size * self.own_pull / (size * self.own_pull + self.old_pull)
-        h = 1 / (share + (1 - share) * self.ratio)
-        published = self.own_term == "second_moment"
-        own = float((self.mass * h**2).sum()) if published else _largest_variance(h, self.mass)
-        return share**2 / size * own + self._old_variance(share)
+    def variance(self, sizes: IntArray) -> FloatArray:
+        """Return the planned variance of each number of draws, shape (k,)."""
+        step = max(1, ENTRIES_AT_A_TIME // (self.ratio.size + self.label.size + 1))
+        parts = [self._variance(sizes[start : start + step]) for start in range(0, sizes.size, step)]
+        return np.concatenate([np.zeros(0), *parts])
 
-    def _old_variance(self, share: float) -> float:
-        """Return Σ_j (w_j² / n_j) V_j, w_j the old weights times 1 − share."""
-        h = self.label / (share + (1 - share) * self.draw_ratio)
-        mean, square = (
-            np.bincount(self.draw_system, weights=power, minlength=self.old_counts.size) / self.old_counts
-            for power in (h, h**2)
-        )
-        variance = np.maximum(square - mean**2, 0)
-        return float((((1 - share) * self.old_weight) ** 2 / self.old_counts * variance).sum())
+    def _variance(self, sizes: IntArray) -> FloatArray:
+        some = np.maximum(sizes, 1)
+        share = some * self.own_pull / (some * self.own_pull + self.old_pull)
+        h = 1 / (share[:, None] + (1 - share)[:, None] * self.ratio)
+        own = (self.mass * h**2).sum(axis=1) if self.own_term == "second_moment" else _largest_variance(h, self.mass)
+        planned = share**2 / some * own + self._old_variance(share)
+        unreached = self.old_pull == 0 or bool((self.ratio == 0).any())
+        none: FloatArray = np.full(1, np.inf) if unreached else self._old_variance(np.zeros(1))
+        return np.where(sizes == 0, none, planned)
+
+    def _old_variance(self, share: FloatArray) -> FloatArray:
+        """Return Σ_j (w_j² / n_j) V_j for each share of the new draws, w_j the old weights times 1 − share."""
+        if not self.label.size:
+            return np.zeros(share.size)
+        h = self.label / (share[:, None] + (1 - share)[:, None] * self.draw_ratio)
+        starts = np.flatnonzero(np.diff(self.draw_system, prepend=-1))
+        owner = self.draw_system[starts]
+        n = self.old_counts[owner]
+        mean, square = np.add.reduceat(h, starts, axis=1) / n, np.add.reduceat(h**2, starts, axis=1) / n
+        weight = (1 - share)[:, None] * self.old_weight[owner]
+        total: FloatArray = (weight**2 / n * np.maximum(square - mean**2, 0)).sum(axis=1)
+        return total
 
 
 def _read_plan(
@@ -270,7 +288,8 @@ def _read_plan(
     counts = draws.counts(labelled)
     old_weight = mixture_weights(draws.overlap, counts)[-1]
     f = draws.label[:, 0]
-    adds = labelled & (draws.P[:, -1] > 0) & (f > 0)
+    adds = np.flatnonzero(labelled & (draws.P[:, -1] > 0) & (f > 0) & (old_weight[draws.system] > 0))
+    adds = adds[np.argsort(draws.system[adds], kind="stable")]
     ratio, row = np.unique((support @ old_weight) / support[:, -1], return_inverse=True)
     return _Plan(
         mass=np.bincount(row, weights=support[:, -1], minlength=ratio.size).astype(np.float64),
@@ -286,15 +305,16 @@ def _read_plan(
     )
 
 
-def _largest_variance(h: FloatArray, mass: FloatArray) -> float:
-    """Return the largest E[h² f] − (E[h f])² that chances f of being right can give; h falls, with probabilities mass.
+def _largest_variance(h: FloatArray, mass: FloatArray) -> FloatArray:
+    """Return the largest E[h² f] − (E[h f])² that chances f of being right can give, for each row of h (k, r).
 
-    The worst f is 1 above some h, 0 below it, and a fraction at it: including more pays while h > 2 E[h f].
+    Each row of h falls, and its entries have the probabilities `mass`. The worst f is 1 above some h, 0 below it, and a fraction at it: including more pays while h > 2 E[h f].
     """
-    first = np.cumsum(mass * h) - mass * h
-    second = np.cumsum(mass * h**2) - mass * h**2
+    first = np.cumsum(mass * h, axis=1) - mass * h
+    second = np.cumsum(mass * h**2, axis=1) - mass * h**2
     part = np.clip(0.5 - first / h, 0, mass)
-    return float((second + h**2 * part - (first + h * part) ** 2).max())
+    largest: FloatArray = (second + h**2 * part - (first + h * part) ** 2).max(axis=1)
+    return largest
 
 
 def _read_support(P_new_support: ArrayLike, m: int) -> FloatArray:
