@@ -92,7 +92,8 @@ def measure(relations: int) -> None:
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     print(
         f"{relations:>9,} relations in {lines:,} lines: {seconds:.1f} s ({cpu:.1f} s of one core), "
-        f"{relations / cpu:,.0f} relations/s, {lines / cpu:,.0f} lines/s; {peak() - before:.0f} MB; {claims:,} claims, messages {dict(report.by_code)}"
+        f"{relations / cpu:,.0f} relations/s, {lines / cpu:,.0f} lines/s; {peak() - before:.0f} MB; "
+        f"{claims:,} claims, messages {dict(report.by_code)}"
     )
 
 
