@@ -12,10 +12,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, ClassVar, Self, TypeVar
 
-from celery import current_app
 from django.apps import apps
 from django.db import DatabaseError, models, transaction
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 log = logging.getLogger(__name__)
 
@@ -160,6 +160,8 @@ def nudge(step: str) -> None:
 
 def _send(step: str) -> None:
     try:
-        current_app.send_task("kbpo.step", args=[step], retry=False, expires=60)
+        # By name, when it is needed: in a web process nobody else loads the application, and Celery's own default one
+        # would look for a broker that nobody configured.
+        import_string("kbpo.celery.app").send_task("kbpo.step", args=[step], retry=False, expires=60)
     except Exception as error:  # a dead Redis costs patience, not work
         log.warning("Could not nudge %s: %s", step, error)
