@@ -96,6 +96,7 @@ class SubmissionList(APIView):
 
     @extend_schema(operation_id="list_submissions", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
+        """The latest 200 submissions of your teams, and how far each is."""
         rows = own(request).order_by("-pk")[:200]
         keys = ("id", "track", "team", "name", "status", "status_text", "reason")
         return Response({"submissions": [{key: shown(row)[key] for key in keys} for row in rows]})
@@ -109,6 +110,7 @@ class SubmissionList(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
+        """Upload a knowledge base. The answer comes at once; the file is read after it."""
         form = UploadForm(data=request.data)
         form.is_valid(raise_exception=True)
         said, user = form.validated_data, request.user
