@@ -47,3 +47,9 @@ def record(labels: Iterable[NewLabel]) -> int:
     if rows:
         nudge("estimate")
     return len(rows)
+
+
+def make_public(target_ids: Iterable[int], at: datetime) -> int:
+    """How many labels of these targets everybody can see from `at` on who could not before."""
+    hidden = Label.objects.filter(target__in=list(target_ids), public_at__isnull=True)
+    return hidden.update(public_at=at)

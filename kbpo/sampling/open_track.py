@@ -1,0 +1,139 @@
+"""Makes tracks, and opens, freezes and closes them: the same verbs for the commands and for the pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+from django.utils.text import slugify
+
+from kbpo.corpus.fetch import fetch
+from kbpo.corpus.models import Corpus
+from kbpo.instances.record import make_public
+from kbpo.money.models import Budget, Price
+from kbpo.sampling.models import TrackKey
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import KINDS, kind_of
+
+REWARD, SECONDS = Decimal("0.05"), 20
+MOVES = {"open": ("draft", "frozen"), "frozen": ("open",), "closed": ("open", "frozen")}
+"""Status -> the statuses from which it can be reached."""
+
+
+class CannotMove(Exception):
+    """A track that cannot be opened, frozen or closed now; the text is a sentence."""
+
+
+@dataclass(frozen=True)
+class Money:
+    """What answers cost on a track, and what may be spent: in all, in a day, for one submission, by one team."""
+
+    budget: Decimal = Decimal("500.00")
+    day: Decimal | None = None
+    submission: Decimal | None = None
+    team: Decimal | None = None
+    reward: Decimal = REWARD
+    fee_rate: Decimal = Decimal("0")
+    seconds: int = SECONDS
+    interface: str = "relation"
+
+
+@transaction.atomic
+def create_track(corpus: Corpus, name: str, *, money: Money | None = None, **fields: Any) -> Track:
+    """The track, a draft, with its budget, its price and its secret key.
+
+    `fields` are those of Track. Raises ValidationError with the fields that are wrong, and then nothing is made.
+    """
+    track = Track(corpus=corpus, name=name.strip(), slug=slugify(name)[:120].strip("-"), **fields)
+    _check(track)
+    track.save()
+    TrackKey.objects.create(track=track)
+    money = money or Money()
+    price = Price(track=track, interface=money.interface, reward=money.reward, fee_rate=money.fee_rate,
+                  seconds=money.seconds)  # fmt: skip
+    caps = {"track": money.budget, "day": money.day, "submission": money.submission}
+    budgets = [Budget(track=track, scope=scope, cap=cap) for scope, cap in caps.items() if cap is not None]
+    if money.team is not None:
+        budgets.append(Budget(track=track, scope="team", cap=money.team))
+    for row in (price, *budgets):
+        row.full_clean()
+        row.save()
+    return track
+
+
+def open_track(track: Track) -> Track:
+    """The track, open: it takes submissions. Raises CannotMove."""
+    return _move(track, "open", opened_at=track.opened_at or timezone.now())
+
+
+def freeze_track(track: Track) -> Track:
+    """The track, frozen: it takes no more submissions and finishes those it has. Raises CannotMove."""
+    return _move(track, "frozen")
+
+
+@transaction.atomic
+def close_track(track: Track) -> Track:
+    """The track, closed: all that was judged for it can be seen by everybody from now on. Raises CannotMove."""
+    now = timezone.now()
+    closed = _move(track, "closed", closed_at=now)
+    make_public(targets_of(closed), now)
+    return closed
+
+
+def targets_of(track: Track) -> list[int]:
+    """The targets that the track's samples are about: pairs drawn, their mentions, and its annotated documents."""
+    rows = fetch(
+        """
+        WITH drawn AS (
+            SELECT DISTINCT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end
+            FROM sampling_sample s JOIN sampling_samplebatch b ON b.id = s.batch_id
+            JOIN submissions_submission u ON u.id = b.submission_id JOIN instances_target t ON t.id = s.target_id
+            WHERE u.track_id = %(track)s)
+        SELECT id FROM drawn
+        UNION SELECT m.id FROM drawn d JOIN instances_target m ON m.document_id = d.document_id AND m.kind = 'mention'
+            AND (m.a_begin, m.a_end) IN ((d.a_begin, d.a_end), (d.b_begin, d.b_end))
+        UNION SELECT t.id FROM sampling_documentsample s JOIN instances_target t ON t.document_id = s.document_id
+            WHERE s.track_id = %(track)s
+        """,
+        {"track": track.pk},
+    )
+    return [pk for (pk,) in rows]
+
+
+@transaction.atomic
+def _move(track: Track, status: str, **fields: Any) -> Track:
+    row = Track.objects.select_for_update(of=("self",)).select_related("corpus").get(pk=track.pk)
+    if row.status == status:
+        return row
+    if row.status not in MOVES[status]:
+        raise CannotMove(f"The track {row.name} is {row.status}: it cannot become {status}.")
+    row.status = status
+    for name, value in fields.items():
+        setattr(row, name, value)
+    row.save(update_fields=["status", *fields])
+    return row
+
+
+def _check(track: Track) -> None:
+    """Nothing; raises ValidationError with a sentence for each field that is wrong."""
+    if track.kind not in KINDS:
+        raise ValidationError({"kind": f"There is no kind of track {track.kind}; there are {', '.join(KINDS)}."})
+    kind = kind_of(track)
+    wrong: dict[str, str] = {}
+    if unknown := [name for name in track.distributions if name not in kind.distributions]:
+        wrong["distributions"] = f"There is no distribution {unknown[0]}; there are {', '.join(kind.distributions)}."
+    elif track.distribution not in track.distributions:
+        wrong["distribution"] = f"The guaranteed distribution is one of those shown: {', '.join(track.distributions)}."
+    if track.criterion not in kind.criteria:
+        wrong["criterion"] = f"There is no criterion {track.criterion}; there are {', '.join(kind.criteria)}."
+    if not track.slug:
+        wrong["name"] = "A track needs a name with letters or digits."
+    if not 1 <= track.workers_per_question <= 15:
+        wrong["workers_per_question"] = "Between 1 and 15 workers can answer a question."
+    if wrong:
+        raise ValidationError(wrong)
+    track.full_clean()

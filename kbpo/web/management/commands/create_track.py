@@ -1,0 +1,72 @@
+"""Makes a track on a corpus, with its guarantee, its budget and its price; a draft unless --open is given."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+from kbpo.corpus.models import Corpus
+from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.tracks.models import DISTRIBUTIONS, Track
+from kbpo.tracks.registry import KINDS
+
+
+def dollars(text: str) -> Decimal:
+    """The amount, to the cent."""
+    try:
+        amount = Decimal(text)
+    except InvalidOperation as problem:
+        raise CommandError(f"{text} is no number.") from problem
+    if not amount.is_finite() or amount < 0:
+        raise CommandError(f"{text} is no amount.")
+    return amount
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="Name of the track")
+        parser.add_argument("--corpus", required=True, help="Slug of the corpus")
+        parser.add_argument("--kind", default="kbp", choices=list(KINDS))
+        parser.add_argument("--description", default="")
+        parser.add_argument("--distribution", default="entity_relation", choices=DISTRIBUTIONS, help="Guaranteed")
+        parser.add_argument("--criterion", default="correct", help="Guaranteed: relation, linking or correct")
+        parser.add_argument("--half-width", type=dollars, default=Decimal("0.030"), help="Target of the guarantee")
+        parser.add_argument("--design", default="iid", choices=Track.Design.values)
+        parser.add_argument("--scope", default="sentence", choices=Track.Scope.values, help="What recall asks for")
+        parser.add_argument("--workers", type=int, default=3, help="Workers a question")
+        parser.add_argument("--platform", default="pool")
+        parser.add_argument("--budget", type=dollars, default=Decimal("500"), help="Dollars in all")
+        parser.add_argument("--day-cap", type=dollars, help="Dollars a day")
+        parser.add_argument("--submission-cap", type=dollars, help="Dollars for one submission")
+        parser.add_argument("--team-cap", type=dollars, help="Dollars of one team")
+        parser.add_argument("--reward", type=dollars, default=Decimal("0.05"), help="Dollars for one answer")
+        parser.add_argument("--seconds", type=int, default=20, help="Expected seconds for one answer")
+        parser.add_argument("--open", action="store_true", help="Open it at once")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        corpus = Corpus.objects.filter(slug=options["corpus"]).first()
+        if corpus is None:
+            raise CommandError(f"There is no corpus {options['corpus']}. Load one with load_corpus.")
+        money = Money(
+            budget=options["budget"], day=options["day_cap"], submission=options["submission_cap"],
+            team=options["team_cap"], reward=options["reward"], seconds=options["seconds"],
+        )  # fmt: skip
+        names = ("kind", "description", "distribution", "criterion", "design", "scope", "platform")
+        fields = {name: options[name] for name in names}
+        try:
+            with transaction.atomic():
+                track = create_track(
+                    corpus, options["name"], money=money, target_half_width=options["half_width"],
+                    workers_per_question=options["workers"], **fields,
+                )  # fmt: skip
+                if options["open"]:
+                    track = open_track(track)
+        except ValidationError as problem:
+            raise CommandError(" ".join(problem.messages)) from problem
+        self.stdout.write(f"The track {track.name} ({track.slug}) is {track.status}.")

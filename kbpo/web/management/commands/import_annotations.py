@@ -1,0 +1,60 @@
+"""Imports exhaustive annotation (gold.tsv, mentions.tsv) of some documents of a track as labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from kbpo.corpus.load import CannotLoad
+from kbpo.corpus.models import Document
+from kbpo.sampling.annotations import import_annotations
+from kbpo.sampling.documents import CannotDraw, draw_documents, named_documents
+from kbpo.tracks.models import Track
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("track", help="Slug of the track")
+        parser.add_argument("gold", type=Path, help="Relations that hold (TSV, may be gzipped)")
+        parser.add_argument("mentions", type=Path, help="Mentions with their canonical mentions (TSV, may be gzipped)")
+        which = parser.add_mutually_exclusive_group(required=True)
+        which.add_argument("--sample", type=int, metavar="N", help="N documents, drawn uniformly")
+        which.add_argument("--all", action="store_true", help="Every document of the corpus")
+        which.add_argument(
+            "--documents", type=Path, help="A file that names one a line; they must be a uniform random sample"
+        )
+        parser.add_argument("--seed", type=int, default=0, help="Seed of the draw (default 0)")
+        parser.add_argument("--closed", action="store_true", help="What is not marked is false, not only missing")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
+        if track is None:
+            raise CommandError(f"There is no track {options['track']}.")
+        seed = options["seed"] if options["sample"] else None
+        try:
+            done = import_annotations(
+                track, options["gold"], options["mentions"], _documents(track, options),
+                closed=options["closed"], seed=seed,
+            )  # fmt: skip
+        except (CannotLoad, CannotDraw) as problem:
+            raise CommandError(str(problem)) from problem
+        self.stdout.write(
+            f"Imported {done.mentions:,} mentions and {done.pairs:,} pairs of {done.documents:,} documents;"
+            f" {done.annotated:,} of {track.corpus.n_documents:,} documents of {track.name} are annotated now."
+        )
+
+
+def _documents(track: Track, options: dict[str, Any]) -> list[int]:
+    if options["sample"]:
+        return draw_documents(track, options["sample"], options["seed"])
+    if options["all"]:
+        return list(Document.objects.filter(corpus=track.corpus).order_by("pk").values_list("pk", flat=True))
+    try:
+        lines = options["documents"].read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise CommandError(f"{options['documents']} cannot be read: {problem}.") from problem
+    return named_documents(track, [line.strip() for line in lines if line.strip()])

@@ -1,0 +1,45 @@
+"""Uploads a file as a submission of a team, as the page does; a step of the clock reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from kbpo.accounts.models import Team, User
+from kbpo.submissions.receive import CannotReceive, receive
+from kbpo.tracks.models import Track
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("track", help="Slug of the track")
+        parser.add_argument("file", type=Path, help="The knowledge base: TAC KBP or JSON Lines, may be gzipped")
+        parser.add_argument("--user", required=True, help="Who submits")
+        parser.add_argument("--team", help="Slug of the team (default: the user's first one)")
+        parser.add_argument("--name", help="Name of the submission (default: the file's name)")
+        parser.add_argument("--description", default="")
+        parser.add_argument("--again", action="store_true", help="Yes, the same file once more")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
+        user = User.objects.filter(username=options["user"]).first()
+        if track is None or user is None:
+            missing = f"track {options['track']}" if track is None else f"user {options['user']}"
+            raise CommandError(f"There is no {missing}.")
+        team = Team.objects.filter(slug=options["team"], members=user).first() if options["team"] else user.team()
+        if team is None:
+            raise CommandError(f"{user} is in no such team.")
+        path: Path = options["file"]
+        try:
+            with path.open("rb") as file:
+                submission = receive(
+                    track, team, user, file, name=options["name"] or path.name.split(".")[0],
+                    description=options["description"], file_name=path.name, refuse_same=not options["again"],
+                )  # fmt: skip
+        except (OSError, CannotReceive) as problem:
+            raise CommandError(str(problem)) from problem
+        self.stdout.write(f"Submission {submission.pk} ({submission.name}) was received.")
