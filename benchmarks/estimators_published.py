@@ -121,7 +121,9 @@ def bias_figures(errors: np.ndarray) -> list[float]:
             np.sqrt(np.nanmean(errors**2))]  # fmt: skip
 
 
-def estimates(population: Population, pooled: np.ndarray, rng: np.random.Generator) -> Mapping[tuple[str, str], Estimate]:
+def estimates(
+    population: Population, pooled: np.ndarray, rng: np.random.Generator
+) -> Mapping[tuple[str, str], Estimate]:
     """Return the Estimate of every quantity and estimator from one sample."""
     rows, system = draws(population, rng)
     m = pooled.size

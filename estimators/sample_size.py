@@ -308,7 +308,8 @@ def _read_plan(
 def _largest_variance(h: FloatArray, mass: FloatArray) -> FloatArray:
     """Return the largest E[h² f] − (E[h f])² that chances f of being right can give, for each row of h (k, r).
 
-    Each row of h falls, and its entries have the probabilities `mass`. The worst f is 1 above some h, 0 below it, and a fraction at it: including more pays while h > 2 E[h f].
+    Each row of h falls, and its entries have the probabilities `mass`. The worst f is 1 above some h, 0 below it, and
+    a fraction at it: including more pays while h > 2 E[h f].
     """
     first = np.cumsum(mass * h, axis=1) - mass * h
     second = np.cumsum(mass * h**2, axis=1) - mass * h**2
