@@ -37,7 +37,7 @@ OPEN_TO = """
 """HITs with a free place, none of whose targets the worker has met: on any track, in this round, given back included."""
 
 NEXT = f"SELECT h.id {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR UPDATE OF h SKIP LOCKED"
-HOW_MANY = f"SELECT count(*) FROM (SELECT 1 {OPEN_TO} LIMIT %(most)s) AS some"
+HOW_MANY = f"SELECT count(*) FROM (SELECT 1 {OPEN_TO} LIMIT %(most)s) AS open_hits"
 
 
 def lease(worker: Worker) -> Assignment | None:

@@ -47,6 +47,15 @@ def submission(track: Track, targets: list[Target]) -> Submission:
 
 
 @pytest.fixture
+def two_published(track: Track, targets: list[Target]) -> Submission:
+    """A submission with two questions, open in the pool."""
+    submission = make_submission(track, targets[:2], "Small")
+    ask.tick()
+    publish.tick()
+    return submission
+
+
+@pytest.fixture
 def published(submission: Submission) -> Submission:
     """The submission with all its questions open in the pool."""
     ask.tick()
@@ -82,3 +91,4 @@ def clients(annotator: Callable[[str], User]) -> list[Client]:
 @pytest.fixture(autouse=True)
 def only_these_pages(settings: Any) -> None:
     settings.ROOT_URLCONF = "annotation_urls"
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,0 +1,195 @@
+"""The relation page in a browser: by mouse, by keyboard alone, after a reload, on a phone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotation_world import PARTS
+from django.test import Client
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from annotation.models import Assignment
+from kbpo.accounts.models import User
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run"]  # fmt: skip
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs a loop in this thread; we only read rows
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield started
+        started.close()
+    if before is None:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+def open_page(browser: Browser, live_server: Any, name: str = "ada", path: str = "/annotate/next/", **options: Any) -> Page:
+    context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, **options})
+    user = User.objects.filter(username=name).first() or User.objects.create_user(name, is_annotator=True)
+    client = Client()
+    client.force_login(user)
+    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}])
+    page = context.new_page()
+    page.faults = []  # type: ignore[attr-defined]
+    page.on("pageerror", lambda error: page.faults.append(str(error)))  # type: ignore[attr-defined]
+    page.on("console", lambda line: line.type == "error" and page.faults.append(line.text))  # type: ignore[attr-defined]
+    page.goto(live_server.url + path)
+    return page
+
+
+def stored() -> list[dict[str, Any]]:
+    return list(Assignment.objects.filter(status="submitted").order_by("submitted_at").values_list("raw", flat=True))
+
+
+def test_three_questions_by_mouse(browser: Browser, live_server: Any, published: Any) -> None:
+    page = open_page(browser, live_server)
+    for number in range(1, 4):
+        assert page.locator(".progress-line").inner_text().startswith(f"Question {number} of 6")
+        page.locator(".pill", has_text="Ann").first.click()
+        page.locator(".pill.b", has_text="Something else").click()
+        page.locator(".choice", has_text="studied at").click()
+        with page.expect_navigation():
+            page.locator(".submit-bar .primary").click()
+    assert [answer["holds"] for answer in stored()] == [[PARTS[0]]] * 3
+    assert "$0.15 earned" in page.locator(".top-end").inner_text()
+    assert page.faults == []
+
+
+def test_three_questions_by_keyboard_alone(browser: Browser, live_server: Any, published: Any) -> None:
+    page = open_page(browser, live_server)
+    for keys in (["1", "3", "1"], ["3", "1", "0"], ["1", "Tab", "Shift+Tab", "Tab", "2", "1", "2"]):
+        for key in keys:
+            page.keyboard.press(key)
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+    assert [(one["b"], one.get("holds"), one.get("none")) for one in stored()] == [
+        (["other"], [PARTS[0]], None),
+        (["0-3"], None, ["1"]),
+        ([stored()[2]["b"][0]], PARTS[:2], None),
+    ]
+    assert page.faults == []
+
+
+def test_enter_without_an_answer_says_what_is_missing_and_goes_there(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
+    page = open_page(browser, live_server)
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    assert page.locator("#missing").inner_text() == "Step 2 is missing: choose what B is."
+    page.keyboard.press("2")
+    page.keyboard.press("1")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert len(stored()) == 1
+
+
+def test_undo_takes_back_one_choice_after_the_other(browser: Browser, live_server: Any, published: Any) -> None:
+    page = open_page(browser, live_server)
+    for key in ("1", "2", "1", "0", "z"):
+        page.keyboard.press(key)
+    assert page.locator("input[name=holds]:checked").count() == 1
+    assert page.locator("input[name=none]:checked").count() == 0
+    page.keyboard.press("z")
+    assert page.locator("input[name=holds]:checked").count() == 0
+
+
+def test_a_reload_loses_nothing(browser: Browser, live_server: Any, published: Any) -> None:
+    page = open_page(browser, live_server)
+    with page.expect_response("**/draft/"):
+        page.keyboard.press("1")
+        page.keyboard.press("2")
+    page.keyboard.press("1")
+    with page.expect_response("**/draft/"):
+        page.locator("details.link summary").first.click()
+        page.locator("input[name=a_title]").fill("Ann Lee")
+    page.reload()
+    assert page.locator("input[name=a]:checked").count() == 1
+    assert page.locator("input[name=holds]:checked").get_attribute("value") == PARTS[0]
+    assert page.locator("input[name=a_title]").input_value() == "Ann Lee"
+    assert Assignment.objects.count() == 1
+
+
+def test_an_answer_left_at_once_is_kept_by_the_beacon(browser: Browser, live_server: Any, published: Any) -> None:
+    page = open_page(browser, live_server)
+    page.keyboard.press("1")
+    page.reload()
+    assert page.locator("input[name=a]:checked").count() == 1
+
+
+def test_while_the_server_is_away_the_page_says_so_and_this_browser_keeps_the_answer(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
+    page = open_page(browser, live_server)
+    page.context.route("**/draft/", lambda route: route.abort())
+    page.keyboard.press("1")
+    page.wait_for_selector("text=Not saved since")
+    assert "your answers are kept in this browser" in page.locator("#kept").inner_text()
+    page.context.unroute("**/draft/")
+    page.reload()
+    assert page.locator("input[name=a]:checked").count() == 1
+
+
+def test_a_flag_is_enough_of_an_answer(browser: Browser, live_server: Any, published: Any) -> None:
+    page = open_page(browser, live_server)
+    page.keyboard.press("f")
+    page.get_by_label("The text cannot be understood").check()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert stored()[0]["problem"] == ["text"]
+
+
+def test_it_works_as_a_plain_form_without_script(browser: Browser, live_server: Any, published: Any) -> None:
+    page = open_page(browser, live_server, java_script_enabled=False)
+    page.locator("input[name=a]").first.check(force=True)
+    page.locator(".submit-bar .primary").click()
+    assert "Step 2 is missing" in page.locator("#error").inner_text()
+    assert page.locator("input[name=a]").first.is_checked()
+    page.locator("input[name=b]").last.check(force=True)
+    page.locator("input[name=none]").check(force=True)
+    page.locator(".submit-bar .primary").click()
+    assert len(stored()) == 1
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark"), (360, "light")])
+def test_it_fits_the_screen_and_fingers(
+    browser: Browser, live_server: Any, published: Any, tmp_path: Path, width: int, scheme: str
+) -> None:
+    phone = width < 700
+    options = {"viewport": {"width": width, "height": 800 if phone else 900}, "color_scheme": scheme, "has_touch": phone}
+    page = open_page(browser, live_server, **options)
+    for choose in ("input[name=a]", "input[name=b]", "input[name=holds]"):
+        page.locator(choose).first.check(force=True)
+    page.screenshot(path=os.environ.get("SHOTS", str(tmp_path)) + f"/relation-{width}-{scheme}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if phone:
+        targets = page.locator(".pill:visible, .choice:visible, .submit-bar .button:visible, summary:visible")
+        heights = [box["height"] for box in (one.bounding_box() for one in targets.all()) if box]
+        assert min(heights) >= 44
+        box = page.locator(".submit-bar").bounding_box()
+        assert box is not None and box["y"] + box["height"] <= 800 + 1  # stays at the bottom of the screen
+
+
+def test_trying_it_needs_no_login_and_stores_nothing(browser: Browser, live_server: Any, db: None) -> None:
+    page = browser.new_context().new_page()
+    page.goto(live_server.url + "/annotate/try/")
+    for key in ("1", "1", "1", "2"):
+        page.keyboard.press(key)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.locator("h1").inner_text() == "We would say the same"
+    assert Assignment.objects.count() == 0
