@@ -133,3 +133,19 @@ def test_the_sharp_bound_is_the_largest_variance_over_all_truths(universe, size)
     variances = (truths * h**2) @ P[:, 1] - ((truths * h) @ P[:, 1]) ** 2
     sharp = sample_size.planned_variance([size], *arguments, own_term="largest_variance")[0]
     assert sharp >= weight[1] ** 2 / size * variances.max() - 1e-12
+
+
+@settings(max_examples=40, deadline=None)
+@given(universe=universes(4, 3), seed=st.integers(0, 999), target=st.floats(0.001, 0.3), low=st.integers(0, 70),
+       own_term=st.sampled_from(sample_size.OWN_TERMS))
+def test_the_size_required_is_the_first_that_will_do(universe, seed, target, low, own_term):
+    P, truth = universe
+    rng = np.random.default_rng(seed)
+    system = np.repeat([0, 1], [6, 2])
+    rows = np.array([rng.choice(4, p=P[:, j]) for j in system])
+    arguments = (P, P[rows], system, truth[rows], distributions.overlap(P))
+    planned = sample_size.planned_variance(np.arange(low, 301), *arguments, own_term=own_term)
+    enough = np.flatnonzero(planned <= target)
+    expected = low + enough[0] if enough.size else 300
+    found = sample_size.required_samples(*arguments, target_variance=target, bounds=(low, 300), own_term=own_term)
+    assert found == expected
