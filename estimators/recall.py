@@ -70,6 +70,7 @@ def totals(
     n_targets: int | None = None,
     pool_label: ArrayLike | None = None,
     pool_g: ArrayLike | None = None,
+    pool_weight: ArrayLike | None = None,
 ) -> Totals:
     """Return the estimated numbers of true facts of each system and of the pool.
 
@@ -77,8 +78,9 @@ def totals(
 
     Parameters
     ----------
-    membership : (n, m) boolean array
-        Which systems state each labelled fact of the pool.
+    membership : (n, m) array
+        1 where a system states the labelled fact, 0 where not. Where several instances of the pool state one fact, each
+        stands for its share: 1 over the number of them (of the system's own, of the pool's in ``pool_weight``).
     pi : (n,) array
         Inclusion probability of the fact's target, in (0, 1].
     label, g : (n,) or (n, m) array
@@ -91,6 +93,8 @@ def totals(
         As for :func:`estimators.horvitz_thompson.difference`.
     pool_label, pool_g : (n,) array, optional
         For a criterion that depends on the system: the label (and guess) that the denominator asks for.
+    pool_weight : (n,) array, optional
+        Share of a fact of the pool that each row stands for; 1 if left out.
 
     Returns
     -------
@@ -109,14 +113,14 @@ def totals(
     >>> counted.systems.value.tolist(), counted.pool.value
     ([1.0, 0.0], 1.0)
     """
-    members = np.asarray(membership, dtype=np.float64)
-    if members.ndim != 2 or not np.isin(members, (0.0, 1.0)).all():
-        raise ValueError(f"membership must be an (n, m) array of 0 and 1; got shape {members.shape}")
+    members = checks.probabilities("membership", membership)
+    if members.ndim != 2:
+        raise ValueError(f"membership must be an (n, m) array of shares in [0, 1]; got shape {members.shape}")
     if np.ndim(label) == 2 and pool_label is None:
         raise ValueError("pool_label is needed where the label depends on the system; got none")
     systems = difference(members, pi, label, g, total_g, target=target, n_targets=n_targets)
     own_label, own_g = label if pool_label is None else pool_label, g if pool_g is None else pool_g
-    everything = np.ones(members.shape[0])
+    everything = np.ones(members.shape[0]) if pool_weight is None else checks.probabilities("pool_weight", pool_weight)
     pool = difference(everything, pi, own_label, own_g, pool_total_g, target=target, n_targets=n_targets)
     return Totals(systems, pool)
 
@@ -139,6 +143,7 @@ def recall(
     inclusion: ArrayLike | None = None,
     features: ArrayLike | None = None,
     feature_totals: ArrayLike | None = None,
+    pool_weight: ArrayLike | None = None,
 ) -> Recall:
     """Return recall of every system and of the pool, with the documents as clusters.
 
@@ -148,7 +153,7 @@ def recall(
 
     Parameters
     ----------
-    membership, pi, label, g, total_g, pool_total_g, target, n_targets, pool_label, pool_g
+    membership, pi, label, g, total_g, pool_total_g, target, n_targets, pool_label, pool_g, pool_weight
         As for :func:`totals`.
     counts, n_documents, inclusion, features, feature_totals
         As for :func:`unseen`.
@@ -177,7 +182,7 @@ def recall(
     """
     counted = totals(
         membership, pi, label, g, total_g, pool_total_g,
-        target=target, n_targets=n_targets, pool_label=pool_label, pool_g=pool_g,
+        target=target, n_targets=n_targets, pool_label=pool_label, pool_g=pool_g, pool_weight=pool_weight,
     )  # fmt: skip
     missed = unseen(counts, n_documents, inclusion=inclusion, features=features, feature_totals=feature_totals)
     if document is not None and inclusion is not None:

@@ -27,7 +27,10 @@ class OwnersFault(Exception):
     """Work that can never succeed, for a reason its owner can mend; the text is a sentence for them."""
 
 
-class MovingQuerySet(models.QuerySet["Moving"]):
+Kind = TypeVar("Kind", bound=models.Model)
+
+
+class MovingQuerySet(models.QuerySet[Kind]):
     def due(self, status: str) -> Self:
         """Rows in a status whose next try has come, oldest first."""
         return self.filter(status=status, next_try_at__lte=timezone.now()).order_by("status_since", "pk")
@@ -92,7 +95,7 @@ def _claim(model: type[Row], status: str, tried: set[Any], where: dict[str, Any]
     with transaction.atomic():
         rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
         due = rows.filter(status=status, next_try_at__lte=timezone.now(), **where).exclude(pk__in=tried)
-        row = due.order_by("status_since", "pk").first()
+        row: Row | None = due.order_by("status_since", "pk").first()  # type: ignore[assignment]
         if row is not None:
             row.attempts += 1
             row.save(update_fields=["attempts"])
@@ -103,7 +106,8 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
     try:
         with transaction.atomic():
             rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
-            row = rows.filter(pk=claimed.pk, status=claimed.status, attempts=claimed.attempts).first()
+            found = rows.filter(pk=claimed.pk, status=claimed.status, attempts=claimed.attempts)
+            row: Row | None = found.first()  # type: ignore[assignment]
             if row is None:  # another worker has it
                 return False
             if row.attempts > MAX_ATTEMPTS:

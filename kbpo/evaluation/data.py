@@ -1,6 +1,7 @@
-"""Reads everything that a track's scores are computed from: draws, their probabilities, verdicts, annotated documents.
+"""Reads everything that a track's scores are computed from: draws, probabilities, verdicts, annotated documents.
 
-A draw enters only through a batch and so only with its probability; what has no probability never gets here.
+A judgment enters only through a batch or an annotated document, and so only with its probability; what has none never
+gets here.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kbpo.instances.models import Label
+from kbpo.sampling.guess import guess, one_verdict
+from kbpo.sampling.inclusion import Inclusion, inclusion
 from kbpo.sampling.models import DocumentSample, Sample
-from kbpo.sampling.plan import overlaps
-from kbpo.sampling.probabilities import Floats, Ids, matrix
+from kbpo.sampling.overlap import overlaps
+from kbpo.sampling.pool import Pool, read_pool
+from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Facts
 from kbpo.tracks.models import Track
@@ -23,13 +28,13 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Draws:
-    """All draws of one distribution, one row a draw (a multiplicity of 3 is three rows)."""
+    """All draws of one distribution (design iid), one row a draw: a multiplicity of 3 is three rows."""
 
     kind: str
     row: Ids
-    """(n,) index into `Data.instance`, the union of all instances drawn."""
+    """(n,) index into the pool's instances"""
     owner: Ids
-    """(n,) column of the submission from whose distribution it was drawn."""
+    """(n,) column of the submission from whose distribution it was drawn"""
     P: Floats
     """(n, m)"""
     overlap: Floats
@@ -38,59 +43,49 @@ class Draws:
 
 @dataclass(frozen=True)
 class Data:
-    """What a track's estimates are functions of. `systems` are all submissions that were sampled, `shown` those that
-    still take part; columns of every (·, m) array are in the order of `systems`."""
+    """What a track's estimates are functions of. Columns of every (·, m) array are the pool's `systems`: all
+    submissions that were sampled; `shown` marks those that still take part."""
 
-    track: Track
-    systems: list[int]
+    pool: Pool
     shown: Bools
-    instance: Ids
-    """(u,) instances drawn, ascending"""
-    target: Ids
-    """(u,) their targets"""
+    judged: Ids
+    """(k,) rows of the pool with a verdict: drawn, or in an annotated document"""
     f: dict[str, Floats]
-    """criterion -> (u, m): 1 right, 0 wrong, NaN missing"""
-    member: Bools
-    """(u, m): the submission states the instance"""
+    """criterion -> (k, m): 1 right, 0 wrong, NaN missing"""
     draws: dict[str, Draws]
-    everything: dict[str, Floats] = field(repr=False)
-    """kind -> P (u, m) of all instances drawn, by whichever distribution"""
+    inclusion: Inclusion
+    g: dict[str, Floats] = field(repr=False)
+    """criterion -> (u,) the model's guess"""
     facts: Facts | None
-    """Scope, facts and annotated documents, for recall; None if the track's kind has no recall"""
+    """Facts, scope and annotated documents, for recall; None if the track's kind has no recall"""
+
+    @property
+    def systems(self) -> list[int]:
+        """Submission ids in the order of the columns."""
+        return self.pool.systems
 
 
 def read(track: Track) -> Data:
     """The data of a track as they are now."""
-    systems = list(
-        Submission.objects.filter(track=track, batches__isnull=False)
-        .order_by("pk")
-        .distinct()
-        .values_list("pk", flat=True)
-    )
+    sampled = Submission.objects.filter(track=track, batches__isnull=False).order_by("pk").distinct()
+    systems = list(sampled.values_list("pk", flat=True))
     taking_part = set(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
-    samples = list(
-        Sample.objects.filter(batch__submission__track=track, instance__isnull=False)
-        .order_by("batch_id", "instance_id")
-        .values_list("batch__distribution__kind", "batch__submission_id", "instance_id", "target_id", "multiplicity")
-    )
-    target_of = {instance: target for _, _, instance, target, _ in samples}
-    instance = np.array(sorted(target_of), dtype=np.int64)
-    target = np.array([target_of[one] for one in instance.tolist()], dtype=np.int64)
-    P = {kind: matrix(track, kind, instance, systems) for kind in track.distributions}
-    draws = {kind: _draws(kind, samples, instance, systems, P[kind]) for kind in track.distributions}
     kind = kind_of(track)
-    member = P[track.distributions[0]] > 0
+    pool = read_pool(track, systems)
+    documents = annotated(track)
+    drawn = list(Sample.objects.filter(batch__submission__track=track).values_list("target_id", flat=True).distinct())
+    chance = inclusion(track, pool, kind.unanswered(drawn), closed(documents))
+    judged = np.flatnonzero(chance.counts[pool.target] | np.isin(pool.target_id[pool.target], drawn))
+    f = kind.judge(pool.instance[judged], systems)
     return Data(
-        track=track,
-        systems=systems,
+        pool=pool,
         shown=np.array([system in taking_part for system in systems], dtype=np.bool_),
-        instance=instance,
-        target=target,
-        f=kind.judge(instance, systems),
-        member=member,
-        draws=draws,
-        everything=P,
-        facts=kind.facts(instance, systems, annotated(track)),
+        judged=judged,
+        f=f,
+        draws=_draws(track, pool),
+        inclusion=chance,
+        g={criterion: _guess(track, pool, judged, verdicts) for criterion, verdicts in f.items()},
+        facts=kind.facts(pool.instance, systems, documents),
     )
 
 
@@ -100,12 +95,32 @@ def annotated(track: Track) -> list[int]:
     return list(rows.values_list("document_id", flat=True))
 
 
-def _draws(
-    kind: str, samples: list[tuple[str, int, int, int, int]], instance: Ids, systems: list[int], P: Floats
-) -> Draws:
-    mine = [row for row in samples if row[0] == kind]
-    column = {system: j for j, system in enumerate(systems)}
-    times = np.array([row[4] for row in mine], dtype=np.int64)
-    row = np.repeat(np.searchsorted(instance, [row[2] for row in mine]).astype(np.int64), times)
-    owner = np.repeat(np.array([column[row[1]] for row in mine], dtype=np.int64), times)
-    return Draws(kind, row, owner, P[row], overlaps(kind, systems))
+def closed(documents: list[int]) -> list[int]:
+    """The documents, if in all of them what is not marked is false; else none: people miss facts."""
+    rows = Label.objects.filter(target__kind="document", target__document__in=documents, value__closed=True)
+    return documents if set(rows.values_list("target__document", flat=True)) == set(documents) else []
+
+
+def _guess(track: Track, pool: Pool, judged: Ids, verdicts: Floats) -> Floats:
+    label = np.full(pool.instance.size, np.nan)
+    label[judged] = one_verdict(verdicts, pool.member[judged])
+    return guess(pool, label, key=track.corpus.hash_key)
+
+
+def _draws(track: Track, pool: Pool) -> dict[str, Draws]:
+    samples = list(
+        Sample.objects.filter(batch__submission__track=track, instance__isnull=False)
+        .order_by("batch_id", "instance_id")
+        .values_list("batch__distribution__kind", "batch__submission_id", "instance_id", "multiplicity")
+    )
+    column = {system: j for j, system in enumerate(pool.systems)}
+    found = {}
+    for kind in track.distributions:
+        mine = [row for row in samples if row[0] == kind]
+        if not mine:
+            continue
+        times = np.array([row[3] for row in mine], dtype=np.int64)
+        row = np.repeat(np.searchsorted(pool.instance, [one[2] for one in mine]).astype(np.int64), times)
+        owner = np.repeat(np.array([column[one[1]] for one in mine], dtype=np.int64), times)
+        found[kind] = Draws(kind, row, owner, pool.p[kind][row].toarray(), overlaps(kind, pool.systems))
+    return found

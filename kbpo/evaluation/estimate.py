@@ -14,10 +14,12 @@ from django.utils import timezone
 
 from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
-from kbpo.evaluation.score import Score, scores
+from kbpo.evaluation.score import DEFAULT, Score, scores
 from kbpo.instances.models import Label
 from kbpo.money.spend import release
-from kbpo.queue import work
+from kbpo.queue import nudge, work
+from kbpo.sampling.designs import design_of
+from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -69,12 +71,16 @@ def open_targets(submission: Submission) -> set[int]:
 
 
 def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
-    """A new Evaluation. Submissions whose judging has ended move to the board; an earlier live one is replaced."""
+    """A new Evaluation. Submissions with enough judgments move to the board, the others on to their next stage; an
+    earlier evaluation that ended no stage is replaced."""
     began = time.monotonic()
+    done = _lock(ended)
+    SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(settled_at=timezone.now())
     data = read(track)
     kind = kind_of(track)
-    done = _end(ended)
     rows = list(scores(data, kind.criteria, kind.recall_criteria))
+    for one in done:
+        _move_on(one, _guaranteed(track, data, rows, one))
     last = track.evaluations.aggregate(Max("number"))["number__max"] or 0
     track.evaluations.filter(stage_end=False).delete()
     evaluation = Evaluation.objects.create(
@@ -89,28 +95,44 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     return evaluation
 
 
-def _end(ended: Iterable[Submission]) -> list[Submission]:
-    """Moves submissions whose judging is over to the board, and gives back what they did not use."""
-    done = []
-    for one in ended:
-        row = Submission.objects.select_for_update(of=("self",)).get(pk=one.pk)
-        if row.status != "judging":
-            continue
-        row.move("scored", scored_at=timezone.now(), stage_reason="target")
-        release(
-            row.track,
-            row.purpose,
-            key=f"release:{row.pk}",
-            why="Judging is complete; what was not needed is given back",
-        )
-        done.append(row)
-    return done
+def _lock(ended: Iterable[Submission]) -> list[Submission]:
+    rows = Submission.objects.select_for_update(of=("self",)).select_related("track")
+    return list(rows.filter(pk__in=[one.pk for one in ended], status="judging").order_by("pk"))
+
+
+def _guaranteed(track: Track, data: Data, rows: list[Score], submission: Submission) -> float | None:
+    """The realised variance of a submission's guaranteed number."""
+    column = data.systems.index(submission.pk)
+    wanted = (column, "precision", track.criterion, track.distribution, DEFAULT)
+    for row in rows:
+        if (row.column, row.quantity, row.criterion, row.distribution, row.method) == wanted:
+            return None if math.isnan(row.variance) else row.variance
+    return None
+
+
+def _move_on(submission: Submission, variance: float | None) -> None:
+    """To the board, with what it did not need given back; or to its next stage."""
+    why = design_of(submission.track).enough(submission, variance)
+    if not why:
+        submission.move("confirmed")
+        nudge("draw")
+        return
+    submission.move("scored", scored_at=timezone.now(), stage_reason=why)
+    release(
+        submission.track,
+        submission.purpose,
+        key=f"release:{submission.pk}",
+        why="Judging is complete; what was not needed is given back",
+    )
 
 
 def _settings(track: Track, data: Data) -> dict[str, Any]:
     return {
         "scope": track.scope,
         "draws": {kind: int(draws.row.size) for kind, draws in data.draws.items()},
+        "targets": int(data.inclusion.counts.sum()),
+        "released": data.inclusion.released,
+        "model": VERSION,
         "documents": data.facts.n_annotated if data.facts else 0,
         "of_documents": track.corpus.n_documents,
         "labels": Label.objects.filter(target__corpus=track.corpus_id).count(),

@@ -116,9 +116,9 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
     return [
         Row(
             submission=submissions[pk],
-            f1=some.get(("f1", "joint")),
-            precision=some.get(("precision", "joint")),
-            recall=some.get(("recall", "joint")),
+            f1=some.get(("f1", "centred")),
+            precision=some.get(("precision", "centred")),
+            recall=some.get(("recall", "centred")),
             simple=some.get(("precision", "simple")),
             joint=some.get(("precision", "joint")),
         )

@@ -58,6 +58,9 @@ class SampleBatch(models.Model):
     size = models.IntegerField(help_text="Draws (iid) or expected new questions (poisson)")
     settings = models.JSONField(default=dict, help_text="λ, model version, target variance, reason: as they were")
     drawn_at = models.DateTimeField(default=timezone.now)
+    settled_at = models.DateTimeField(
+        null=True, help_text="When everything drawn was judged, or known to be unanswerable"
+    )
 
     class Meta:
         db_table_comment = "Batches of draws"

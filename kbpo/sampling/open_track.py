@@ -136,4 +136,4 @@ def _check(track: Track) -> None:
         wrong["workers_per_question"] = "Between 1 and 15 workers can answer a question."
     if wrong:
         raise ValidationError(wrong)
-    track.full_clean()
+    track.full_clean(exclude=["opened_at", "closed_at"])

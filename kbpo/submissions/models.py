@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -15,7 +15,7 @@ from kbpo.queue import Moving, MovingQuerySet
 from kbpo.tracks.models import Track
 
 
-class SubmissionQuerySet(MovingQuerySet):
+class SubmissionQuerySet(MovingQuerySet["Submission"]):
     def confirmed(self) -> SubmissionQuerySet:
         """Submissions that take part: confirmed by their owner and not withdrawn."""
         return self.filter(confirmed_at__isnull=False).exclude(status__in=["withdrawn", "failed", "refused"])
@@ -40,7 +40,7 @@ class Submission(Moving):
         WITHDRAWN = "withdrawn", "Withdrawn"
         FAILED = "failed", "Given up"  # ours to mend; has a Retry
 
-    DEADLINES = {
+    DEADLINES: ClassVar = {
         "received": (timedelta(hours=6), "failed", "It waited six hours to be read. Press Retry; it cost nothing."),
         "read": (timedelta(hours=6), "failed", "Its plan was not made within six hours. Press Retry; it cost nothing."),
         "planned": (timedelta(days=7), "expired", "You did not confirm it within seven days. Nothing was spent."),
@@ -97,6 +97,10 @@ class Submission(Moving):
         from kbpo.submissions.progress import progress_of
 
         return 1.0 if self.read_at else progress_of(self.pk)
+
+    def get_status_display(self) -> str:
+        """The status in words."""
+        return str(self.Status(self.status).label)
 
     @property
     def purpose(self) -> str:

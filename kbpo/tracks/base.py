@@ -34,6 +34,8 @@ class QuestionDraft:
 class Facts:
     """What recall needs besides the draws."""
 
+    fact: NDArray[np.int64]
+    """(u,) code of the fact that the instance states"""
     in_scope: NDArray[np.bool_]
     """(u,) both mentions lie within the track's scope"""
     pool_weight: NDArray[np.float64]

@@ -17,4 +17,5 @@ KINDS = {
 
 def kind_of(track: TrackRow) -> Track:
     """The behaviour of a track row. Raises KeyError if its kind is not in the registry."""
-    return import_string(KINDS[track.kind])(track)
+    behaviour: Track = import_string(KINDS[track.kind])(track)
+    return behaviour

@@ -95,9 +95,12 @@ class Demo:
             raise DemoFailed(
                 f"Port {self.port} is taken. Stop what listens there, or choose another: ARGS='--port 8001'."
             )
-        processes = [self._start(name, command) for name, command in self._commands().items()]
+        processes: list[subprocess.Popen[bytes]] = []
         try:
-            self._wait_for_web(processes)
+            for name, command in self._commands().items():
+                processes.append(self._start(name, command))
+                if name == "web":
+                    self._wait_for_web(processes[0])
             yield
         finally:
             for process in processes:
@@ -185,11 +188,11 @@ class Demo:
                 command, stdout=file, stderr=file, cwd=settings.BASE_DIR, env=environment, start_new_session=True
             )
 
-    def _wait_for_web(self, processes: list[subprocess.Popen[bytes]]) -> None:
+    def _wait_for_web(self, web: subprocess.Popen[bytes]) -> None:
         for _ in range(300):
             if not _free(self.port):
                 return
-            if any(process.poll() is not None for process in processes):
+            if web.poll() is not None:
                 break
             time.sleep(0.1)
         raise DemoFailed(f"The site did not start; see {self.directory / 'log'}.")
@@ -225,7 +228,7 @@ def _told(scored: dict[str, Any]) -> str:
     found = {(s["quantity"], s["criterion"], s["distribution"], s["method"]): s for s in scored["scores"]}
     parts = []
     for quantity in ("f1", "precision", "recall"):
-        score = found.get((quantity, "correct", "instance", "joint"))
+        score = found.get((quantity, "correct", "instance", "centred"))
         if score and score["value"] is not None:
             low, high = Decimal(score["low80"]), Decimal(score["high80"])
             parts.append(f"{quantity} {Decimal(score['value']) * 100:.1f} ({low * 100:.1f}–{high * 100:.1f})")

@@ -163,7 +163,7 @@ def tables(submission: Submission) -> list[dict[str, Any]]:
         rows = []
         for quantity, name in QUANTITIES:
             for distribution in submission.track.distributions if quantity == "precision" else ["instance"]:
-                figure = found.get((quantity, criterion, distribution, "joint"))
+                figure = found.get((quantity, criterion, distribution, "centred"))
                 if figure is not None:
                     label = f"{name}, {DISTRIBUTIONS[distribution].lower()}" if quantity == "precision" else name
                     rows.append(

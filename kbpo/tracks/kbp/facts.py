@@ -59,17 +59,21 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
     column = {system: j for j, system in enumerate(systems)}
     table = np.zeros((instances.size, len(systems)), dtype=np.bool_)
     weight = np.zeros(instances.size)
+    codes: dict[Fact, int] = {}
+    code_of = np.zeros(instances.size, dtype=np.int64)
     in_scope = np.zeros(instances.size, dtype=np.bool_)
     for at, instance in enumerate(instances.tolist()):
         _, document, _, predicate, subject, object_ = drawn[instance]
         fact = names.fact(document, predicate, subject, object_)
         in_scope[at] = sentences.near(document, subject, object_)
+        code_of[at] = codes.setdefault(fact, len(codes))
         if in_scope[at]:
             weight[at] = 1 / max(1, len(instances_of[fact]))
             table[at, [column[system] for system in by_fact[fact]]] = True
     true = sorted(_true_facts(annotated, names, sentences))
     code = {document: at for at, document in enumerate(annotated)}
     return Facts(
+        fact=code_of,
         in_scope=in_scope,
         pool_weight=weight,
         stated=table,

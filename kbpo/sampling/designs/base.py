@@ -1,0 +1,62 @@
+"""The contract of a sampling design: what a sample would cost, how it is drawn, and when it is enough."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from scipy.stats import norm
+
+from kbpo.money.models import Price
+from kbpo.sampling.models import TrackKey
+from kbpo.submissions.models import Submission
+
+
+class Design(ABC):
+    """One way to choose whom to ask about what, with known probabilities. Stateless."""
+
+    @abstractmethod
+    def options(self, submission: Submission, half_widths: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """What each half-width would take: targets, judged already, new, at_most (dollars), work_seconds, and what the
+        design needs to draw it later."""
+
+    @abstractmethod
+    def sample(self, submission: Submission) -> int:
+        """Stores the next batch (or batches) with their samples; how many targets were added. Repeatable: what a batch
+        holds is a function of its row and of the rows before it."""
+
+    @abstractmethod
+    def enough(self, submission: Submission, variance: float | None) -> str:
+        """Why nothing more is to be asked (target, budget, exhausted), once all that was drawn is answered; empty if
+        another stage is due. `variance` is the realised one of the guaranteed number."""
+
+
+def target_variance(submission: Submission, half_width: str | Decimal) -> float:
+    """The variance at which an interval of the track's level has this half-width."""
+    z = float(norm.ppf(0.5 + float(submission.track.confidence_level) / 2))
+    return (float(half_width) / z) ** 2
+
+
+def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
+    """The part of an option that every design says: counts, dollars, seconds of work."""
+    track = submission.track
+    price = Price.objects.filter(track=track, interface="relation").first()
+    each = (price.per_answer if price else Decimal("0.05")) * track.workers_per_question
+    return {
+        "targets": targets,
+        "judged": targets - new,
+        "new": new,
+        "each": str(each),
+        "at_most": str(each * new),
+        "work_seconds": (price.seconds if price else 20) * track.workers_per_question * new,
+    }
+
+
+def seed_of(submission: Submission, kind: str, stage: int = 1) -> int:
+    """The seed of a batch: derived from the track's secret, so that nobody can foresee or choose the sample."""
+    key, _ = TrackKey.objects.get_or_create(track=submission.track)
+    digest = hashlib.sha256(f"{key.secret}|{submission.pk}|{kind}|{stage}".encode()).digest()
+    return int.from_bytes(digest[:7], "big")

@@ -1,0 +1,158 @@
+"""Design iid: draws with replacement from p_i, as published (Chaganty 2018, section 3.4); one batch a distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from estimators.sample_size import required_samples
+from kbpo.sampling.designs.base import Design, price_of, seed_of, target_variance
+from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
+from kbpo.sampling.overlap import overlaps
+from kbpo.sampling.probabilities import Floats, Ids, matrix, support
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+DRAW_LIMIT = 20_000
+SUPPORT_LIMIT = 20_000
+"""A larger X_i is represented, in the search for the sample size, by this many draws from p_i."""
+
+
+class Iid(Design):
+    """Independent draws; the plan is exact, because the seed of every batch is known beforehand to us alone."""
+
+    def options(self, submission: Submission, half_widths: Sequence[str]) -> dict[str, dict[str, Any]]:
+        supports = {kind: support(submission, kind) for kind in submission.track.distributions}
+        existing = existing_draws(submission)
+        return {width: _option(submission, Decimal(width), supports, existing) for width in half_widths}
+
+    def sample(self, submission: Submission) -> int:
+        option = submission.plan["options"][submission.plan["chosen"]]
+        sizes = {kind: size for kind, size in option["draws"].items() if size}
+        return sum(fill(make_batch(submission, kind, size)) for kind, size in sizes.items())
+
+    def enough(self, submission: Submission, variance: float | None) -> str:
+        return "target"
+
+
+def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
+    """The batch of a distribution at stage 1: everything that its draw depends on."""
+    batch, _ = SampleBatch.objects.get_or_create(
+        submission=submission,
+        distribution=SamplingDistribution.objects.get(submission=submission, kind=kind),
+        design="iid",
+        stage=1,
+        defaults={
+            "seed": seed_of(submission, kind),
+            "size": size,
+            "settings": {"half_width": submission.plan["chosen"]},
+        },
+    )
+    return batch
+
+
+def fill(batch: SampleBatch) -> int:
+    """How many distinct instances the batch holds after its draw was stored (a repeat stores nothing new)."""
+    rows = draws_of(batch)
+    Sample.objects.bulk_create(rows, batch_size=2000, ignore_conflicts=True)
+    return len(rows)
+
+
+def draws_of(batch: SampleBatch) -> list[Sample]:
+    """The draws that a batch row stands for, recomputed from its seed and size; nothing is stored."""
+    instance, target, p = support(batch.submission, batch.distribution.kind)
+    index, multiplicity = draw(p, batch.size, batch.seed)
+    return [
+        Sample(
+            batch=batch,
+            target_id=int(target[i]),
+            instance_id=int(instance[i]),
+            multiplicity=int(times),
+            probability=float(p[i]),
+        )
+        for i, times in zip(index, multiplicity, strict=True)
+    ]
+
+
+def draw(p: Floats, n: int, seed: int) -> tuple[Ids, Ids]:
+    """Indices drawn with replacement from p, and how often each: n draws in all. The same seed gives the same draw."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    cumulative = np.cumsum(p)
+    hits = np.searchsorted(cumulative, generator.random(n) * cumulative[-1], side="right")
+    index, multiplicity = np.unique(np.minimum(hits, p.size - 1), return_counts=True)
+    return index.astype(np.int64), multiplicity.astype(np.int64)
+
+
+def sizes(track: Track, guaranteed: int) -> dict[str, int]:
+    """Draws of every distribution: the guaranteed one's, and a share of it for each of the others."""
+    other = int(np.ceil(guaranteed * float(track.other_share)))
+    return {kind: guaranteed if kind == track.distribution else other for kind in track.distributions}
+
+
+def existing_draws(submission: Submission) -> dict[str, Any]:
+    """What is known already: labelled draws of the guaranteed distribution, P and overlap with this one last."""
+    track, kind = submission.track, submission.track.distribution
+    rows = list(
+        Sample.objects.filter(batch__distribution__kind=kind, batch__design="iid", batch__submission__track=track)
+        .exclude(batch__submission=submission)
+        .order_by("pk")
+        .values_list("batch__submission_id", "instance_id", "multiplicity")
+    )
+    systems = [*sorted({owner for owner, _, _ in rows}), submission.pk]
+    instance = np.repeat([row[1] for row in rows], [row[2] for row in rows]).astype(np.int64)
+    owner = np.repeat([systems.index(row[0]) for row in rows], [row[2] for row in rows]).astype(np.int64)
+    label = kind_of(track).judge(instance, [submission.pk])[track.criterion][:, 0] if rows else np.zeros(0)
+    return {
+        "systems": systems,
+        "P": matrix(track, kind, instance, systems),
+        "owner": owner,
+        "label": label,
+        "overlap": overlaps(kind, systems),
+    }
+
+
+def _option(
+    submission: Submission, half_width: Decimal, supports: dict[str, tuple[Ids, Ids, Floats]], existing: dict[str, Any]
+) -> dict[str, Any]:
+    track = submission.track
+    guaranteed = _required(submission, half_width, supports[track.distribution], existing)
+    draws = sizes(track, guaranteed)
+    targets: set[int] = set()
+    for kind, n in draws.items():
+        _, target, p = supports[kind]
+        index, _ = draw(p, n, seed_of(submission, kind))
+        targets.update(target[index].tolist())
+    new = len(kind_of(track).unanswered(sorted(targets)))
+    return {"half_width": str(half_width), "draws": draws} | price_of(submission, len(targets), new)
+
+
+def _required(
+    submission: Submission, half_width: Decimal, own: tuple[Ids, Ids, Floats], existing: dict[str, Any]
+) -> int:
+    """Draws that the joint estimator needs for the half-width, given what others' labels contribute already."""
+    instance, _, p = own
+    track = submission.track
+    if p.size > SUPPORT_LIMIT:
+        index, multiplicity = draw(p, SUPPORT_LIMIT, seed_of(submission, "support"))
+        instance, p_m = instance[index], multiplicity / SUPPORT_LIMIT
+    else:
+        p_m = p
+    table = matrix(track, track.distribution, instance, existing["systems"])
+    if p.size > SUPPORT_LIMIT:
+        table *= (p_m / table[:, -1])[:, None]
+    return int(
+        required_samples(
+            table,
+            existing["P"],
+            existing["owner"],
+            existing["label"],
+            existing["overlap"],
+            target_variance=target_variance(submission, half_width),
+            bounds=(0, DRAW_LIMIT),
+            own_term="largest_variance",  # the published bound would have a system alone draw four times too much
+        )
+    )

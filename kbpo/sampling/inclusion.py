@@ -1,0 +1,119 @@
+"""Inclusion probabilities of targets: derived from all batches as they were stored, for what is answered so far.
+
+A target of design poisson is asked iff u < π, π its highest threshold. Questions go out in the order of u/π, so what
+is answered at any moment is a sample too: with r the smallest u/π among targets that still wait, a target counts iff
+u < max(π of settled batches, r π). A judgment beyond that is not lost: it counts as soon as the gap before it closes.
+A drawn target of design iid counts with 1 − Π_j (1 − p_j(τ))^n_j, times r while targets with u ≥ r wait. Documents
+that were drawn uniformly and annotated whole, and in which what is not marked is false, bring their targets in too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.documents import folded_in
+from estimators.horvitz_thompson import inclusion_iid
+from kbpo.corpus.fetch import fetch
+from kbpo.sampling.models import SampleBatch
+from kbpo.sampling.pool import Pool
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.tracks.models import Track
+
+
+@dataclass(frozen=True)
+class Inclusion:
+    """For every target of a pool, shape (t,)."""
+
+    pi: Floats
+    """Probability that it counts now"""
+    counts: NDArray[np.bool_]
+    """It was drawn, and its judgment counts now"""
+    cluster: Ids
+    """Position of its document among `documents`; −1: in none of them"""
+    beta: float
+    """Probability with which each of `documents` was annotated"""
+    n_clusters: int
+    threshold: Floats
+    """Highest threshold so far (poisson), answered or not; 0: never considered"""
+    released: float
+    """Share of the open batches that is released: 1 when everything drawn is answered"""
+
+
+def thresholds(track: Track, target_ids: Ids, *, settled: bool = False) -> Floats:
+    """The highest threshold of each target on a track (0: none); only of settled batches if asked."""
+    condition = " AND b.settled_at IS NOT NULL" if settled else ""
+    rows = fetch(
+        "SELECT h.target_id, max(h.pi) FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
+        " JOIN submissions_submission s ON s.id = b.submission_id"
+        f" WHERE s.track_id = %s AND h.target_id = ANY(%s){condition} GROUP BY h.target_id",
+        [track.pk, target_ids.tolist()],
+    )
+    return _spread(rows, target_ids)
+
+
+def inclusion(track: Track, pool: Pool, waiting: set[int], documents: Sequence[int] = ()) -> Inclusion:
+    """The inclusion of every target of a pool.
+
+    `waiting` are drawn targets without a judgment; `documents` those whose annotation says of every pair what holds,
+    drawn uniformly (all of the track's annotated documents, or none: else they would not be a sample).
+    """
+    still = np.isin(pool.target_id, np.fromiter(waiting, dtype=np.int64, count=len(waiting)))
+    threshold = thresholds(track, pool.target_id)
+    settled = thresholds(track, pool.target_id, settled=True)
+    ratio = np.divide(pool.u, threshold, out=np.full(pool.u.size, np.inf), where=threshold > 0)
+    open_ones = still & (ratio < 1)
+    released = float(ratio[open_ones].min()) if open_ones.any() else 1.0
+    poisson = np.maximum(settled, threshold * released)
+    iid, drawn = _drawn_with_replacement(track, pool)
+    gap = float(pool.u[still & drawn].min()) if (still & drawn).any() else 1.0
+    by_threshold, by_draw = pool.u < poisson, drawn & (pool.u < gap)
+    cluster = _cluster(pool, documents)
+    beta = len(documents) / track.corpus.n_documents
+    return Inclusion(
+        pi=folded_in(1 - (1 - poisson) * (1 - iid * gap), beta),
+        counts=((by_threshold | by_draw) & ~still) | (cluster >= 0),
+        cluster=cluster,
+        beta=beta,
+        n_clusters=len(documents),
+        threshold=threshold,
+        released=min(released, gap),
+    )
+
+
+def _drawn_with_replacement(track: Track, pool: Pool) -> tuple[Floats, NDArray[np.bool_]]:
+    """π of design iid and whether a target was drawn, over all batches of the track."""
+    batches = SampleBatch.objects.filter(submission__track=track, design="iid", submission__in=pool.systems)
+    sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
+    if not sizes:
+        return np.zeros(pool.target_id.size), np.zeros(pool.target_id.size, dtype=np.bool_)
+    missed = np.ones(pool.target_id.size)
+    for kind in {row[0] for row in sizes}:
+        n = np.zeros(len(pool.systems), dtype=np.int64)
+        for name, submission, size in sizes:
+            n[pool.systems.index(submission)] += size if name == kind else 0
+        missed *= 1 - inclusion_iid(pool.by_target(kind).toarray(), n)
+    rows = fetch(
+        "SELECT DISTINCT a.target_id FROM sampling_sample a JOIN sampling_samplebatch b ON b.id = a.batch_id"
+        " JOIN submissions_submission s ON s.id = b.submission_id WHERE s.track_id = %s AND b.design = 'iid'",
+        [track.pk],
+    )
+    return 1 - missed, np.isin(pool.target_id, [row[0] for row in rows])
+
+
+def _cluster(pool: Pool, documents: Sequence[int]) -> Ids:
+    place = {document: at for at, document in enumerate(documents)}
+    cluster = np.full(pool.target_id.size, -1, dtype=np.int64)
+    cluster[pool.target] = [place.get(one, -1) for one in pool.document.tolist()]
+    return cluster
+
+
+def _spread(rows: list[tuple[int, float]], target_ids: Ids) -> Floats:
+    values = np.zeros(target_ids.size)
+    if rows:
+        target, pi = (np.array(column) for column in zip(*rows, strict=True))
+        values[np.searchsorted(target_ids, target.astype(np.int64))] = pi
+    return values

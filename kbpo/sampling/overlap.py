@@ -1,0 +1,18 @@
+"""Reads the stored overlaps Σ_x p_i(x) p_j(x)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kbpo.sampling.models import Overlap
+from kbpo.sampling.probabilities import Floats
+
+
+def overlaps(kind: str, systems: list[int]) -> Floats:
+    """Σ_x p_i p_j of every pair, shape (m, m)."""
+    column = {system: j for j, system in enumerate(systems)}
+    table = np.zeros((len(systems), len(systems)))
+    rows = Overlap.objects.filter(kind=kind, first__in=systems, second__in=systems)
+    for first, second, value in rows.values_list("first_id", "second_id", "value"):
+        table[column[first], column[second]] = table[column[second], column[first]] = value
+    return table

@@ -1,0 +1,101 @@
+"""Reads the pool: everything that the sampled submissions of a track state, as sparse arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from kbpo.corpus.fetch import fetch
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+Matrix: TypeAlias = "sparse.csr_array"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The union of what some submissions state: u instances on t targets, m submissions."""
+
+    systems: list[int]
+    teams: list[int]
+    """Team of every submission."""
+    instance: Ids
+    """(u,) instance ids, ascending"""
+    target: Ids
+    """(u,) code of the target, an index into `target_id`"""
+    target_id: Ids
+    """(t,)"""
+    u: Floats
+    """(t,) the targets' random numbers"""
+    document: Ids
+    """(u,) document ids"""
+    predicate: Ids
+    """(u,) predicate ids"""
+    types: NDArray[np.str_]
+    """(u,) types of subject and object, as the first submission says that states it"""
+    p: dict[str, Matrix]
+    """kind -> (u, m) probabilities; columns sum to 1"""
+    confidence: Matrix
+    """(u, m) confidences; 1 where the system gives none"""
+
+    @cached_property
+    def member(self) -> Matrix:
+        """(u, m): 1 where the submission states the instance."""
+        first = next(iter(self.p.values()))
+        return sparse.csr_array((np.ones_like(first.data), first.indices, first.indptr), shape=first.shape)
+
+    def by_target(self, kind: str) -> Matrix:
+        """(t, m): Σ_{x∈τ} p_i(x)."""
+        shape = (self.target_id.size, self.instance.size)
+        chooser = sparse.csr_array((np.ones(self.target.size), (self.target, np.arange(self.target.size))), shape=shape)
+        return sparse.csr_array(chooser @ self.p[kind])
+
+
+def read_pool(track: Track, submissions: Sequence[int]) -> Pool:
+    """The pool of some submissions of a track, in their order."""
+    kind = kind_of(track)
+    weights = ", ".join(kind.weights(name) for name in track.distributions)
+    rows = fetch(
+        "SELECT p.submission_id, p.instance_id, i.target_id, t.u, i.document_id, i.predicate_id,"
+        f" p.subject_type || '|' || p.object_type, coalesce(p.confidence, 1.0), {weights}"
+        " FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
+        " JOIN instances_target t ON t.id = i.target_id"
+        " WHERE p.submission_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
+        [list(submissions)],
+    )
+    columns = list(zip(*rows, strict=True)) if rows else [()] * (8 + len(track.distributions))
+    instance, first, row = np.unique(np.array(columns[1], dtype=np.int64), return_index=True, return_inverse=True)
+    target_id, at, code = np.unique(np.array(columns[2], dtype=np.int64)[first], return_index=True, return_inverse=True)
+    position = {submission: j for j, submission in enumerate(submissions)}
+    column = np.array([position[one] for one in columns[0]], dtype=np.int64)
+    shape = (instance.size, len(submissions))
+
+    def table(values: Sequence[float]) -> Matrix:
+        return sparse.csr_array((np.array(values, dtype=np.float64), (row, column)), shape=shape)
+
+    teams = dict(fetch("SELECT id, team_id FROM submissions_submission WHERE id = ANY(%s)", [list(submissions)]))
+    return Pool(
+        systems=list(submissions),
+        teams=[teams[one] for one in submissions],
+        instance=instance,
+        target=code.astype(np.int64),
+        target_id=target_id,
+        u=np.array(columns[3], dtype=np.float64)[first][at],
+        document=np.array(columns[4], dtype=np.int64)[first],
+        predicate=np.array(columns[5], dtype=np.int64)[first],
+        types=np.array(columns[6], dtype=np.str_)[first],
+        p={name: _normalised(table(columns[8 + k])) for k, name in enumerate(track.distributions)},
+        confidence=table(columns[7]),
+    )
+
+
+def _normalised(weights: Matrix) -> Matrix:
+    totals = np.asarray(weights.sum(axis=0)).ravel()
+    return sparse.csr_array(weights @ sparse.diags_array(1 / np.where(totals > 0, totals, 1.0)))
