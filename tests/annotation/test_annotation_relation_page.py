@@ -71,7 +71,7 @@ def test_three_questions_by_mouse(browser: Browser, live_server: Any, published:
 
 def test_three_questions_by_keyboard_alone(browser: Browser, live_server: Any, published: Any) -> None:
     page = open_page(browser, live_server)
-    for keys in (["1", "3", "1"], ["3", "1", "0"], ["1", "Tab", "Shift+Tab", "Tab", "2", "1", "2"]):
+    for keys in (["1", "3", "1"], ["3", "1", "0"], ["1", "Tab", "Shift+Tab", "2", "1", "2"]):
         for key in keys:
             page.keyboard.press(key)
         with page.expect_navigation():
@@ -79,7 +79,7 @@ def test_three_questions_by_keyboard_alone(browser: Browser, live_server: Any, p
     assert [(one["b"], one.get("holds"), one.get("none")) for one in stored()] == [
         (["other"], [PARTS[0]], None),
         (["0-3"], None, ["1"]),
-        ([stored()[2]["b"][0]], PARTS[:2], None),
+        (["21-34"], PARTS[:2], None),
     ]
     assert page.faults == []
 
@@ -173,6 +173,7 @@ def test_it_fits_the_screen_and_fingers(
     options = {"viewport": {"width": width, "height": 800 if phone else 900}, "color_scheme": scheme, "has_touch": phone}
     page = open_page(browser, live_server, **options)
     for choose in ("input[name=a]", "input[name=b]", "input[name=holds]"):
+        page.locator(choose).first.evaluate("one => one.closest('label').scrollIntoView({block: 'center'})")
         page.locator(choose).first.check(force=True)
     page.screenshot(path=os.environ.get("SHOTS", str(tmp_path)) + f"/relation-{width}-{scheme}.png", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
