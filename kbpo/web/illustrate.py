@@ -45,8 +45,8 @@ def draw_simple() -> Figure:
     told = f"{int(right.sum())} of the 12 predictions that were drawn are right"
     return Figure(
         _join(_svg("".join(boxes), 46, told), _bars([("Estimate", _interval(found))])),
-        f"Forty predictions; twelve were drawn and judged. {told}: the estimate is {_percent(_first(found.value))}, and the"
-        " bar says how far another draw of twelve might have moved it.",
+        f"Forty predictions; twelve were drawn and judged. {told}: the estimate is {_percent(_first(found.value))},"
+        " and the bar says how far another draw of twelve might have moved it.",
     )
 
 
@@ -74,9 +74,9 @@ def draw_joint() -> Figure:
     told = "With the judgments that were made for B, the interval of A is narrower"
     return Figure(
         _join(_svg(ground + names + "".join(dots), 62, told), _bars(bars)),
-        f"Each dot is a prediction, each filled one was drawn: 20 for A, 20 for B. The shaded ones are stated by both, so {shared} of"
-        " B’s draws say something about A as well, at no cost. "
-        + f"A’s 80 % interval is {_width(alone, 0)} points wide alone and {_width(both, 0)} with B’s draws.",
+        "Each dot is a prediction, each filled one was drawn: 20 for A, 20 for B (some twice). The shaded ones are"
+        f" stated by both, so {shared} of B’s draws say something about A as well, at no cost."
+        f" A’s 80 % interval is {_width(alone, 0)} points wide alone and {_width(both, 0)} with B’s draws.",
     )
 
 
@@ -91,9 +91,7 @@ def draw_centred() -> Figure:
     p, pi = np.full(asked.size, 1 / 44), np.full(asked.size, 0.4)
     without = hajek(p, pi, right[asked])
     corrected = centred(p, pi, right[asked], guess[asked], float(guess.mean()))
-    columns = [
-        _column(13 + 2 * at, float(guess[at]), float(right[at]) if at in asked else None) for at in range(44)
-    ]
+    columns = [_column(13 + 2 * at, float(guess[at]), float(right[at]) if at in asked else None) for at in range(44)]
     words = _text(0, 14, "right") + _text(0, 114, "wrong")
     bars = [
         ("The model alone", Interval(float(guess.mean()))),
@@ -103,10 +101,10 @@ def draw_centred() -> Figure:
     told = "Judgments move the model’s guess to where it should be, and the model narrows the interval"
     return Figure(
         _join(_svg(words + "".join(columns), 122, told), _bars(bars)),
-        f"Each column is what the model guesses for one prediction; a line leads from the guess to what people said of the"
-        f" {asked.size} that were asked. The model alone says {_percent(float(guess.mean()))}; in truth {_percent(float(right.mean()))} are"
-        f" right. The lines’ mean length is the correction. The 80 % interval is {_width(without)} points wide without the model"
-        f" and {_width(corrected)} with it.",
+        "Each column is what the model guesses for one prediction; a line leads from the guess to what people said of"
+        f" the {asked.size} that were asked. The model alone says {_percent(float(guess.mean()))}; in truth"
+        f" {_percent(float(right.mean()))} are right. The lines’ mean length is the correction. The 80 % interval is"
+        f" {_width(without)} points wide without the model and {_width(corrected)} with it.",
     )
 
 
@@ -134,8 +132,8 @@ def draw_recall() -> Figure:
     told = f"The same system has {_percent(pooled)} of what the pool found and {_percent(true)} of what is true"
     return Figure(
         mark_safe(f'{_svg("".join(drawn), 116, told)}<ul class="keys">{key}</ul>'),
-        f"The {own + others + nobody} facts of some documents. {told}. Nothing about the system differs; only what it is measured"
-        " against does.",
+        f"The {own + others + nobody} facts of some documents. {told}. Nothing about the system differs; only what"
+        " it is measured against does.",
     )
 
 
@@ -149,13 +147,16 @@ def draw_coverage() -> Figure:
     low, high = np.asarray(low), np.asarray(high)
     axis = Axis(0.4, 0.8, (0.4, 0.5, 0.6, 0.7, 0.8))
     hit = (low <= truth) & (truth <= high)
-    rows = [_row(axis, 6 + 11 * at, *ends, bool(kept)) for at, (*ends, kept) in enumerate(zip(low, values, high, hit, strict=True))]
+    rows = [
+        _row(axis, 6 + 11 * at, *ends, bool(kept))
+        for at, (*ends, kept) in enumerate(zip(low, values, high, hit, strict=True))
+    ]
     line = f'<line class="truth" x1="{axis.position(truth):g}%" x2="{axis.position(truth):g}%" y1="0" y2="222"/>'
     told = f"{int(hit.sum())} of 20 intervals contain the truth"
     return Figure(
         mark_safe(_svg(line + "".join(rows), 224, told) + draw_axis(axis)),
-        f"Twenty evaluations of one system whose true precision is {_percent(truth)}, with {n} judgments each. {told}; in the"
-        " long run it is four of five. Those that miss are dashed, with a ✗.",
+        f"Twenty evaluations of one system whose true precision is {_percent(truth)}, with {n} judgments each. {told};"
+        " in the long run it is four of five. Those that miss are dashed, with a ✗.",
     )
 
 
@@ -201,7 +202,8 @@ def _box(x: float, y: float, right: float | None) -> str:
     """A prediction: an empty box, or one with its verdict."""
     kind = {None: "", 1.0: " right", 0.0: " wrong"}[right]
     sign = "" if right is None else _text(x, y + 13, "✓" if right else "✗", f"sign{kind}", "middle")
-    return f'<svg x="{x:g}%" y="{y}" width="1" height="1"><rect class="box{kind}" x="-8" width="16" height="16" rx="3"/></svg>{sign}'
+    box = f'<rect class="box{kind}" x="-8" width="16" height="16" rx="3"/>'
+    return f'<svg x="{x:g}%" y="{y}" width="1" height="1">{box}</svg>{sign}'
 
 
 def _dot(x: float, y: float, tone: str, drawn: bool) -> str:

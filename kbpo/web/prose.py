@@ -45,7 +45,9 @@ def help_page(request: HttpRequest) -> HttpResponse:
     context = {
         "states": [(label, STATES[status]) for status, label in Submission.Status.choices],
         "days_to_confirm": Submission.DEADLINES["planned"][0].days,
-        "prices": Price.objects.filter(track__status="open").select_related("track").order_by("track__name", "interface"),
+        "prices": Price.objects.filter(track__status="open")
+        .select_related("track")
+        .order_by("track__name", "interface"),
         "upload_mb": settings.UPLOAD_LIMIT_MB,
         "unpacked_mb": settings.UNPACKED_LIMIT_MB,
         "relations": settings.RELATION_LIMIT,

@@ -1,0 +1,176 @@
+"""The pages to read answer, say what is true of the program, and give examples that work."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from html import unescape
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from formats.annotations import read_gold, read_mentions
+from formats.corpus import read_corpus
+from formats.doors import read_claims
+from formats.limits import Limits
+from formats.lookup import DocumentView, MemoryCorpus
+from formats.messages import Report
+from formats.opening import open_text
+from formats.schema import shipped_schema
+from kbpo.submissions.models import Submission
+from kbpo.web import illustrate, prose
+from kbpo.web.api.urls import urlpatterns as api_patterns
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "templates" / "prose" / "examples"
+PAGES = ["about", "help", "methods", "api"]
+
+
+def text_of(client: Client, name: str) -> str:
+    answer = client.get(reverse(name))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", PAGES)
+def test_everybody_may_read_the_page(client: Client, name: str) -> None:
+    text = text_of(client, name)
+    assert text.count("<h1") == 1
+    assert " style=" not in text
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_inside_the_page_leads_somewhere(client: Client, name: str) -> None:
+    text = text_of(client, name)
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]+)"', text)) - set(ids) == set()
+
+
+@pytest.mark.django_db
+def test_links_from_page_to_page_have_their_anchors(client: Client) -> None:
+    pages = {reverse(name): text_of(client, name) for name in PAGES}
+    for text in pages.values():
+        for address, anchor in re.findall(r'href="(/[^"#?]*)#([^"]+)"', text):
+            if address in pages:
+                assert f'id="{anchor}"' in pages[address], f"{address}#{anchor}"
+
+
+@pytest.mark.django_db
+def test_help_tells_why_recall_is_lower(client: Client) -> None:
+    assert 'id="recall"' in text_of(client, "help")
+
+
+def test_every_state_is_explained() -> None:
+    assert set(prose.STATES) == set(Submission.Status.values)
+
+
+@pytest.mark.django_db
+def test_help_shows_every_state_by_its_label(client: Client) -> None:
+    text = unescape(text_of(client, "help"))
+    for label in Submission.Status.labels:
+        assert f"<dt>{label}</dt>" in text
+
+
+@pytest.mark.django_db
+def test_help_shows_what_an_answer_costs(client: Client, toy: object) -> None:
+    assert "$0.05" in text_of(client, "help")
+
+
+def test_trying_leads_to_the_annotation_pages(client: Client) -> None:
+    answer = client.get(reverse("try-it"))
+    assert answer.status_code == 302
+    assert answer.headers["Location"] == reverse("try")
+
+
+@pytest.mark.django_db
+def test_every_address_of_the_api_is_on_its_page(client: Client) -> None:
+    text = unescape(text_of(client, "api"))
+    for pattern in api_patterns:
+        route = "/api/" + re.sub(
+            r"<\w+:(\w+)>", lambda m: "{id}" if m[1] == "pk" else f"{{{m[1]}}}", str(pattern.pattern)
+        )
+        assert route in text, route
+
+
+def test_only_tracks_and_boards_are_public() -> None:
+    public = {endpoint.address for endpoint in prose.described() if endpoint.public}
+    assert public == {"/api/tracks/", "/api/tracks/{slug}/board/"}
+
+
+def test_every_example_is_one_command_with_its_token() -> None:
+    for endpoint in prose.described():
+        words = shlex.split(prose.curl(endpoint, "https://kbp.example.org").replace("\\\n", ""))
+        assert words[0] == "curl"
+        assert "{" not in words[1]
+        assert ("Authorization: Token $KBPO_TOKEN" in words) is not endpoint.public
+        for name, required in endpoint.fields:
+            assert not required or any(word.startswith(f"{name}=") for word in words), name
+
+
+@pytest.mark.django_db
+def test_an_example_of_the_page_is_answered(client: Client, toy: object) -> None:
+    for endpoint in prose.described():
+        if endpoint.public:
+            words = shlex.split(prose.curl(endpoint, ""))
+            assert client.get(words[1].replace("harbour-wire", "toy")).status_code == 200, words[1]
+
+
+@pytest.mark.django_db
+def test_an_error_looks_as_the_page_says(client: Client) -> None:
+    answer = client.get("/api/submissions/")
+    assert answer.status_code == 401
+    assert set(answer.json()) == {"error", "detail"}
+
+
+@pytest.fixture
+def corpus() -> MemoryCorpus:
+    report = Report()
+    lines = open_text(EXAMPLES / "corpus.txt", Limits().for_corpus(), report)
+    documents = [DocumentView.of(record) for record in read_corpus(lines, Limits(), report)]
+    assert list(report) == []
+    assert len(documents) == 2
+    return MemoryCorpus(documents)
+
+
+@pytest.mark.parametrize(("name", "relations"), [("kb", 1), ("json_lines", 5)])
+def test_the_examples_of_submissions_are_read_without_a_word(name: str, relations: int, corpus: MemoryCorpus) -> None:
+    report = Report()
+    claims = list(read_claims(EXAMPLES / f"{name}.txt", corpus, shipped_schema("tac_kbp"), Limits(), report))
+    assert [(message.line, message.text) for message in report] == []
+    assert len(claims) == relations
+
+
+def test_the_examples_of_annotations_are_read_without_a_word(corpus: MemoryCorpus) -> None:
+    schema, report = shipped_schema("tac_kbp"), Report()
+    mentions = list(read_mentions(open_text(EXAMPLES / "mentions.txt", Limits(), report), corpus, schema, report))
+    gold = list(read_gold(open_text(EXAMPLES / "gold.txt", Limits(), report), corpus, schema, report))
+    assert [(message.line, message.text) for message in report] == []
+    assert (len(mentions), len(gold)) == (4, 3)
+
+
+@pytest.mark.parametrize("draw", illustrate.FIGURES)
+def test_a_figure_says_what_it_shows(draw: object) -> None:
+    figure = draw()  # type: ignore[operator]
+    assert 'role="img" aria-label="' in figure.drawing
+    assert "nan" not in figure.drawing
+    assert "style=" not in figure.drawing
+    assert len(figure.caption) > 40
+
+
+def widths(caption: str) -> list[float]:
+    return [
+        float(number)
+        for number in re.findall(r"([\d.]+) points wide|and ([\d.]+) with", caption)
+        for number in number
+        if number
+    ]
+
+
+@pytest.mark.parametrize("draw", [illustrate.draw_joint, illustrate.draw_centred])
+def test_the_figures_show_that_more_knowledge_narrows_the_interval(draw: object) -> None:
+    before, after = widths(draw().caption)  # type: ignore[operator]
+    assert after < before
