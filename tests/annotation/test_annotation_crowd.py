@@ -1,0 +1,59 @@
+"""The simulated crowd judges through real pages over real HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from annotation_world import PARTS
+
+from annotation import settle
+from annotation.models import Assignment, Question
+from annotation.simulate import Crowd
+from kbpo.accounts.models import User
+from kbpo.instances.models import Label
+from kbpo.submissions.models import Submission
+
+
+@dataclass(frozen=True)
+class Truth:
+    subject_canonical: tuple[int, int] = (0, 3)
+    object_canonical: tuple[int, int] = (900, 901)
+    holds: frozenset[tuple[str, str]] = field(default_factory=lambda: frozenset({("per:schools_attended", ">")}))
+
+
+def knows(document: str, a: tuple[int, int], b: tuple[int, int]) -> Truth:
+    assert document.startswith("doc-") and a < b
+    return Truth()
+
+
+def logins(*names: str) -> list[tuple[str, str]]:
+    for name in names:
+        User.objects.create_user(name, password="long enough 1", is_annotator=True)
+    return [(name, "long enough 1") for name in names]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_perfect_workers_make_true_labels(published: Submission, live_server: Any) -> None:
+    work = Crowd(live_server.url, logins("ada", "bea", "cid"), knows).work(at_most=60)
+    assert (work.answers, work.wrong, work.errors) == (18, 0, [])
+    settle.tick()
+    assert Question.objects.counts() == {"settled": 6}
+    assert {tuple(label.value["holds"]) for label in Label.objects.filter(target__kind="pair")} == {(PARTS[0],)}
+    canonical = {tuple(one.value["canonical"]) for one in Label.objects.filter(target__kind="mention", target__a_begin=0)}
+    assert canonical == {(0, 3)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_of_no_accuracy_is_always_wrong_and_the_seed_says_how(published: Submission, live_server: Any) -> None:
+    work = Crowd(live_server.url, logins("cy"), knows, accuracy=0.0, seed=7).work(at_most=60)
+    assert (work.answers, work.wrong) == (6, 6)
+    answers = [answer.get("holds") for answer in Assignment.objects.values_list("raw", flat=True)]
+    assert [PARTS[0]] not in answers
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_refused_login_is_told(published: Submission, live_server: Any) -> None:
+    work = Crowd(live_server.url, [("nobody", "wrong")], knows).work(at_most=60)
+    assert work.errors == ["nobody: PermissionError: the login was refused"]

@@ -1,0 +1,160 @@
+"""Leases: nobody meets a target twice, no question has a place too many, what is abandoned returns."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from annotation_world import GOOD, answer_all, make_submission, take
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from annotation import ask, collect, lease, publish
+from annotation.models import COUNTED, HIT, Assignment, Question
+from annotation.submit import Outcome, submit
+from annotation.worker import worker_of
+from kbpo.accounts.models import User
+from kbpo.corpus.models import Corpus
+from kbpo.instances.models import Target
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+
+def at_once(functions: list[Callable[[], object]]) -> list[BaseException]:
+    """What was raised by functions that ran at the same time."""
+    gate, raised = threading.Barrier(len(functions)), []
+
+    def run(function: Callable[[], object]) -> None:
+        try:
+            gate.wait()
+            function()
+        except BaseException as error:
+            raised.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(function,)) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised
+
+
+@pytest.mark.django_db(transaction=True)
+def test_eight_workers_at_once_take_each_place_once_and_meet_each_target_once(published: Submission) -> None:
+    workers = [worker_of(User.objects.create(username=f"w{number}", is_annotator=True)) for number in range(8)]
+
+    def work(worker):  # type: ignore[no-untyped-def]
+        def run() -> None:
+            while (assignment := lease.lease(worker)) is not None:
+                assert submit(assignment, {"a": ["other"], "b": ["other"], "none": ["1"]}) is Outcome.STORED
+
+        return run
+
+    assert at_once([work(worker) for worker in workers]) == []
+    per_hit = Counter(Assignment.objects.filter(status__in=COUNTED).values_list("hit", flat=True))
+    assert set(per_hit.values()) == {3}
+    assert Assignment.objects.count() == 18
+    met = Counter(Assignment.objects.values_list("worker", "hit__questions__target"))
+    assert set(met.values()) == {1}
+    assert HIT.objects.counts() == {"closed": 6}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_worker_in_many_windows_holds_one_question(published: Submission) -> None:
+    worker = worker_of(User.objects.create(username="ada", is_annotator=True))
+    assert at_once([lambda: lease.lease(worker)] * 6) == []
+    assert Assignment.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_same_form_sent_six_times_at_once_is_stored_once(published: Submission) -> None:
+    assignment = lease.lease(worker_of(User.objects.create(username="ada", is_annotator=True)))
+    assert assignment is not None
+    outcomes: list[Outcome] = []
+    raw = {"a": ["other"], "b": ["other"], "none": ["1"]}
+    assert at_once([lambda: outcomes.append(submit(assignment, raw))] * 6) == []
+    assert Counter(outcomes) == {Outcome.STORED: 1, Outcome.ALREADY: 5}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_several_clocks_at_once_ask_and_publish_each_question_once(submission: Submission) -> None:
+    assert at_once([ask.tick] * 4) == []
+    ask.tick()
+    assert Question.objects.count() == 6
+    assert at_once([publish.tick] * 4) == []
+    publish.tick()
+    assert HIT.objects.counts() == {"open": 6}
+    assert Question.objects.counts() == {"published": 6}
+
+
+@pytest.mark.django_db
+def test_a_worker_never_meets_a_target_twice_not_even_on_another_track(
+    published: Submission, targets: list[Target], ada: Client, track: Track
+) -> None:
+    assert answer_all(ada) == 6
+    other = Track.objects.create(corpus=Corpus.objects.get(), name="Other", slug="other", status="open")
+    make_submission(other, targets, "Neural")
+    Question.objects.filter(track=track).update(status="cancelled")
+    assert ask.tick() == 6
+    publish.tick()
+    assert HIT.objects.filter(track=other, status="open").count() == 6
+    Question.objects.filter(track=other).update(round=1)
+    assert take(ada) == ""
+    Question.objects.filter(track=other).update(round=2)
+    assert take(ada) != ""
+
+
+@pytest.mark.django_db
+def test_an_abandoned_question_returns_and_goes_to_somebody_else(published: Submission, clients: list[Client]) -> None:
+    HIT.objects.update(max_assignments=1)
+    address = take(clients[0])
+    assert Assignment.objects.get().hit.questions.get().target.u == 0.1
+    Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+    assert collect.tick() == 1
+    lost = Assignment.objects.get()
+    assert (lost.status, lost.reason) == ("returned", Assignment.LEASE_LOST)
+    clients[1].post(take(clients[1]), GOOD)
+    response = clients[0].post(address, GOOD, follow=True)
+    assert "Somebody else has this one now; your answer was not needed. Here is the next." in response.content.decode()
+    assert Assignment.objects.filter(status="submitted").count() == 1
+
+
+@pytest.mark.django_db
+def test_a_late_answer_counts_while_its_place_is_free(published: Submission, ada: Client) -> None:
+    address = take(ada)
+    Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+    collect.tick()
+    ada.post(address, GOOD)
+    assert Assignment.objects.filter(status="submitted").count() == 1
+
+
+@pytest.mark.django_db
+def test_a_question_given_back_is_not_offered_again_to_the_same_worker(
+    published: Submission, clients: list[Client]
+) -> None:
+    address = take(clients[0])
+    response = clients[0].post(address + "return/")
+    assert response["Location"] not in (address, "/annotate/")
+    assert Assignment.objects.filter(reason=Assignment.RETURNED_BY_WORKER).count() == 1
+    first = Assignment.objects.order_by("pk").first()
+    assert first is not None
+    assert Assignment.objects.get(token=take(clients[1]).split("/")[2]).hit_id == first.hit_id
+
+
+@pytest.mark.django_db
+def test_an_autosave_renews_the_lease_and_keeps_the_draft(published: Submission, ada: Client) -> None:
+    address = take(ada)
+    Assignment.objects.update(leased_until=timezone.now() + timedelta(seconds=5))
+    response = ada.post(address + "draft/", {"a": "0-3", "holds": ["per:schools_attended>"]})
+    assert response.json()["lease_seconds"] == 600
+    held = Assignment.objects.get()
+    assert held.leased_until > timezone.now() + timedelta(minutes=9)
+    page = ada.get(address).content.decode()
+    assert 'value="0-3" checked' in page
+    assert 'value="per:schools_attended>" checked' in page.replace("&gt;", ">")

@@ -1,0 +1,168 @@
+"""Who may see and answer what; what the page never says; invitations; bad answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from annotation_world import GOOD, take
+from django.test import Client
+
+from annotation.models import Assignment, Question, Worker, WorkerIdentity
+from annotation.worker import handle_of
+from kbpo.accounts.models import Invitation, User
+from kbpo.submissions.models import Submission
+
+pytestmark = pytest.mark.django_db
+
+
+def test_only_annotators_may_judge(published: Submission, client: Client) -> None:
+    assert client.get("/annotate/")["Location"].startswith("/login/")
+    client.force_login(User.objects.create(username="rosa", is_researcher=True))
+    response = client.get("/annotate/next/")
+    assert response.status_code == 403
+    assert "These pages are for annotators." in response.content.decode()
+    assert Assignment.objects.count() == 0
+
+
+def test_nobody_reads_drafts_or_answers_what_was_leased_to_another(
+    published: Submission, clients: list[Client]
+) -> None:
+    address = take(clients[0])
+    for path in (address, address + "document/"):
+        assert clients[1].get(path).status_code == 403
+    for path in (address, address + "draft/", address + "return/"):
+        assert clients[1].post(path, GOOD).status_code == 403
+    assert Assignment.objects.get().status == "leased"
+    assert clients[0].post("/annotate/" + "0" * 64 + "/", GOOD).status_code == 404
+
+
+def test_a_form_without_its_token_is_refused(published: Submission, annotator: Callable[[str], User]) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(annotator("ada"))
+    assert strict.post(take(strict), GOOD).status_code == 403
+    assert Assignment.objects.get().status == "leased"
+
+
+def test_sending_it_again_changes_nothing(published: Submission, ada: Client) -> None:
+    address = take(ada)
+    ada.post(address, GOOD)
+    ada.post(address, {"a": "other", "b": "other", "none": "1"})
+    assert Assignment.objects.get(status="submitted").raw["a"] == ["0-3"]
+    assert ada.post(address + "draft/", GOOD).status_code == 409
+
+
+def test_the_page_tells_neither_claims_nor_gold_nor_other_answers(published: Submission, clients: list[Client]) -> None:
+    address = take(clients[0])
+    clients[0].post(address, {"a": "0-3", "b": "other", "holds": ["org:founded_by<"], "a_title": "Secret remark"})
+    page = clients[1].get(take(clients[1])).content.decode()
+    assert "Secret remark" not in page
+    assert "Patterns" not in page  # the system that claims it
+    assert not re.search(r'(checked|selected)(?![^<]*value="")[^<]*name="(a|b|holds|none)"', page)
+    assert page.count('name="holds"') == 3  # all that is shown, once each, in the order of the payload
+    assert " checked" not in page.replace('name="problem" value="" checked', "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ({}, "Step 1 is missing: who is “Ann 2 Lee”?"),
+        ({"a": "0-3"}, "Step 2 is missing: what is “Elm College 2”?"),
+        ({"a": "5-9", "b": "other", "none": "1"}, "“5-9” is not one of the answers to who “Ann 2 Lee” is."),
+        ({"a": "0-3", "b": "other"}, "Step 3 is missing: pick what the text says, or “None of these”."),
+        ({"a": "0-3", "b": "other", "none": "1", "holds": "per:schools_attended>"}, "Keep one or the other."),
+        ({"a": "0-3", "b": "other", "holds": "<script>"}, "“&lt;script&gt;” is not one of the relations on this page."),
+        ({"problem": "boredom"}, "Say again what is wrong with this question"),
+    ],
+)
+def test_a_bad_answer_gets_its_sentence_and_keeps_what_was_chosen(
+    published: Submission, ada: Client, answer: dict[str, str], sentence: str
+) -> None:
+    address = take(ada)
+    response = ada.post(address, answer)
+    assert response.status_code == 422
+    assert sentence in response.content.decode()
+    assert Assignment.objects.get().draft == {name: [value] for name, value in answer.items()}
+
+
+def test_markup_in_a_text_stays_text(published: Submission, ada: Client) -> None:
+    for question in Question.objects.all():
+        question.payload["text"] = question.payload["text"].replace("She", "<b>")
+        question.payload["document"]["title"] = "<script>alert(1)</script>"
+        question.save()
+    page = ada.get(take(ada)).content.decode()
+    assert "<b> founded" not in page and "&lt;b&gt; founded" in page
+    assert "<script>alert" not in page
+
+
+def test_home_says_what_is_open_and_what_was_earned(published: Submission, ada: Client) -> None:
+    assert "6 questions wait for you." in ada.get("/annotate/").content.decode()
+    ada.post(take(ada), GOOD)
+    page = ada.get("/annotate/").content.decode()
+    assert "You have a question in hand, and 4 wait for you." in page
+    assert "$0.05" in page and "Ann 2 Lee and Elm College 2, in Story 2" in page
+
+
+def test_when_nothing_is_open_the_page_says_so(track: object, ada: Client) -> None:
+    page = ada.get("/annotate/next/", follow=True).content.decode()
+    assert "Nothing to judge right now." in page
+
+
+def test_a_worker_is_a_keyed_hash_everywhere_but_in_one_table(published: Submission, ada: Client) -> None:
+    take(ada)
+    worker = Worker.objects.get()
+    assert worker.user is not None
+    assert worker.handle == handle_of("pool", str(worker.user.pk)) != handle_of("mturk", str(worker.user.pk))
+    assert WorkerIdentity.objects.get().external_id == str(worker.user.pk)
+
+
+def test_an_invitation_makes_an_annotator_and_is_used_up(db: None, client: Client) -> None:
+    invitation = Invitation.objects.create(role="annotator", uses_left=1)
+    address = f"/annotate/join/{invitation.code}/"
+    weak = client.post(address, {"username": "dee", "password1": "short", "password2": "short"})
+    assert weak.status_code == 422 and "too short" in weak.content.decode()
+    good = {"username": "dee", "password1": "plenty of letters", "password2": "plenty of letters"}
+    assert client.post(address, good)["Location"] == "/annotate/"
+    assert User.objects.get().is_annotator
+    assert client.get("/annotate/").status_code == 200
+    other = Client().post(address, good | {"username": "eve"})
+    assert other.status_code == 410 and "used up" in other.content.decode()
+    assert User.objects.count() == 1
+
+
+def test_a_researchers_invitation_makes_no_annotator(db: None, client: Client) -> None:
+    invitation = Invitation.objects.create(role="researcher", uses_left=1)
+    assert client.get(f"/annotate/join/{invitation.code}/").status_code == 410
+
+
+def test_a_preview_is_for_administrators_and_cannot_be_sent(published: Submission, ada: Client) -> None:
+    question = Question.objects.first()
+    assert question is not None
+    address = f"/annotate/preview/{question.pk}/"
+    assert ada.get(address).status_code == 404
+    ada.force_login(User.objects.create(username="admin", is_staff=True))
+    page = ada.get(address).content.decode()
+    assert "This is a preview" in page and "Submit" not in page and "<fieldset class=\"parts\" disabled>" in page
+
+
+def test_the_whole_document_can_be_read(published: Submission, ada: Client) -> None:
+    for question in Question.objects.all():
+        text = question.payload["text"]
+        question.payload |= {"text": text[: text.index(". She")], "lit": [0, text.index(". She")]}
+        question.save()
+    address = take(ada)
+    page = ada.get(address).content.decode()
+    assert "Show the whole document" in page and "She founded" not in page
+    assert "She founded nothing." in ada.get(address + "document/").content.decode()
+
+
+def test_trying_shows_an_explanation_only_after_the_answer(client: Client, db: None) -> None:
+    assert client.get("/annotate/try/")["Location"] == "/annotate/try/1/"
+    page = client.get("/annotate/try/1/").content.decode()
+    assert "two sentences hold" not in page
+    answer = {"a": "0-14", "b": "other", "holds": ["per:schools_attended>"]}
+    said = client.post("/annotate/try/1/", answer).content.decode()
+    assert "We would say something else" in said and "two sentences hold" in said
+    assert client.get("/annotate/try/4/").status_code == 404
+    assert Worker.objects.count() == Assignment.objects.count() == 0
