@@ -1,0 +1,86 @@
+"""Uploads of the toy corpus, as people make them: files of JSON Lines, read and planned by the steps themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from kbpo.accounts.models import User
+from kbpo.sampling.distribution import tick as plan
+from kbpo.submissions.ingest import tick as ingest
+from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import receive
+from tests.conftest import Toy
+
+GOOD = [
+    ("d1", "Mara Lindt", "per:organizations_founded", "Nordwerk"),
+    ("d1", "Nordwerk", "org:place_of_headquarters", "Bergen"),
+    ("d2", "Ola Berg", "per:employee_or_member_of", "Nordwerk"),
+    ("d3", "Per Berg", "per:place_of_birth", "Bergen"),
+]
+OTHERS = [
+    *GOOD,
+    ("d3", "Mara Lindt", "per:place_of_residence", "Oslo"),
+    ("d4", "Per Berg", "per:place_of_death", "Oslo"),
+]
+
+
+@pytest.fixture(autouse=True)
+def uploads(settings: Any, tmp_path: Path) -> None:
+    """Uploads lie in a folder of the test's own; the cache is the process's own; passwords are hashed fast."""
+    settings.MEDIA_ROOT = tmp_path / "media"
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def lines_of(toy: Toy, claims: list[tuple[str, str, str, str]]) -> bytes:
+    """A file of JSON Lines that states these relations."""
+    found = []
+    for document, subject, predicate, object_ in claims:
+        # The last subject that stands before the object: both in one sentence.
+        text = toy.documents[document].text
+        spans = [toy.span(document, subject), toy.span(document, object_)]
+        assert text[slice(*spans[0])] == subject
+        found.append({"doc": document, "subject": spans[0], "predicate": predicate, "object": spans[1]})
+    return "".join(json.dumps(one) + "\n" for one in found).encode()
+
+
+@pytest.fixture
+def as_user(toy: Toy) -> Callable[[str], Client]:
+    """A browser that somebody of the cast is logged in with; "" is nobody."""
+
+    def make(name: str) -> Client:
+        client = Client()
+        if name:
+            client.force_login(toy.users[name])
+        return client
+
+    return make
+
+
+@pytest.fixture
+def draft(toy: Toy) -> Callable[..., Submission]:
+    """A submission of Rosa's (or somebody's) that was received, and read and planned unless told otherwise."""
+
+    def make(
+        claims: list[tuple[str, str, str, str]] | None = None, *, by: str = "Rosa", name: str = "run",
+        until: str = "planned", body: bytes | None = None,
+    ) -> Submission:  # fmt: skip
+        user: User = toy.users[by]
+        team = user.team()
+        assert team is not None
+        file = SimpleUploadedFile(f"{name}.jsonl", body if body is not None else lines_of(toy, claims or GOOD))
+        row = receive(toy.track, team, user, file, name=name, file_name=f"{name}.jsonl")
+        if until != "received":
+            ingest()
+        if until == "planned":
+            plan()
+        return Submission.objects.get(pk=row.pk)
+
+    return make
