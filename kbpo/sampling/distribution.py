@@ -68,7 +68,7 @@ def make_overlaps(submission: Submission) -> None:
             first_id=min(other, submission.pk),
             second_id=max(other, submission.pk),
             kind=kind,
-            value=product / (totals[other, kind] * totals[submission.pk, kind]),
+            value=float(product) / (totals[other, kind] * totals[submission.pk, kind]),
         )
         for other, *row in rows
         for kind, product in zip(kinds, row, strict=True)
