@@ -6,6 +6,7 @@ Locks are always taken in the order worker, assignment, HIT, so that no two of t
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -36,23 +37,25 @@ OPEN_TO = """
 """
 """HITs with a free place, none of whose targets the worker has met: on any track, in this round, given back included."""
 
-NEXT = f"SELECT h.id {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR UPDATE OF h SKIP LOCKED"
+NEXT = f"SELECT h.id {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR NO KEY UPDATE OF h"
 HOW_MANY = f"SELECT count(*) FROM (SELECT 1 {OPEN_TO} LIMIT %(most)s) AS open_hits"
 
 
 def lease(worker: Worker) -> Assignment | None:
     """The question in this worker's hands, or the next one in order; None if nothing is open to them."""
-    for _ in range(20):  # each time around, somebody else took the last place of the HIT that we saw free
-        full, assignment = _try(worker)
-        if not full:
+    for turn in range(20):  # once around for each time that somebody else was quicker
+        again, assignment = _try(worker, skip_locked=turn == 0)
+        if not again:
             return assignment
     return None
 
 
 @transaction.atomic
-def _try(worker: Worker) -> tuple[bool, Assignment | None]:
+def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]:
+    """Whether to try again, and the assignment. The first try passes over HITs that others are just leasing."""
     now = timezone.now()
-    worker = Worker.objects.select_for_update(of=("self",)).get(pk=worker.pk)  # two windows of one worker: one lease
+    rows = Worker.objects.select_for_update(of=("self",), no_key=True)  # two windows of one worker: one lease
+    worker = rows.get(pk=worker.pk)
     if worker.excluded_at is not None:
         return False, None
     Worker.objects.filter(pk=worker.pk).update(last_seen_at=now)
@@ -60,16 +63,17 @@ def _try(worker: Worker) -> tuple[bool, Assignment | None]:
     if held is not None:
         return False, held
     with connection.cursor() as cursor:
-        cursor.execute(NEXT, _where(worker))
+        cursor.execute(NEXT + (" SKIP LOCKED" if skip_locked else ""), _where(worker))
         row = cursor.fetchone()
     if row is None:
-        return False, None
+        return skip_locked and open_to(worker, most=1) > 0, None
     hit = HIT.objects.get(pk=row[0])
     # Our lock came after the count was read: count again now that nobody else can take a place.
     if hit.status != "open" or hit.assignments.filter(status__in=COUNTED).count() >= hit.max_assignments:
         return True, None
+    lease_until = now + lease_time()
     return False, Assignment.objects.create(
-        status="leased", hit=hit, worker=worker, accepted_at=now, leased_until=now + lease_time()
+        status="leased", hit=hit, worker=worker, accepted_at=now, leased_until=lease_until
     )
 
 
@@ -87,7 +91,7 @@ def open_to(worker: Worker, most: int = 100) -> int:
         return int(cursor.fetchone()[0])
 
 
-def _where(worker: Worker) -> dict[str, object]:
+def _where(worker: Worker) -> dict[str, Any]:
     return {
         "platforms": PLATFORMS,
         "counted": list(COUNTED),

@@ -3,4 +3,6 @@
 from django.contrib.auth.views import LoginView
 from django.urls import include, path
 
-urlpatterns = [path("annotate/", include("annotation.urls")), path("login/", LoginView.as_view(), name="login")]
+# The page of the invitation shows any form with a name and a password, so it serves as a login page here.
+login = LoginView.as_view(template_name="annotation/join.html", next_page="annotate")
+urlpatterns = [path("annotate/", include("annotation.urls")), path("login/", login, name="login")]
