@@ -11,7 +11,7 @@ weight × doubt. Precision is micro (`instance`), intervals at 80 %.
 import sys
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from benchmarks import stated, tables
 from estimators.horvitz_thompson import centred
@@ -72,10 +72,11 @@ def checked(setting, rows, code, crowd, e, rng):
 
 
 def doubtful(setting, rows, code, votes):
-    """Return check probabilities by weight × doubt; doubt from the split of the votes and from the model."""
-    split = (votes.sum(axis=1) + 2 * setting.g[rows]) / (VOTES + 2)
+    """Return check probabilities by weight × doubt; doubt from the votes, the model and the workers' accuracy."""
+    balance = 2 * votes.sum(axis=1) - VOTES
+    chance = expit(logit(setting.g[rows]) + balance * logit(ACCURACY))
     doubt = np.zeros(code.max() + 1)
-    np.maximum.at(doubt, code, split * (1 - split))
+    np.maximum.at(doubt, code, chance * (1 - chance))
     a = np.zeros((doubt.size, setting.p.shape[1]))
     np.add.at(a, code, setting.p[rows] / setting.pi[rows, None])
     return expert_probabilities(a, doubt, budget=CHECKED * doubt.size)

@@ -12,6 +12,8 @@ from scipy.stats import t as student
 from estimators import checks
 from estimators.checks import Numbers, plain
 
+MODEL_LABELS = 2  # right labels out of n that the model may claim although none was found
+
 
 class ConfidenceInterval(NamedTuple):
     """The two ends of an interval; arrays over systems where the estimate is one."""
@@ -73,11 +75,13 @@ def score_interval(
 ) -> ConfidenceInterval:
     """Return the interval of a weighted proportion that the board prints.
 
-    ``V = max(variance, anticipated)``; ``p̃ = clip(value, max(½ total_g, ½/n), 1 − ½/n)``;
+    ``V = max(variance, anticipated)``; ``p̃ = clip(value, max(½/n, min(½ total_g, 2/n)), 1 − ½/n)``;
     ``n_eff = p̃(1 − p̃)/V``; Wilson's interval of (p̃, n_eff), extended to contain the value clipped to [0, 1].
 
     The realised variance is too small exactly when the labels seen happen to agree (all right, all wrong), so the
     anticipated variance is its floor, and p̃ keeps away from the ends where a proportion would seem free of error.
+    What the model says counts for p̃ only as far as labels can still agree with it: not capped at 2/n, a model that
+    promises far too much would lift p̃ above the truth, and the interval with it (it then covers 0.5 for 0.8).
 
     Parameters
     ----------
@@ -121,7 +125,8 @@ def score_interval(
     with np.errstate(invalid="ignore"):
         total = np.maximum(spread, floor) * np.square(t_over_z(df, confidence_level))
     half_label = 0.5 / np.maximum(count, 1)
-    lowest = np.minimum(np.maximum(0.5 * model, half_label), 1 - half_label)
+    lowest = np.maximum(half_label, np.minimum(0.5 * model, MODEL_LABELS / np.maximum(count, 1)))
+    lowest = np.minimum(lowest, 1 - half_label)
     centre = np.clip(np.nan_to_num(estimate), lowest, 1 - half_label)
     known = (total > 0) & np.isfinite(total)
     effective = np.where(known, centre * (1 - centre) / np.where(known, total, 1.0), np.inf)

@@ -269,3 +269,18 @@ def test_the_centred_interval_covers_as_often_as_it_says(skill):
         values.append(estimate.value)
     assert abs(np.mean(values) - truth) < 4 * np.std(values) / np.sqrt(repeats) + 0.002
     assert 0.75 < hits / repeats < 0.86
+
+
+@pytest.mark.statistical
+def test_a_model_that_promises_too_much_does_not_lift_the_interval():
+    rng = np.random.default_rng(12)
+    N, repeats = 2000, 500
+    p, f = np.full(N, 1 / N), (rng.random(N) < 0.1).astype(float)
+    hits = 0
+    for _ in range(repeats):
+        s = rng.random(N) < 0.1
+        low, high = centred(p[s], np.full(s.sum(), 0.1), f[s], np.full(s.sum(), 0.5), 0.5).confidence_interval(
+            0.8, method="wilson"
+        )
+        hits += low <= f.mean() <= high
+    assert 0.75 < hits / repeats < 0.87
