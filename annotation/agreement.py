@@ -18,9 +18,10 @@ class Agreement:
 
 
 def fleiss(items: Iterable[tuple[int, int]]) -> Agreement:
-    """The agreement over items, each given as (how many said yes, how many answered); items with one answer say nothing.
+    """The agreement over items, each given as (how many said yes, how many answered).
 
-    Fleiss (1971) with two categories, and each item weighted alike. Kappa is NaN where everybody said the same of all.
+    Items with one answer say nothing. Fleiss (1971) with two categories, each item weighted alike. Kappa is NaN
+    where everybody said the same of all.
     """
     rated = [(yes, n) for yes, n in items if n > 1]
     if not rated:

@@ -40,7 +40,7 @@ CANDIDATES = """
     ORDER BY sub.confirmed_at, s.id
     LIMIT %(limit)s
 """
-"""Samples to be considered: new ones, and those whose target got a label since, while nothing about it is being asked."""
+"""Samples to be considered: new ones, and those whose target got a label since, unless it is being asked about now."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _questions(track: Track, first: dict[int, Candidate], drafts: Iterable[Quest
 
 
 def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int, set[str]]]:
-    """For each target and interface the number of the next round, and all that was asked in earlier ones (any track)."""
+    """For each target and interface the number of the next round, and all that was asked before, on any track."""
     number: dict[tuple[int, str], int] = defaultdict(lambda: 1)
     shown: dict[tuple[int, str], set[str]] = defaultdict(set)
     rows = Question.objects.filter(target__in=[draft.target_id for draft in drafts])

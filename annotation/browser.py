@@ -115,7 +115,8 @@ class Browser:
             return self._once(method, path, body)
 
     def _once(self, method: str, path: str, body: str | None) -> tuple[int, str, str]:
-        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items()), "Referer": self.base + path}
+        cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        headers = {"Cookie": cookies, "Referer": self.base + path}
         if body is not None:
             headers |= {"Content-Type": "application/x-www-form-urlencoded", "Origin": self.base}
         self.connection.request(method, path, body, headers)

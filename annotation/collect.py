@@ -1,4 +1,4 @@
-"""Step 7, what time does: lost leases return, places that came free open again, other platforms' answers are fetched."""
+"""Step 7, what time does: lost leases return, free places open again, other platforms' answers are fetched."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def _store(hit: HIT, answer: dict[str, Any]) -> int:
     now = timezone.now()
     row, _ = Assignment.objects.select_for_update(of=("self",)).get_or_create(
         hit=hit, worker=worker, external_id=answer["external_id"],
-        defaults={"status": "leased", "leased_until": now + lease_time(), "accepted_at": answer.get("accepted_at", now)},
+        defaults={
+            "status": "leased", "leased_until": now + lease_time(), "accepted_at": answer.get("accepted_at", now),
+        },
     )  # fmt: skip
     if row.status not in ("leased", "returned"):
         return 0

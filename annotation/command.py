@@ -87,7 +87,8 @@ def resume(track: Track | None, who: User | None) -> int:
 def exclude_worker(handle: str, who: User, reason: str) -> int:
     """How many answers of a worker will not count for labels made from now on."""
     log.warning("%s excluded worker %s: %s", who, handle, reason)
-    return quality.exclude(Worker.objects.get(handle=handle), f"{reason.strip()} ({who.get_username()})" if reason.strip() else "")
+    signed = f"{reason.strip()} ({who.get_username()})" if reason.strip() else ""
+    return quality.exclude(Worker.objects.get(handle=handle), signed)
 
 
 def readmit_worker(handle: str, who: User) -> int:

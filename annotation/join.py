@@ -17,7 +17,7 @@ from kbpo.accounts.models import Invitation, User
 USED_UP = "This invitation does not work any more: it was used up or has run out. Ask for a new one."
 
 
-class JoinForm(BaseUserCreationForm):
+class JoinForm(BaseUserCreationForm):  # type: ignore[type-arg]
     """A name to log in with and a password, twice."""
 
     class Meta:

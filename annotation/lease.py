@@ -35,7 +35,7 @@ OPEN_TO = """
           WHERE hq.hit_id = h.id AND a.worker_id = %(worker)s
             AND (a.status <> 'returned' OR a.reason = %(given_back)s))
 """
-"""HITs with a free place, none of whose targets the worker has met: on any track, in this round, given back included."""
+"""HITs with a free place, none of whose targets the worker has met in this round, on any track, or has given back."""
 
 NEXT = f"SELECT h.id {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR NO KEY UPDATE OF h"
 HOW_MANY = f"SELECT count(*) FROM (SELECT 1 {OPEN_TO} LIMIT %(most)s) AS open_hits"

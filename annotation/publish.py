@@ -1,7 +1,7 @@
 """Step 6: waiting questions go out as HITs, in order, as far as the money that was reserved for them reaches.
 
-Intent first: the HIT's row is committed before its platform is called, the call carries the row's token, and its outcome
-is recorded in a transaction of its own. The platform is never called inside a transaction.
+Intent first: the HIT's row is committed before its platform is called, the call carries the row's token, and its
+outcome is recorded in a transaction of its own. The platform is never called inside a transaction.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 from decimal import Decimal
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation.models import HIT, Halt, Question
@@ -92,7 +92,7 @@ def _make_batch(payer: str) -> int:
     return len(chosen)
 
 
-def halt_of(questions: object) -> Halt | None:
+def halt_of(questions: QuerySet[Question]) -> Halt | None:
     """The stop that holds for the track of these questions, if there is one."""
     tracks = Track.objects.filter(questions__in=questions)
     return Halt.objects.filter(lifted_at=None).filter(Q(track=None) | Q(track__in=tracks)).first()

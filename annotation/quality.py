@@ -1,4 +1,4 @@
-"""Signals of doubtful answers, and the exclusion of a worker. Signals exclude nobody: a named person does, with a reason."""
+"""Signals of doubtful answers, and exclusion. Signals exclude nobody: a named person does, with a reason."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def note_signals(assignment: Assignment) -> list[str]:
 
 @transaction.atomic
 def exclude(worker: Worker, reason: str) -> int:
-    """How many answers will not count for labels that are made from now on. Nothing is deleted, and all work stays paid.
+    """How many answers will not count for labels that are made from now on.
 
-    Labels that are settled keep what they were made from; questions in progress settle without this worker.
+    Nothing is deleted, and all work stays paid. Labels that are settled keep what they were made from; questions in
+    progress settle without this worker.
     """
     if not reason.strip():
         raise ValueError("Say why: the reason is recorded, and the worker may appeal.")

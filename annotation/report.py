@@ -22,8 +22,8 @@ from annotation.publish import committed
 from kbpo.tracks.models import Track
 
 __all__ = [
-    "CannotRetry", "agreement", "committed", "exclude_worker", "failures", "halts", "judgments", "oldest", "owed", "pause",
-    "progress", "readmit_worker", "resume", "retry", "stop_publishing", "workers",
+    "CannotRetry", "agreement", "committed", "exclude_worker", "failures", "halts", "judgments", "oldest", "owed",
+    "pause", "progress", "readmit_worker", "resume", "retry", "stop_publishing", "workers",
 ]  # fmt: skip
 
 WINDOW = timedelta(hours=1)  # of answers, from which the rate is told
@@ -226,7 +226,7 @@ def halts() -> list[Halt]:
 
 @dataclass(frozen=True)
 class WorkerLine:
-    """One annotator by hash: answers, median-free mean seconds, signals, what is owed, and whether excluded."""
+    """One annotator by hash: answers, mean seconds, signals, what is owed, and whether excluded."""
 
     handle: str
     platform: str
@@ -242,15 +242,15 @@ def workers(limit: int = 200) -> list[WorkerLine]:
     """Annotators by hash, most recently seen first."""
     rows = Worker.objects.order_by(F("last_seen_at").desc(nulls_last=True))[:limit]
     done = Assignment.objects.filter(worker__in=[row.pk for row in rows], status__in=ANSWERED)
-    counts = {row["worker"]: row for row in done.values("worker").annotate(n=Count("pk"), mean=Avg("seconds")).order_by()}
+    numbers = done.values_list("worker").annotate(Count("pk"), Avg("seconds")).order_by()
+    counts: dict[int, tuple[int, float | None]] = {worker: (n, mean) for worker, n, mean in numbers}
     signals = dict(Worker.objects.filter(pk__in=[row.pk for row in rows]).values_list("pk").annotate(Count("signals")))
     debts = _owed_by_worker()
     return [
         WorkerLine(
             row.handle,
             row.platform,
-            counts.get(row.pk, {}).get("n", 0),
-            counts.get(row.pk, {}).get("mean"),
+            *counts.get(row.pk, (0, None)),
             signals.get(row.pk, 0),
             debts.get(row.pk, ZERO),
             row.last_seen_at,

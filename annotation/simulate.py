@@ -63,10 +63,10 @@ class Crowd:
         accuracies = [accuracy] * len(logins) if isinstance(accuracy, float) else list(accuracy)
         self.work_done = Work()
         self._lock = threading.Lock()
-        self._workers = [
-            _Worker(self, Browser(base_url), login, knows, right, seconds, random.Random(f"{seed}:{number}"), login_path)
-            for number, (login, right) in enumerate(zip(logins, accuracies, strict=True))
-        ]
+        self._workers = []
+        for number, (login, right) in enumerate(zip(logins, accuracies, strict=True)):
+            rng = random.Random(f"{seed}:{number}")
+            self._workers.append(_Worker(self, Browser(base_url), login, knows, right, seconds, rng, login_path))
 
     def work(self, until: Callable[[], bool] | None = None, *, poll: float = 0.2, at_most: float = 600.0) -> Work:
         """What was done until `until()` is true (by default: until nobody finds anything), or time is over."""

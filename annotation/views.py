@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
 from django.contrib import messages
@@ -41,7 +40,6 @@ NOTHING_OPEN = "Nothing to judge right now."
 def for_annotators(view: WorkerView[P]) -> View[P]:
     """The view, for people who are annotators; everybody else reads why not."""
 
-    @wraps(view)
     @never_cache
     @login_required
     def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -52,7 +50,9 @@ def for_annotators(view: WorkerView[P]) -> View[P]:
     return guarded
 
 
-def refused(request: HttpRequest, sentence: str, *, link: str = "", action: str = "", status: int = 403) -> HttpResponse:
+def refused(
+    request: HttpRequest, sentence: str, *, link: str = "", action: str = "", status: int = 403
+) -> HttpResponse:
     """A page with one sentence that says why not, and where to go on."""
     context = {"sentence": sentence, "link": link, "action": action}
     return render(request, "annotation/refused.html", context, status=status)
@@ -150,7 +150,9 @@ def _page(request: HttpRequest, assignment: Assignment, answer: Any, *, error: s
     return show(request, asked, answer, context, status=422 if error else 200)
 
 
-def show(request: HttpRequest, asked: Question, answer: Any, context: dict[str, Any], status: int = 200) -> HttpResponse:
+def show(
+    request: HttpRequest, asked: Question, answer: Any, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
     """A question on its interface's page."""
     interface = interface_of(asked.interface)
     shown = interface.render(asked, answer if isinstance(answer, dict) else None)
@@ -199,6 +201,6 @@ def document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @login_required
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
     """A question as its workers see it, to be read only; for administrators."""
-    if not request.user.is_staff:  # type: ignore[union-attr]
+    if not request.user.is_staff:
         raise Http404
     return show(request, get_object_or_404(Question, pk=pk), None, {"preview": True})

@@ -41,9 +41,12 @@ class PredicatePayload(TypedDict):
 
 
 class RelationPayload(TypedDict):
-    """A question about a pair. `text` is what is shown of the document and starts at character `begin`; `lit` is the
-    smallest span of whole sentences over both mentions; `sentences` are the first and last shown and how many there are,
-    counted from 1; `others` are further mentions in the text, underlined."""
+    """A question about a pair.
+
+    `text` is what is shown of the document and starts at character `begin`; `lit` is the smallest span of whole
+    sentences over both mentions; `sentences` are the first and last shown, counted from 1, and how many there are;
+    `others` are further mentions in the text, underlined.
+    """
 
     document: dict[str, str]  # key, title
     text: str

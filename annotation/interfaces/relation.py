@@ -105,8 +105,8 @@ def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
     before = "… " if begin > 0 else ""
     after = " …" if begin + len(text) < length else ""
     marked = {pair.a.span: "subject", pair.b.span: "object"}
-    spans = [(*span, role) for span, role in marked.items()]
-    spans.append((*pair.data["lit"], "provenance"))
+    spans = [(b, e, role) for (b, e), role in marked.items()]
+    spans.append((pair.data["lit"][0], pair.data["lit"][1], "provenance"))
     spans += [(s[0], s[1], "other") for s in pair.data.get("others", []) if (s[0], s[1]) not in marked]
     shift = len(before) - begin
     inside = [(b + shift, e + shift, role) for b, e, role in spans if begin <= b < e <= begin + len(text)]

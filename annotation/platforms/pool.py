@@ -1,4 +1,4 @@
-"""Our own annotators, in our own pages: no third party. The database is the platform, so nothing here can be in doubt."""
+"""Our own annotators, in our own pages. The database is the platform, so nothing here can be in doubt."""
 
 from __future__ import annotations
 

@@ -77,7 +77,9 @@ def make_target(track: Track, number: int, u: float) -> Target:
     )  # fmt: skip
 
 
-def make_submission(track: Track, targets: Sequence[Target], name: str = "Patterns", money: str = "100.00") -> Submission:
+def make_submission(
+    track: Track, targets: Sequence[Target], name: str = "Patterns", money: str = "100.00"
+) -> Submission:
     team, _ = Team.objects.get_or_create(name=f"Team {name}", slug=f"team-{name.lower()}")
     submission = Submission.objects.create(
         status="judging", track=track, team=team, name=name, file="uploads/x.tsv", file_name="x.tsv", file_size=1,

@@ -37,9 +37,9 @@ def browser() -> Iterator[Browser]:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
-def open_page(browser: Browser, live_server: Any, name: str = "ada", path: str = "/annotate/next/", **options: Any) -> Page:
+def open_page(browser: Browser, live_server: Any, **options: Any) -> Page:
     context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, **options})
-    user = User.objects.filter(username=name).first() or User.objects.create_user(name, is_annotator=True)
+    user, _ = User.objects.get_or_create(username="ada", is_annotator=True)
     client = Client()
     client.force_login(user)
     context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}])
@@ -47,7 +47,7 @@ def open_page(browser: Browser, live_server: Any, name: str = "ada", path: str =
     page.faults = []  # type: ignore[attr-defined]
     page.on("pageerror", lambda error: page.faults.append(str(error)))  # type: ignore[attr-defined]
     page.on("console", lambda line: line.type == "error" and page.faults.append(line.text))  # type: ignore[attr-defined]
-    page.goto(live_server.url + path)
+    page.goto(live_server.url + "/annotate/next/")
     return page
 
 
@@ -165,13 +165,16 @@ def test_it_works_as_a_plain_form_without_script(browser: Browser, live_server: 
     assert len(stored()) == 1
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark"), (360, "light")])
+SCREENS = [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark"), (360, "light")]
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_it_fits_the_screen_and_fingers(
     browser: Browser, live_server: Any, published: Any, tmp_path: Path, width: int, scheme: str
 ) -> None:
     phone = width < 700
-    options = {"viewport": {"width": width, "height": 800 if phone else 900}, "color_scheme": scheme, "has_touch": phone}
-    page = open_page(browser, live_server, **options)
+    viewport = {"width": width, "height": 800 if phone else 900}
+    page = open_page(browser, live_server, viewport=viewport, color_scheme=scheme, has_touch=phone)
     for choose in ("input[name=a]", "input[name=b]", "input[name=holds]"):
         page.locator(choose).first.evaluate("one => one.closest('label').scrollIntoView({block: 'center'})")
         page.locator(choose).first.check(force=True)
