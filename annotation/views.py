@@ -42,7 +42,7 @@ def for_annotators(view: WorkerView[P]) -> View[P]:
 
     @never_cache
     @login_required
-    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if not request.user.is_annotator:  # type: ignore[union-attr]
             return refused(request, NOT_AN_ANNOTATOR, link=reverse("try"), action="Try judging")
         return view(request, worker_of(request.user), *args, **kwargs)  # type: ignore[arg-type]

@@ -40,7 +40,8 @@ def dying(function, after: int, before: bool):  # type: ignore[no-untyped-def]
 
 POINTS = [
     ("annotation.settle.note_signals", True), ("annotation.settle.note_signals", False),
-    ("annotation.settle.record", True), ("annotation.settle.record", False), ("annotation.settle.spend", True), ("annotation.settle.spend", False),
+    ("annotation.settle.record", True), ("annotation.settle.record", False),
+    ("annotation.settle.spend", True), ("annotation.settle.spend", False),
     ("annotation.settle.Payment.objects.get_or_create", True),
     ("annotation.settle.Payment.objects.get_or_create", False), ("annotation.models.Assignment.move", True),
     ("annotation.models.Assignment.move", False), ("annotation.models.Question.move", True),
