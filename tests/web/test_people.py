@@ -1,0 +1,163 @@
+"""Accounts: logging in, tokens, teams, invitations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from kbpo.accounts.models import Invitation, Token, User
+from kbpo.web import throttle
+from tests.conftest import PASSWORD, Toy
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db
+NEW = {"username": "nina", "password1": "a long new secret", "password2": "a long new secret", "terms": "on"}
+
+
+def log_in(client: Client, name: str, password: str):
+    return client.post(reverse("login"), {"username": name, "password": password, "next": reverse("submit")})
+
+
+def test_one_is_led_to_where_one_wanted_to_go(toy: Toy, client: Client) -> None:
+    asked = client.get(reverse("submit"))
+    assert asked["Location"] == f"{reverse('login')}?next={reverse('submit')}"
+    assert log_in(client, "rosa", PASSWORD)["Location"] == reverse("submit")
+    assert client.get(reverse("account")).status_code == 200
+    assert client.get(reverse("login"))["Location"] == reverse("account")
+    client.post(reverse("logout"))
+    assert client.get(reverse("account")).status_code == 302
+
+
+def test_a_way_out_of_the_site_is_not_followed(toy: Toy, client: Client) -> None:
+    answer = client.post(
+        reverse("login"), {"username": "rosa", "password": PASSWORD, "next": "https://example.org/evil"}
+    )
+    assert answer["Location"] == reverse("account")
+
+
+def test_a_wrong_password_is_a_sentence_and_too_many_are_a_pause(toy: Toy, client: Client) -> None:
+    wrong = log_in(client, "rosa", "nonsense")
+    assert wrong.status_code == 422 and "do not go together" in wrong.content.decode()
+    for _ in range(throttle.MOST):
+        log_in(client, "rosa", "nonsense")
+    paused = log_in(client, "Rosa", PASSWORD)
+    assert paused.status_code == 422 and "Wait a quarter of an hour" in paused.content.decode()
+    assert log_in(client, "tim", PASSWORD).status_code == 302, "another name is not held up"
+
+
+def test_a_right_password_forgives_the_wrong_ones(toy: Toy, client: Client) -> None:
+    for _ in range(3):
+        for _ in range(throttle.MOST - 1):
+            log_in(client, "rosa", "nonsense")
+        assert log_in(client, "rosa", PASSWORD).status_code == 302
+        client.post(reverse("logout"))
+
+
+def test_a_token_is_shown_once_works_and_can_be_revoked(toy: Toy, as_user: As) -> None:
+    rosa = as_user("Rosa")
+    page = rosa.post(reverse("tokens"), {"name": "laptop"})
+    secret = page.context["secret"]
+    assert secret in page.content.decode() and "no-store" in page["Cache-Control"]
+    again = rosa.get(reverse("account")).content.decode()
+    assert secret not in again and "laptop" in again
+    ask = {"Authorization": f"Token {secret}"}
+    assert Client().get("/api/submissions/", headers=ask).status_code == 200
+    token = Token.objects.get()
+    assert as_user("Tim").post(reverse("token-revoke", args=[token.pk])).status_code == 404
+    rosa.post(reverse("token-revoke", args=[token.pk]))
+    refused = Client().get("/api/submissions/", headers=ask)
+    assert refused.status_code == 401 and "revoked" in refused.json()["detail"]
+
+
+def test_a_token_needs_a_name(as_user: As) -> None:
+    page = as_user("Rosa").post(reverse("tokens"), {"name": " "})
+    assert page.status_code == 422 and "Give the token a name" in page.content.decode()
+    assert not Token.objects.exists()
+
+
+def test_a_link_makes_a_researcher_of_the_team_once(toy: Toy, as_user: As) -> None:
+    rosa = as_user("Rosa")
+    rosa.post(reverse("team-invite", args=["patterns"]))
+    invitation = Invitation.objects.get()
+    address = reverse("join", args=[invitation.code])
+    assert address in rosa.get(reverse("team", args=["patterns"])).content.decode()
+    visitor = Client()
+    assert "You are invited to Patterns" in visitor.get(address).content.decode()
+    assert visitor.post(address, NEW)["Location"] == reverse("team", args=["patterns"])
+    nina = User.objects.get(username="nina")
+    assert nina.is_researcher and not nina.is_staff and nina.team() == toy.teams["Patterns"]
+    assert visitor.get(reverse("submit")).status_code == 200
+    assert Client().get(address).status_code == 410
+    assert Client().post(address, NEW | {"username": "otto"}).status_code == 410
+
+
+def test_a_link_makes_an_annotator_of_an_account_that_exists(toy: Toy, as_user: As) -> None:
+    invitation = Invitation.objects.create(role="annotator", uses_left=2)
+    tim = as_user("Tim")
+    assert "This account will be used" in tim.get(reverse("join", args=[invitation.code])).content.decode()
+    assert tim.post(reverse("join", args=[invitation.code])).status_code == 302
+    user = User.objects.get(username="tim")
+    assert user.is_annotator and user.is_researcher
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"password2": "something else"}, "match"),
+        ({"password1": "short", "password2": "short"}, "short"),
+        ({"username": "rosa"}, "already exists"),
+        ({"terms": ""}, "you agree"),
+    ],
+)
+def test_a_sign_up_that_is_wrong_says_what(toy: Toy, wrong: dict[str, str], says: str) -> None:
+    invitation = Invitation.objects.create(role="annotator", uses_left=1)
+    page = Client().post(reverse("join", args=[invitation.code]), NEW | wrong)
+    assert page.status_code == 422 and says in page.content.decode()
+    invitation.refresh_from_db()
+    assert invitation.uses_left == 1
+
+
+@pytest.mark.parametrize("change", [{"expires_at": timezone.now() - timedelta(days=1)}, {"uses_left": 0}])
+def test_a_link_that_ran_out_does_not_work(toy: Toy, change: dict[str, object]) -> None:
+    invitation = Invitation.objects.create(**{"role": "annotator", **change})
+    page = Client().get(reverse("join", args=[invitation.code]))
+    assert page.status_code == 410 and "Ask for a new one" in page.content.decode()
+    assert Client().get(reverse("join", args=["nonsense"])).status_code == 410
+
+
+def test_a_team_is_seen_by_its_members_alone(toy: Toy, as_user: As) -> None:
+    address = reverse("team", args=["patterns"])
+    statuses = {name: as_user(name).get(address).status_code for name in ("Rosa", "Admin", "Tim", "Ada", "")}
+    assert statuses == {"Rosa": 200, "Admin": 200, "Tim": 404, "Ada": 404, "": 302}
+    for verb in ("team-invite", "team-take-back"):
+        args = ["patterns"] if verb == "team-invite" else ["patterns", 1]
+        assert as_user("Tim").post(reverse(verb, args=args)).status_code == 404
+    assert not Invitation.objects.exists()
+
+
+def test_a_link_can_be_taken_back_by_the_team(toy: Toy, as_user: As) -> None:
+    rosa = as_user("Rosa")
+    rosa.post(reverse("team-invite", args=["patterns"]))
+    invitation = Invitation.objects.get()
+    rosa.post(reverse("team-take-back", args=["patterns", invitation.pk]))
+    assert Client().get(reverse("join", args=[invitation.code])).status_code == 410
+
+
+def test_the_password_is_changed_with_the_old_one(toy: Toy, client: Client) -> None:
+    log_in(client, "rosa", PASSWORD)
+    new = {"new_password1": "an even longer one", "new_password2": "an even longer one"}
+    assert client.post(reverse("password"), {"old_password": "wrong", **new}).status_code == 422
+    assert client.post(reverse("password"), {"old_password": PASSWORD, **new}).status_code == 302
+    assert client.get(reverse("account")).status_code == 200, "this browser stays logged in"
+    assert log_in(Client(), "rosa", "an even longer one").status_code == 302
+
+
+def test_the_account_lists_what_waits_for_one(as_user: As, draft: Callable[..., object]) -> None:
+    draft(name="waiting-run")
+    assert "waiting-run.jsonl" in as_user("Rosa").get(reverse("account")).content.decode()
+    assert "waiting-run.jsonl" not in as_user("Tim").get(reverse("account")).content.decode()
