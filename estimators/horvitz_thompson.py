@@ -89,6 +89,7 @@ def difference(
     n_targets: int | None = None,
     exact: ArrayLike | None = None,
     design: Design | None = None,
+    anticipated: ArrayLike = 0.0,
 ) -> Estimate:
     """Return the difference estimate of precision: the model's total, corrected by weighted residuals.
 
@@ -115,6 +116,8 @@ def difference(
         Rows whose label the team could see when it uploaded: they count for themselves, p f, and for nothing else.
     design : Design, optional
         For labels that came in with documents (clusters); Poisson sampling with ``pi`` if left out.
+    anticipated : float or (m,) array
+        :func:`anticipated_variance`, carried along as the floor of "wilson" intervals.
 
     Returns
     -------
@@ -138,7 +141,7 @@ def difference(
     rows = gather(p, pi, label, g, target, n_targets, exact, design)
     z = np.where(rows.exact, 0.0, rows.a * rows.residual)
     value = over_systems(total_g, z.shape[1]) + z.sum(axis=0) + exactly(rows)
-    return estimate(rows, value, z, over_systems(total_g, z.shape[1]))
+    return estimate(rows, value, z, over_systems(total_g, z.shape[1]), anticipated=anticipated)
 
 
 def centred(
@@ -153,6 +156,7 @@ def centred(
     exact: ArrayLike | None = None,
     design: Design | None = None,
     total_p: ArrayLike = 1.0,
+    anticipated: ArrayLike = 0.0,
 ) -> Estimate:
     """Return the centred difference estimate of precision: the model's total plus its weighted mean error.
 
@@ -161,7 +165,7 @@ def centred(
 
     Parameters
     ----------
-    p, pi, label, g, total_g, target, n_targets, exact, design
+    p, pi, label, g, total_g, target, n_targets, exact, design, anticipated
         As for :func:`difference`. Exact rows add p (f − g); μ is taken from and applied to the other rows alone.
     total_p : float or (m,) array
         Σ p over all predictions of each system: 1 for a distribution, else the weight of a slice.
@@ -189,7 +193,7 @@ def centred(
     mean = _ratio((a * rows.residual).sum(axis=0), a.sum(axis=0), empty=0.0)
     inexact = over_systems(total_p, a.shape[1]) - np.where(rows.exact, rows.p, 0.0).sum(axis=0)
     z = np.where(rows.known, a * (rows.residual - mean), 0.0)
-    return estimate(rows, model + exactly(rows) + np.maximum(inexact, 0.0) * mean, z, model)
+    return estimate(rows, model + exactly(rows) + np.maximum(inexact, 0.0) * mean, z, model, anticipated=anticipated)
 
 
 def hajek(

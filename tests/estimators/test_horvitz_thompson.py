@@ -91,6 +91,15 @@ def test_terms_of_one_target_are_summed_before_they_are_squared():
     assert together.influence.shape == (1,)
 
 
+def test_the_anticipated_variance_comes_along_and_widens_the_interval():
+    p, pi, f, g = np.full((4, 2), 0.25), np.full(4, 0.5), np.ones(4), np.full(4, 0.5)
+    for method in METHODS:
+        estimate = method(p, pi, f, g, 0.5, anticipated=[0.0, 0.2])
+        assert estimate.anticipated.tolist() == [0, 0.2]
+        low, high = estimate.confidence_interval(method="wilson")
+        assert (high - low)[1] > (high - low)[0]
+
+
 def test_hajek_is_centred_with_a_constant_guess():
     rng = np.random.default_rng(1)
     p, pi = rng.dirichlet(np.ones(20)), rng.uniform(0.1, 1, 20)
