@@ -20,7 +20,7 @@ from estimators.horvitz_thompson import centred, hajek
 from estimators.intervals import wilson
 from estimators.joint import joint_precision, simple_precision
 from kbpo.web.drawing import Axis, Interval, draw_axis, draw_interval, figures_of
-from kbpo.web.figures import number_text
+from kbpo.web.figures import NBSP, number_text
 
 Floats = NDArray[np.float64]
 WHOLE = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
@@ -83,10 +83,10 @@ def draw_joint() -> Figure:
 @cache
 def draw_centred() -> Figure:
     """A model's guesses, the errors that people found in them, and the corrected estimate."""
-    rng = np.random.default_rng(11)
+    rng = np.random.default_rng(41)
     chance = np.sort(rng.beta(0.9, 0.7, 44))
     right = (rng.random(44) < chance).astype(np.float64)
-    guess = np.clip(0.18 + 0.8 * chance, 0.02, 0.98)  # a good model, and too kind
+    guess = np.clip(0.3 + 0.68 * chance, 0.02, 0.98)  # it ranks well and is too kind
     asked = np.flatnonzero(rng.random(44) < 0.4)
     p, pi = np.full(asked.size, 1 / 44), np.full(asked.size, 0.4)
     without = hajek(p, pi, right[asked])
@@ -145,12 +145,10 @@ def draw_coverage() -> Figure:
     values = rng.binomial(n, truth, 20) / n
     low, high = wilson(values, np.full(20, float(n)), 0.8)
     low, high = np.asarray(low), np.asarray(high)
-    axis = Axis(0.4, 0.8, (0.4, 0.5, 0.6, 0.7, 0.8))
+    axis = Axis(0.38, 0.84, (0.4, 0.5, 0.6, 0.7, 0.8))
     hit = (low <= truth) & (truth <= high)
-    rows = [
-        _row(axis, 6 + 11 * at, *ends, bool(kept))
-        for at, (*ends, kept) in enumerate(zip(low, values, high, hit, strict=True))
-    ]
+    ends = zip(low.tolist(), values.tolist(), high.tolist(), hit.tolist(), strict=True)
+    rows = [_row(axis, 6 + 11 * at, *each) for at, each in enumerate(ends)]
     line = f'<line class="truth" x1="{axis.position(truth):g}%" x2="{axis.position(truth):g}%" y1="0" y2="222"/>'
     told = f"{int(hit.sum())} of 20 intervals contain the truth"
     return Figure(
@@ -162,12 +160,8 @@ def draw_coverage() -> Figure:
 
 def _interval(estimate: Estimate, column: int = 0) -> Interval:
     """The estimate of one system with both its intervals."""
-    ends = [np.atleast_1d(end)[column] for level in (0.8, 0.95) for end in _ends(estimate, level)]
-    return Interval(_first(estimate.value, column), *(float(end) for end in ends))
-
-
-def _ends(estimate: Estimate, level: float) -> Sequence[object]:
-    return estimate.confidence_interval(level, method="wilson")
+    ends = [end for level in (0.8, 0.95) for end in estimate.confidence_interval(level, method="wilson")]
+    return Interval(_first(estimate.value, column), *(_first(end, column) for end in ends))
 
 
 def _first(values: object, column: int = 0) -> float:
@@ -181,7 +175,7 @@ def _width(estimate: Estimate, column: int = 0) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:.0f} %"
+    return f"{share * 100:.0f}{NBSP}%"
 
 
 def _bars(named: Sequence[tuple[str, Interval]]) -> str:
@@ -192,10 +186,10 @@ def _bars(named: Sequence[tuple[str, Interval]]) -> str:
         if shown.low80 is None:
             ends = ""
         rows.append(
-            f'<span class="name">{escape(name)}</span>{draw_interval(shown, WHOLE, name=name)}'
-            f'<span class="figures"><b>{escape(value)}</b> {escape(ends)}</span>'
+            f'<div class="bar-row"><span class="name">{escape(name)}</span>{draw_interval(shown, WHOLE, name=name)}'
+            f'<span class="figures"><b>{escape(value)}</b> {escape(ends)}</span></div>'
         )
-    return f'<div class="bars">{"".join(rows)}<span></span>{draw_axis(WHOLE)}<span></span></div>'
+    return f'<div class="bars">{"".join(rows)}{draw_axis(WHOLE)}</div>'
 
 
 def _box(x: float, y: float, right: float | None) -> str:

@@ -42,12 +42,11 @@ def about(request: HttpRequest) -> HttpResponse:
 @require_safe
 def help_page(request: HttpRequest) -> HttpResponse:
     """The page for people who start: roles, formats, states, costs, questions."""
+    prices = Price.objects.filter(track__status="open").select_related("track")
     context = {
         "states": [(label, STATES[status]) for status, label in Submission.Status.choices],
         "days_to_confirm": Submission.DEADLINES["planned"][0].days,
-        "prices": Price.objects.filter(track__status="open")
-        .select_related("track")
-        .order_by("track__name", "interface"),
+        "prices": prices.order_by("track__name", "interface"),
         "upload_mb": settings.UPLOAD_LIMIT_MB,
         "unpacked_mb": settings.UNPACKED_LIMIT_MB,
         "relations": settings.RELATION_LIMIT,
@@ -102,7 +101,7 @@ class Endpoint:
 @cache
 def described() -> tuple[Endpoint, ...]:
     """Every endpoint of the API, from the schema that programs read, in the order of addresses."""
-    schema = SchemaGenerator().get_schema(request=None, public=True)
+    schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     forms = schema.get("components", {}).get("schemas", {})
     return tuple(
         _endpoint(method, address, operation, forms)
@@ -112,8 +111,9 @@ def described() -> tuple[Endpoint, ...]:
 
 
 def _endpoint(method: str, address: str, operation: dict[str, Any], forms: dict[str, Any]) -> Endpoint:
-    content, form = next(iter(operation.get("requestBody", {}).get("content", {}).items()), ("", {}))
-    shape = forms.get(form.get("schema", {}).get("$ref", "").rpartition("/")[2], {})
+    bodies: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
+    content = next(iter(bodies), "")
+    shape = forms.get(bodies[content]["schema"].get("$ref", "").rpartition("/")[2], {}) if content else {}
     required = set(shape.get("required", ()))
     given = operation.get("parameters", [])
     return Endpoint(
@@ -153,7 +153,7 @@ def curl(endpoint: Endpoint, site: str) -> str:
     parts = [f'curl "{site}{address}?{asked}"' if asked else f"curl {site}{address}"]
     if endpoint.content == "application/json":
         told = ", ".join(f'"{name}": {_json(EXAMPLES[name])}' for name, _ in endpoint.fields if name in EXAMPLES)
-        parts.append(f"-d '{{{told}}}' -H \"Content-Type: application/json\"")
+        parts += [f"-d '{{{told}}}'", '-H "Content-Type: application/json"']
     elif endpoint.content:
         parts += [f'-F {name}="{EXAMPLES[name]}"' for name, _ in endpoint.fields if name in EXAMPLES]
     elif endpoint.method != "GET":

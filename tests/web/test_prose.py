@@ -6,8 +6,10 @@ import re
 import shlex
 from html import unescape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
@@ -19,9 +21,13 @@ from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Report
 from formats.opening import open_text
 from formats.schema import shipped_schema
+from kbpo.accounts.models import Token
 from kbpo.submissions.models import Submission
 from kbpo.web import illustrate, prose
 from kbpo.web.api.urls import urlpatterns as api_patterns
+
+if TYPE_CHECKING:
+    from conftest import Toy
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "templates" / "prose" / "examples"
 PAGES = ["about", "help", "methods", "api"]
@@ -76,7 +82,7 @@ def test_help_shows_every_state_by_its_label(client: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_help_shows_what_an_answer_costs(client: Client, toy: object) -> None:
+def test_help_shows_what_an_answer_costs(client: Client, toy: Toy) -> None:
     assert "$0.05" in text_of(client, "help")
 
 
@@ -90,10 +96,8 @@ def test_trying_leads_to_the_annotation_pages(client: Client) -> None:
 def test_every_address_of_the_api_is_on_its_page(client: Client) -> None:
     text = unescape(text_of(client, "api"))
     for pattern in api_patterns:
-        route = "/api/" + re.sub(
-            r"<\w+:(\w+)>", lambda m: "{id}" if m[1] == "pk" else f"{{{m[1]}}}", str(pattern.pattern)
-        )
-        assert route in text, route
+        route = re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern)).replace("{pk}", "{id}")
+        assert f"/api/{route}" in text, route
 
 
 def test_only_tracks_and_boards_are_public() -> None:
@@ -112,7 +116,7 @@ def test_every_example_is_one_command_with_its_token() -> None:
 
 
 @pytest.mark.django_db
-def test_an_example_of_the_page_is_answered(client: Client, toy: object) -> None:
+def test_an_example_of_the_page_is_answered(client: Client, toy: Toy) -> None:
     for endpoint in prose.described():
         if endpoint.public:
             words = shlex.split(prose.curl(endpoint, ""))
@@ -124,6 +128,16 @@ def test_an_error_looks_as_the_page_says(client: Client) -> None:
     answer = client.get("/api/submissions/")
     assert answer.status_code == 401
     assert set(answer.json()) == {"error", "detail"}
+
+
+@pytest.mark.django_db
+def test_a_key_that_is_longer_than_the_page_says_is_refused(client: Client, toy: Toy) -> None:
+    _, secret = Token.issue(toy.users["Rosa"], "test")
+    headers = {"Authorization": f"Token {secret}", "Idempotency-Key": "k" * 81}
+    file = SimpleUploadedFile("run.kb", b"my_run_1\n")
+    answer = client.post("/api/submissions/", {"track": "toy", "name": "run", "file": file}, headers=headers)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid")
+    assert "80" in answer.json()["detail"]
 
 
 @pytest.fixture
@@ -140,7 +154,7 @@ def corpus() -> MemoryCorpus:
 def test_the_examples_of_submissions_are_read_without_a_word(name: str, relations: int, corpus: MemoryCorpus) -> None:
     report = Report()
     claims = list(read_claims(EXAMPLES / f"{name}.txt", corpus, shipped_schema("tac_kbp"), Limits(), report))
-    assert [(message.line, message.text) for message in report] == []
+    assert [message.text for message in report if message.severity != "info"] == []
     assert len(claims) == relations
 
 
@@ -148,7 +162,7 @@ def test_the_examples_of_annotations_are_read_without_a_word(corpus: MemoryCorpu
     schema, report = shipped_schema("tac_kbp"), Report()
     mentions = list(read_mentions(open_text(EXAMPLES / "mentions.txt", Limits(), report), corpus, schema, report))
     gold = list(read_gold(open_text(EXAMPLES / "gold.txt", Limits(), report), corpus, schema, report))
-    assert [(message.line, message.text) for message in report] == []
+    assert [message.text for message in report] == []
     assert (len(mentions), len(gold)) == (4, 3)
 
 
@@ -162,12 +176,7 @@ def test_a_figure_says_what_it_shows(draw: object) -> None:
 
 
 def widths(caption: str) -> list[float]:
-    return [
-        float(number)
-        for number in re.findall(r"([\d.]+) points wide|and ([\d.]+) with", caption)
-        for number in number
-        if number
-    ]
+    return [float(number) for number in re.findall(r"([\d.]+)(?= points wide| with (?:B|it))", caption)]
 
 
 @pytest.mark.parametrize("draw", [illustrate.draw_joint, illustrate.draw_centred])

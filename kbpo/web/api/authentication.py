@@ -39,7 +39,7 @@ class TokenAuthentication(BaseAuthentication):
         return self.keyword
 
 
-class TokenScheme(OpenApiAuthenticationExtension):
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the API's schema tells programs of tokens; without it every endpoint would seem to be public."""
 
     target_class = "kbpo.web.api.authentication.TokenAuthentication"

@@ -21,7 +21,7 @@ from kbpo.evaluation.leaderboard import figures
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm, stop
 from kbpo.submissions.models import Problem, Submission
-from kbpo.submissions.receive import CannotReceive, receive, withdraw
+from kbpo.submissions.receive import CannotChange, CannotReceive, receive, withdraw
 from kbpo.tracks.models import Track
 from kbpo.web.api.errors import Refused
 
@@ -119,6 +119,8 @@ class SubmissionList(APIView):
         if team is None or not user.is_researcher:
             raise Refused("You belong to no team yet. Ask an admin for an invitation.", "no_team", 403)
         key = request.headers.get("Idempotency-Key") or None
+        if key and len(key) > 80:
+            raise Refused("An Idempotency-Key has at most 80 characters.", "invalid", 400)
         try:
             submission = receive(
                 said["track"], team, user, said["file"],
@@ -175,7 +177,10 @@ class Withdraw(APIView):
 
     @extend_schema(operation_id="withdraw", request=None, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request, pk: int) -> Response:
-        submission = withdraw(find(request, pk))
+        try:
+            submission = withdraw(find(request, pk))
+        except CannotChange as refusal:
+            raise Refused(str(refusal), "cannot_change") from refusal
         stop(submission, why="Withdrawn by its team")
         return Response(shown(submission))
 
