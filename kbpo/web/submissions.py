@@ -27,8 +27,8 @@ from kbpo.queue import nudge
 from kbpo.sampling.confirm import stop
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Problem, Submission
+from kbpo.submissions.receive import CannotChange, withdraw
 from kbpo.submissions.receive import describe as rename
-from kbpo.submissions.receive import withdraw
 from kbpo.web import drawing
 from kbpo.web.board import CRITERIA, DISTRIBUTIONS, interval
 from kbpo.web.judged import VERDICTS, describe, may_see, verdicts
@@ -310,7 +310,11 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
         if not 1 <= len(name) <= 80:
             error = "A run needs a name of 1 to 80 characters."
             return render(request, "submission_edit.html", {"submission": submission, "error": error}, status=400)
-        rename(submission, name=name, description=request.POST.get("description", "").strip()[:2000])
+        try:
+            rename(submission, name=name, description=request.POST.get("description", "").strip()[:2000])
+        except CannotChange as refusal:
+            context = {"submission": submission, "error": str(refusal)}
+            return render(request, "submission_edit.html", context, status=409)
         messages.success(request, "Saved.")
         return redirect("submission", pk=pk)
     return render(request, "submission_edit.html", {"submission": submission})
@@ -320,7 +324,11 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     """Withdraw a submission; what was not spent is given back."""
-    submission = withdraw(find(request, pk, own=True))
+    try:
+        submission = withdraw(find(request, pk, own=True))
+    except CannotChange as refusal:
+        messages.error(request, str(refusal))
+        return redirect("submission", pk=pk)
     stop(submission, why="Withdrawn by its team")
     messages.success(request, f"{submission.name} is withdrawn. What was judged is paid; the rest is given back.")
     return redirect("submission", pk=pk)
@@ -330,13 +338,16 @@ def take_back(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Put a submission that was given up back where it was."""
-    submission = find(request, pk, own=True)
+    put_back(find(request, pk, own=True))
+    return redirect("submission", pk=pk)
+
+
+def put_back(submission: Submission) -> None:
+    """Nothing; a submission that was given up stands again where it was, and is tried at once."""
     if submission.status == "failed":
-        at = ["received", "read", "planned", "confirmed", "judging"][min(4, _reached(submission))]
-        submission.move(at)
+        submission.move(["received", "read", "planned", "confirmed", "judging"][min(4, _reached(submission))])
         for step in ("ingest", "plan", "draw", "estimate"):
             nudge(step)
-    return redirect("submission", pk=pk)
 
 
 urlpatterns = [
