@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
@@ -32,11 +33,13 @@ OTHERS = [
 
 
 @pytest.fixture(autouse=True)
-def uploads(settings: Any, tmp_path: Path) -> None:
+def uploads(settings: Any, tmp_path: Path) -> Iterator[None]:
     """Uploads lie in a folder of the test's own; the cache is the process's own; passwords are hashed fast."""
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    yield
+    cache.clear()
 
 
 def lines_of(toy: Toy, claims: list[tuple[str, str, str, str]]) -> bytes:

@@ -86,8 +86,8 @@ def test_a_script_is_answered_in_json(toy: Toy, as_user: As) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (b"", "no content"),
-        (b"\x00\x01\x02PNG" * 50, "not text"),
+        (b"", "empty"),
+        (b"\x00\x01\x02PNG" * 50, "not UTF-8"),
         (gzip.compress(b'{"doc": "d1"}\n' * 5000)[:60], "gzip"),
         (b"<html>no</html>\n", "XML"),
         (b'{"doc": "nowhere", "subject": [0, 4], "predicate": "per:parents", "object": [5, 9]}\n', "corpus"),
