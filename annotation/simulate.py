@@ -29,6 +29,7 @@ class Truth(Protocol):
 
 
 Knows = Callable[[str, Span, Span], Truth]
+MOST_ERRORS = 100
 
 
 @dataclass
@@ -84,18 +85,23 @@ class Crowd:
         return self.work_done
 
     def _run(self, worker: _Worker, stop: threading.Event, leave_when_empty: bool, poll: float) -> None:
-        try:
-            worker.log_in()
-            while not stop.is_set():
-                if not worker.answer_next():
-                    if leave_when_empty:
-                        return
-                    stop.wait(poll)
-        except Exception as error:  # told to whoever runs the crowd; the other workers go on
-            with self._lock:
-                self.work_done.errors.append(f"{worker.login[0]}: {type(error).__name__}: {error}")
-        finally:
-            worker.browser.close()
+        while not stop.is_set():
+            try:
+                found = worker.answer_next()
+            except Exception as error:  # told to whoever runs the crowd; the other workers go on
+                self._note(f"{worker.login[0]}: {type(error).__name__}: {error}")
+                worker.forget()
+                found = False
+            if not found and leave_when_empty:
+                break
+            if not found:
+                stop.wait(poll)
+        worker.browser.close()
+
+    def _note(self, error: str) -> None:
+        with self._lock:
+            self.work_done.errors.append(error)
+            del self.work_done.errors[:-MOST_ERRORS]
 
     def count(self, *, wrong: bool) -> None:
         """Notes an answer that was sent."""
@@ -115,6 +121,12 @@ class _Worker:
     rng: random.Random
     login_path: str
     page: Page | None = None
+    known: bool = False
+
+    def forget(self) -> None:
+        """Begins anew after an error: the site may have been away."""
+        self.page, self.known = None, False
+        self.browser.close()
 
     def log_in(self) -> None:
         form = self.browser.get(self.login_path).form()
@@ -122,9 +134,12 @@ class _Worker:
         page = self.browser.submit(form, {**form.values(), "username": [name], "password": [password]})
         if page.path.startswith(self.login_path):
             raise PermissionError("the login was refused")
+        self.known = True
 
     def answer_next(self) -> bool:
         """Whether there was a question; it was answered."""
+        if not self.known:
+            self.log_in()
         page = self.page or self.browser.get("/annotate/next/")
         self.page = None
         if not page.has_form("answer"):
