@@ -68,5 +68,6 @@ class Command(BaseCommand):
                 if options["open"]:
                     track = open_track(track)
         except ValidationError as problem:
-            raise CommandError(" ".join(problem.messages)) from problem
+            told = [f"{name}: {' '.join(texts)}" for name, texts in problem.message_dict.items()]
+            raise CommandError(" ".join(told)) from problem
         self.stdout.write(f"The track {track.name} ({track.slug}) is {track.status}.")

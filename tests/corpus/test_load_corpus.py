@@ -1,0 +1,127 @@
+"""A corpus is loaded whole or not at all, and says in which line something is wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from formats.schema import load_schema
+from kbpo.corpus.load import CannotLoad, find_schema, load_corpus
+from kbpo.corpus.lookup import DatabaseCorpus
+from kbpo.corpus.models import Corpus, Document, Mention, Predicate
+from kbpo.instances.models import Target
+
+pytestmark = pytest.mark.django_db
+TEXT = "Mara Lindt founded Nordwerk.\tIt is “big” \\ in Ålesund.\nBack\\slash."
+
+
+@pytest.fixture
+def corpus_file(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.jsonl"
+    documents = [{"id": "a", "title": "A\ttab", "date": "2013-03-17", "text": TEXT}, {"id": "b", "text": "One word."}]
+    path.write_text("\n".join(map(json.dumps, documents)), encoding="utf-8")
+    return path
+
+
+def test_documents_come_back_as_they_were(corpus_file: Path) -> None:
+    schema = find_schema("tac_kbp")
+    corpus = load_corpus("My corpus", corpus_file, schema)
+    assert (corpus.slug, corpus.n_documents, len(corpus.digest)) == ("my-corpus", 2, 64)
+    a, b = Document.objects.order_by("key")
+    assert (a.text, a.title, a.date, b.title, b.date) == (TEXT, "A\ttab", "2013-03-17", "", "")
+    assert next(a.gloss(*span) for span in a.sentences) == "Mara Lindt founded Nordwerk."
+    assert a.text[a.token_begin[1] : a.token_end[1]] == "Lindt"
+    names = list(Predicate.objects.order_by("position").values_list("name", flat=True))
+    assert names == list(schema.predicates)
+    assert load_schema(corpus.schema).predicates == schema.predicates
+
+
+def test_a_gzipped_file_gives_the_same(corpus_file: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "packed"
+    packed.write_bytes(gzip.compress(corpus_file.read_bytes()))
+    assert load_corpus("Packed", packed, find_schema("tac_kbp")).n_documents == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"id": "a", "text": "x"}', "line 3: The document id “a” is that of line 1 already"),
+        ("[1]", "line 3: This line is not one JSON object"),
+        ('{"id": "c", "text": "x y", "tokens": [[0, 9]]}', "lies outside the text"),
+        ('{"id": "c"}', "The document has no text"),
+    ],
+)
+def test_one_bad_line_and_nothing_is_loaded(corpus_file: Path, line: str, told: str) -> None:
+    corpus_file.write_text(corpus_file.read_text() + "\n" + line)
+    with pytest.raises(CannotLoad) as problem:
+        load_corpus("Bad", corpus_file, find_schema("tac_kbp"))
+    assert told in str(problem.value) and "Nothing was loaded." in str(problem.value)
+    assert not Corpus.objects.exists() and not Document.objects.exists()
+
+
+def test_a_name_is_taken_once_and_replaced_only_where_nothing_refers_to_it(corpus_file: Path) -> None:
+    schema = find_schema("tac_kbp")
+    first = load_corpus("Mine", corpus_file, schema)
+    with pytest.raises(CannotLoad, match="There is a corpus Mine already"):
+        load_corpus("Mine", corpus_file, schema)
+    second = load_corpus("Mine", corpus_file, schema, replace=True)
+    assert second.pk != first.pk and Document.objects.count() == 2
+    Target.objects.create(
+        corpus=second, document=second.documents.first(), kind="mention", key="12345678123456781234567812345678", u=0.5
+    )
+    with pytest.raises(CannotLoad, match="is in use and cannot be replaced"):
+        load_corpus("Mine", corpus_file, schema, replace=True)
+    assert Corpus.objects.get() == second
+
+
+def test_mentions_come_with_their_canonical_mentions(corpus_file: Path, tmp_path: Path) -> None:
+    mentions = tmp_path / "mentions.tsv"
+    header = "doc_id\tbegin\tend\ttype\tentity\tgloss\tcanonical_begin\tcanonical_end\tlink\n"
+    mentions.write_text(header + "a\t0\t10\tPER\t0\tMara Lindt\t0\t10\tMara_Lindt\na\t5\t10\tPER\t0\tLindt\t0\t10\t\n")
+    corpus = load_corpus("M", corpus_file, find_schema("tac_kbp"), mentions=mentions)
+    row = Mention.objects.get(begin=5)
+    assert (row.end, row.type, row.canonical_begin, row.canonical_end, row.link) == (10, "PER", 0, 10, "")
+    view = DatabaseCorpus(corpus).get("a")
+    assert view is not None and view.mention_types == {(0, 10): "PER", (5, 10): "PER"}
+    mentions.write_text(header + "a\t0\t10\tPER\t0\tMara Lund\t0\t10\t\n")
+    with pytest.raises(CannotLoad, match="line 2: The text at this place is “Mara Lindt”"):
+        load_corpus("Other", corpus_file, find_schema("tac_kbp"), mentions=mentions)
+    assert Corpus.objects.count() == 1
+
+
+def test_the_lookup_holds_little_and_forgets_nothing(corpus_file: Path) -> None:
+    lookup = DatabaseCorpus(load_corpus("C", corpus_file, find_schema("tac_kbp")), characters=1)
+    for _ in range(3):
+        for key in ("a", "b"):
+            view = lookup.get(key)
+            assert view is not None and view.id == key
+            assert Document.objects.get(pk=lookup.pk(key)).key == key
+        assert lookup.get("c") is None
+
+
+def test_the_command_says_what_it_did_and_what_is_wrong(corpus_file: Path, tmp_path: Path) -> None:
+    out = StringIO()
+    call_command("load_corpus", "Mine", str(corpus_file), schema="tac_kbp", stdout=out, skip_checks=True)
+    assert out.getvalue() == "Loaded 2 documents as Mine (mine).\n"
+    for name, file, schema in (("N", tmp_path / "no", "tac_kbp"), ("N", corpus_file, "nothing.json")):
+        with pytest.raises(CommandError, match="cannot be read"):
+            call_command("load_corpus", name, str(file), schema=schema, skip_checks=True)
+
+
+def test_copy_keeps_what_is_hard_to_keep() -> None:
+    from django.db import connection
+
+    from kbpo.corpus.copy import copy
+
+    hard: list[Any] = ["\\N", "a\tb\nc\rd\\e", "", "\u2028 \x85", None, "{1}", "\\."]
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE hard (n int, t text, a int[], f float8)")
+        assert copy("hard", ("n", "t", "a", "f"), ((n, t, [n, n], 0.1) for n, t in enumerate(hard)), chunk=2) == 7
+        cursor.execute("SELECT t, a, f FROM hard ORDER BY n")
+        assert cursor.fetchall() == [(t, [n, n], 0.1) for n, t in enumerate(hard)]

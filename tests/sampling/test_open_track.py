@@ -1,0 +1,96 @@
+"""Tracks are made with their money and their secret, move one way, and close with everything public."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
+from kbpo.instances.targets import Place, targets_at
+from kbpo.money.models import Budget, Price
+from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.models import TrackKey
+from kbpo.sampling.open_track import CannotMove, Money, close_track, create_track, freeze_track, open_track
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_track_comes_with_budget_price_and_secret(toy: Any) -> None:
+    track = create_track(
+        toy.corpus, "People, 2013", money=Money(Decimal("80"), day=Decimal("10"), team=Decimal("20")), scope="document"
+    )
+    assert (track.status, track.slug, track.scope, track.distribution) == (
+        "draft", "people-2013", "document", "entity_relation",
+    )  # fmt: skip
+    caps = dict(Budget.objects.filter(track=track).values_list("scope", "cap"))
+    assert caps == {"track": Decimal("80"), "day": Decimal("10"), "team": Decimal("20")}
+    price = Price.objects.get(track=track)
+    assert (price.interface, price.reward, price.seconds) == ("relation", Decimal("0.05"), 20)
+    assert len(TrackKey.objects.get(track=track).secret) == 64
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"criterion": "beauty"}, "criterion"),
+        ({"distribution": "uniform"}, "distribution"),
+        ({"kind": "chess"}, "kind"),
+        ({"target_half_width": Decimal("0.5")}, "target_half_width"),
+        ({"scope": "galaxy"}, "scope"),
+        ({"workers_per_question": 0}, "workers_per_question"),
+        ({"name": "Toy track"}, "name"),
+    ],
+)
+def test_what_is_wrong_is_said_of_its_field(toy: Any, fields: dict[str, Any], field: str) -> None:
+    name = fields.pop("name", "New")
+    with pytest.raises(ValidationError) as problem:
+        create_track(toy.corpus, name, **fields)
+    assert field in problem.value.message_dict
+    assert Track.objects.count() == 1
+
+
+def test_a_price_of_nothing_is_refused_and_nothing_is_made(toy: Any) -> None:
+    with pytest.raises(ValidationError):
+        create_track(toy.corpus, "New", money=Money(reward=Decimal("0")))
+    assert Track.objects.count() == 1
+
+
+def test_it_opens_freezes_and_closes_and_never_opens_again(toy: Any) -> None:
+    track = create_track(toy.corpus, "New")
+    with pytest.raises(CannotMove, match="is draft: it cannot become frozen"):
+        freeze_track(track)
+    opened = open_track(track)
+    assert opened.opened_at and open_track(freeze_track(opened)).opened_at == opened.opened_at
+    closed = close_track(track)
+    assert closed.status == "closed" and closed.closed_at
+    with pytest.raises(CannotMove):
+        open_track(track)
+
+
+def test_closing_makes_its_own_labels_public_and_no_others(toy: Any) -> None:
+    mine, other = (Place("mention", toy.documents[key].pk, toy.span(key, "Mara Lindt")) for key in ("d1", "d2"))
+    targets = targets_at(toy.corpus, [mine, other])
+    record(NewLabel(pk, {"canonical": [0, 1]}, "crowd", "majority", 3, "question:1") for pk in targets.values())
+    settle_documents(toy.track, [toy.documents["d1"].pk])
+    track = close_track(toy.track)
+    assert Label.objects.get(target=targets[mine]).public_at == track.closed_at
+    assert Label.objects.get(target=targets[other]).public_at is None
+
+
+def test_the_commands(toy: Any) -> None:
+    out = StringIO()
+    call_command("create_track", "New", corpus="toy", half_width="0.05", open=True, stdout=out, skip_checks=True)
+    call_command("track", "new", "freeze", stdout=out, skip_checks=True)
+    assert out.getvalue() == "The track New (new) is open.\nThe track New is frozen.\n"
+    assert Track.objects.get(slug="new").target_half_width == Decimal("0.05")
+    with pytest.raises(CommandError, match="There is no corpus nowhere"):
+        call_command("create_track", "Other", corpus="nowhere", skip_checks=True)
+    with pytest.raises(CommandError, match="name: Track with this Name already exists"):
+        call_command("create_track", "New", corpus="toy", skip_checks=True)

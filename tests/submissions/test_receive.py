@@ -1,0 +1,121 @@
+"""Uploads are taken whole, once, and only where they may be."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from kbpo.submissions.keep import sweep
+from kbpo.submissions.models import Submission
+from kbpo.submissions.receive import CannotReceive, describe, same_file, withdraw
+from kbpo.submissions.withdraw import CannotChange
+
+Upload = Callable[..., Submission]
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_the_file_is_kept_as_it_came_with_its_digest(upload: Upload, uploads: Path) -> None:
+    submission = upload(b"bytes as they are\r\n\x00", file_name="../../etc/passwd")
+    assert submission.status == "received"
+    assert submission.file_digest == hashlib.sha256(b"bytes as they are\r\n\x00").hexdigest()
+    assert Path(submission.file.path).read_bytes() == b"bytes as they are\r\n\x00"
+    assert submission.file_name == "passwd"
+    assert [path.suffix for path in files(uploads)] == [""]
+    assert os.stat(submission.file.path).st_mode & 0o777 == 0o600
+
+
+def test_a_track_that_is_not_open_takes_nothing(toy: Any, upload: Upload, uploads: Path) -> None:
+    toy.track.status = "frozen"
+    with pytest.raises(CannotReceive, match="is frozen and takes no submissions") as refusal:
+        upload(b"x")
+    assert refusal.value.code == "track_not_open"
+    assert not files(uploads)
+
+
+def test_a_file_over_the_limit_is_not_kept(settings: Any, upload: Upload, uploads: Path) -> None:
+    settings.UPLOAD_LIMIT_MB = 1
+    with pytest.raises(CannotReceive, match="larger than 1 MB") as refusal:
+        upload(bytes(1024 * 1024 + 1))
+    assert refusal.value.code == "too_large"
+    assert not files(uploads)
+    assert not Submission.objects.exists()
+
+
+def test_the_same_file_again_is_refused_with_a_pointer_unless_it_is_meant(upload: Upload, uploads: Path) -> None:
+    first = upload(b"same", name="First")
+    with pytest.raises(CannotReceive, match="as First") as refusal:
+        upload(b"same", refuse_same=True)
+    assert (refusal.value.code, refusal.value.same_as) == ("same_file", first.pk)
+    assert len(files(uploads)) == 1
+    assert upload(b"same").pk != first.pk
+
+
+def test_another_teams_same_file_is_no_secret_told(toy: Any, upload: Upload) -> None:
+    upload(b"same")
+    assert upload(b"same", team="Neural", user="Tim", refuse_same=True).pk
+    assert same_file(toy.teams["Neural"], toy.track, hashlib.sha256(b"other").hexdigest()) is None
+
+
+def test_an_idempotency_key_gives_the_first_submission_again(toy: Any, upload: Upload, uploads: Path) -> None:
+    first = upload(b"one", idempotency_key="k")
+    assert upload(b"two", idempotency_key="k") == first
+    assert upload(b"two", idempotency_key="k", user="Tim", team="Neural") != first
+    assert len(files(uploads)) == 2
+    toy.track.pk = None
+    with pytest.raises(CannotReceive, match="Use a new one"):
+        upload(b"one", idempotency_key="k")
+
+
+def test_a_name_is_needed_and_cleaned(upload: Upload) -> None:
+    with pytest.raises(CannotReceive, match="Give the submission a name"):
+        upload(b"x", name=" \x00 ")
+    assert upload(b"x", name="<b>Ours\x00</b>").name == "<b>Ours</b>"
+
+
+def test_it_can_be_renamed_described_and_withdrawn_once(upload: Upload) -> None:
+    submission = describe(upload(b"x"), name="New", description="Why")
+    assert (submission.name, submission.description) == ("New", "Why")
+    with pytest.raises(CannotChange):
+        describe(submission, name="  ")
+    at = withdraw(submission).withdrawn_at
+    assert at is not None
+    assert withdraw(submission).withdrawn_at == at
+
+
+def test_a_refused_one_stays_refused(upload: Upload) -> None:
+    submission = upload(b"x")
+    submission.move("refused", "Nothing in it.")
+    assert withdraw(submission).status == "refused"
+
+
+def test_files_that_nothing_refers_to_are_swept_a_day_later(upload: Upload, uploads: Path) -> None:
+    kept = Path(upload(b"x").file.path)
+    orphan, fresh = kept.with_name("orphan"), kept.with_name("fresh.part")
+    for path in (orphan, fresh):
+        path.write_bytes(b"")
+    for path in (orphan, kept):
+        os.utime(path, (time.time() - 90_000,) * 2)
+    assert sweep() == 1
+    assert kept.exists() and fresh.exists() and not orphan.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_row_that_cannot_be_made_leaves_no_file(upload: Upload, uploads: Path, monkeypatch: Any) -> None:
+    def fail(**_: Any) -> None:
+        raise RuntimeError("the database went away")
+
+    monkeypatch.setattr(Submission.objects, "create", fail)
+    with pytest.raises(RuntimeError):
+        upload(b"x")
+    assert not files(uploads)
+    assert not connection.in_atomic_block

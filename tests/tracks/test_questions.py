@@ -1,0 +1,206 @@
+"""What is asked about a pair: the same to everybody, nothing about who claims what, nothing twice."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from formats.schema import load_schema
+from kbpo.corpus.models import Mention
+from kbpo.instances.models import Instance, Label, Target
+from kbpo.instances.record import NewLabel, record
+from kbpo.instances.targets import Place, targets_at
+from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.base import QuestionDraft
+from kbpo.tracks.kbp.pairs import Claim, Pair
+from kbpo.tracks.kbp.questions import what_to_show
+from kbpo.tracks.registry import kind_of
+
+pytestmark = pytest.mark.django_db
+Span = tuple[int, int]
+
+
+class World:
+    """States relations of the toy corpus without files."""
+
+    def __init__(self, toy: Any) -> None:
+        self.toy = toy
+        self.kind = kind_of(toy.track)
+        self.submissions: dict[str, Submission] = {}
+
+    def system(self, team: str) -> Submission:
+        if team not in self.submissions:
+            self.submissions[team] = Submission.objects.create(
+                status="judging", track=self.toy.track, team=self.toy.teams[team], name=team, file="x", file_name="x",
+                file_size=1, confirmed_at=timezone.now(),
+            )  # fmt: skip
+        return self.submissions[team]
+
+    def state(
+        self, document: str, subject: Span, predicate: str, object_: Span, *, team: str = "Patterns",
+        types: tuple[str, str] = ("PER", "ORG"), canonical: tuple[Span, Span] | None = None,
+    ) -> int:  # fmt: skip
+        """The target of a relation that a team's system states from now on."""
+        row = self.toy.documents[document]
+        place = Place.pair(row.pk, subject, object_)
+        target = targets_at(self.toy.corpus, [place])[place]
+        instance, _ = Instance.objects.get_or_create(
+            target_id=target, document=row, subject_begin=subject[0], subject_end=subject[1],
+            predicate=self.toy.predicates[predicate], object_begin=object_[0], object_end=object_[1],
+        )  # fmt: skip
+        ends = canonical or (subject, object_)
+        Prediction.objects.create(
+            submission=self.system(team), instance=instance, subject_type=types[0], object_type=types[1],
+            subject_canonical_begin=ends[0][0], subject_canonical_end=ends[0][1], object_canonical_begin=ends[1][0],
+            object_canonical_end=ends[1][1], provenance=[0, 10], subject_entity=0, object_entity=1, same_predicate=1,
+            same_subject=1, subject_facts=1,
+        )  # fmt: skip
+        return target
+
+    def ask(self, *targets: int) -> list[QuestionDraft]:
+        return list(self.kind.questions(list(targets)))
+
+    def label(self, target: int, value: dict[str, Any], origin: str = "question:1") -> None:
+        record([NewLabel(target, value, "crowd", "majority", 3, origin)])
+
+
+@pytest.fixture
+def world(toy: Any) -> World:
+    return World(toy)
+
+
+@pytest.fixture
+def founded(world: World) -> int:
+    """The target of “Lindt founded Nordwerk”, stated of the second mention in d1."""
+    toy = world.toy
+    lindt, mara = toy.span("d1", "Lindt", 1), toy.span("d1", "Mara Lindt")
+    nordwerk = toy.span("d1", "Nordwerk", 1)
+    return world.state("d1", lindt, "per:organizations_founded", nordwerk, canonical=(mara, nordwerk))
+
+
+def test_the_text_shown_is_whole_sentences_over_both_mentions_with_context(world: World, founded: int) -> None:
+    [draft] = world.ask(founded)
+    payload, text = draft.payload, world.toy.documents["d1"].text
+    assert draft.interface == "relation"
+    assert text[slice(*payload["lit"])] == "Lindt was born in Halden. Nordwerk is based in Bergen."
+    assert payload["text"] == text and payload["begin"] == 0 and payload["sentences"] == [1, 3, 3]
+    assert (payload["a"]["gloss"], payload["b"]["gloss"]) == ("Lindt", "Nordwerk")
+    assert (payload["a"]["type"], payload["b"]["type"]) == ("PER", "ORG")
+    assert payload["document"] == {"key": "d1", "title": "d1"}
+
+
+def test_both_mentions_get_targets_of_their_own(world: World, founded: int) -> None:
+    [draft] = world.ask(founded)
+    for side, span in (("a", world.toy.span("d1", "Lindt", 1)), ("b", world.toy.span("d1", "Nordwerk", 1))):
+        target = Target.objects.get(pk=draft.payload[side]["target"])
+        assert (target.kind, (target.a_begin, target.a_end)) == ("mention", span)
+    assert [one.payload["a"]["target"] for one in world.ask(founded)] == [draft.payload["a"]["target"]]
+
+
+def test_shown_are_the_predicates_of_the_union_of_types_in_both_directions(world: World, founded: int) -> None:
+    [draft] = world.ask(founded)
+    assert draft.shown == ["per:employee_or_member_of>", "per:organizations_founded>"]
+    lindt, nordwerk = world.toy.span("d1", "Lindt", 1), world.toy.span("d1", "Nordwerk", 1)
+    world.state("d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE"))
+    [wider] = world.ask(founded)
+    assert wider.shown == [
+        "per:employee_or_member_of>", "per:organizations_founded>", "org:place_of_headquarters<"
+    ]  # fmt: skip
+    assert [one["part"] for one in wider.payload["predicates"]] == wider.shown
+    assert wider.payload["predicates"][0]["template"] == "{subject} works for {object}"
+
+
+def test_candidates_are_names_of_the_type_each_wording_once_in_the_order_of_the_text(
+    world: World, founded: int
+) -> None:
+    toy = world.toy
+    for name, kind in (("Halden", "GPE"), ("Nordwerk", "ORG")):
+        begin, end = toy.span("d1", name)
+        Mention.objects.create(
+            document=toy.documents["d1"], begin=begin, end=end, type=kind, canonical_begin=begin, canonical_end=end
+        )
+    [draft] = world.ask(founded)
+    assert [one["gloss"] for one in draft.payload["a"]["candidates"]] == ["Mara Lindt", "Lindt"]
+    assert [one["gloss"] for one in draft.payload["b"]["candidates"]] == ["Nordwerk"]
+
+
+def test_nothing_says_who_claims_what(world: World, founded: int) -> None:
+    before = json.dumps([draft.payload for draft in world.ask(founded)])
+    for word in ("Patterns", "confidence", "provenance", "submission"):
+        assert word not in before
+    lindt, mara = world.toy.span("d1", "Lindt", 1), world.toy.span("d1", "Mara Lindt")
+    nordwerk = world.toy.span("d1", "Nordwerk", 1)
+    world.state("d1", lindt, "per:employee_or_member_of", nordwerk, team="Neural", canonical=(mara, nordwerk))
+    assert json.dumps([draft.payload for draft in world.ask(founded)]) == before
+
+
+def test_drafts_of_systems_that_nobody_confirmed_change_no_question(world: World, founded: int) -> None:
+    before = world.ask(founded)
+    lindt, nordwerk = world.toy.span("d1", "Lindt", 1), world.toy.span("d1", "Nordwerk", 1)
+    world.state("d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE"))
+    Submission.objects.filter(name="Neural").update(confirmed_at=None)
+    assert world.ask(founded) == before
+
+
+def answer(world: World, draft: QuestionDraft, holds: list[str], origin: str = "question:1") -> None:
+    world.label(draft.target_id, {"shown": draft.shown, "holds": holds}, origin)
+    for side in ("a", "b"):
+        mention = draft.payload[side]
+        world.label(mention["target"], {"canonical": mention["span"], "type": mention["type"]}, origin)
+
+
+def test_what_was_shown_is_never_asked_again_and_what_was_not_is(world: World, founded: int) -> None:
+    assert world.kind.unanswered([founded]) == {founded}
+    [draft] = world.ask(founded)
+    answer(world, draft, ["per:organizations_founded>"])
+    assert world.kind.unanswered([founded]) == set()
+    assert world.ask(founded) == []
+    lindt, nordwerk = world.toy.span("d1", "Lindt", 1), world.toy.span("d1", "Nordwerk", 1)
+    world.state("d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE"))
+    assert world.kind.unanswered([founded]) == {founded}
+    [again] = world.ask(founded)
+    assert again.shown == ["org:place_of_headquarters<"]
+
+
+def test_a_pair_without_labels_of_its_mentions_is_still_asked(world: World, founded: int) -> None:
+    shown = ["per:employee_or_member_of>", "per:organizations_founded>"]
+    world.label(founded, {"shown": shown, "holds": []})
+    assert world.kind.unanswered([founded]) == {founded}
+
+
+def test_a_label_that_was_given_up_answers_nothing(world: World, founded: int) -> None:
+    world.label(founded, {})
+    assert world.kind.unanswered([founded]) == {founded}
+
+
+def test_a_closed_document_answers_for_its_pairs_once_their_mentions_are_known(world: World, founded: int) -> None:
+    [draft] = world.ask(founded)
+    document = world.toy.documents["d1"]
+    place = Place("document", document.pk)
+    world.label(targets_at(world.toy.corpus, [place])[place], {"scope": "document", "closed": True})
+    assert world.kind.unanswered([founded]) == {founded}  # linking is not known
+    for side in ("a", "b"):
+        world.label(draft.payload[side]["target"], {"canonical": draft.payload[side]["span"], "type": "PER"})
+    assert world.kind.unanswered([founded]) == set()
+
+
+def test_a_target_that_nobody_states_is_not_asked(world: World, founded: int) -> None:
+    Label.objects.all().delete(), Prediction.objects.all().delete()
+    assert world.ask(founded) == [] and world.kind.unanswered([founded]) == set()
+
+
+def claim(part: str) -> Claim:
+    return Claim(part, "PER", "PER", (0, 1), (2, 3))
+
+
+def test_a_claim_that_no_type_allows_counts_as_wrong_and_is_not_on_the_page(toy: Any) -> None:
+    schema = load_schema(toy.corpus.schema)
+    pair = Pair(1, 1, (0, 1), (2, 3), [claim("per:parents>"), claim("org:subsidiaries<")])
+    visible, shown = what_to_show(pair, {"PER"}, {"PER"}, schema)
+    assert visible == ["per:parents>", "per:parents<"]
+    assert shown == ["per:parents>", "per:parents<", "org:subsidiaries<"]
+    pair.shown = {"per:parents>", "per:parents<"}
+    assert what_to_show(pair, {"PER"}, {"PER"}, schema) == (["org:subsidiaries<"], ["org:subsidiaries<"])
