@@ -1,0 +1,141 @@
+"""How fast an upload is read and stored, and in how much memory: prints the time of each phase and the peak.
+
+usage: python -m benchmarks.ingest [RELATIONS ...]        (default: 100000 1000000)
+
+Each size runs in a process of its own and in a database of its own, on the server that the settings name (our own one
+if none), on a generated TAC KBP file over a generated corpus. `again` is a second team's upload of the same relations:
+its targets and instances exist already.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+Phases = dict[str, float]
+
+
+def peak() -> float:
+    """The largest memory of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@contextmanager
+def timed_statements(phases: Phases) -> Iterator[None]:
+    """Nothing; adds up the seconds of each statement of the store, by what it does."""
+    from django.db import connection
+
+    names = {
+        "CREATE TEMPORARY TABLE pairs": "find pairs", "INSERT INTO instances_target": "insert targets",
+        "INSERT INTO instances_instance": "insert instances",
+        "INSERT INTO submissions_prediction": "insert predictions",
+        "UPDATE pairs": "find targets", "SELECT count(DISTINCT line)": "count",
+    }  # fmt: skip
+
+    def timed(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return execute(sql, parameters, many, context)
+        finally:
+            words = " ".join(sql.split())
+            found = next((name for begin, name in names.items() if begin in words), "other SQL")
+            phases[found] += time.perf_counter() - start
+
+    with connection.execute_wrapper(timed):
+        yield
+
+
+def ingest(path: Path, team: str) -> tuple[Phases, Any]:
+    """The seconds of each phase of receiving and reading a file, and the submission."""
+    from kbpo.accounts.models import Team, User
+    from kbpo.corpus import copy
+    from kbpo.submissions.ingest import tick
+    from kbpo.submissions.receive import receive
+    from kbpo.tracks.kbp import store
+    from kbpo.tracks.models import Track
+
+    phases: Phases = defaultdict(float)
+    user, _ = User.objects.get_or_create(username=team)
+    owner, _ = Team.objects.get_or_create(name=team, slug=team)
+    start = time.perf_counter()
+    with path.open("rb") as file:
+        submission = receive(Track.objects.get(), owner, user, file, name=team, file_name=path.name)
+    phases["receive"] = time.perf_counter() - start
+
+    def copied(*args: Any, **more: Any) -> int:
+        begin = time.perf_counter()
+        done = copy.copy(*args, **more)
+        phases["read and COPY"] += time.perf_counter() - begin
+        return done
+
+    store.copy = copied
+    start = time.perf_counter()
+    with timed_statements(phases):
+        assert tick() == 1
+    phases["check keys and commit"] = time.perf_counter() - start - sum(phases.values()) + phases["receive"]
+    submission.refresh_from_db()
+    assert submission.status == "read", submission.reason
+    return phases, submission
+
+
+def measure(relations: int) -> None:
+    """Nothing; prints the phases of the first and of a second upload."""
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.test.utils import setup_databases, teardown_databases
+
+    from kbpo import queue
+    from kbpo.corpus.load import find_schema, load_corpus
+    from kbpo.tracks.models import Track
+
+    queue.nudge = lambda step: None  # nobody is to take part in this
+    databases = setup_databases(verbosity=0, interactive=False)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            settings.MEDIA_ROOT = Path(folder) / "media"
+            command = [sys.executable, "-m", "kbpo.demo.large", folder, "--relations", str(relations)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            path = Path(folder) / f"large_{relations}.kb.tsv"
+            start = time.perf_counter()
+            corpus = load_corpus("Large", Path(folder) / "corpus.jsonl", find_schema("tac_kbp"))
+            loaded = time.perf_counter() - start
+            Track.objects.create(corpus=corpus, name="Large", slug="large", status="open")
+            print(f"{relations:,} relations, {path.stat().st_size / 1e6:,.0f} MB, {corpus.n_documents:,} documents")
+            print(f"  corpus loaded in {loaded:.1f} s; {peak():.0f} MB before the first upload")
+            for team in ("first", "again"):
+                cpu = time.process_time()
+                phases, submission = ingest(path, team)
+                cpu = time.process_time() - cpu
+                total = sum(phases.values())
+                print(f"  {team}: {total:.1f} s, {relations / total:,.0f} relations/s, {cpu:.1f} s in Python, "
+                      f"peak {peak():.0f} MB; {submission.counts['relations']:,} stored")  # fmt: skip
+                for name, seconds in sorted(phases.items(), key=lambda one: -one[1]):
+                    if seconds >= 0.05:
+                        print(f"    {name:<24}{seconds:>8.1f} s")
+    finally:
+        teardown_databases(databases, verbosity=0)
+
+
+def main() -> None:
+    """Nothing; measures each size in a process of its own, so that one peak does not hide the next."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
+    if sys.argv[1:2] == ["--one"]:
+        measure(int(sys.argv[2]))
+        return
+    for relations in sys.argv[1:] or ("100000", "1000000"):
+        subprocess.run([sys.executable, "-m", "benchmarks.ingest", "--one", relations], check=True)
+
+
+if __name__ == "__main__":
+    main()
