@@ -1,0 +1,128 @@
+"""What answers to a relation question mean, and what several of them add up to. No database."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+import pytest
+
+from annotation.agreement import fleiss
+from annotation.interfaces.base import AggregatedLabel, BadAnswer
+from annotation.interfaces.majority import holding, most
+from annotation.interfaces.relation import Relation
+from annotation.models import Question, Response
+
+TEXT = "Ann Lee studied at Elm College in 1990."
+PAYLOAD = {
+    "document": {"key": "d1", "title": "News"}, "text": TEXT, "begin": 0, "length": len(TEXT), "sentences": [1, 1, 1],
+    "lit": [0, len(TEXT)], "others": [],
+    "a": {"target": 7, "span": [0, 7], "gloss": "Ann Lee", "type": "PER",
+          "candidates": [{"span": [0, 7], "gloss": "Ann Lee"}, {"span": [19, 30], "gloss": "Elm College"}]},
+    "b": {"target": 8, "span": [34, 38], "gloss": "1990", "type": "DATE", "candidates": []},
+    "predicates": [{"part": f"per:p{number}>", "template": "{subject} did {object}"} for number in range(12)],
+}  # fmt: skip
+PARTS = [one["part"] for one in PAYLOAD["predicates"]]  # type: ignore[index]
+
+
+def question(**changes: Any) -> Question:
+    return Question(target_id=1, interface="relation", payload=PAYLOAD | changes, shown=PARTS)
+
+
+def labels_of(*answers: dict[str, Any]) -> dict[int, AggregatedLabel]:
+    """The labels of several raw answers, by target."""
+    responses = [
+        Response(target_id=parsed.target_id, criterion=parsed.criterion, value=parsed.value)
+        for raw in answers
+        for parsed in Relation().parse(question(), raw)
+    ]
+    return {label.target_id: label for label in Relation().aggregate(question(), responses)}
+
+
+def answer(a: str = "0-7", *holds: str, **more: list[str]) -> dict[str, Any]:
+    return {"a": [a], **({"holds": list(holds)} if holds else {"none": ["1"]}), **more}
+
+
+def test_a_relation_holds_if_more_than_half_say_so() -> None:
+    label = labels_of(answer("0-7", "per:p1>", "per:p2>"), answer("0-7", "per:p1>"), answer("0-7", "per:p3>"))[1]
+    assert label.value["holds"] == ["per:p1>"]
+    assert label.value["votes"] == {"per:p1>": 2, "per:p2>": 1, "per:p3>": 1}
+    assert (label.method, label.n, label.disagreement) == ("majority", 3, pytest.approx(1 / 3))
+
+
+def test_a_tie_does_not_hold() -> None:
+    assert labels_of(answer("0-7", "per:p1>"), answer())[1].value["holds"] == []
+
+
+def test_none_of_the_candidates_makes_a_mention_stand_for_itself() -> None:
+    assert labels_of(answer("other"), answer("other"), answer("19-30"))[7].value["canonical"] == [0, 7]
+
+
+def test_a_tie_between_candidates_goes_to_the_one_that_stands_first() -> None:
+    label = labels_of(answer("other"), answer("19-30"), answer("0-7"))[7]
+    assert label.value["canonical"] == [0, 7]
+    assert label.disagreement == pytest.approx(2 / 3)
+
+
+def test_a_date_is_not_asked_about_and_stands_for_itself() -> None:
+    assert labels_of(answer())[8].value["canonical"] == [34, 38]
+
+
+def test_titles_are_collected_by_majority_of_those_who_gave_one() -> None:
+    given = [answer(a_title=["Ann_Lee"]), answer(a_title=["Ann Lee"]), answer(a_no_title=["1"]), answer()]
+    assert labels_of(*given)[7].value["link"] == "Ann Lee"
+    assert labels_of(answer(a_no_title=["1"]))[7].value["link"] == ""
+    assert "link" not in labels_of(answer())[7].value
+
+
+def test_flags_of_half_are_not_most() -> None:
+    flag = {"problem": ["text"]}
+    assert labels_of(flag, flag, answer())[1].method == "flagged"
+    label = labels_of(flag, answer("0-7", "per:p1>"))[1]
+    assert (label.method, label.n, label.value["holds"]) == ("majority", 1, ["per:p1>"])
+
+
+def test_no_answers_make_no_label() -> None:
+    assert labels_of() == {}
+
+
+@pytest.mark.parametrize("raw", [{"a": [1], "none": ["1"]}, {"a": [["0-7"]], "none": ["1"]}, {"a": {"x": 1}}])
+def test_an_answer_of_the_wrong_shape_is_refused_in_a_sentence(raw: dict[str, Any]) -> None:
+    with pytest.raises(BadAnswer):
+        Relation().parse(question(), raw)
+
+
+def test_nine_relations_stand_open_and_the_rarer_are_folded() -> None:
+    page = Relation().render(question())
+    assert [one["key"] for one in page["common"]] == list("123456789")
+    assert [one["part"] for one in page["rarer"]] == PARTS[9:]
+
+
+def test_the_direction_says_who_stands_where() -> None:
+    page = Relation().render(question(predicates=[{"part": "org:x<", "template": "{subject} employs {object}"}]))
+    assert page["common"][0]["pieces"] == [("1990", "object"), (" employs ", "verb"), ("Ann Lee", "subject")]
+
+
+def test_marks_move_with_the_ellipsis_of_a_text_that_is_cut() -> None:
+    cut = question(text=TEXT[8:], begin=8, lit=[8, len(TEXT)], length=99)
+    page = Relation().render(cut)
+    assert page["text"].startswith("… studied") and page["text"].endswith(" …")
+    begin, end, _ = next(mark for mark in page["marks"] if mark[2] == "object")
+    assert page["text"][begin:end] == "1990"
+    assert not any(mark[2] == "subject" for mark in page["marks"])  # it lies outside
+
+
+def test_most_and_holding_by_hand() -> None:
+    assert most([]) is None
+    best = most(["b", "a", "b"])
+    assert best is not None and (best.value, best.votes, best.disagreement) == ("b", {"b": 2, "a": 1}, pytest.approx(1 / 3))
+    assert holding([["x"], ["x", "x"], []], ["x", "y"]) == (["x"], {"x": 2}, pytest.approx(1 / 3))
+
+
+def test_kappa_by_hand() -> None:
+    # Four items of two answers: agreed yes, agreed yes, agreed no, split. Observed 3/4; yes 5 of 8: chance 34/64.
+    found = fleiss([(2, 2), (2, 2), (0, 2), (1, 2), (1, 1)])
+    assert (found.items, found.answers, found.observed) == (4, 8, 0.75)
+    assert found.kappa == pytest.approx((0.75 - 34 / 64) / (1 - 34 / 64))
+    assert isnan(fleiss([(0, 3)]).kappa)
+    assert isnan(fleiss([]).observed)
