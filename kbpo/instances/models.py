@@ -24,7 +24,7 @@ class Target(models.Model):
         DOCUMENT = "document"
         OUTPUT = "output"
 
-    corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="+")
+    corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="+", db_constraint=False)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="targets")
     kind = models.CharField(max_length=8, choices=Kind.choices)
     a_begin = models.IntegerField(default=0)
@@ -52,13 +52,21 @@ class Target(models.Model):
 
 
 class Instance(models.Model):
-    """An element x of the universe: (document, subject span, predicate, object span), unique by content."""
+    """An element x of the universe: (document, subject span, predicate, object span), unique by content.
+
+    PostgreSQL checks the target alone: the document is the target's, predicates live as long as their corpus, and two
+    more checks a row took half of the time in which instances are stored.
+    """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="instances")
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+", db_index=False)
+    document = models.ForeignKey(
+        Document, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     subject_begin = models.IntegerField()
     subject_end = models.IntegerField()
-    predicate = models.ForeignKey(Predicate, on_delete=models.PROTECT, related_name="+", db_index=False)
+    predicate = models.ForeignKey(
+        Predicate, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False
+    )
     object_begin = models.IntegerField()
     object_end = models.IntegerField()
 
