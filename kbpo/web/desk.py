@@ -1,7 +1,212 @@
-"""Pages for admins."""
+"""The desk: one page that says whether everything moves, what failed, what is spent; and who may come in."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
 
-urlpatterns: list[URLPattern] = []
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.utils import timezone
+from django.utils.text import slugify
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from annotation import report
+from kbpo.accounts.models import Invitation, Team, User
+from kbpo.money.models import Budget, Ledger
+from kbpo.money.spend import balance
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.web.stages import failures, stages
+from kbpo.web.submissions import put_back
+from kbpo.web.teams import invite, links, usable
+
+P = ParamSpec("P")
+MOST_USES = 200
+
+
+def for_admins(
+    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """The view, for admins; everybody else who is logged in is refused."""
+
+    @wraps(view)
+    @never_cache
+    @login_required
+    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not cast(User, request.user).is_staff:
+            raise PermissionDenied("This page is for the admins of this service.")
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+@for_admins
+def show(request: HttpRequest) -> HttpResponse:
+    """What needs an admin: what is late first, then what failed, then the money."""
+    return render(request, "desk/desk.html", _context())
+
+
+@for_admins
+def live(request: HttpRequest) -> HttpResponse:
+    """The part of the desk that refreshes itself."""
+    return render(request, "desk/live.html", _context())
+
+
+def _context() -> dict[str, Any]:
+    rows = stages()
+    return {
+        "stages": rows,
+        "late": [row for row in rows if row.late],
+        "failures": failures(),
+        "money": money(),
+        "halts": report.halts(),
+        "workers": report.workers(8),
+        "agreement": [
+            {"track": track, "told": report.agreement(track=track)}
+            for track in Track.objects.filter(status__in=["open", "frozen"]).order_by("name")
+        ],
+        "now": timezone.now(),
+    }
+
+
+def money() -> dict[str, Any]:
+    """Today's spending, what is set aside, and every cap with what it leaves."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    everything = balance()
+    spent_today = balance(created_at__gte=today)
+    unknown = Ledger.objects.filter(state__in=["intent", "sent", "unknown"]).count()
+    return {
+        "today": spent_today.spent,
+        "spent": everything.spent,
+        "open": everything.open,
+        "owed": report.owed(),
+        "unknown": unknown,
+        "caps": [_cap(row, today) for row in _caps()],
+    }
+
+
+def _caps() -> list[Budget]:
+    rows = Budget.objects.filter(track__status__in=["open", "frozen"], scope__in=["track", "day", "team"])
+    return list(rows.exclude(scope="team", team=None).select_related("track", "team").order_by("track__name", "scope"))
+
+
+def _cap(row: Budget, today: datetime) -> dict[str, Any]:
+    where: dict[str, Any] = {"track": row.track}
+    if row.scope == "day":
+        where["created_at__gte"] = today
+    if row.scope == "team":
+        where["team"] = row.team
+    sums = balance(**where)
+    used = sums.reserved - sums.released
+    name = {"track": "in all", "day": "today", "team": f"by {row.team.name}" if row.team else ""}[row.scope]
+    return {"name": f"{row.track.name}, {name}", "used": used, "cap": row.cap, "full": used >= row.cap}
+
+
+@for_admins
+@require_POST
+def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
+    """Tries a row again at once."""
+    if kind == "submission":
+        row = get_object_or_404(Submission, pk=pk)
+        if row.status == "failed":
+            put_back(row)
+        else:
+            row.retry()
+        messages.success(request, f"{row.name} is tried again.")
+        return redirect("desk")
+    try:
+        status = report.retry(kind, pk)
+        messages.success(request, f"{kind.capitalize()} {pk} is {status} again.")
+    except (report.CannotRetry, KeyError) as refusal:
+        messages.error(request, str(refusal) if isinstance(refusal, report.CannotRetry) else f"There is no {kind}.")
+    return redirect("desk")
+
+
+@for_admins
+@require_POST
+def stop(request: HttpRequest) -> HttpResponse:
+    """Stops publishing everywhere, if the word was typed."""
+    why = request.POST.get("why", "").replace("\x00", "").strip()
+    if request.POST.get("word", "").strip().lower() != "stop":
+        messages.error(request, "Nothing was stopped: type the word stop to arm the button.")
+    elif not why:
+        messages.error(request, "Nothing was stopped: say why. Whoever waits will read it.")
+    else:
+        report.stop_publishing(None, cast(User, request.user), why[:500])
+        messages.warning(request, "Publishing is stopped. What is up goes on and is paid.")
+    return redirect("desk")
+
+
+@for_admins
+@require_POST
+def resume(request: HttpRequest) -> HttpResponse:
+    """Lifts every stop."""
+    user = cast(User, request.user)
+    lifted = sum(report.resume(track, user) for track in {halt.track for halt in report.halts()})
+    messages.success(request, "Publishing goes on." if lifted else "Nothing was stopped.")
+    return redirect("desk")
+
+
+@for_admins
+def people(request: HttpRequest) -> HttpResponse:
+    """Teams and invitation links. A POST makes a link, and its team if that is new."""
+    refusal = _invite(request) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-people")
+    context = {
+        "teams": Team.objects.prefetch_related("members").order_by("name"),
+        "links": links(request, usable()),
+        "refusal": refusal,
+        "said": request.POST,
+        "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
+    }
+    return render(request, "desk/people.html", context, status=422 if refusal else 200)
+
+
+def _invite(request: HttpRequest) -> str:
+    """Why no link was made, as a sentence; nothing if one was."""
+    role, user = request.POST.get("role", ""), cast(User, request.user)
+    uses = request.POST.get("uses", "1")
+    if role not in ("annotator", "researcher"):
+        return "Say whom the link is for: an annotator or a researcher."
+    if not uses.isdecimal() or not 1 <= int(uses) <= MOST_USES:
+        return f"A link works between 1 and {MOST_USES} times."
+    team = None
+    if role == "researcher":
+        name = " ".join(request.POST.get("team", "").replace("\x00", "").split())
+        slug = slugify(name)[:80]
+        if not slug or len(name) > 80:
+            return "A researcher submits for a team: give its name, of 1 to 80 characters."
+        team = Team.objects.filter(name__iexact=name).first() or Team.objects.filter(slug=slug).first()
+        team = team or Team.objects.create(name=name, slug=slug)
+    invite(role, user, team=team, uses=int(uses))
+    messages.success(request, "The link is made; it stands first below.")
+    return ""
+
+
+@for_admins
+@require_POST
+def take_back(request: HttpRequest, pk: int) -> HttpResponse:
+    """An invitation works no more."""
+    Invitation.objects.filter(pk=pk).update(uses_left=0)
+    messages.success(request, "The link works no more.")
+    return redirect("desk-people")
+
+
+urlpatterns = [
+    path("desk/", show, name="desk"),
+    path("desk/live/", live, name="desk-live"),
+    path("desk/retry/<str:kind>/<int:pk>/", retry, name="desk-retry"),
+    path("desk/stop/", stop, name="desk-stop"),
+    path("desk/resume/", resume, name="desk-resume"),
+    path("desk/people/", people, name="desk-people"),
+    path("desk/people/<int:pk>/take-back/", take_back, name="desk-take-back"),
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbpo.web import board, desk, gallery, people, prose, submissions, upload
+from kbpo.web import board, desk, gallery, people, prose, submissions, tracks, upload
 
 urlpatterns = [
     *board.urlpatterns,
@@ -11,5 +11,6 @@ urlpatterns = [
     *prose.urlpatterns,
     *people.urlpatterns,
     *desk.urlpatterns,
+    *tracks.urlpatterns,
     *gallery.urlpatterns,
 ]

@@ -176,10 +176,8 @@ NAV: Mapping[str, Sequence[tuple[str, str, str]]] = {
     ],
     "admin": [
         ("desk", "Desk", "g d"),
-        ("queues", "Queues", ""),
-        ("money", "Money", ""),
-        ("people", "People", ""),
-        ("tracks", "Tracks", ""),
+        ("desk-tracks", "Tracks", "g t"),
+        ("desk-people", "People", "g p"),
         ("home", "Leaderboard", "g l"),
     ],
 }

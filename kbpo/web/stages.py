@@ -1,0 +1,105 @@
+"""Reads where everything stands: every waiting status of the journey, and what has failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Min
+from django.utils import timezone
+
+from annotation import report
+from kbpo.submissions.models import Submission
+
+SUBMISSIONS = (
+    # what is done to it, step, status, when somebody should look
+    ("Read uploads", "ingest", "received", timedelta(minutes=10)),
+    ("Make plans", "plan", "read", timedelta(minutes=10)),
+    ("Draw samples", "draw", "confirmed", timedelta(minutes=5)),
+)
+SCORE = ("Judge and score", "estimate", "judging", timedelta(days=7))
+CROWD = {
+    "Publish": "publish",
+    "Put up": "publish",
+    "Judge": "people",
+    "Answer": "people",
+    "Read answers": "settle",
+    "Approve": "settle",
+    "Settle": "settle",
+    "Pay": "people",
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One waiting status: rows in it, how long the oldest has waited, and how long it may."""
+
+    name: str
+    step: str
+    waiting: int
+    oldest: timedelta | None
+    limit: timedelta
+
+    @property
+    def late(self) -> bool:
+        """Whether somebody should look."""
+        return self.oldest is not None and self.oldest > self.limit
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A row that was given up or is tried again, with its reason and what Retry needs to find it."""
+
+    kind: str
+    pk: int
+    name: str
+    state: str
+    given_up: bool
+    reason: str
+    since: datetime
+    next_try_at: datetime | None
+
+
+def stages() -> list[Stage]:
+    """Every waiting status in the order of the journey."""
+    now = timezone.now()
+    rows = Submission.objects.order_by().values_list("status").annotate(Count("pk"), Min("status_since"))
+    found = {status: (n, oldest) for status, n, oldest in rows}
+    ours = [_stage(*what, *found.get(what[2], (0, None)), now) for what in (*SUBMISSIONS, SCORE)]
+    crowd = [
+        Stage(one.what, CROWD.get(one.what, ""), one.waiting, now - one.oldest if one.oldest else None, one.limit)
+        for one in report.oldest()
+    ]
+    return [*ours[:-1], *crowd, ours[-1]]
+
+
+def _stage(
+    name: str, step: str, status: str, limit: timedelta, waiting: int, oldest: datetime | None, now: datetime
+) -> Stage:
+    return Stage(name, step, waiting, now - oldest if oldest else None, limit)
+
+
+def failures(most: int = 30) -> list[Failed]:
+    """What needs a person, newest first: submissions that were given up or are tried again, and the crowd's rows."""
+    rows = Submission.objects.filter(status="failed") | Submission.objects.filter(
+        status__in=["received", "read", "confirmed", "judging"], attempts__gt=0
+    ).exclude(reason="")
+    ours = [
+        Failed(
+            kind="submission",
+            pk=row.pk,
+            name=f"{row.team.name} {row.name}",
+            state=row.get_status_display(),
+            given_up=row.status == "failed",
+            reason=row.reason,
+            since=row.status_since,
+            next_try_at=None if row.status == "failed" else row.next_try_at,
+        )
+        for row in rows.select_related("team").order_by("-status_since")[:most]
+    ]
+    crowd = [
+        Failed(one.kind, one.pk, f"{one.kind} {one.pk}", one.status, one.status in ("failed", "given_up"), one.reason,
+               one.since, None if one.status in ("failed", "given_up") else one.next_try_at)
+        for one in report.failures(most)
+    ]  # fmt: skip
+    return sorted([*ours, *crowd], key=lambda one: one.since, reverse=True)[:most]

@@ -1,0 +1,163 @@
+"""The admins' pages: the desk, people, tracks. Only admins see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation import report
+from kbpo.accounts.models import Invitation, Team
+from kbpo.corpus.models import Corpus
+from kbpo.money.models import Budget, Price
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from tests.conftest import Toy
+
+As = Callable[[str], Client]
+Draft = Callable[..., Submission]
+pytestmark = pytest.mark.django_db
+PAGES = [
+    ("desk", []), ("desk-live", []), ("desk-people", []), ("desk-tracks", []), ("desk-track-new", []),
+    ("desk-track", ["toy"]),
+]  # fmt: skip
+VERBS = [
+    ("desk-retry", ["submission", 1]), ("desk-stop", []), ("desk-resume", []), ("desk-people", []),
+    ("desk-take-back", [1]), ("desk-track-new", []), ("desk-track", ["toy"]),
+]  # fmt: skip
+NEW = {
+    "corpus": "toy", "name": "Second", "kind": "kbp", "distribution": "relation", "criterion": "correct",
+    "target_half_width": "0.050", "design": "iid", "scope": "sentence", "workers_per_question": "5", "platform": "pool",
+    "budget": "100.00", "team": "20.00", "reward": "0.10", "seconds": "30",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "args"), PAGES)
+def test_only_admins_see_the_pages(name: str, args: list[object], toy: Toy, as_user: As) -> None:
+    statuses = {who: as_user(who).get(reverse(name, args=args)).status_code for who in ("Admin", "Rosa", "Ada", "")}
+    assert statuses == {"Admin": 200, "Rosa": 403, "Ada": 403, "": 302}
+
+
+@pytest.mark.parametrize(("name", "args"), VERBS)
+def test_only_admins_act(name: str, args: list[object], toy: Toy, as_user: As) -> None:
+    said = {"role": "annotator", "word": "stop", "why": "x", "verb": "freeze"} | NEW
+    assert as_user("Rosa").post(reverse(name, args=args), said).status_code == 403
+    assert as_user("").post(reverse(name, args=args), said).status_code == 302
+    assert not Invitation.objects.exists() and not report.halts()
+    assert list(Track.objects.values_list("status", flat=True)) == ["open"]
+
+
+def test_a_quiet_desk_says_so_and_a_late_row_is_named(as_user: As, draft: Draft) -> None:
+    admin = as_user("Admin")
+    assert "Everything moves, and nothing failed" in admin.get(reverse("desk")).content.decode()
+    row = draft(until="received")
+    Submission.objects.filter(pk=row.pk).update(status_since=timezone.now() - timedelta(minutes=27))
+    page = admin.get(reverse("desk")).content.decode()
+    assert "Read uploads: the oldest of 1 waits 27" in page and 'class="late"' in page
+
+
+def test_what_was_given_up_stands_with_its_reason_and_can_be_tried_again(as_user: As, draft: Draft) -> None:
+    row = draft()
+    row.move("failed", "The disk was full.")
+    page = as_user("Admin").get(reverse("desk")).content.decode()
+    assert "The disk was full." in page and "given up" in page
+    as_user("Admin").post(reverse("desk-retry", args=["submission", row.pk]))
+    row.refresh_from_db()
+    assert (row.status, row.reason) == ("planned", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"), [("question", "There is no question 99"), ("nonsense", "There is no nonsense")]
+)
+def test_a_retry_of_nothing_is_a_sentence(kind: str, says: str, as_user: As, toy: Toy) -> None:
+    page = as_user("Admin").post(reverse("desk-retry", args=[kind, 99]), follow=True)
+    assert page.status_code == 200 and says in page.content.decode()
+
+
+def test_stopping_takes_the_word_and_a_reason(as_user: As, toy: Toy) -> None:
+    admin = as_user("Admin")
+    admin.post(reverse("desk-stop"), {"word": "stpo", "why": "prices are wrong"})
+    admin.post(reverse("desk-stop"), {"word": "stop", "why": " "})
+    assert not report.halts()
+    admin.post(reverse("desk-stop"), {"word": "stop", "why": "prices are wrong"})
+    assert [halt.why for halt in report.halts()] == ["prices are wrong"]
+    assert "prices are wrong" in admin.get(reverse("desk")).content.decode()
+    admin.post(reverse("desk-resume"))
+    assert not report.halts()
+
+
+def test_a_link_for_a_researcher_makes_the_team_that_it_names(as_user: As, toy: Toy) -> None:
+    admin = as_user("Admin")
+    said = {"role": "researcher", "team": " New  Team ", "uses": "3"}
+    assert admin.post(reverse("desk-people"), said).status_code == 302
+    invitation = Invitation.objects.get()
+    assert invitation.team == Team.objects.get(name="New Team") and invitation.uses_left == 3
+    assert reverse("join", args=[invitation.code]) in admin.get(reverse("desk-people")).content.decode()
+    admin.post(reverse("desk-people"), said | {"team": "new team"})
+    assert Team.objects.filter(name__iexact="new team").count() == 1
+    admin.post(reverse("desk-take-back", args=[invitation.pk]))
+    assert Client().get(reverse("join", args=[invitation.code])).status_code == 410
+
+
+@pytest.mark.parametrize(
+    "said", [{"role": "admin"}, {"role": "researcher", "team": "!!"}, {"role": "annotator", "uses": "0"}, {"uses": "²"}]
+)
+def test_a_wrong_invitation_is_refused_in_a_sentence(said: dict[str, str], as_user: As, toy: Toy) -> None:
+    page = as_user("Admin").post(reverse("desk-people"), {"role": "annotator"} | said)
+    assert page.status_code == 422 and 'role="alert"' in page.content.decode() and not Invitation.objects.exists()
+
+
+def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None:
+    admin = as_user("Admin")
+    assert "per:place_of_birth" in admin.get(reverse("desk-track-new")).content.decode()
+    address = admin.post(reverse("desk-track-new"), NEW)["Location"]
+    track = Track.objects.get(name="Second")
+    assert address == reverse("desk-track", args=["second"]) and track.status == "draft"
+    assert (track.distribution, track.workers_per_question) == ("relation", 5)
+    assert Price.objects.get(track=track).reward == Decimal("0.10")
+    caps = dict(Budget.objects.filter(track=track).values_list("scope", "cap"))
+    assert caps == {"track": Decimal("100.00"), "team": Decimal("20.00")}
+    assert Client().get(reverse("board", args=["second"])).status_code == 404, "nobody sees a draft"
+
+    assert "spend its budget" in admin.get(address).content.decode()
+    admin.post(address, {"verb": "open"})
+    assert Client().get(reverse("board", args=["second"])).status_code == 200
+    admin.post(address, {"verb": "freeze"})
+    page = admin.get(address).content.decode()
+    assert "becomes public" in page and "cannot be undone" in page
+    refused = admin.post(address, {"verb": "close", "word": "close"})
+    assert refused.status_code == 409 and "type second" in refused.content.decode()
+    admin.post(address, {"verb": "close", "word": "second"})
+    track.refresh_from_db()
+    assert track.status == "closed"
+    assert admin.post(address, {"verb": "open"}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"name": "Toy track"}, "already exists"),
+        ({"name": "???"}, "letters or digits"),
+        ({"target_half_width": "0.9"}, "less than or equal"),
+        ({"workers_per_question": "0"}, "greater than or equal"),
+        ({"budget": "-1"}, "greater than or equal"),
+        ({"reward": "0"}, "greater than or equal"),
+        ({"corpus": "nowhere"}, "valid choice"),
+    ],
+)
+def test_a_track_that_is_wrong_says_what(wrong: dict[str, str], says: str, as_user: As, toy: Toy) -> None:
+    page = as_user("Admin").post(reverse("desk-track-new"), NEW | wrong)
+    assert page.status_code == 422 and says in page.content.decode()
+    assert Track.objects.count() == 1
+
+
+def test_without_a_corpus_one_reads_how_to_load_it(as_user: As, toy: Toy) -> None:
+    Track.objects.all().delete()
+    Corpus.objects.all().delete()
+    page = as_user("Admin").get(reverse("desk-track-new"), follow=True).content.decode()
+    assert "load_corpus" in page and "No corpus is loaded" in page
