@@ -55,7 +55,7 @@ def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) ->
     """The visitor's answer beside ours."""
     page = interface_of(asked.interface).render(asked, raw)
     ours = set(example["holds"])
-    choices = [one | {"ours": one["part"] in ours} for one in (*page["common"], *page["rarer"])]
+    choices = [one | {"ours": bool(ours & set(one["part"].split()))} for one in (*page["common"], *page["rarer"])]
     return {
         "page": page,
         "choices": [one for one in choices if one["chosen"] or one["ours"]],

@@ -159,8 +159,8 @@ class _Worker:
     def _answer(self, form: Form, wrong: bool) -> dict[str, list[str]]:
         truth = self.knows(form.data["document"], _span(form.data["a"]), _span(form.data["b"]))
         options = form.options("holds")
-        true = [f"{name}{direction}" for name, direction in truth.holds]
-        holds = [part for part in options if part in true]
+        true = {f"{name}{direction}" for name, direction in truth.holds}
+        holds = [option for option in options if true.intersection(option.split())]
         links = {"a": truth.subject_canonical, "b": truth.object_canonical}
         answer = {side: [self._link(form, side, span)] for side, span in links.items() if form.options(side)}
         if wrong:

@@ -33,10 +33,14 @@ class MentionPayload(TypedDict):
 
 
 class PredicatePayload(TypedDict):
-    """A directed predicate: `part` is ``"per:parents>"`` where A is the subject, ``"per:parents<"`` where B is."""
+    """A directed predicate: `part` is ``"per:parents>"`` where A is the subject, ``"per:parents<"`` where B is.
+
+    `also` are parts that say the same in other words (the inverse, or the other direction of a symmetric predicate):
+    people read one sentence, and their answer holds for all of them."""
 
     part: str
     template: str
+    also: NotRequired[list[str]]
     rare: NotRequired[bool]
 
 
@@ -58,6 +62,11 @@ class RelationPayload(TypedDict):
     b: MentionPayload
     others: list[list[int]]
     predicates: list[PredicatePayload]
+
+
+def parts_of(predicate: PredicatePayload) -> list[str]:
+    """The directed predicates that one sentence stands for."""
+    return [predicate["part"], *predicate.get("also", [])]
 
 
 @dataclass(frozen=True)
@@ -123,8 +132,8 @@ class Pair:
 
     @cached_property
     def parts(self) -> list[str]:
-        """The directed predicates that are shown, in the order in which they stand on the page."""
-        return [predicate["part"] for predicate in self.data["predicates"]]
+        """The directed predicates that are settled, in the order of their sentences on the page."""
+        return [part for predicate in self.data["predicates"] for part in parts_of(predicate)]
 
     @cached_property
     def common(self) -> list[PredicatePayload]:

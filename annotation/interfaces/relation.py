@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.interfaces.base import AggregatedLabel, BadAnswer, Interface, ParsedResponse
 from annotation.interfaces.majority import holding, most
-from annotation.interfaces.payload import Pair, PredicatePayload, Side
+from annotation.interfaces.payload import Pair, PredicatePayload, Side, parts_of
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -144,7 +144,8 @@ def _choice(predicate: PredicatePayload, pair: Pair, chosen: Sequence[str], key:
             side = subject if mark == "{subject}" else object_
             pieces.append((side.gloss, "subject" if side.letter == "a" else "object"))
         rest = rest[at + len(mark) :]
-    return {"part": predicate["part"], "pieces": pieces, "key": key, "chosen": predicate["part"] in chosen}
+    value = " ".join(parts_of(predicate))
+    return {"part": value, "pieces": pieces, "key": key, "chosen": value in chosen}
 
 
 def _all(raw: Mapping[str, Any], name: str) -> list[str]:
@@ -186,9 +187,9 @@ def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
-    holds = list(dict.fromkeys(_all(raw, "holds")))
+    holds = {part for value in _all(raw, "holds") for part in value.split()}
     none = bool(_one(raw, "none"))
-    if unknown := [part for part in holds if part not in pair.parts]:
+    if unknown := sorted(holds - set(pair.parts)):
         raise BadAnswer(f"“{unknown[0][:60]}” is not one of the relations on this page. Please choose again.")
     if holds and none:
         raise BadAnswer("You picked “None of these” and a relation besides. Keep one or the other.")

@@ -115,7 +115,8 @@ def test_marks_move_with_the_ellipsis_of_a_text_that_is_cut() -> None:
 def test_most_and_holding_by_hand() -> None:
     assert most([]) is None
     best = most(["b", "a", "b"])
-    assert best is not None and (best.value, best.votes, best.disagreement) == ("b", {"b": 2, "a": 1}, pytest.approx(1 / 3))
+    assert best is not None
+    assert (best.value, best.votes, best.disagreement) == ("b", {"b": 2, "a": 1}, pytest.approx(1 / 3))
     assert holding([["x"], ["x", "x"], []], ["x", "y"]) == (["x"], {"x": 2}, pytest.approx(1 / 3))
 
 
@@ -126,3 +127,12 @@ def test_kappa_by_hand() -> None:
     assert found.kappa == pytest.approx((0.75 - 34 / 64) / (1 - 34 / 64))
     assert isnan(fleiss([(0, 3)]).kappa)
     assert isnan(fleiss([]).observed)
+
+
+def test_one_sentence_settles_all_parts_that_say_the_same() -> None:
+    married = {"part": "per:spouse>", "also": ["per:spouse<"], "template": "{subject} and {object} are married"}
+    asked = question(predicates=[married])
+    page = Relation().render(asked)
+    assert [one["part"] for one in page["common"]] == ["per:spouse> per:spouse<"]
+    parsed = Relation().parse(asked, {"a": ["0-7"], "holds": ["per:spouse> per:spouse<"]})
+    assert parsed[0].value["holds"] == ["per:spouse>", "per:spouse<"]

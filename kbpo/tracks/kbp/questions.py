@@ -111,8 +111,25 @@ def _payload(
         "lit": list(lit),
         **sides,
         "others": [list(name) for name in sorted(others)],
-        "predicates": [{"part": part, "template": schema.predicates[part[:-1]].template} for part in visible],
+        "predicates": sentences_of(visible, types["a"], types["b"], schema),
     }
+
+
+def sentences_of(visible: Sequence[str], a_types: set[str], b_types: set[str], schema: Schema) -> list[dict[str, Any]]:
+    """One sentence for each group of parts that say the same: `also` are inverses and turned symmetric predicates."""
+    sentences: dict[str, dict[str, Any]] = {}
+    told: dict[str, str] = {}
+    for part in visible:
+        objects = b_types if part.endswith(">") else a_types
+        same = {schema.inverse(part[:-1], kind) for kind in objects} - {None}
+        turned = {directed(str(name), part.endswith("<")) for name in same}
+        if first := next((told[one] for one in sorted(turned) if one in told), None):
+            sentences[first]["also"].append(part)
+        else:
+            first = part
+            sentences[part] = {"part": part, "template": schema.predicates[part[:-1]].template, "also": []}
+        told[part] = first
+    return list(sentences.values())
 
 
 def sentences_over(document: Document, a: Span, b: Span) -> tuple[int, int]:
