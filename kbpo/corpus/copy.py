@@ -26,13 +26,12 @@ def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, c
 
 
 def _field(value: Any) -> str:
-    kind = type(value)
-    if kind is int or kind is float:
-        return repr(value)
-    if kind is str:
+    if isinstance(value, str):
         return value.translate(_ESCAPES) if "\\" in value or not value.isprintable() else value
+    if isinstance(value, int | float):
+        return repr(value)
     if value is None:
         return "\\N"
-    if kind is list or kind is tuple:
+    if isinstance(value, list | tuple):
         return "{" + ",".join(map(str, value)) + "}"  # arrays of numbers only
     return str(value).translate(_ESCAPES)

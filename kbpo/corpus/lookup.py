@@ -34,8 +34,8 @@ class DatabaseCorpus:
         rows = Document.objects.filter(corpus=self._corpus, key__in=wanted).values_list(
             "pk", "key", "text", "token_begin", "token_end", "sentence_begin", "sentence_end"
         )
-        for pk, key, text, *offsets in rows:
-            self._views[key] = DocumentView(key, text, *offsets)
+        for pk, key, text, tokens, token_ends, sentences, sentence_ends in rows:
+            self._views[key] = DocumentView(key, text, tokens, token_ends, sentences, sentence_ends)
             self._ids[key] = pk
             self._held += len(text)
         self._add_mentions([key for key in wanted if key in self._views])

@@ -30,4 +30,4 @@ def key_of(corpus: int, kind: str, document: int, a: tuple[int, int], b: tuple[i
 def u_of(hash_key: str, key: UUID) -> float:
     """The target's random number in [0, 1): its key, hashed with the corpus's secret."""
     digest = hashlib.sha256(f"{hash_key}{key}".encode()).hexdigest()
-    return int(digest[: BITS // 4], 16) / 2**BITS
+    return int(digest[: BITS // 4], 16) / float(1 << BITS)

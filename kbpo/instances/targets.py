@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 
@@ -60,7 +61,7 @@ def targets_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
     unique = list(dict.fromkeys(places))
     if not unique:
         return {}
-    parameters = {
+    parameters: dict[str, Any] = {
         "corpus": corpus.pk,
         "hash_key": corpus.hash_key,
         "kinds": [place.kind for place in unique],

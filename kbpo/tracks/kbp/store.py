@@ -92,7 +92,7 @@ STEPS = (("pairs", _PAIRS), ("targets", _TARGETS), ("found", _FOUND), ("instance
 def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -> dict[str, int]:
     """How many relations, lines, documents and entities were stored. Runs inside the caller's transaction."""
     assert isinstance(claims, Reading)
-    parameters = {"corpus": corpus.pk, "hash_key": corpus.hash_key, "submission": submission_id}
+    parameters: dict[str, Any] = {"corpus": corpus.pk, "hash_key": corpus.hash_key, "submission": submission_id}
     predicates = dict(Predicate.objects.filter(corpus=corpus).values_list("name", "pk"))
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL work_mem = '128MB'")

@@ -28,9 +28,9 @@ class KbpTrack(Track):
     criteria: ClassVar[tuple[str, ...]] = ("relation", "linking", "correct")
     recall_criteria: ClassVar[tuple[str, ...]] = ("relation", "correct")
     distributions: ClassVar[dict[str, str]] = {
-        "instance": "1.0",
-        "relation": "1.0/p.same_predicate",
-        "entity": "1.0/p.same_subject",
+        "instance": "1.0::float8",
+        "relation": "1.0::float8/p.same_predicate",
+        "entity": "1.0::float8/p.same_subject",
         "entity_relation": "p.subject_facts::float8/(p.same_subject::float8*p.same_predicate)",
     }
 
