@@ -90,12 +90,13 @@ def _choice(request: HttpRequest, name: str, options: Sequence[str], fallback: s
 
 def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dict[str, Any]:
     address = reverse("board", args=[track.slug])
+    mine = set(request.user.teams.values_list("pk", flat=True)) if isinstance(request.user, User) else set()
     intervals = {part: [interval(getattr(row, part)) for row in shown.rows] for part in ("f1", "precision", "recall")}
     return {
         "track": track,
         "board": shown,
         "view": view,
-        "rows": [_row(request, row) for row in (shown.rows if view.all else shown.rows[:SHORT])],
+        "rows": [_row(row, mine) for row in (shown.rows if view.all else shown.rows[:SHORT])],
         "others": 0 if view.all else max(0, len(shown.rows) - SHORT),
         "axes": {
             "f1": drawing.axis_over(intervals["f1"]),
@@ -135,15 +136,13 @@ def interval(figure: Figure | None) -> drawing.Interval:
     return drawing.Interval(figure.value, figure.low80, figure.high80, figure.low95, figure.high95)
 
 
-def _row(request: HttpRequest, row: Row) -> dict[str, Any]:
-    user = request.user
-    mine = isinstance(user, User) and row.submission.team.members.filter(pk=user.pk).exists()
+def _row(row: Row, mine: set[int]) -> dict[str, Any]:
     parts: dict[str, Any] = {
         part: interval(getattr(row, part)) for part in ("f1", "precision", "recall", "simple", "joint")
     }
     return parts | {
         "submission": row.submission,
-        "mine": mine,
+        "mine": row.submission.team_id in mine,
         "judged": row.n_labels,
         "kind": "few" if row.precision and row.precision.few else "final",
         "url": reverse("submission", args=[row.submission.pk]),

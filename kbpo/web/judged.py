@@ -1,6 +1,6 @@
 """A submission's judged predictions in their sentences: subject, relation and object, each right or wrong.
 
-A judgment is shown only to a team whose own confirmed submission states it, to admins, and to everybody once it is
+A judgment is shown only to a team whose own sampled submission states it, to admins, and to everybody once it is
 public. A draft shows nothing: else an upload would be a way to read other people's answers.
 """
 
@@ -22,6 +22,8 @@ from kbpo.tracks.kbp.judgments import rows_of
 from kbpo.web.viewer import Span
 
 VERDICTS = ("all", "right", "wrong")
+SHOWING = ("judging", "scored")
+"""Statuses of submissions that show judgments."""
 
 
 @dataclass(frozen=True)
@@ -49,21 +51,34 @@ class Judged:
 
 
 def may_see(user: Any, submission: Submission) -> bool:
-    """Whether a person may see this submission's judgments."""
-    if submission.track.status == "closed":
-        return True
-    if not isinstance(user, User) or submission.confirmed_at is None:
+    """Whether a person may see this submission's judgments: all of them, or the public ones (`only_public`).
+
+    A draft shows nothing, nor does a submission before its sample is drawn or after it was withdrawn: else one could
+    state everything, read what others paid for, and take it back for free.
+    """
+    if submission.status not in SHOWING:
         return False
-    return user.is_staff or submission.team.members.filter(pk=user.pk).exists()
+    return submission.track.status == "closed" or not only_public(user, submission)
 
 
-def verdicts(submission: Submission) -> tuple[list[int], np.ndarray[Any, Any], list[str]]:
-    """Prediction ids with a judgment, whether each is right (NaN: parts missing), and their predicates."""
+def only_public(user: Any, submission: Submission) -> bool:
+    """Whether a person sees no more of this submission's judgments than everybody does."""
+    if not isinstance(user, User):
+        return True
+    return not (user.is_staff or submission.team.members.filter(pk=user.pk).exists())
+
+
+def verdicts(submission: Submission, *, public: bool) -> tuple[list[int], np.ndarray[Any, Any], list[str]]:
+    """Prediction ids with a judgment (with a public one), whether each is right (NaN: parts missing), their predicates.
+
+    The judgments of a closed track are public, those that another track has on the same corpus are not.
+    """
+    known = " AND l.public_at <= now()" if public else ""
     found = fetch(
         "SELECT p.id, p.instance_id, r.name FROM submissions_prediction p"
         " JOIN instances_instance i ON i.id = p.instance_id JOIN corpus_predicate r ON r.id = i.predicate_id"
         " WHERE p.submission_id = %s AND EXISTS (SELECT 1 FROM instances_label l WHERE l.target_id = i.target_id"
-        " AND l.value <> '{}'::jsonb) ORDER BY i.document_id, i.subject_begin, p.id",
+        f" AND l.value <> '{{}}'::jsonb{known}) ORDER BY i.document_id, i.subject_begin, p.id",
         [submission.pk],
     )
     rows = rows_of([row[1] for row in found], submission.pk)

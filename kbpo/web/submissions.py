@@ -31,7 +31,7 @@ from kbpo.submissions.receive import CannotChange, withdraw
 from kbpo.submissions.receive import describe as rename
 from kbpo.web import drawing
 from kbpo.web.board import CRITERIA, DISTRIBUTIONS, interval
-from kbpo.web.judged import VERDICTS, describe, may_see, verdicts
+from kbpo.web.judged import VERDICTS, describe, may_see, only_public, verdicts
 
 PAGE = 25
 QUANTITIES = (("f1", "F1"), ("precision", "Precision"), ("recall", "Recall"))
@@ -60,20 +60,16 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     own = is_own(request, submission)
     if own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
-    return render(request, "submission.html", context(submission, own=own, may_see=may_see(request.user, submission)))
+    return render(request, "submission.html", context(request, submission))
 
 
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of the page that changes, for polling."""
-    submission = find(request, pk)
-    return render(
-        request,
-        "submission_live.html",
-        context(submission, own=is_own(request, submission), may_see=may_see(request.user, submission)),
-    )
+    return render(request, "submission_live.html", context(request, find(request, pk)))
 
 
-def context(submission: Submission, *, own: bool, may_see: bool) -> dict[str, Any]:
+def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
+    own, seen = is_own(request, submission), may_see(request.user, submission)
     sample = progress(submission)
     moving = submission.status in ("confirmed", "judging")
     found: dict[str, Any] = {
@@ -85,12 +81,12 @@ def context(submission: Submission, *, own: bool, may_see: bool) -> dict[str, An
         "tables": tables(submission),
         "provisional": moving,
         "few": not sample["judged"],
-        "may_see": may_see,
+        "may_see": seen,
     }
     if own:
         found |= {"cost": cost(submission, sample), "noticed": noticed(submission)}
-    if may_see:
-        ids, right, _ = verdicts(submission)
+    if seen:
+        ids, right, _ = verdicts(submission, public=not own)
         newest = ids[-5:] if ids else []
         found |= {"latest": describe(submission, newest), "n_judged": len(ids), "n_right": int(np.nansum(right))}
     return found
@@ -274,7 +270,7 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
     if not may_see(request.user, submission):
         raise Http404("Judgments are shown to the submission's own team, and to everybody once the track is closed.")
-    ids, right, names = verdicts(submission)
+    ids, right, names = verdicts(submission, public=only_public(request.user, submission))
     verdict = request.GET.get("verdict", "all")
     verdict = verdict if verdict in VERDICTS else "all"
     predicate = request.GET.get("predicate", "")
