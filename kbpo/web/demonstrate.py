@@ -70,16 +70,16 @@ class Demo:
             write(files, documents=self.scale.documents, seed=self.scale.seed)
         if not Corpus.objects.filter(name=CORPUS).exists():
             self.say("Loading the corpus")
-            call_command("load_corpus", CORPUS, str(files / "corpus.jsonl"), schema="tac_kbp", verbosity=0)
+            call_command("load_corpus", CORPUS, files / "corpus.jsonl", schema="tac_kbp", verbosity=0)
         if not Track.objects.filter(name=TRACK).exists():
             self.say(f"Opening a track, with {self.scale.read_in_full} documents read in full")
             call_command(
-                "create_track", TRACK, corpus=Corpus.objects.get(name=CORPUS).slug, budget="2000",
-                half_width=self.scale.half_width, open=True, verbosity=0,
+                "create_track", TRACK, corpus=Corpus.objects.get(name=CORPUS).slug, budget=Decimal(2000),
+                half_width=Decimal(self.scale.half_width), open=True, verbosity=0,
             )  # fmt: skip
             call_command(
-                "import_annotations", Track.objects.get(name=TRACK).slug, str(files / "gold.tsv"),
-                str(files / "mentions.tsv"), sample=self.scale.read_in_full, seed=self.scale.seed, verbosity=0,
+                "import_annotations", Track.objects.get(name=TRACK).slug, files / "gold.tsv",
+                files / "mentions.tsv", sample=self.scale.read_in_full, seed=self.scale.seed, verbosity=0,
             )  # fmt: skip
         people(self.systems())
 
