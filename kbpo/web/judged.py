@@ -73,7 +73,7 @@ def verdicts(submission: Submission, *, public: bool) -> tuple[list[int], np.nda
 
     The judgments of a closed track are public, those that another track has on the same corpus are not.
     """
-    known = " AND l.public_at <= now()" if public else ""
+    known = " AND l.public_at <= statement_timestamp()" if public else ""
     found = fetch(
         "SELECT p.id, p.instance_id, r.name FROM submissions_prediction p"
         " JOIN instances_instance i ON i.id = p.instance_id JOIN corpus_predicate r ON r.id = i.predicate_id"

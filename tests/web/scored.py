@@ -1,0 +1,51 @@
+"""A board with systems on it, made of rows: estimates that somebody wrote down, labels that people gave."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from kbpo.accounts.models import Team
+from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.instances.models import Instance
+from kbpo.instances.record import NewLabel, record
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+
+
+def make_board(toy: Toy, n: int) -> Evaluation:
+    """An evaluation with n scored systems of n teams, the later the better."""
+    evaluation = Evaluation.objects.create(track=toy.track, number=1, settings={"documents": 2, "of_documents": 4})
+    for at in range(n):
+        team = Team.objects.create(name=f"Team {at}", slug=f"team-{at}")
+        row = Submission.objects.create(
+            track=toy.track, team=team, name=f"run {at}", status="scored", file="x", file_name="x", file_size=1,
+            file_digest=str(at),
+        )  # fmt: skip
+        score(evaluation, row, 0.2 + 0.5 * at / n)
+    return evaluation
+
+
+def score(evaluation: Evaluation, row: Submission, value: float) -> None:
+    """Estimates of precision, recall and F1, all of one value."""
+    centred = [(quantity, "centred") for quantity in ("f1", "precision", "recall")]
+    for quantity, method in (*centred, ("precision", "joint"), ("precision", "simple")):
+        Estimate.objects.create(
+            evaluation=evaluation, submission=row, quantity=quantity, method=method, criterion="correct",
+            distribution="instance", value=value, low80=value - 0.02, high80=value + 0.02, low95=value - 0.03,
+            high95=value + 0.03, n_labels=80, n_documents=2,
+        )  # fmt: skip
+
+
+def judge_all(row: Submission, *, public: bool = False) -> int:
+    """How many relations of a submission got a label that says: it holds."""
+    instances = Instance.objects.filter(predictions__submission=row).select_related("predicate", "target")
+    labels = []
+    for one in instances:
+        forward = (one.subject_begin, one.subject_end) == (one.target.a_begin, one.target.a_end)
+        part = one.predicate.name + (">" if forward else "<")
+        value = {"shown": [part], "holds": [part], "votes": {part: 3}}
+        labels.append(
+            NewLabel(one.target_id, value, "crowd", "majority", 3, f"question:{one.pk}",
+                     public_at=timezone.now() if public else None)
+        )  # fmt: skip
+    return record(labels)

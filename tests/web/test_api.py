@@ -1,0 +1,137 @@
+"""The API: tokens, errors in sentences, and nothing about other people's submissions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from kbpo.accounts.models import Token
+from kbpo.money.models import Ledger
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.web.conftest import GOOD, lines_of
+
+Draft = Callable[..., Submission]
+Call = Callable[..., Any]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def call(toy: Toy) -> Call:
+    """Asks the API as somebody of the cast; "" has no token."""
+
+    def ask(who: str, method: str, path: str, data: Any = None, **headers: str) -> Any:
+        if who:
+            headers["Authorization"] = f"Token {Token.issue(toy.users[who], 'test')[1]}"
+        return getattr(Client(), method)(f"/api/{path}", data, headers=headers)
+
+    return ask
+
+
+def form(toy: Toy, **changes: Any) -> dict[str, Any]:
+    return {"track": "toy", "name": "run", "file": SimpleUploadedFile("r.jsonl", lines_of(toy, GOOD))} | changes
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ({}, "credentials"),
+        ({"Authorization": "Token kbpo_nonsense"}, "no such token"),
+        ({"Authorization": "Basic abc"}, "must read"),
+        ({"Authorization": "Token "}, "must read"),
+    ],
+)
+def test_without_a_good_token_nothing_is_told(header: dict[str, str], says: str, toy: Toy) -> None:
+    for method, path in (("get", "submissions/"), ("post", "submissions/"), ("get", "submissions/1/problems/")):
+        answer = getattr(Client(), method)(f"/api/{path}", headers=header)
+        assert answer.status_code == 401 and says in answer.json()["detail"] and answer.json()["error"]
+
+
+@pytest.mark.parametrize("change", [{"expires_at": -1}, {"revoked_at": -1}])
+def test_a_token_that_ended_says_when(change: dict[str, int], toy: Toy) -> None:
+    token, secret = Token.issue(toy.users["Rosa"], "old")
+    Token.objects.filter(pk=token.pk).update(**{key: timezone.now() + timedelta(days=n) for key, n in change.items()})
+    answer = Client().get("/api/submissions/", headers={"Authorization": f"Token {secret}"})
+    assert answer.status_code == 401 and "Make a new one" in answer.json()["detail"]
+
+
+def test_a_closed_account_is_told_so(call: Call, toy: Toy) -> None:
+    toy.users["Rosa"].is_active = False
+    toy.users["Rosa"].save()
+    assert call("Rosa", "get", "submissions/").status_code == 401
+
+
+def test_an_upload_is_read_looked_at_and_confirmed_once(call: Call, toy: Toy, draft: Draft) -> None:
+    answer = call("Rosa", "post", "submissions/", form(toy), **{"Idempotency-Key": "one"})
+    assert answer.status_code == 201 and answer.json()["status"] == "received"
+    again = call("Rosa", "post", "submissions/", form(toy), **{"Idempotency-Key": "one"})
+    assert again.json()["id"] == answer.json()["id"] and Submission.objects.count() == 1
+    draft(GOOD[:3], by="Tim")  # reads and plans whatever waits
+    path = f"submissions/{answer.json()['id']}/"
+    plan = call("Rosa", "get", path).json()["plan"]
+    for _ in range(2):
+        confirmed = call("Rosa", "post", path + "confirm/", {"half_width": "0.05"})
+        assert confirmed.status_code == 200 and confirmed.json()["status"] == "confirmed"
+    assert str(Ledger.objects.get().amount) == plan["options"]["0.050"]["at_most"]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [({"track": "nowhere"}, 400), ({"name": ""}, 400), ({"file": ""}, 400), ({"name": "x" * 81}, 400)],
+)
+def test_a_wrong_upload_says_which_field(change: dict[str, str], code: int, call: Call, toy: Toy) -> None:
+    answer = call("Rosa", "post", "submissions/", form(toy, **change))
+    assert answer.status_code == code and next(iter(change)) in answer.json()["detail"]
+    assert not Submission.objects.exists()
+
+
+def test_the_same_file_is_refused_until_one_means_it(call: Call, toy: Toy) -> None:
+    first = call("Rosa", "post", "submissions/", form(toy)).json()["id"]
+    refused = call("Rosa", "post", "submissions/", form(toy))
+    assert refused.status_code == 409 and refused.json()["same_as"] == first
+    assert call("Rosa", "post", "submissions/", form(toy, again="true")).status_code == 201
+
+
+def test_people_without_a_team_are_told(call: Call, toy: Toy) -> None:
+    answer = call("Ada", "post", "submissions/", form(toy))
+    assert answer.status_code == 403 and answer.json()["error"] == "no_team"
+
+
+def test_what_cannot_be_confirmed_is_a_conflict_in_a_sentence(call: Call, draft: Draft) -> None:
+    row = draft(until="received")
+    answer = call("Rosa", "post", f"submissions/{row.pk}/confirm/", {})
+    assert answer.status_code == 409 and "only a submission with a plan" in answer.json()["detail"]
+    wrong = call("Rosa", "post", f"submissions/{draft().pk}/confirm/", {"half_width": "0.123"})
+    assert wrong.status_code == 409 and "There is no plan for" in wrong.json()["detail"]
+    assert not Ledger.objects.exists()
+
+
+def test_another_teams_submission_is_not_there(call: Call, draft: Draft) -> None:
+    row = draft()
+    for method, path in (("get", ""), ("post", "confirm/"), ("post", "withdraw/"), ("get", "problems/")):
+        answer = call("Tim", method, f"submissions/{row.pk}/{path}")
+        assert answer.status_code == 404 and "Traceback" not in answer.content.decode()
+    assert call("Tim", "get", "submissions/").json() == {"submissions": []}
+    row.refresh_from_db()
+    assert row.status == "planned"
+
+
+def test_the_board_and_tracks_are_public_but_drafts_of_tracks_are_not(call: Call, toy: Toy) -> None:
+    assert [one["slug"] for one in call("", "get", "tracks/").json()["tracks"]] == ["toy"]
+    assert call("", "get", "tracks/toy/board/").json()["systems"] == []
+    assert call("", "get", "tracks/toy/board/?distribution=all").status_code == 400
+    toy.track.status = "draft"
+    toy.track.save()
+    assert call("", "get", "tracks/").json() == {"tracks": []}
+    assert call("", "get", "tracks/toy/board/").status_code == 404
+
+
+def test_what_is_not_there_is_json_too(client: Client, db: None) -> None:
+    answer = client.get("/api/nothing/")
+    assert answer.status_code == 404 and answer.json()["detail"]

@@ -1,0 +1,169 @@
+"""A submission's page, and what nobody may learn from it: judgments that their team has not paid its part of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.evaluation.models import Evaluation
+from kbpo.instances.models import Label
+from kbpo.instances.record import make_public
+from kbpo.money.spend import balance
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.web.conftest import OTHERS
+from tests.web.scored import judge_all, score
+
+As = Callable[[str], Client]
+Draft = Callable[..., Submission]
+pytestmark = pytest.mark.django_db
+OPEN = ["submission", "submission-live"]
+OWN = ["submission-problems", "submission-problems-tsv", "submission-edit"]
+
+
+def confirm(client: Client, row: Submission) -> Submission:
+    assert client.post(reverse("upload-confirm", args=[row.pk])).status_code == 302
+    row.refresh_from_db()
+    assert row.status == "confirmed"
+    return row
+
+
+def judging(row: Submission) -> Submission:
+    row.move("judging")
+    return row
+
+
+def scored(toy: Toy, row: Submission) -> Submission:
+    row.move("scored")
+    score(Evaluation.objects.create(track=toy.track, number=1, settings={}), row, 0.5)
+    return row
+
+
+def sees(client: Client, row: Submission) -> bool:
+    """Whether judgments can be read by any page of the submission."""
+    page = client.get(reverse("submission-judged", args=[row.pk]))
+    told = page.status_code == 200 and "verdict" in page.content.decode() and bool(page.context["rows"])
+    for name in OPEN:
+        front = client.get(reverse(name, args=[row.pk]))
+        told = told or (front.status_code == 200 and bool((front.context or {}).get("latest")))
+    return told
+
+
+@pytest.mark.parametrize("name", [*OPEN, *OWN])
+def test_a_submission_that_is_judged_is_its_teams_alone(name: str, as_user: As, draft: Draft) -> None:
+    row = judging(confirm(as_user("Rosa"), draft()))
+    address = reverse(name, args=[row.pk])
+    statuses = {who: as_user(who).get(address).status_code for who in ("Rosa", "Admin", "Tim", "Ada", "")}
+    login = 302 if name == "submission-edit" else 404
+    assert statuses == {"Rosa": 200, "Admin": 200, "Tim": 404, "Ada": 404, "": login}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_scored_one_is_everybodys(name: str, as_user: As, draft: Draft, toy: Toy) -> None:
+    row = scored(toy, confirm(as_user("Rosa"), draft()))
+    pages = {who: as_user(who).get(reverse(name, args=[row.pk])) for who in ("Rosa", "Tim", "")}
+    assert {page.status_code for page in pages.values()} == {200}
+    assert "Cost" in pages["Rosa"].content.decode()
+    for who in ("Tim", ""):
+        told = pages[who].content.decode()
+        assert "Cost" not in told and "What the reader noticed" not in told and "Edit description" not in told
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_scored_ones_file_stays_its_teams(name: str, as_user: As, draft: Draft, toy: Toy) -> None:
+    row = scored(toy, confirm(as_user("Rosa"), draft()))
+    assert as_user("Tim").get(reverse(name, args=[row.pk])).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["submission-withdraw", "submission-retry", "submission-edit"])
+def test_another_team_cannot_change_it(name: str, as_user: As, draft: Draft) -> None:
+    row = confirm(as_user("Rosa"), draft())
+    assert as_user("Tim").post(reverse(name, args=[row.pk]), {"name": "theirs"}).status_code == 404
+    row.refresh_from_db()
+    assert (row.status, row.name) == ("confirmed", "run")
+
+
+def test_judgments_are_seen_by_the_team_that_had_a_sample_drawn(as_user: As, draft: Draft) -> None:
+    row = judging(confirm(as_user("Rosa"), draft()))
+    judge_all(row)
+    assert sees(as_user("Rosa"), row) and sees(as_user("Admin"), row)
+
+
+def test_another_teams_judged_page_is_not_there_even_when_it_is_scored(as_user: As, draft: Draft, toy: Toy) -> None:
+    row = scored(toy, confirm(as_user("Rosa"), draft()))
+    judge_all(row)
+    assert as_user("Tim").get(reverse("submission-judged", args=[row.pk])).status_code == 404
+    assert not sees(as_user("Tim"), row) and not sees(as_user(""), row)
+
+
+def test_a_draft_that_states_what_others_paid_for_shows_nothing(as_user: As, draft: Draft) -> None:
+    judge_all(judging(confirm(as_user("Rosa"), draft())))
+    spy = draft(OTHERS, by="Tim", name="spy")
+    assert spy.status == "planned"
+    tim = as_user("Tim")
+    assert not sees(tim, spy)
+    for name in ("upload-check", "upload-live", "upload-describe", "upload-confirm"):
+        page = tim.get(reverse(name, args=[spy.pk])).content.decode()
+        assert "✓ right" not in page and "✗ wrong" not in page and 'class="judgments"' not in page
+
+
+def test_confirming_reading_and_taking_back_shows_nothing(as_user: As, draft: Draft) -> None:
+    judge_all(judging(confirm(as_user("Rosa"), draft())))
+    tim = as_user("Tim")
+    spy = confirm(tim, draft(OTHERS, by="Tim", name="spy"))
+    assert not sees(tim, spy), "no sample is drawn yet, and it could still be taken back for nothing"
+    tim.post(reverse("submission-withdraw", args=[spy.pk]))
+    spy.refresh_from_db()
+    assert spy.status == "withdrawn" and not sees(tim, spy)
+    assert balance(purpose=spy.purpose).open == 0
+
+
+def test_a_withdrawn_submission_is_gone_for_others(as_user: As, draft: Draft, toy: Toy) -> None:
+    row = scored(toy, confirm(as_user("Rosa"), draft()))
+    as_user("Rosa").post(reverse("submission-withdraw", args=[row.pk]))
+    assert as_user("Tim").get(reverse("submission", args=[row.pk])).status_code == 404
+    page = as_user("Rosa").get(reverse("submission", args=[row.pk]))
+    assert page.status_code == 200 and "Withdrawn" in page.content.decode()
+
+
+def test_a_closed_track_shows_everybody_what_is_public_and_no_more(as_user: As, draft: Draft, toy: Toy) -> None:
+    row = scored(toy, confirm(as_user("Rosa"), draft()))
+    toy.track.status = "closed"
+    toy.track.save()
+    judge_all(row)  # of another track on the same corpus, say: nobody made it public
+    assert not sees(as_user(""), row) and sees(as_user("Rosa"), row)
+    label = Label.objects.first()
+    assert label is not None
+    make_public([label.target_id], label.created_at)
+    page = as_user("").get(reverse("submission-judged", args=[row.pk]))
+    assert [one.prediction.instance.target_id for one in page.context["rows"]] == [label.target_id]
+
+
+def test_guessing_numbers_finds_nothing(as_user: As, draft: Draft) -> None:
+    row = draft()
+    for client in (as_user("Tim"), as_user("")):
+        for name in (*OPEN, "submission-problems", "submission-problems-tsv", "submission-judged"):
+            for pk in (row.pk, row.pk + 1, 0, 2**62):
+                assert client.get(reverse(name, args=[pk])).status_code == 404
+
+
+def test_an_unread_file_cannot_be_named_nothing(as_user: As, draft: Draft) -> None:
+    row = confirm(as_user("Rosa"), draft())
+    page = as_user("Rosa").post(reverse("submission-edit", args=[row.pk]), {"name": " "})
+    assert page.status_code == 400 and "1 to 80 characters" in page.content.decode()
+    as_user("Rosa").post(reverse("submission-edit", args=[row.pk]), {"name": "Better", "description": "One line."})
+    row.refresh_from_db()
+    assert (row.name, row.description) == ("Better", "One line.")
+
+
+def test_what_was_given_up_can_be_tried_again_by_its_team(as_user: As, draft: Draft) -> None:
+    row = confirm(as_user("Rosa"), draft())
+    row.move("failed", "No sample was drawn within six hours. Press Retry.")
+    page = as_user("Rosa").get(reverse("submission", args=[row.pk])).content.decode()
+    assert "No sample was drawn" in page and reverse("submission-retry", args=[row.pk]) in page
+    as_user("Rosa").post(reverse("submission-retry", args=[row.pk]))
+    row.refresh_from_db()
+    assert row.status == "confirmed"
