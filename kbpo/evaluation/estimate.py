@@ -12,9 +12,10 @@ from django.conf import settings
 from django.db.models import Count, Max
 from django.utils import timezone
 
+from kbpo.evaluation.compare import comparisons
 from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
-from kbpo.evaluation.score import DEFAULT, Score, scores
+from kbpo.evaluation.score import DEFAULT, Score, default_estimates, scores
 from kbpo.instances.models import Label
 from kbpo.money.spend import release
 from kbpo.queue import nudge, work
@@ -78,7 +79,8 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(settled_at=timezone.now())
     data = read(track)
     kind = kind_of(track)
-    rows = list(scores(data, kind.criteria, kind.recall_criteria))
+    found = default_estimates(data, kind.criteria, kind.recall_criteria) if data.judged.size else {}
+    rows = list(scores(data, found, kind.criteria, kind.recall_criteria))
     for one in done:
         _move_on(one, _guaranteed(track, data, rows, one))
     last = track.evaluations.aggregate(Max("number"))["number__max"] or 0
@@ -90,8 +92,9 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     Estimate.objects.bulk_create(
         (_stored(evaluation, data, row, final) for row in rows if data.shown[row.column]), batch_size=2000
     )
+    evaluation.comparisons = comparisons(data, found, final)
     evaluation.seconds = time.monotonic() - began
-    evaluation.save(update_fields=["seconds"])
+    evaluation.save(update_fields=["comparisons", "seconds"])
     return evaluation
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils import timezone
+
 from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -59,6 +62,8 @@ class Row:
     recall: Figure | None
     simple: Figure | None
     joint: Figure | None
+    rank: tuple[int, int] | None = None
+    """Best and worst place that agree with the judgments, all systems taken together"""
 
     @property
     def n_labels(self) -> int:
@@ -77,6 +82,10 @@ class Board:
     rows: list[Row]
     being_judged: list[Submission]
     stale_since: datetime | None
+    groups: list[list[int]] = field(default_factory=list)
+    """Maximal groups of neighbouring rows that cannot be told apart (row numbers); empty unless sorted by the score"""
+    level: float | None = None
+    """Level of all comparisons together"""
 
 
 def board(
@@ -84,17 +93,54 @@ def board(
 ) -> Board:
     """The board; sorted from best to worst (by name: from A to Z), undefined figures last."""
     latest = evaluation or track.evaluations.order_by("-number").first()
-    rows = _rows(latest, distribution, criterion) if latest else []
+    rows = sorted(_rows(latest, distribution, criterion) if latest else [], key=lambda row: _key(row, sort))
     judging = Submission.objects.filter(track=track, status__in=["confirmed", "judging"]).select_related("team")
+    ranked = _ranking(latest, distribution, criterion)
     return Board(
         track=track,
         evaluation=latest,
         distribution=distribution,
         criterion=criterion,
-        rows=sorted(rows, key=lambda row: _key(row, sort)),
+        rows=[replace(row, rank=ranked["ranks"].get(row.submission.pk)) for row in rows],
         being_judged=list(judging.order_by("pk")),
-        stale_since=None,
+        stale_since=_stale_since(track, latest),
+        groups=_groups(rows, ranked["groups"]) if sort == ranked["by"] else [],
+        level=ranked["level"],
     )
+
+
+def _ranking(evaluation: Evaluation | None, distribution: str, criterion: str) -> dict[str, Any]:
+    """Rank ranges and tie groups as the evaluation stored them, by F1 or, where there is none, by precision."""
+    stored = evaluation.comparisons if evaluation else {}
+    for quantity in ("f1", "precision"):
+        found = stored.get(f"{quantity}|{criterion}|{distribution}")
+        if found:
+            ranks = zip(found["systems"], found["best"], found["worst"], strict=True)
+            return {
+                "by": quantity,
+                "ranks": {system: (best, worst) for system, best, worst in ranks},
+                "groups": found["groups"],
+                "level": found["level"],
+            }
+    return {"by": "f1", "ranks": {}, "groups": [], "level": None}
+
+
+def _groups(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:
+    """Tie groups as row numbers; a group of one joins nobody."""
+    place = {row.submission.pk: at for at, row in enumerate(rows)}
+    found = [sorted(place[one] for one in group if one in place) for group in groups]
+    return [group for group in found if len(group) > 1]
+
+
+def _stale_since(track: Track, evaluation: Evaluation | None) -> datetime | None:
+    """Since when judgments wait to be counted, if that is longer than the debounce would explain."""
+    if evaluation is None:
+        return None
+    label = Label.objects.filter(target__corpus=track.corpus_id, created_at__gt=evaluation.made_at).order_by(
+        "created_at"
+    )
+    first = label.values_list("created_at", flat=True).first()
+    return first if first and first < timezone.now() - timedelta(minutes=5) else None
 
 
 def figures(submission: Submission, **where: Any) -> dict[tuple[str, str, str, str], Figure]:

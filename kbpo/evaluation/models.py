@@ -18,6 +18,7 @@ class Evaluation(models.Model):
     stage_end = models.BooleanField(default=False, help_text="A submission's judging was complete: kept for ever")
     made_at = models.DateTimeField(default=timezone.now)
     seconds = models.FloatField(default=0.0)
+    comparisons = models.JSONField(default=dict, help_text="Ranks, tie groups and covariances of the board")
     settings = models.JSONField(default=dict, help_text="Versions, seeds, scope, counts of labels and documents")
 
     class Meta:

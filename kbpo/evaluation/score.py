@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimators import recall as totals
+from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.joint import f1
 from kbpo.evaluation import published
@@ -40,28 +41,43 @@ class Score:
     n_documents: int
 
 
-def scores(data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]) -> Iterator[Score]:
-    """Every score of every system that was sampled."""
+Key = tuple[str, str, str]
+"""(quantity, criterion, distribution)"""
+
+
+def scores(
+    data: Data,
+    estimates: dict[Key, tuple[Estimate, Design]],
+    criteria: tuple[str, ...],
+    recall_criteria: tuple[str, ...],
+) -> Iterator[Score]:
+    """Every score of every system that was sampled: the default estimates given, and the published ones beside them."""
     if data.judged.size:
-        yield from default_scores(data, criteria, recall_criteria)
+        for key, (estimate, _) in estimates.items():
+            yield from rows(data, estimate, *key, DEFAULT)
         yield from published_scores(data, criteria, recall_criteria)
 
 
-def default_scores(data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]) -> Iterator[Score]:
-    """Centred differences for precision, totals for recall, and F1 from their joint covariance."""
+def default_estimates(
+    data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]
+) -> dict[Key, tuple[Estimate, Design]]:
+    """Centred differences for precision, totals for recall, and F1 from their joint covariance, each with the design
+    that its influence belongs to."""
     arranged = Centred(data)
-    found = {criterion: arranged.recall(criterion) for criterion in recall_criteria}
+    recalls = {criterion: arranged.recall(criterion) for criterion in recall_criteria}
+    found: dict[Key, tuple[Estimate, Design]] = {}
     for kind in data.pool.p:
         for criterion in criteria:
             precision = arranged.precision(kind, criterion)
-            yield from _rows(data, precision, "precision", criterion, kind, DEFAULT)
-            recall = found.get(criterion)
+            found["precision", criterion, kind] = precision, arranged.design
+            recall = recalls.get(criterion)
             if recall is not None:
                 both = totals.f1(precision, recall.recall, recall.design)
-                yield from _rows(data, both, "f1", criterion, kind, DEFAULT)
-    for criterion, recall in found.items():
+                found["f1", criterion, kind] = both, recall.design
+    for criterion, recall in recalls.items():
         if recall is not None:
-            yield from _rows(data, recall.recall, "recall", criterion, "instance", DEFAULT)
+            found["recall", criterion, "instance"] = recall.recall, recall.design
+    return found
 
 
 def published_scores(data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]) -> Iterator[Score]:
@@ -71,17 +87,18 @@ def published_scores(data: Data, criteria: tuple[str, ...], recall_criteria: tup
         for criterion in criteria:
             for method in PUBLISHED:
                 precision = published.precision(data, draws, criterion, method)
-                yield from _rows(data, precision, "precision", criterion, kind, method)
+                yield from rows(data, precision, "precision", criterion, kind, method)
                 found = recalls.get(criterion)
                 if found is not None and method == "joint":
                     both = f1(published.beside(data, precision, draws, found), found)
-                    yield from _rows(data, both, "f1", criterion, kind, method)
+                    yield from rows(data, both, "f1", criterion, kind, method)
     for criterion, found in recalls.items():
         if found is not None:
-            yield from _rows(data, found, "recall", criterion, "instance", "joint")
+            yield from rows(data, found, "recall", criterion, "instance", "joint")
 
 
-def _rows(data: Data, estimate: Estimate, quantity: str, criterion: str, kind: str, method: str) -> Iterator[Score]:
+def rows(data: Data, estimate: Estimate, quantity: str, criterion: str, kind: str, method: str) -> Iterator[Score]:
+    """The numbers of one estimate, a system each."""
     estimate = replace(estimate, n=np.maximum(np.asarray(estimate.n), 1))
     low80, high80 = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
     low95, high95 = (np.asarray(end) for end in estimate.confidence_interval(0.95, method="wilson"))

@@ -91,12 +91,17 @@ def _choice(request: HttpRequest, name: str, options: Sequence[str], fallback: s
 def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dict[str, Any]:
     address = reverse("board", args=[track.slug])
     mine = set(request.user.teams.values_list("pk", flat=True)) if isinstance(request.user, User) else set()
+    rows = shown.rows if view.all else shown.rows[:SHORT]
+    groups = [kept for group in shown.groups if len(kept := [at for at in group if at < len(rows)]) > 1]
+    lanes, parts = drawing.pack_ties(groups, len(rows))
     intervals = {part: [interval(getattr(row, part)) for row in shown.rows] for part in ("f1", "precision", "recall")}
     return {
         "track": track,
         "board": shown,
         "view": view,
-        "rows": [_row(row, mine) for row in (shown.rows if view.all else shown.rows[:SHORT])],
+        "rows": [_row(row, mine) | {"parts": part} for row, part in zip(rows, parts, strict=True)],
+        "lanes": lanes,
+        "level": f"{shown.level:.0%}".replace("%", " %") if shown.level else "",
         "others": 0 if view.all else max(0, len(shown.rows) - SHORT),
         "axes": {
             "f1": drawing.axis_over(intervals["f1"]),
@@ -143,10 +148,18 @@ def _row(row: Row, mine: set[int]) -> dict[str, Any]:
     return parts | {
         "submission": row.submission,
         "mine": row.submission.team_id in mine,
+        "rank": _rank(row.rank),
         "judged": row.n_labels,
         "kind": "few" if row.precision and row.precision.few else "final",
         "url": reverse("submission", args=[row.submission.pk]),
     }
+
+
+def _rank(rank: tuple[int, int] | None) -> str:
+    """“3”, or the range “1–4”."""
+    if rank is None:
+        return ""
+    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}–{rank[1]}"
 
 
 def _switches(view: View, track: Track, address: str) -> list[dict[str, Any]]:
