@@ -106,8 +106,28 @@ def renew(assignment: Assignment, draft: dict[str, object] | None = None) -> boo
     fields: dict[str, object] = {"leased_until": now + lease_time()}
     if draft is not None:
         fields["draft"] = draft
-    held = Assignment.objects.filter(pk=assignment.pk, status="leased", leased_until__gt=now)
+    held = Assignment.objects.filter(pk=assignment.pk, status="leased")  # not yet returned: the place is still theirs
     return held.update(**fields) == 1
+
+
+@transaction.atomic
+def revive(assignment: Assignment) -> bool:
+    """Whether a lease that ran out was taken up again, which it can be while nobody else has its place."""
+    row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
+    hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
+    if row.status != "returned" or not is_free(hit, row):
+        return False
+    row.move("leased", leased_until=timezone.now() + lease_time())
+    assignment.refresh_from_db()
+    return True
+
+
+def is_free(hit: HIT, assignment: Assignment) -> bool:
+    """Whether a returned assignment may take its place again: the HIT is open, has room, and its worker no other go."""
+    if hit.status != "open" or assignment.reason == Assignment.RETURNED_BY_WORKER:
+        return False
+    others = hit.assignments.exclude(status__in=["returned", "rejected", "failed"])
+    return others.count() < hit.max_assignments and not others.filter(worker=assignment.worker_id).exists()
 
 
 def give_back(assignment: Assignment) -> bool:

@@ -42,10 +42,26 @@ COMMITTED = """
 """What published questions of a payer may still cost: their open places, and the answers that are not yet paid for."""
 
 
+CANCEL = """
+    UPDATE annotation_question q
+    SET status = 'cancelled', status_since = now(), reason = 'The submission that would have paid for it was withdrawn.'
+    FROM submissions_submission s
+    WHERE q.payer = 'submission:' || s.id AND s.status IN ('withdrawn', 'expired', 'refused')
+      AND q.status IN ('waiting', 'published')
+      AND NOT EXISTS (SELECT 1 FROM annotation_hit_questions hq JOIN annotation_assignment a ON a.hit_id = hq.hit_id
+                      WHERE hq.question_id = q.id
+                        AND a.status IN ('leased', 'submitted', 'accepted', 'approved', 'paid'))
+"""
+"""Questions whose payer is gone and that nobody has begun to answer; whoever else needs them asks anew."""
+
+
 def tick() -> int:
-    """How many HITs were made or put up."""
+    """How many questions were cancelled, and HITs made or put up."""
+    with connection.cursor() as cursor:
+        cursor.execute(CANCEL)
+        cancelled = int(cursor.rowcount)
     made = sum(_make_hits(payer) for payer in _payers())
-    return made + _put_up()
+    return cancelled + made + _put_up()
 
 
 def committed(payer: str) -> Decimal:

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.interfaces.registry import interface_of
+from annotation.lease import is_free
 from annotation.models import ANSWERED, HIT, Assignment
 from kbpo.queue import nudge
 
@@ -29,7 +30,7 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
     if row.status not in ("leased", "returned"):
         return Outcome.ALREADY
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
-    if row.status == "returned" and not _free(hit, row):
+    if row.status == "returned" and not is_free(hit, row):
         return Outcome.LOST
     for question in hit.questions.all():
         interface_of(question.interface).parse(question, raw)
@@ -39,11 +40,3 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
         hit.move("closed")
     nudge("settle")
     return Outcome.STORED
-
-
-def _free(hit: HIT, assignment: Assignment) -> bool:
-    """Whether a returned assignment may take its place again: the HIT is open, has room, and its worker no other go."""
-    if hit.status != "open" or assignment.reason == Assignment.RETURNED_BY_WORKER:
-        return False
-    others = hit.assignments.exclude(status__in=["returned", "rejected", "failed"])
-    return others.count() < hit.max_assignments and not others.filter(worker=assignment.worker_id).exists()

@@ -108,7 +108,7 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
     if request.method == "POST":
         return _answer(request, worker, assignment)
-    if assignment.status == "leased":
+    if assignment.status == "leased" or lease.revive(assignment):
         lease.renew(assignment)
         return _page(request, assignment, assignment.draft)
     messages.info(request, LOST if assignment.status == "returned" else "You have answered this one already.")
@@ -167,6 +167,7 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     assignment = _mine(worker, token)
     if assignment is None:
         return JsonResponse({"error": NOT_YOURS}, status=403)
+    lease.revive(assignment)
     if not lease.renew(assignment, raw_of(request.POST)):
         return JsonResponse({"error": LOST}, status=409)
     return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": int(lease.lease_time().total_seconds())})

@@ -158,3 +158,16 @@ def test_an_autosave_renews_the_lease_and_keeps_the_draft(published: Submission,
     page = ada.get(address).content.decode()
     assert 'value="0-3" checked' in page
     assert 'value="per:schools_attended>" checked' in page.replace("&gt;", ">")
+
+
+@pytest.mark.django_db
+def test_a_page_left_open_too_long_goes_on_while_nobody_has_its_place(published: Submission, ada: Client) -> None:
+    address = take(ada)
+    ada.post(address + "draft/", {"a": "0-3"})
+    for attempt in ("draft", "reload"):
+        Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+        collect.tick()
+        response = ada.post(address + "draft/", {"a": "0-3"}) if attempt == "draft" else ada.get(address)
+        assert response.status_code == 200
+        assert Assignment.objects.get().status == "leased"
+    assert 'value="0-3" checked' in response.content.decode()

@@ -234,3 +234,19 @@ def test_the_report_counts_votes_states_and_agreement(published: Submission, cli
     assert report.owed() == Decimal("0.90")
     assert {line.answers for line in report.workers()} == {6}
     assert [stage.waiting for stage in report.oldest()][-1] == 18
+
+
+def test_a_withdrawn_submission_asks_nothing_more_and_another_takes_over(
+    published: Submission, track: Track, targets: list[Target], ada: Client
+) -> None:
+    ada.post(take(ada), GOOD)
+    Assignment.objects.filter(status="leased").update(status="returned")
+    twin = make_submission(track, targets, "Twin")
+    assert ask.tick() == 0
+    published.move("withdrawn")
+    publish.tick()
+    collect.tick()
+    assert Question.objects.counts() == {"published": 1, "cancelled": 5}  # what is begun is finished and paid
+    assert HIT.objects.counts() == {"open": 1, "closed": 5}
+    assert ask.tick() == 5
+    assert Question.objects.filter(payer=twin.purpose, status="waiting", round=2).count() == 5
