@@ -3,7 +3,7 @@
 A target of design poisson is asked iff u < π, π its highest threshold. Questions go out in the order of u/π, so what
 is answered at any moment is a sample too: with r the smallest u/π among targets that still wait, a target counts iff
 u < max(π of settled batches, r π). A judgment beyond that is not lost: it counts as soon as the gap before it closes.
-A drawn target of design iid counts with 1 − Π_j (1 − p_j(τ))^n_j, times r while targets with u ≥ r wait. Documents
+A drawn target of design iid counts with 1 − Π_j (1 − p_j(τ))^n_j, for open batches times the least u that waits. Documents
 that were drawn uniformly and annotated whole, and in which what is not marked is false, bring their targets in too.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from estimators.documents import folded_in
 from estimators.horvitz_thompson import inclusion_iid
 from kbpo.corpus.fetch import fetch
-from kbpo.sampling.models import SampleBatch
+from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.sampling.pool import Pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
@@ -68,13 +68,14 @@ def inclusion(track: Track, pool: Pool, waiting: set[int], documents: Sequence[i
     open_ones = still & (ratio < 1)
     released = float(ratio[open_ones].min()) if open_ones.any() else 1.0
     poisson = np.maximum(settled, threshold * released)
-    iid, drawn = _drawn_with_replacement(track, pool)
+    done, drawn_and_done = _drawn_with_replacement(track, pool, settled=True)
+    iid, drawn = _drawn_with_replacement(track, pool, settled=False)
     gap = float(pool.u[still & drawn].min()) if (still & drawn).any() else 1.0
-    by_threshold, by_draw = pool.u < poisson, drawn & (pool.u < gap)
+    by_threshold, by_draw = pool.u < poisson, drawn_and_done | (drawn & (pool.u < gap))
     cluster = _cluster(pool, documents)
     beta = len(documents) / track.corpus.n_documents
     return Inclusion(
-        pi=folded_in(1 - (1 - poisson) * (1 - iid * gap), beta),
+        pi=folded_in(1 - (1 - poisson) * (1 - done) * (1 - iid * gap), beta),
         counts=((by_threshold | by_draw) & ~still) | (cluster >= 0),
         cluster=cluster,
         beta=beta,
@@ -84,9 +85,11 @@ def inclusion(track: Track, pool: Pool, waiting: set[int], documents: Sequence[i
     )
 
 
-def _drawn_with_replacement(track: Track, pool: Pool) -> tuple[Floats, NDArray[np.bool_]]:
-    """π of design iid and whether a target was drawn, over all batches of the track."""
-    batches = SampleBatch.objects.filter(submission__track=track, design="iid", submission__in=pool.systems)
+def _drawn_with_replacement(track: Track, pool: Pool, *, settled: bool) -> tuple[Floats, NDArray[np.bool_]]:
+    """π of design iid and whether a target was drawn, over all settled (or all open) batches of the track."""
+    batches = SampleBatch.objects.filter(
+        submission__track=track, submission__in=pool.systems, design="iid", settled_at__isnull=not settled
+    )
     sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
     if not sizes:
         return np.zeros(pool.target_id.size), np.zeros(pool.target_id.size, dtype=np.bool_)
@@ -96,12 +99,8 @@ def _drawn_with_replacement(track: Track, pool: Pool) -> tuple[Floats, NDArray[n
         for name, submission, size in sizes:
             n[pool.systems.index(submission)] += size if name == kind else 0
         missed *= 1 - inclusion_iid(pool.by_target(kind).toarray(), n)
-    rows = fetch(
-        "SELECT DISTINCT a.target_id FROM sampling_sample a JOIN sampling_samplebatch b ON b.id = a.batch_id"
-        " JOIN submissions_submission s ON s.id = b.submission_id WHERE s.track_id = %s AND b.design = 'iid'",
-        [track.pk],
-    )
-    return 1 - missed, np.isin(pool.target_id, [row[0] for row in rows])
+    drawn = Sample.objects.filter(batch__in=batches).values_list("target_id", flat=True).distinct()
+    return 1 - missed, np.isin(pool.target_id, list(drawn))
 
 
 def _cluster(pool: Pool, documents: Sequence[int]) -> Ids:
