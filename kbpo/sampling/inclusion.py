@@ -3,7 +3,8 @@
 A target of design poisson is asked iff u < π, π its highest threshold. Questions go out in the order of u/π, so what
 is answered at any moment is a sample too: with r the smallest u/π among targets that still wait, a target counts iff
 u < max(π of settled batches, r π). A judgment beyond that is not lost: it counts as soon as the gap before it closes.
-A drawn target of design iid counts with 1 − Π_j (1 − p_j(τ))^n_j, for open batches times the least u that waits. Documents
+A drawn target of design iid counts with 1 − Π_j (1 − p_j(τ))^n_j, in open batches times the least u that waits.
+Documents
 that were drawn uniformly and annotated whole, and in which what is not marked is false, bring their targets in too.
 """
 
