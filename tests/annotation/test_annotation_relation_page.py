@@ -12,7 +12,7 @@ from annotation_world import PARTS
 from django.test import Client
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from annotation.models import Assignment
+from annotation.models import Assignment, Question
 from kbpo.accounts.models import User
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -197,3 +197,18 @@ def test_trying_it_needs_no_login_and_stores_nothing(browser: Browser, live_serv
         page.keyboard.press("Enter")
     assert page.locator("h1").inner_text() == "We would say the same"
     assert Assignment.objects.count() == 0
+
+
+def test_d_shows_the_whole_document_in_place_and_back(browser: Browser, live_server: Any, published: Any) -> None:
+    for question in Question.objects.all():
+        end = question.payload["text"].index(". She")
+        question.payload |= {"text": question.payload["text"][:end], "lit": [0, end]}
+        question.save()
+    page = open_page(browser, live_server)
+    page.keyboard.press("1")
+    page.keyboard.press("d")
+    page.wait_for_selector("#text :text('She founded nothing')")
+    assert page.locator("#whole").inner_text().startswith("Show less")
+    assert page.locator("input[name=a]:checked").count() == 1
+    page.keyboard.press("d")
+    assert "She founded" not in page.locator("#text").inner_text()
