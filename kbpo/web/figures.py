@@ -39,9 +39,9 @@ def interval_text(low: float | None, high: float | None, *, n: int | None = None
     return f"{number_text(low, n=n)}{DASH}{number_text(high, n=n)}"
 
 
-def half_width_text(half_width: float) -> str:
+def half_width_text(half_width: float | Decimal) -> str:
     """A planned precision: 0.03 is “±3 %”, 0.025 is “±2.5 %”."""
-    return f"±{half_width * 100:.4g}{NBSP}%"
+    return f"±{float(half_width) * 100:.4g}{NBSP}%"
 
 
 def count_text(count: float) -> str:

@@ -34,8 +34,8 @@ class Quote:
 
     @property
     def share(self) -> float:
-        """The share of the sample that is judged already."""
-        return self.judged / self.targets if self.targets else 0.0
+        """The share of the sample that is judged already; all of it where others' judgments suffice without a sample."""
+        return self.judged / self.targets if self.targets else 1.0
 
     @property
     def fits(self) -> bool:

@@ -31,6 +31,7 @@ from kbpo.submissions.receive import CannotChange, withdraw
 from kbpo.submissions.receive import describe as rename
 from kbpo.web import drawing
 from kbpo.web.board import CRITERIA, DISTRIBUTIONS, interval
+from kbpo.web.figures import half_width_text
 from kbpo.web.judged import VERDICTS, describe, may_see, only_public, verdicts
 
 PAGE = 25
@@ -120,7 +121,7 @@ def stages(submission: Submission, sample: dict[str, Any]) -> list[dict[str, Any
     told = [
         ("Received", f"{submission.file_name}, {submission.file_size / 1e6:.1f} MB"),
         ("Read", f"{counts.get('relations', 0):,} relations in, {counts.get('set_aside', 0):,} lines set aside"),
-        ("Planned", f"for ±{Decimal(submission.plan.get('chosen', '0')) * 100:.1f} %" if submission.plan else ""),
+        ("Planned", f"for {half_width_text(Decimal(submission.plan.get('chosen', '0')))}" if submission.plan else ""),
         ("Sampled", f"{sample['targets']:,} relations drawn" if sample["targets"] else ""),
         ("Being judged", f"about {_minutes(sample['left'])} left" if sample["left"] else ""),
         ("Scored", "on the board" if status == "scored" else "enters the board by itself"),
@@ -205,13 +206,22 @@ def noticed(submission: Submission) -> list[dict[str, Any]]:
     words = {"error": ("errors", "bad"), "warning": ("warnings", "warn"), "info": ("notes", "")}
     return [
         {
-            "tag": f"{sum(by_severity[severity].values()):,} {word}",
+            "tag": _several(sum(by_severity[severity].values()), word),
             "tone": tone,
-            "codes": ", ".join(f"{code.replace('-', ' ')} ({n:,})" for code, n in by_severity[severity].most_common(3)),
+            "codes": ", ".join(f"{_in_words(code)} ({n:,})" for code, n in by_severity[severity].most_common(3)),
         }
         for severity, (word, tone) in words.items()
         if severity in by_severity
     ]
+
+
+def _in_words(code: str) -> str:
+    """The code of a message without its family: “missing inverse”."""
+    return code.rpartition(".")[2].replace("_", " ")
+
+
+def _several(n: int, word: str) -> str:
+    return f"{n:,} {word.removesuffix('s') if n == 1 else word}"
 
 
 def problems(request: HttpRequest, pk: int) -> HttpResponse:

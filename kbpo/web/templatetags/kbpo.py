@@ -39,7 +39,7 @@ def signed(value: float | None) -> str:
 
 
 @register.filter
-def plus_minus(value: float | None) -> str:
+def plus_minus(value: float | Decimal | None) -> str:
     """A planned half-width: “±3 %”."""
     return figures.DASH if value is None else figures.half_width_text(value)
 
