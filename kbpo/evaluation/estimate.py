@@ -105,6 +105,8 @@ def _lock(ended: Iterable[Submission]) -> list[Submission]:
 
 def _guaranteed(track: Track, data: Data, rows: list[Score], submission: Submission) -> float | None:
     """The realised variance of a submission's guaranteed number."""
+    if submission.pk not in data.systems:  # nothing was drawn of its own
+        return None
     column = data.systems.index(submission.pk)
     wanted = (column, "precision", track.criterion, track.distribution, DEFAULT)
     for row in rows:

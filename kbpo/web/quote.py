@@ -34,7 +34,7 @@ class Quote:
 
     @property
     def share(self) -> float:
-        """The share of the sample that is judged already; all of it where others' judgments suffice without a sample."""
+        """The share of the sample that is judged already; all of it where no sample is needed."""
         return self.judged / self.targets if self.targets else 1.0
 
     @property

@@ -17,6 +17,8 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
+DRAW_LEAST = 30
+"""Even where others' labels would do: they say nothing of what this system alone states."""
 DRAW_LIMIT = 20_000
 SUPPORT_LIMIT = 20_000
 """A larger X_i is represented, in the search for the sample size, by this many draws from p_i."""
@@ -152,7 +154,7 @@ def _required(
             existing["label"],
             existing["overlap"],
             target_variance=target_variance(submission, half_width),
-            bounds=(0, DRAW_LIMIT),
+            bounds=(DRAW_LEAST, DRAW_LIMIT),
             own_term="largest_variance",  # the published bound would have a system alone draw four times too much
         )
     )
