@@ -22,6 +22,7 @@ PIPELINE: dict[str, str] = {
     "publish":   "annotation.publish.tick",                          # 6  Question -> HIT, inside the budget
     "collect":   "annotation.collect.tick",                          # 7  answers only the platform has; lost leases
     "settle":    "annotation.settle.tick",                           # 8, 9  raw -> Response -> Label; approve and pay
+    "give_back": "annotation.give_back.tick",                        # 9a what nobody needs any more, to the budget
     "estimate":  "kbpo.evaluation.estimate.tick",                    # 10 Labels + Samples + p -> Evaluation, Estimate
     "reap":      "kbpo.queue.reap",                                  # rows beyond their deadline are given up, in words
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """Writes a corpus and one very large knowledge base over it, to measure how fast submissions are read.
 
-    python -m kbpo.demo.large DIRECTORY --relations 1000000
+python -m kbpo.demo.large DIRECTORY --relations 1000000
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Writes the demo: corpus, gold standard, systems' knowledge bases and their true scores.
 
-    python -m kbpo.demo.write DIRECTORY --documents 60 --seed 1 --scale 1
+python -m kbpo.demo.write DIRECTORY --documents 60 --seed 1 --scale 1
 """
 
 import argparse

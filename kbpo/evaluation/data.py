@@ -67,15 +67,18 @@ class Data:
 
 def read(track: Track) -> Data:
     """The data of a track as they are now."""
-    sampled = Submission.objects.filter(track=track, batches__isnull=False).order_by("pk").distinct()
+    sampled = Submission.objects.filter(track=track, sampled_at__isnull=False).order_by("pk")
     systems = list(sampled.values_list("pk", flat=True))
     taking_part = set(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
     kind = kind_of(track)
     pool = read_pool(track, systems)
     documents = annotated(track)
-    drawn = list(Sample.objects.filter(batch__submission__track=track).values_list("target_id", flat=True).distinct())
-    chance = inclusion(track, pool, kind.unanswered(drawn), closed(documents))
-    judged = np.flatnonzero(chance.counts[pool.target] | np.isin(pool.target_id[pool.target], drawn))
+    drawn = _drawn(track)
+    waiting = {target for owner, some in drawn.items() for target in kind.unanswered(some, [owner])}
+    chance = inclusion(track, pool, waiting, closed(documents))
+    judged = np.flatnonzero(
+        chance.counts[pool.target] | np.isin(pool.target_id[pool.target], sorted(set().union(*drawn.values())))
+    )
     f = kind.judge(pool.instance[judged], systems)
     return Data(
         pool=pool,
@@ -87,6 +90,15 @@ def read(track: Track) -> Data:
         g={criterion: _guess(track, pool, judged, verdicts) for criterion, verdicts in f.items()},
         facts=kind.facts(pool.instance, systems, documents),
     )
+
+
+def _drawn(track: Track) -> dict[int, list[int]]:
+    """submission -> the targets that were drawn for it."""
+    rows = Sample.objects.filter(batch__submission__track=track).values_list("batch__submission_id", "target_id")
+    found: dict[int, list[int]] = {}
+    for owner, target in rows.distinct():
+        found.setdefault(owner, []).append(target)
+    return found
 
 
 def annotated(track: Track) -> list[int]:

@@ -17,7 +17,6 @@ from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.evaluation.score import DEFAULT, Score, default_estimates, scores
 from kbpo.instances.models import Label
-from kbpo.money.spend import release
 from kbpo.queue import nudge, work
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.guess import VERSION
@@ -68,7 +67,7 @@ def finished(track: Track) -> list[Submission]:
 def open_targets(submission: Submission) -> set[int]:
     """Targets of a submission's sample that still wait for a judgment."""
     targets = list(Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True).distinct())
-    return kind_of(submission.track).unanswered(targets)
+    return kind_of(submission.track).unanswered(targets, [submission.pk])
 
 
 def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
@@ -116,19 +115,14 @@ def _guaranteed(track: Track, data: Data, rows: list[Score], submission: Submiss
 
 
 def _move_on(submission: Submission, variance: float | None) -> None:
-    """To the board, with what it did not need given back; or to its next stage."""
+    """To the board; or to its next stage."""
     why = design_of(submission.track).enough(submission, variance)
     if not why:
         submission.move("confirmed")
         nudge("draw")
         return
     submission.move("scored", scored_at=timezone.now(), stage_reason=why)
-    release(
-        submission.track,
-        submission.purpose,
-        key=f"release:{submission.pk}",
-        why="Judging is complete; what was not needed is given back",
-    )
+    nudge("give_back")
 
 
 def _settings(track: Track, data: Data) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from kbpo.accounts.models import User
-from kbpo.money.spend import ZERO, release, reserve
+from kbpo.money.spend import ZERO, reserve
 from kbpo.queue import nudge
 from kbpo.submissions.models import Submission
 
@@ -55,9 +55,3 @@ def confirm(
     )
     nudge("draw")
     return row
-
-
-@transaction.atomic
-def stop(submission: Submission, *, why: str) -> None:
-    """Gives back what a submission has reserved and not spent. What people are working on is still paid for."""
-    release(submission.track, submission.purpose, key=f"release:{submission.pk}", why=why)

@@ -77,7 +77,7 @@ class Submission(Moving):
     scored_at = models.DateTimeField(null=True)
     withdrawn_at = models.DateTimeField(null=True)
 
-    objects = SubmissionQuerySet.as_manager()
+    objects = SubmissionQuerySet.as_manager()  # type: ignore[misc]
 
     if TYPE_CHECKING:
         id: int

@@ -100,5 +100,6 @@ class Track(ABC):
         return None
 
     @abstractmethod
-    def unanswered(self, target_ids: Sequence[int]) -> set[int]:
-        """Targets with a prediction that no label judges yet: what a sample of them would have to ask and pay."""
+    def unanswered(self, target_ids: Sequence[int], submissions: Sequence[int]) -> set[int]:
+        """Targets with a prediction of these submissions that no label judges yet, and that nobody has given up: what a
+        sample of them would have to ask and pay."""

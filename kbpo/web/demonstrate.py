@@ -148,7 +148,7 @@ class Demo:
             now = self._call(token, f"submissions/{submission}/")
             if ready(now):
                 return now
-            time.sleep(0.4)
+            time.sleep(1)
         raise DemoFailed(f"Submission {submission} did not move for 15 minutes; see {self.directory / 'log'}.")
 
     def _call(self, token: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:

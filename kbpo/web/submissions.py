@@ -24,7 +24,6 @@ from kbpo.evaluation.leaderboard import figures
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.queue import nudge
-from kbpo.sampling.confirm import stop
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, withdraw
@@ -335,7 +334,6 @@ def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     except CannotChange as refusal:
         messages.error(request, str(refusal))
         return redirect("submission", pk=pk)
-    stop(submission, why="Withdrawn by its team")
     messages.success(request, f"{submission.name} is withdrawn. What was judged is paid; the rest is given back.")
     return redirect("submission", pk=pk)
 

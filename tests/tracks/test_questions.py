@@ -63,6 +63,10 @@ class World:
     def ask(self, *targets: int) -> list[QuestionDraft]:
         return list(self.kind.questions(list(targets)))
 
+    def unanswered(self, target: int) -> set[int]:
+        everybody = list(Submission.objects.values_list("pk", flat=True))
+        return self.kind.unanswered([target], everybody)
+
     def label(self, target: int, value: dict[str, Any], origin: str = "question:1") -> None:
         record([NewLabel(target, value, "crowd", "majority", 3, origin)])
 
@@ -153,14 +157,14 @@ def answer(world: World, draft: QuestionDraft, holds: list[str], origin: str = "
 
 
 def test_what_was_shown_is_never_asked_again_and_what_was_not_is(world: World, founded: int) -> None:
-    assert world.kind.unanswered([founded]) == {founded}
+    assert world.unanswered(founded) == {founded}
     [draft] = world.ask(founded)
     answer(world, draft, ["per:organizations_founded>"])
-    assert world.kind.unanswered([founded]) == set()
+    assert world.unanswered(founded) == set()
     assert world.ask(founded) == []
     lindt, nordwerk = world.toy.span("d1", "Lindt", 1), world.toy.span("d1", "Nordwerk", 1)
     world.state("d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE"))
-    assert world.kind.unanswered([founded]) == {founded}
+    assert world.unanswered(founded) == {founded}
     [again] = world.ask(founded)
     assert again.shown == ["org:place_of_headquarters<"]
 
@@ -168,12 +172,17 @@ def test_what_was_shown_is_never_asked_again_and_what_was_not_is(world: World, f
 def test_a_pair_without_labels_of_its_mentions_is_still_asked(world: World, founded: int) -> None:
     shown = ["per:employee_or_member_of>", "per:organizations_founded>"]
     world.label(founded, {"shown": shown, "holds": []})
-    assert world.kind.unanswered([founded]) == {founded}
+    assert world.unanswered(founded) == {founded}
 
 
-def test_a_label_that_was_given_up_answers_nothing(world: World, founded: int) -> None:
+def test_a_label_that_was_given_up_says_that_nobody_needs_to_ask_again(world: World, founded: int) -> None:
+    assert world.unanswered(founded) == {founded}
     world.label(founded, {})
-    assert world.kind.unanswered([founded]) == {founded}
+    assert world.unanswered(founded) == set()
+
+
+def test_only_the_claims_of_the_given_submissions_count(world: World, founded: int) -> None:
+    assert world.kind.unanswered([founded], []) == set()
 
 
 def test_a_closed_document_answers_for_its_pairs_once_their_mentions_are_known(world: World, founded: int) -> None:
@@ -181,15 +190,15 @@ def test_a_closed_document_answers_for_its_pairs_once_their_mentions_are_known(w
     document = world.toy.documents["d1"]
     place = Place("document", document.pk)
     world.label(targets_at(world.toy.corpus, [place])[place], {"scope": "document", "closed": True})
-    assert world.kind.unanswered([founded]) == {founded}  # linking is not known
+    assert world.unanswered(founded) == {founded}  # linking is not known
     for side in ("a", "b"):
         world.label(draft.payload[side]["target"], {"canonical": draft.payload[side]["span"], "type": "PER"})
-    assert world.kind.unanswered([founded]) == set()
+    assert world.unanswered(founded) == set()
 
 
 def test_a_target_that_nobody_states_is_not_asked(world: World, founded: int) -> None:
     Label.objects.all().delete(), Prediction.objects.all().delete()
-    assert world.ask(founded) == [] and world.kind.unanswered([founded]) == set()
+    assert world.ask(founded) == [] and world.unanswered(founded) == set()
 
 
 def claim(part: str) -> Claim:

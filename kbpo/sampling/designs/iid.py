@@ -20,6 +20,8 @@ from kbpo.tracks.registry import kind_of
 DRAW_LEAST = 30
 """Even where others' labels would do: they say nothing of what this system alone states."""
 DRAW_LIMIT = 20_000
+LEAST = 30
+"""Own draws of every system: what nobody else states would count as wrong without any."""
 SUPPORT_LIMIT = 20_000
 """A larger X_i is represented, in the search for the sample size, by this many draws from p_i."""
 
@@ -121,14 +123,14 @@ def _option(
     submission: Submission, half_width: Decimal, supports: dict[str, tuple[Ids, Ids, Floats]], existing: dict[str, Any]
 ) -> dict[str, Any]:
     track = submission.track
-    guaranteed = _required(submission, half_width, supports[track.distribution], existing)
+    guaranteed = max(LEAST, _required(submission, half_width, supports[track.distribution], existing))
     draws = sizes(track, guaranteed)
     targets: set[int] = set()
     for kind, n in draws.items():
         _, target, p = supports[kind]
         index, _ = draw(p, n, seed_of(submission, kind))
         targets.update(target[index].tolist())
-    new = len(kind_of(track).unanswered(sorted(targets)))
+    new = len(kind_of(track).unanswered(sorted(targets), [submission.pk]))
     return {"half_width": str(half_width), "draws": draws} | price_of(submission, len(targets), new)
 
 

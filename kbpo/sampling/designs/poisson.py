@@ -87,8 +87,8 @@ class _State:
 
     def __init__(self, submission: Submission) -> None:
         self.track = submission.track
-        sampled = Submission.objects.filter(track=self.track, batches__isnull=False).exclude(pk=submission.pk)
-        systems = [*sampled.order_by("pk").distinct().values_list("pk", flat=True), submission.pk]
+        sampled = Submission.objects.filter(track=self.track, sampled_at__isnull=False).exclude(pk=submission.pk)
+        systems = [*sampled.order_by("pk").values_list("pk", flat=True), submission.pk]
         pool = read_pool(self.track, systems)
         mine = np.flatnonzero(np.asarray(pool.member[:, [len(systems) - 1]].toarray()).ravel())
         g, self.n_labels = self._guess(pool)
@@ -120,7 +120,7 @@ class _State:
 
     def new(self, targets: Ids) -> set[int]:
         """Those that nobody has answered and that nobody else is paying for already."""
-        open_ones = kind_of(self.track).unanswered(targets.tolist())
+        open_ones = kind_of(self.track).unanswered(targets.tolist(), [self.submission.pk])
         others = Sample.objects.filter(target__in=open_ones).exclude(batch__submission=self.submission)
         ordered = others.filter(batch__submission__status__in=["confirmed", "judging"])
         return open_ones - set(ordered.values_list("target_id", flat=True))

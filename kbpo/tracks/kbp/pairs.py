@@ -36,6 +36,8 @@ class Pair:
     shown: set[str] = field(default_factory=set)
     closed: bool = False
     """The document was annotated whole, and what was not marked there is false."""
+    given_up: bool = False
+    """Somebody asked in vain: it is known to be missing."""
     linked: bool = False
     """Both mentions have labels."""
 
@@ -50,27 +52,27 @@ class Pair:
         return bool(self.claims) and (bool(self.missing) or not self.linked)
 
 
-def pairs_of(target_ids: Sequence[int], *, confirmed: bool) -> list[Pair]:
-    """The pair targets among these, in that order; with only the claims of confirmed submissions, or with all."""
+def pairs_of(target_ids: Sequence[int], *, submissions: Sequence[int] | None = None) -> list[Pair]:
+    """The pair targets among these, in that order; with the claims of these submissions, or of all confirmed ones."""
     rows = Target.objects.filter(pk__in=target_ids, kind="pair").values_list(
         "pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"
     )
     pairs = {pk: Pair(pk, document, (ab, ae), (bb, be)) for pk, document, ab, ae, bb, be in rows}
-    _add_claims(pairs, confirmed)
+    _add_claims(pairs, submissions)
     _add_labels(pairs)
     return [pairs[pk] for pk in dict.fromkeys(target_ids) if pk in pairs]
 
 
-def _add_claims(pairs: dict[int, Pair], confirmed: bool) -> None:
-    only = "AND s.confirmed_at IS NOT NULL" if confirmed else ""
+def _add_claims(pairs: dict[int, Pair], submissions: Sequence[int] | None) -> None:
+    only = "s.confirmed_at IS NOT NULL" if submissions is None else "s.id = ANY(%s)"
     rows = fetch(
         "SELECT DISTINCT i.target_id, r.name, (i.subject_begin, i.subject_end) <= (i.object_begin, i.object_end),"
         " p.subject_type, p.object_type, p.subject_canonical_begin, p.subject_canonical_end,"
         " p.object_canonical_begin, p.object_canonical_end"
         " FROM instances_instance i JOIN submissions_prediction p ON p.instance_id = i.id"
         " JOIN submissions_submission s ON s.id = p.submission_id"
-        f" JOIN corpus_predicate r ON r.id = i.predicate_id WHERE i.target_id = ANY(%s) {only}",
-        [list(pairs)],
+        f" JOIN corpus_predicate r ON r.id = i.predicate_id WHERE i.target_id = ANY(%s) AND {only}",
+        [list(pairs), *([] if submissions is None else [list(submissions)])],
     )
     for target, name, forward, subject_type, object_type, *ends in rows:
         part, subject, object_ = directed(name, forward), (ends[0], ends[1]), (ends[2], ends[3])
@@ -83,7 +85,9 @@ def _add_claims(pairs: dict[int, Pair], confirmed: bool) -> None:
 
 def _add_labels(pairs: dict[int, Pair]) -> None:
     documents = {pair.document for pair in pairs.values()}
-    values = _values(Label.objects.filter(target__in=pairs))
+    labels = list(Label.objects.filter(target__in=pairs))
+    values = _values(labels)
+    in_vain = {label.target_id for label in labels if not label.value}
     of_documents = Label.objects.filter(target__document__in=documents, target__kind="document")
     closed = {target.document_id for target, value in _on_targets(of_documents) if value.get("closed")}
     of_mentions = Label.objects.filter(target__document__in=documents, target__kind="mention")
@@ -95,6 +99,7 @@ def _add_labels(pairs: dict[int, Pair]) -> None:
     for pair in pairs.values():
         pair.shown = set(values.get(pair.target, {}).get("shown", ()))
         pair.closed = pair.document in closed
+        pair.given_up = pair.target in in_vain
         pair.linked = (pair.document, *pair.a) in linked and (pair.document, *pair.b) in linked
 
 

@@ -22,15 +22,16 @@ BEFORE, AFTER = 2, 1
 """Sentences of context that are shown before and after those of the pair."""
 
 
-def unanswered(target_ids: Sequence[int]) -> set[int]:
-    """The pair targets with a claim, of any submission, that no label judges yet."""
-    return {pair.target for pair in pairs_of(target_ids, confirmed=False) if pair.unanswered}
+def unanswered(target_ids: Sequence[int], submissions: Sequence[int]) -> set[int]:
+    """The pair targets with a claim of these submissions that no label judges yet, and that nobody has given up."""
+    pairs = pairs_of(target_ids, submissions=submissions)
+    return {pair.target for pair in pairs if pair.unanswered and not pair.given_up}
 
 
 @transaction.atomic
 def drafts(track: Track, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
     """What must be asked about these targets, in their order; nothing for a target whose labels answer all."""
-    pairs = [pair for pair in pairs_of(target_ids, confirmed=True) if pair.unanswered]
+    pairs = [pair for pair in pairs_of(target_ids) if pair.unanswered]
     return iter(_drafts(track, pairs))
 
 

@@ -59,8 +59,8 @@ class KbpTrack(Track):
     def questions(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
         return questions.drafts(self.track, target_ids)
 
-    def unanswered(self, target_ids: Sequence[int]) -> set[int]:
-        return questions.unanswered(target_ids)
+    def unanswered(self, target_ids: Sequence[int], submissions: Sequence[int]) -> set[int]:
+        return questions.unanswered(target_ids, submissions)
 
     def judge(self, instances: Ids, submissions: Sequence[int]) -> dict[str, NDArray[np.float64]]:
         return judgments.judge(instances, submissions)

@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import figures
 from kbpo.money.spend import OverBudget, balance
-from kbpo.sampling.confirm import CannotConfirm, confirm, stop
+from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, receive, withdraw
 from kbpo.tracks.models import Track
@@ -181,7 +181,6 @@ class Withdraw(APIView):
             submission = withdraw(find(request, pk))
         except CannotChange as refusal:
             raise Refused(str(refusal), "cannot_change") from refusal
-        stop(submission, why="Withdrawn by its team")
         return Response(shown(submission))
 
 
