@@ -6,6 +6,7 @@ public. A draft shows nothing: else an upload would be a way to read other peopl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,9 +34,8 @@ class Judged:
     prediction: Prediction
     document: Document
     predicate: str
-    template: tuple[str, str, str]
-    subject_text: str
-    object_text: str
+    claim: list[tuple[str, str]]
+    """The claim as a sentence, in pieces: (role, text); a role is subject, object, or empty"""
     window: tuple[int, int]
     spans: list[Span]
     relation: bool | None
@@ -115,26 +115,28 @@ def _describe(one: Prediction, row: Any, label: Label | None, template: str) -> 
     object_ = row.clusters.refers(row.object, row.object_canonical)
     begin = document.sentences[document.sentence_of(min(row.subject[0], row.object[0]))][0]
     end = document.sentences[document.sentence_of(max(row.subject[0], row.object[0]))][1]
-    before, _, rest = template.partition("{subject}")
-    middle, _, after = rest.partition("{object}")
-    if "{object}" in before:  # the object stands first in the sentence
-        middle, after = template.partition("{object}")[2].partition("{subject}")[0], rest
     return Judged(
         prediction=one,
         document=document,
         predicate=row.predicate,
-        template=(before, middle, after),
-        subject_text=document.gloss(*row.subject),
-        object_text=document.gloss(*row.object),
+        claim=_claim(template, {"subject": document.gloss(*row.subject), "object": document.gloss(*row.object)}),
         window=(begin, end),
         spans=[
-            Span(begin, end, "provenance"), Span(*row.subject, "subject"), Span(*row.object, "object"),
+            Span(begin, end, "provenance"),
+            Span(row.subject[0], row.subject[1], "subject"),
+            Span(row.object[0], row.object[1], "object"),
         ],
         relation=_truth(holds(row)),
         subject=_truth(subject),
         object=_truth(object_),
         votes=_votes(row, label),
     )  # fmt: skip
+
+
+def _claim(template: str, texts: dict[str, str]) -> list[tuple[str, str]]:
+    """The template's pieces in order, with the mentions' texts in place."""
+    pieces = re.split(r"\{(subject|object)\}", template)
+    return [(piece, texts[piece]) if at % 2 else ("", piece) for at, piece in enumerate(pieces) if piece]
 
 
 def _truth(value: float) -> bool | None:

@@ -156,7 +156,7 @@ def tables(submission: Submission) -> list[dict[str, Any]]:
     criteria = sorted({key[1] for key in found}, key=lambda name: (name != submission.track.criterion, name))
     result = []
     for criterion in criteria:
-        rows = []
+        rows: list[dict[str, Any]] = []
         for quantity, name in QUANTITIES:
             for distribution in submission.track.distributions if quantity == "precision" else ["instance"]:
                 figure = found.get((quantity, criterion, distribution, "centred"))
@@ -170,7 +170,7 @@ def tables(submission: Submission) -> list[dict[str, Any]]:
                             "kind": _kind(submission, figure),
                         }
                     )
-        axis = drawing.axis_over([row["interval"] for row in rows])
+        axis = drawing.axis_over(interval(row["figure"]) for row in rows)
         result.append({"name": CRITERIA.get(criterion, criterion), "criterion": criterion, "rows": rows, "axis": axis})
     return result
 
