@@ -252,12 +252,14 @@ def anticipated_variance(
     *,
     target: ArrayLike | None = None,
     document_term: ArrayLike = 0.0,
+    correlation: float = 1.0,
 ) -> Numbers:
     """Return the variance that the model expects of the difference estimate, a floor for the realised one.
 
-    ``A_i = c Σ_τ (1/π − 1) [Σ_{x∈τ} p_i √(g (1 − g))]²`` with ``c = max(1, Σ_S (f − g)² / Σ_S g (1 − g))``
-    over all labels of the pool: a model that is surer than it should be is scaled up. Predictions that share a target
-    are taken to be wrong together, the careful assumption; without ``target`` this is ``c Σ p² (1/π − 1) g (1 − g)``.
+    ``A_i = c Σ_τ (1/π − 1) {ρ [Σ_{x∈τ} p_i s]² + (1 − ρ) Σ_{x∈τ} p_i² s²}``, ``s² = g (1 − g)``, with
+    ``c = max(1, Σ_S (f − g)² / Σ_S g (1 − g))`` over all labels of the pool: a model that is surer than it should be is
+    scaled up. Predictions that share a target are taken to be wrong together (ρ = 1), the careful assumption, unless
+    ``correlation`` says how much they are; without ``target`` this is ``c Σ p² (1/π − 1) g (1 − g)``.
 
     Parameters
     ----------
@@ -273,6 +275,8 @@ def anticipated_variance(
         Target codes.
     document_term : float or (m,) array
         :meth:`Design.document_term` of the estimate's influence, where labels came in with documents; not below 0.
+    correlation : float
+        ρ in [0, 1], of the errors of predictions that share a target: :func:`estimators.model.correlation`.
 
     Returns
     -------
@@ -301,12 +305,15 @@ def anticipated_variance(
         odds = np.sqrt(guess * (1 - guess) * (1 / chance - 1))
     odds[(guess * (1 - guess)) == 0] = 0.0
     terms = weights.multiply(odds[:, None]).tocsr()
+    share = float(checks.probabilities("correlation", correlation))
+    squares = terms.power(2).sum(axis=0)
     if target is not None:
         code = checks.codes("target", target, chance.size)
         chooser = sparse.csr_array((np.ones(code.size), (code, np.arange(code.size))))
-        terms = chooser @ terms
-    terms.data **= 2
-    total = _overconfidence(label, g) * terms.sum(axis=0) + np.maximum(document_term, 0.0)
+        together = sparse.csr_array(chooser @ terms).power(2).sum(axis=0)
+        reached = np.isfinite(squares)  # what can never be asked stays infinite, whatever ρ
+        squares[reached] = share * together[reached] + (1 - share) * squares[reached]
+    total = _overconfidence(label, g) * squares + np.maximum(document_term, 0.0)
     total = np.asarray(total, dtype=np.float64).ravel()
     return float(total[0]) if single else total
 
