@@ -40,7 +40,7 @@ def for_admins(
     @wraps(view)
     @never_cache
     @login_required
-    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if not cast(User, request.user).is_staff:
             raise PermissionDenied("This page is for the admins of this service.")
         return view(request, *args, **kwargs)

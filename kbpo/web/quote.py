@@ -45,7 +45,8 @@ class Quote:
 
 def width_of(submission: Submission, asked: str | None) -> str:
     """The half-width that was asked for, if the plan has it; the plan's own otherwise."""
-    return asked if asked in submission.plan.get("options", {}) else submission.plan.get("chosen", "")
+    known = asked is not None and asked in submission.plan.get("options", {})
+    return str(asked if known else submission.plan.get("chosen", ""))
 
 
 def quotes(submission: Submission) -> list[Quote]:

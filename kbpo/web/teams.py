@@ -30,7 +30,7 @@ DAYS = 14
 USED_UP = "This invitation does not work any more: it was used up or has run out. Ask for a new one."
 
 
-class JoinForm(BaseUserCreationForm):
+class JoinForm(BaseUserCreationForm):  # type: ignore[type-arg]
     """A name to log in with, a password, and a yes to the terms."""
 
     terms = forms.BooleanField(error_messages={"required": "Say that you agree; without it we cannot make an account."})

@@ -49,7 +49,7 @@ def for_researchers(
 
     @wraps(view)
     @login_required
-    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         user = cast(User, request.user)
         if not user.is_staff and (not user.is_researcher or user.team() is None):
             return render(request, "upload_not_yet.html", {"researcher": user.is_researcher}, status=403)
@@ -91,7 +91,7 @@ def _receive(request: HttpRequest, user: User, team: Team, tracks: list[Track], 
     return JsonResponse({"url": address}) if _is_script(request) else HttpResponseRedirect(address)
 
 
-def _key(request: HttpRequest, file: UploadedFile) -> str | None:
+def _key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
     """The form's own key with the file's content: the same press twice is one upload, another file is another."""
     form = request.POST.get("key", "")[:32]
     if not form:
@@ -359,7 +359,7 @@ def example(request: HttpRequest, slug: str) -> HttpResponse:
     return response
 
 
-@for_researchers
+@for_researchers  # type: ignore[arg-type]  # a streamed response
 def download(request: HttpRequest, pk: int) -> FileResponse:
     """The file as it was uploaded, for its own team."""
     submission = find(request, pk, own=True)

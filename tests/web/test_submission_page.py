@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.give_back import tick as give_back
 from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label
 from kbpo.instances.record import make_public
@@ -118,6 +119,7 @@ def test_confirming_reading_and_taking_back_shows_nothing(as_user: As, draft: Dr
     tim.post(reverse("submission-withdraw", args=[spy.pk]))
     spy.refresh_from_db()
     assert spy.status == "withdrawn" and not sees(tim, spy)
+    give_back()
     assert balance(purpose=spy.purpose).open == 0
 
 
