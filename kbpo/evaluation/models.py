@@ -38,7 +38,7 @@ class Estimate(models.Model):
     criterion = models.CharField(max_length=24)
     distribution = models.CharField(max_length=24, help_text="Distribution of the precision that it rests on")
     method = models.CharField(max_length=16, help_text="simple, joint, centred")
-    slice = models.CharField(max_length=160, blank=True)
+    slice = models.CharField(max_length=160, blank=True, help_text="group:name of a slice; empty for the whole")
     value = models.FloatField(null=True)
     variance = models.FloatField(null=True)
     low80 = models.FloatField(null=True)
@@ -48,6 +48,7 @@ class Estimate(models.Model):
     n_labels = models.IntegerField(default=0, help_text="Labelled predictions (targets) behind it")
     n_missing = models.IntegerField(default=0, help_text="Drawn, but not labelled yet or given up")
     n_documents = models.IntegerField(default=0, help_text="Annotated documents behind it (recall, F1)")
+    n_predictions = models.IntegerField(null=True, help_text="Predictions of the submission that lie in the slice")
     kind = models.CharField(max_length=12, default="final", help_text="final, provisional")
     note = models.CharField(max_length=200, blank=True)
     influence = models.BinaryField(null=True, help_text="float64 influence over the evaluation's targets, zlib")
@@ -63,6 +64,43 @@ class Estimate(models.Model):
 
     def __str__(self) -> str:
         return f"{self.quantity} of {self.submission_id}"
+
+
+class Slice(models.Model):
+    """A question to the labels that exist: a filter and a weight over predictions, as an admin declared them."""
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="slices")
+    name = models.CharField(max_length=80)
+    rule = models.JSONField(help_text="See kbpo/evaluation/rule.py: predicate, subject_type, …, weight")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Slices that admins defined"
+        constraints = [models.UniqueConstraint(fields=["track", "name"], name="slice_once_a_track")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Look(models.Model):
+    """The guaranteed number of a submission as its page showed it at one moment of judging, safe to watch."""
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="looks")
+    n = models.IntegerField(help_text="Judgments of this submission that counted then")
+    n_before = models.IntegerField(help_text="Those among them that existed before its sample was drawn")
+    value = models.FloatField()
+    low80 = models.FloatField()
+    high80 = models.FloatField()
+    low95 = models.FloatField()
+    high95 = models.FloatField()
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Live intervals as they were shown, one whenever judgments had come"
+        constraints = [models.UniqueConstraint(fields=["submission", "n"], name="look_once_a_number_of_judgments")]
+
+    def __str__(self) -> str:
+        return f"look at {self.submission_id} after {self.n}"
 
 
 class Rescoring(Moving):

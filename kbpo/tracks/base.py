@@ -44,6 +44,8 @@ class Facts:
     """(u, m) the submission states the fact"""
     document: NDArray[np.int64]
     """(t,) code 0 … n_annotated − 1 of the document of each true fact found by annotation"""
+    predicate: NDArray[np.int64]
+    """(t,) id of its predicate"""
     found: NDArray[np.bool_]
     """(t,) some submission states that fact"""
     n_annotated: int

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
-from kbpo.corpus.models import Document
+from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
 from kbpo.tracks.base import Facts
@@ -72,12 +72,14 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
             table[at, [column[system] for system in by_fact[fact]]] = True
     true = sorted(_true_facts(annotated, names, sentences))
     code = {document: at for at, document in enumerate(annotated)}
+    number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     return Facts(
         fact=code_of,
         in_scope=in_scope,
         pool_weight=weight,
         stated=table,
         document=np.array([code[fact[0]] for fact in true], dtype=np.int64),
+        predicate=np.array([number.get(fact[1], 0) for fact in true], dtype=np.int64),
         found=np.array([bool(by_fact.get(fact)) for fact in true], dtype=np.bool_),
         n_annotated=len(annotated),
         n_documents=track.corpus.n_documents,

@@ -1,0 +1,124 @@
+"""Reads the rule of a slice: which predictions lie in it and how they are weighted, as JSON that says nothing else.
+
+    {"predicate": ["per:parents"], "subject_type": ["PER"], "object_type": ["GPE"], "confidence": [0.5, 1.0],
+     "frequency": ["low"], "same_sentence": true, "document": "nyt-", "weight": "relation"}
+
+Every key may be missing; those that are there must all hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+FREQUENCIES = ("low", "medium", "high")
+LONGEST = 200
+
+
+class BadRule(ValueError):
+    """A rule that cannot be used; the text is a sentence for its author."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a prediction must be to lie in a slice; an empty part asks for nothing."""
+
+    predicate: tuple[str, ...] = ()
+    subject_type: tuple[str, ...] = ()
+    object_type: tuple[str, ...] = ()
+    confidence: tuple[float, float] | None = None
+    """Both ends belong to it; a system that gives no confidences is sure of everything"""
+    frequency: tuple[str, ...] = ()
+    same_sentence: bool | None = None
+    document: str = ""
+    """How the document's id begins"""
+    weight: str = "instance"
+    """Distribution by which the predictions in the slice are weighted"""
+
+    def as_json(self) -> dict[str, Any]:
+        """The rule as it is stored: without the parts that ask for nothing."""
+        said = {name: getattr(self, name) for name in _KEYS if name != "weight"}
+        kept = {name: value for name, value in said.items() if value not in ((), None, "")}
+        lists = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+        return lists | {"weight": self.weight}
+
+
+def parse(text: str) -> Any:
+    """The JSON of a text. Raises BadRule."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise BadRule(f"This is no JSON: {problem}.") from problem
+
+
+def read(raw: Any, *, predicates: Collection[str], types: Collection[str], weights: Collection[str]) -> Rule:
+    """The rule that a JSON object stands for, checked against a track's schema and distributions. Raises BadRule."""
+    if not isinstance(raw, dict):
+        raise BadRule('A rule is a JSON object, for example {"predicate": ["per:parents"]}.')
+    unknown = sorted(set(raw) - set(_KEYS))
+    if unknown:
+        raise BadRule(f"A rule has no part “{unknown[0][:40]}”; it has {', '.join(_KEYS)}.")
+    weight = raw.get("weight", next(iter(weights)))
+    if weight not in weights:
+        raise BadRule(f"weight must be one of {', '.join(weights)}; got {_shown(weight)}.")
+    rule = Rule(
+        predicate=_names(raw, "predicate", predicates),
+        subject_type=_names(raw, "subject_type", types),
+        object_type=_names(raw, "object_type", types),
+        confidence=_range(raw),
+        frequency=_names(raw, "frequency", FREQUENCIES),
+        same_sentence=_flag(raw),
+        document=_prefix(raw),
+        weight=weight,
+    )
+    if len(rule.as_json()) == 1 and "weight" not in raw:
+        raise BadRule("This rule asks for nothing: name at least one part.")
+    return rule
+
+
+_KEYS = (
+    "predicate", "subject_type", "object_type", "confidence", "frequency", "same_sentence", "document", "weight",
+)  # fmt: skip
+
+
+def _names(raw: dict[str, Any], key: str, known: Collection[str]) -> tuple[str, ...]:
+    if key not in raw:
+        return ()
+    values = raw[key]
+    if not isinstance(values, list) or not values or not all(isinstance(one, str) for one in values):
+        raise BadRule(f"{key} must be a list of names; got {_shown(values)}.")
+    for one in values:
+        if one not in known:
+            some = ", ".join(sorted(known)[:6])
+            raise BadRule(f"This track has no {key.replace('_', ' ')} “{one[:60]}”; it has {some} …")
+    return tuple(dict.fromkeys(values))
+
+
+def _range(raw: dict[str, Any]) -> tuple[float, float] | None:
+    if "confidence" not in raw:
+        return None
+    ends = raw["confidence"]
+    numbers = isinstance(ends, list) and len(ends) == 2 and all(type(one) in (int, float) for one in ends)
+    if not numbers or not 0 <= ends[0] <= ends[1] <= 1:
+        raise BadRule(f"confidence must be two numbers from 0 to 1, the lower first; got {_shown(ends)}.")
+    return float(ends[0]), float(ends[1])
+
+
+def _flag(raw: dict[str, Any]) -> bool | None:
+    value = raw.get("same_sentence")
+    if value is not None and not isinstance(value, bool):
+        raise BadRule(f"same_sentence must be true or false; got {_shown(value)}.")
+    return value
+
+
+def _prefix(raw: dict[str, Any]) -> str:
+    value = raw.get("document", "")
+    if not isinstance(value, str) or len(value) > LONGEST or "\x00" in value:
+        raise BadRule(f"document must be the beginning of a document's id; got {_shown(value)}.")
+    return value
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)[:60]
