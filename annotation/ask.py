@@ -80,9 +80,7 @@ def _ask_batch(track: Track) -> int | None:
     candidates = _candidates(track)
     if not candidates:
         return None
-    first: dict[int, Candidate] = {}
-    for one in candidates:
-        first.setdefault(one.target, one)
+    first = _first(track, candidates)
     questions = list(_questions(track, first, kind_of(track).questions(list(first))))
     Question.objects.bulk_create(questions)
     now = timezone.now()
@@ -106,6 +104,19 @@ def _candidates(track: Track) -> list[Candidate]:
     with connection.cursor() as cursor:
         cursor.execute(CANDIDATES, {"track": track.pk, "open": list(OPEN), "limit": BATCH})
         return [Candidate(*row) for row in cursor.fetchall()]
+
+
+def _first(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate]:
+    """For each target the first sample whose submission needs an answer: nobody pays for what only others state."""
+    of: dict[int, list[int]] = defaultdict(list)
+    for one in candidates:
+        of[one.submission].append(one.target)
+    needed = {submission: kind_of(track).unanswered(targets, [submission]) for submission, targets in of.items()}
+    first: dict[int, Candidate] = {}
+    for one in candidates:
+        if one.target in needed[one.submission]:
+            first.setdefault(one.target, one)
+    return first
 
 
 def _questions(track: Track, first: dict[int, Candidate], drafts: Iterable[QuestionDraft]) -> Iterable[Question]:
