@@ -17,6 +17,8 @@ from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.money.models import Budget, Price
 from kbpo.tracks.models import Track
 
+pytest_plugins = ["processes"]
+
 PASSWORD = "correct horse battery"
 
 TEXTS = {

@@ -1,0 +1,172 @@
+"""The service as it runs for real: gunicorn and a Celery worker with its clock, on a database and a Redis of their own.
+
+Processes can be killed (`kill -9`, with all their children) and started again. This process's Django speaks to their
+database inside `speaking()`, and to the ordinary test database outside.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+import pytest
+import redis
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connections
+
+DATABASE = "kbpo_processes"
+REDIS_NUMBER = 9
+TESTS = Path(__file__).resolve().parent
+PATIENCE = 120.0
+
+
+@dataclass
+class Service:
+    """A web server and a worker, with what they need."""
+
+    directory: Path
+    unblock: Callable[[], Any]
+    port: int
+    database: dict[str, Any]
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self, *names: str) -> None:
+        """Starts processes that do not run; the web server answers afterwards."""
+        for name in names:
+            with (self.directory / f"{name}.log").open("ab") as log:
+                self.running[name] = subprocess.Popen(
+                    self._commands()[name], stdout=log, stderr=log, cwd=settings.BASE_DIR, env=self._environment(),
+                    start_new_session=True,
+                )  # fmt: skip
+        if "web" in names:
+            wait_for(self._answers, f"the web server to answer ({self.directory / 'web.log'})")
+
+    def kill(self, *names: str) -> None:
+        """Kills processes and all their children at once: they get no chance to tidy up."""
+        for name in names:
+            os.killpg(self.running[name].pid, signal.SIGKILL)
+        for name in names:
+            self.running.pop(name).wait()
+
+    def stop(self) -> None:
+        """Stops everything in order."""
+        for process in self.running.values():
+            process.terminate()
+        for process in self.running.values():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=15)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        self.running.clear()
+
+    @contextmanager
+    def speaking(self) -> Iterator[None]:
+        """This process's Django, connected to the service's database."""
+        connection = connections["default"]
+        with self.unblock():
+            connection.close()
+            before = connection.settings_dict["NAME"]
+            connection.settings_dict["NAME"] = DATABASE
+            try:
+                yield
+            finally:
+                connection.close()
+                connection.settings_dict["NAME"] = before
+
+    def fetch(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query, seen from outside: what is committed now."""
+        with self.speaking(), connections["default"].cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return list(cursor.fetchall())
+
+    def _commands(self) -> dict[str, list[str]]:
+        return {
+            "web": [sys.executable, "-m", "gunicorn", "kbpo.wsgi", "-b", f"127.0.0.1:{self.port}", "--workers", "2",
+                    "--threads", "4"],
+            "worker": [sys.executable, "-m", "celery", "-A", "kbpo", "worker", "-B", "-c", "2", "-l", "WARNING",
+                       "-s", str(self.directory / "beat-schedule")],
+        }  # fmt: skip
+
+    def _environment(self) -> dict[str, str]:
+        database = self.database
+        password = f":{quote(database['PASSWORD'], safe='')}" if database["PASSWORD"] else ""
+        options = {"host": database["HOST"], "port": database["PORT"]} | database.get("OPTIONS", {})
+        where = urlencode({name: value for name, value in options.items() if value})
+        return os.environ | {
+            "DJANGO_SETTINGS_MODULE": "cheap_passwords",
+            "PYTHONPATH": str(TESTS),
+            "DATABASE_URL": f"postgres://{quote(database['USER'], safe='')}{password}@/{DATABASE}?{where}",
+            "REDIS_URL": numbered(settings.REDIS, REDIS_NUMBER),
+            "KBPO_VAR": str(self.directory),
+            "SITE_URL": self.url,
+            "TICK_SECONDS": "1",
+            "OPENBLAS_NUM_THREADS": "1",  # the machine is shared: threads that spin help nobody
+            "DEBOUNCE_SECONDS": "0.5",
+        }
+
+    def _answers(self) -> bool:
+        if self.running["web"].poll() is not None:
+            raise AssertionError(f"The web server ended at once; see {self.directory / 'web.log'}.")
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+@pytest.fixture(scope="session")
+def service(django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The running service, with an empty database; started once, for all tests that need it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    directory = tmp_path_factory.mktemp("service")
+    database = connections["default"].settings_dict
+    made = Service(directory, django_db_blocker.unblock, port, database)
+    with django_db_blocker.unblock():
+        _make_database()
+    with redis.Redis.from_url(numbered(settings.REDIS, REDIS_NUMBER)) as client:
+        client.flushdb()
+    with made.speaking():
+        call_command("migrate", verbosity=0)
+    try:
+        made.start("web", "worker")
+        yield made
+    finally:
+        made.stop()
+
+
+def _make_database() -> None:
+    with connections["default"]._nodb_cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
+        cursor.execute(f"CREATE DATABASE {DATABASE}")
+
+
+def numbered(url: str, number: int) -> str:
+    """The address of another database of the same Redis."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return f"{url.partition('?')[0]}?db={number}"
+    return parts._replace(path=f"/{number}").geturl()
+
+
+def wait_for(ready: Callable[[], Any], what: str, *, patience: float = PATIENCE, every: float = 0.05) -> Any:
+    """What `ready()` says once it is true. Fails if that takes longer than our patience."""
+    deadline = time.monotonic() + patience
+    while not (found := ready()):
+        assert time.monotonic() < deadline, f"Waited {patience:.0f} s for {what}."
+        time.sleep(every)
+    return found

@@ -1,0 +1,218 @@
+"""The whole journey on real processes: upload over HTTP, judged through the pages, a row on the leaderboard.
+
+What the board says is worked out again from the exported draws and labels with `estimators` alone.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from export import CRITERIA, KINDS, Export, Floats, export
+from numpy.testing import assert_allclose
+from processes import Service, wait_for
+from travel import Travel, make_travel
+
+from estimators.design import Design
+from estimators.horvitz_thompson import centred, inclusion_iid
+from estimators.joint import joint_precision, simple_precision
+from kbpo.evaluation.data import read
+from kbpo.evaluation.estimate import state_of
+from kbpo.evaluation.models import Rescoring
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.journey
+RUNS = ("Harbor_2", "LindqvistLab_1")
+EXACT = 1e-10
+OF_TRACK = "(SELECT id FROM tracks_track WHERE slug = %s)"
+ESTIMATES = f"""
+    SELECT e.submission_id, e.quantity, e.criterion, e.distribution, e.method, e.value, e.variance, e.n_labels
+    FROM evaluation_estimate e JOIN evaluation_evaluation v ON v.id = e.evaluation_id
+    WHERE v.track_id = {OF_TRACK}
+      AND v.number = (SELECT max(number) FROM evaluation_evaluation WHERE track_id = {OF_TRACK})
+"""
+"""The latest evaluation."""
+
+
+@pytest.fixture(scope="module", params=["iid", "poisson"])
+def travel(request: pytest.FixtureRequest, service: Service, tmp_path_factory: pytest.TempPathFactory) -> Travel:
+    """A track on which two systems travelled to the end."""
+    design = str(request.param)
+    made = make_travel(service, tmp_path_factory.mktemp(design), f"Journey {design}", seed=3, design=design)
+    with made.judging():
+        for run in RUNS:
+            made.travel(run)
+        wait_for(lambda: _settled(made), "the last scores")
+    return made
+
+
+def _settled(travel: Travel) -> bool:
+    """Whether the scores have seen everything that there is."""
+    with travel.service.speaking():
+        row = Rescoring.objects.select_related("track").get(track__slug=travel.track)
+        return bool(row.state == state_of(row.track))
+
+
+@pytest.fixture(scope="module")
+def exported(travel: Travel) -> Export:
+    return export(travel)
+
+
+@pytest.fixture(scope="module")
+def stored(travel: Travel) -> dict[tuple[str, ...], dict[int, tuple[float, float, int]]]:
+    """(quantity, criterion, distribution, method) -> submission -> value, variance, labels."""
+    found: dict[tuple[str, ...], dict[int, tuple[float, float, int]]] = {}
+    for row in travel.rows(ESTIMATES):
+        found.setdefault(row[1:5], {})[row[0]] = row[5:]
+    return found
+
+
+def test_a_row_stands_on_the_page_and_in_the_json(travel: Travel, stored: dict) -> None:
+    page = html.unescape(travel.page(f"/tracks/{travel.track}/?distribution=instance&criterion=correct"))
+    board = json.loads(travel.page(f"/tracks/{travel.track}/board.json?distribution=instance&criterion=correct"))
+    api = travel.call(f"tracks/{travel.track}/board/?distribution=instance&criterion=correct")
+    assert {row["name"] for row in board["systems"]} == set(RUNS)
+    assert board["being_judged"] == []
+    for row, same in zip(board["systems"], api["systems"], strict=True):
+        assert row["name"] in page
+        for part in ("f1", "precision", "recall"):
+            value = stored[part, "correct", "instance", "centred"][row["submission"]][0]
+            assert row[part]["value"] == same[part]["value"] == value
+            assert row[part]["low95"] < row[part]["low80"] < value < row[part]["high80"] < row[part]["high95"]
+            assert f"{value * 100:.1f}"[:2] in page
+
+
+def test_nothing_went_wrong_on_the_way(travel: Travel) -> None:
+    assert travel.work.errors == []
+    assert travel.rows(f"SELECT reason FROM submissions_submission WHERE track_id = {OF_TRACK} AND reason <> ''") == []
+    where = f"""FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id WHERE h.track_id = {OF_TRACK}"""
+    assert travel.rows(f"SELECT a.reason {where} AND a.reason <> ''") == []
+
+
+def test_nothing_is_left_open(travel: Travel) -> None:
+    of_hits = f"JOIN annotation_hit h ON h.id = a.hit_id WHERE h.track_id = {OF_TRACK}"
+    where = f"WHERE track_id = {OF_TRACK}"
+    assert travel.rows(f"SELECT DISTINCT status FROM submissions_submission {where}") == [("scored",)]
+    assert travel.rows(f"SELECT DISTINCT status FROM annotation_question {where}") == [("settled",)]
+    assert travel.rows(f"SELECT DISTINCT status FROM annotation_hit {where}") == [("closed",)]
+    assert travel.rows(f"SELECT DISTINCT a.status FROM annotation_assignment a {of_hits}") == [("approved",)]
+
+
+def test_three_people_judged_every_question(travel: Travel) -> None:
+    labels = """
+        SELECT t.kind, l.n, l.method, l.disagreement
+        FROM instances_label l JOIN instances_target t ON t.id = l.target_id
+        WHERE t.corpus_id = (SELECT corpus_id FROM tracks_track WHERE slug = %s) AND l.source = 'crowd'
+    """
+    found = travel.rows(labels)
+    assert {row[0] for row in found} == {"pair", "mention"}
+    assert {row[1:] for row in found} == {(3, "majority", 0.0)}
+    [(questions,)] = travel.rows(f"SELECT count(*) FROM annotation_question WHERE track_id = {OF_TRACK}")
+    assert sum(row[0] == "pair" for row in found) == questions
+    assert travel.work.answers == 3 * questions
+    met = f"""
+        SELECT count(*) FROM (SELECT a.worker_id, q.target_id, q.round FROM annotation_assignment a
+            JOIN annotation_hit_questions hq ON hq.hit_id = a.hit_id JOIN annotation_question q ON q.id = hq.question_id
+            WHERE q.track_id = {OF_TRACK} GROUP BY 1, 2, 3 HAVING count(*) > 1) AS twice
+    """
+    assert travel.rows(met) == [(0,)]
+
+
+def test_money_is_spent_or_given_back_to_the_cent(travel: Travel) -> None:
+    rows = travel.rows(
+        f"SELECT purpose, kind, sum(amount), count(*) FROM money_ledger WHERE track_id = {OF_TRACK} GROUP BY 1, 2"
+    )
+    sums = {(purpose, kind): amount for purpose, kind, amount, _ in rows}
+    for pk in travel.submissions:
+        purpose = f"submission:{pk}"
+        given_back = sums.get((purpose, "release"), Decimal(0))
+        assert sums[purpose, "reserve"] == sums[purpose, "spend"] + given_back
+    spent = sum(amount for _, kind, amount, _ in rows if kind == "spend")
+    assert spent == travel.work.answers * Decimal("0.05")
+    payments = f"""
+        SELECT count(*), sum(p.amount) FROM annotation_payment p JOIN annotation_assignment a ON a.id = p.assignment_id
+        JOIN annotation_hit h ON h.id = a.hit_id WHERE h.track_id = {OF_TRACK}
+    """
+    assert travel.rows(payments) == [(travel.work.answers, spent)]
+
+
+def test_overlaps_are_those_of_the_predictions(travel: Travel, exported: Export) -> None:
+    rows = travel.service.fetch(
+        "SELECT first_id, second_id, kind, value FROM sampling_overlap WHERE first_id = ANY(%s)", exported.systems
+    )
+    assert len(rows) == 3 * len(KINDS)
+    for first, second, kind, value in rows:
+        expected = exported.overlap(kind)[exported.systems.index(first), exported.systems.index(second)]
+        assert_allclose(value, expected, rtol=EXACT)
+
+
+def test_published_precision_is_what_the_estimators_give(travel: Travel, exported: Export, stored: dict) -> None:
+    if not any(draws.row.size for draws in exported.draws.values()):
+        assert not any(method in ("simple", "joint") for _, _, _, method in stored)
+        return
+    m = len(exported.systems)
+    for kind, draws in exported.draws.items():
+        P = exported.p[kind][draws.row]
+        for criterion in CRITERIA:
+            f = np.nan_to_num(exported.f[criterion][draws.row])  # where it is not stated its probability is 0
+            own = f[np.arange(draws.row.size), draws.owner]
+            simple = simple_precision(own, draws.owner, m, ddof=1)
+            joint = joint_precision(P, draws.owner, f, exported.overlap(kind), ddof=1)
+            _compare(stored["precision", criterion, kind, "simple"], exported, simple.value, simple.variance)
+            _compare(stored["precision", criterion, kind, "joint"], exported, joint.value, joint.variance)
+
+
+def test_precision_is_what_the_estimators_give(travel: Travel, exported: Export, stored: dict) -> None:
+    with travel.service.speaking():
+        data = read(Track.objects.get(slug=travel.track))
+    assert data.pool.instance.tolist() == exported.instance.tolist()
+    pi = _inclusion(exported)
+    rows = np.flatnonzero(_drawn(travel, exported))
+    targets, code = np.unique(exported.target[rows], return_inverse=True)
+    design = Design(np.array([pi[exported.target == one][0] for one in targets]))
+    for kind in KINDS:
+        for criterion in CRITERIA:
+            p, g = exported.p[kind], data.g[criterion]
+            found = centred(
+                p[rows], pi[rows], np.nan_to_num(exported.f[criterion][rows]), g[rows], p.T @ g,
+                target=code, n_targets=targets.size, design=design,
+            )  # fmt: skip
+            _compare(stored["precision", criterion, kind, "centred"], exported, found.value)
+
+
+def _compare(stored: dict, exported: Export, value: object, variance: object = None) -> None:
+    found = np.array([stored[system][:2] for system in exported.systems])
+    assert_allclose(found[:, 0], np.asarray(value), rtol=EXACT, atol=EXACT)
+    if variance is not None:  # where all labels agree, the stored one is that of one label more that disagrees
+        seen = np.asarray(variance) > EXACT
+        assert_allclose(found[seen, 1], np.asarray(variance)[seen], rtol=EXACT)
+
+
+def _inclusion(exported: Export) -> Floats:
+    """(u,) the probability that an instance's target was drawn by any batch of either design."""
+    missed = 1 - exported.threshold
+    for kind, draws in exported.draws.items():
+        n = np.bincount(draws.owner, minlength=len(exported.systems))
+        missed = missed * (1 - inclusion_iid(exported.p[kind], n, target=exported.target))
+    return np.asarray(1 - missed)
+
+
+def _drawn(travel: Travel, exported: Export) -> Floats:
+    """(u,) whether the instance's target was drawn."""
+    targets = f"""
+        SELECT DISTINCT a.target_id FROM sampling_sample a JOIN sampling_samplebatch b ON b.id = a.batch_id
+        JOIN submissions_submission s ON s.id = b.submission_id WHERE s.track_id = {OF_TRACK}
+    """
+    return np.isin(exported.target, [row[0] for row in travel.rows(targets)])
+
+
+def test_people_see_where_it_is(travel: Travel) -> None:
+    """The submission's page tells its journey, with times."""
+    for pk in travel.submissions:
+        now = travel.call(f"submissions/{pk}/")
+        times = [now["times"][name] for name in ("received", "read", "planned", "confirmed", "sampled", "scored")]
+        assert all(times) and times == sorted(times)
+        assert now["money"]["reserved"] == "0.00"

@@ -1,0 +1,145 @@
+"""A track of its own on the running service, and the journeys of its submissions, driven from outside over HTTP."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.hashers import MD5PasswordHasher
+from django.utils.text import slugify
+from processes import Service, wait_for
+
+from annotation.simulate import Crowd, Work
+from kbpo.accounts.models import Team, Token, User
+from kbpo.corpus.load import find_schema, load_corpus
+from kbpo.demo.knows import Knowledge
+from kbpo.demo.write import write
+from kbpo.sampling.annotations import import_annotations
+from kbpo.sampling.documents import draw_documents
+from kbpo.sampling.open_track import Money, create_track, open_track
+
+PASSWORD = "harbour-wire-travels"
+ANNOTATORS = 5
+WAITING = ("received", "read", "planned", "confirmed", "judging")
+
+
+@dataclass
+class Travel:
+    """A track with its corpus, its team and its crowd, and what travelled on it."""
+
+    service: Service
+    files: Path
+    track: str
+    token: str
+    researcher: str
+    submissions: list[int] = field(default_factory=list)
+    work: Work = field(default_factory=Work)
+
+    def call(self, path: str, body: Any = None, headers: dict[str, str] | None = None) -> dict[str, Any]:
+        """What the API answers. Raises urllib's HTTPError for a refusal, OSError where nobody answers."""
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.service.url}/api/{path}", content)
+        said = {"Content-Type": "application/json", "Authorization": f"Token {self.token}"} | (headers or {})
+        for name, value in said.items():
+            request.add_header(name, value)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+    def page(self, path: str) -> str:
+        """A public page."""
+        with urllib.request.urlopen(f"{self.service.url}{path}", timeout=60) as answer:
+            return str(answer.read().decode())
+
+    def upload(self, run: str) -> int:
+        """The number of the submission of a system's file; a repeat gives the same number."""
+        path = self.files / "systems" / f"{run}.kb.tsv"
+        boundary = secrets.token_hex(16)
+        fields = {"track": self.track, "name": run}
+        parts = [
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+            for name, value in fields.items()
+        ]
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{path.name}"\r\n\r\n'
+        body = ("".join(parts) + head).encode() + path.read_bytes() + f"\r\n--{boundary}--\r\n".encode()
+        kind = {"Content-Type": f"multipart/form-data; boundary={boundary}", "Idempotency-Key": f"{self.track}-{run}"}
+        pk = int(self.call("submissions/", body, kind)["id"])
+        if pk not in self.submissions:
+            self.submissions.append(pk)
+        return pk
+
+    def confirm(self, pk: int) -> dict[str, Any]:
+        """The submission, confirmed as planned."""
+        return self.call(f"submissions/{pk}/confirm/", {"good_lines_only": True})
+
+    def follow(self, pk: int, status: str) -> dict[str, Any]:
+        """The submission once it has reached a status; fails if it ends anywhere else."""
+
+        def reached() -> dict[str, Any] | None:
+            now = self.call(f"submissions/{pk}/")
+            assert now["status"] in (status, *WAITING), f"{now['name']} ended as {now['status']}: {now['reason']}"
+            return now if now["status"] == status else None
+
+        found: dict[str, Any] = wait_for(reached, f"submission {pk} to be {status}", every=0.2)
+        return found
+
+    def travel(self, run: str) -> dict[str, Any]:
+        """The whole journey of a system's file; somebody must be judging meanwhile."""
+        pk = self.upload(run)
+        self.follow(pk, "planned")
+        self.confirm(pk)
+        return self.follow(pk, "scored")
+
+    @contextmanager
+    def judging(self) -> Iterator[Work]:
+        """Perfect annotators at work on the pages."""
+        knowledge = Knowledge(self.files / "mentions.tsv", self.files / "gold.tsv")
+        logins = [(f"annotator{number}", PASSWORD) for number in range(1, ANNOTATORS + 1)]
+        crowd, stop = Crowd(self.service.url, logins, knowledge.true_answer), threading.Event()
+        crowd.work_done = self.work
+        thread = threading.Thread(target=crowd.work, args=(stop.is_set,), kwargs={"poll": 0.4}, daemon=True)
+        thread.start()
+        try:
+            yield self.work
+        finally:
+            stop.set()
+            thread.join(timeout=60)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a query; %s in it is the track's slug."""
+        return self.service.fetch(sql, *[self.track] * sql.count("%s"))
+
+
+def make_travel(
+    service: Service, directory: Path, name: str, *, seed: int, documents: int = 12, read_in_full: int = 4,
+    design: str = "iid", half_width: str = "0.100",
+) -> Travel:  # fmt: skip
+    """An open track on a corpus of its own, some documents of which are annotated whole."""
+    write(directory, documents=documents, seed=seed)
+    with service.speaking():
+        corpus = load_corpus(name, directory / "corpus.jsonl", find_schema("tac_kbp"))
+        track = open_track(
+            create_track(corpus, name, money=Money(budget=Decimal(500)), design=design,
+                         target_half_width=Decimal(half_width))
+        )  # fmt: skip
+        drawn = draw_documents(track, read_in_full, seed)
+        import_annotations(track, directory / "gold.tsv", directory / "mentions.tsv", drawn, seed=seed)
+        researcher = _person(f"researcher-{slugify(name)}", is_researcher=True)
+        Team.objects.create(name=f"Team {name}", slug=slugify(name)).members.add(researcher)
+        for number in range(1, ANNOTATORS + 1):
+            _person(f"annotator{number}", is_annotator=True)
+        token = Token.issue(researcher, "travel")[1]
+        return Travel(service, directory, track.slug, token, researcher.username)
+
+
+def _person(name: str, **roles: bool) -> User:
+    password = MD5PasswordHasher().encode(PASSWORD, "seasalt")
+    return User.objects.get_or_create(username=name, defaults={"password": password, **roles})[0]
