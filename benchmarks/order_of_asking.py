@@ -1,79 +1,134 @@
-"""How far live scores are off while questions are still open: first come, first asked, against the order of u/π.
+"""What live scores say while questions are still open, by the order in which they are asked.
 
-usage: python -m benchmarks.order_of_asking [REPEATS]        (default: 300)
+usage: python benchmarks/order_of_asking.py [REPEATS]        (default: 300)
 
-The 28 real runs arrive in random order and raise thresholds to ±3 % at 80 % each; then a quarter, half and three
-quarters of all questions have been answered. The live score is Hájek's, with π times the answered share (first come) or
-times the released share u/π. Bias is the mean over repeats in which a run has a label at all.
+Thresholds for all 28 real runs are set by water-filling to ± 3 points at 80 %, run after run in the order of their
+names. Each repeat draws the targets, and looks at the scores (Hájek's) when a share of the questions is answered:
+
+first come      in the order in which runs brought them in, as a queue would; scored as if all were answered
+sure first      the most confident statements first, as a page sorted by confidence would have it; likewise
+u/π             in the order of uniform number over threshold; the probability of what is answered is π × the share
+                released, so that the answers of any moment are a sample
+
+`bias` is the largest of a run's mean errors, and the mean of their sizes; `error` the root mean square error.
+
+KBPO_SHARED_DATA names the folder that holds redocred/ if it is not ../shared/data.
 """
 
 import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
-from benchmarks import stated, tables
-from estimators.horvitz_thompson import hajek
-from estimators.poisson import asking_order, water_fill
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-TARGET = (0.03 / 1.2816) ** 2
-SHARES = (0.25, 0.5, 0.75, 1.0)
-REDRAWS = 6  # fresh uniform numbers for each order of arrival: raising thresholds is the slow part
+from benchmarks import redocred, tables
+from benchmarks.labels_needed import LEVEL, TARGET, World, worlds
+from estimators import horvitz_thompson, poisson
 
-
-def raised(pool, p, order):
-    """Return the thresholds of all targets after each arrival, (runs, targets)."""
-    pi, history = np.zeros(pool.n_targets), []
-    for system in order:
-        rows = np.flatnonzero(p[:, system])
-        target = pool.target[rows]
-        new = water_fill(p[rows, system], pi[target], 0.25, target_variance=TARGET, target=target)
-        pi[target] = new
-        history.append(pi.copy())
-    return np.array(history)
+SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
+WAYS = ("first come", "sure first", "u/π")
 
 
-def live(pool, p, answered, pi):
-    """Return Hájek's score of every run from the targets that were answered."""
-    rows = np.flatnonzero(answered[pool.target])
-    return hajek(p[rows], pi[pool.target[rows]], pool.true[rows]).value
+@dataclass(frozen=True)
+class Queue:
+    """Thresholds of all targets, the place of the run that brought each in, and the greatest confidence in each."""
+
+    pi: np.ndarray
+    arrival: np.ndarray
+    confidence: np.ndarray
 
 
-def scores(pool, p, history, rng):
-    """Return (orders, shares, runs) live scores from one draw of the uniform numbers."""
-    u, pi = rng.random(pool.n_targets), history[-1]
-    by_ratio = asking_order(u, pi)
-    arrival = (u < history).argmax(axis=0)[by_ratio]
-    first_come = by_ratio[np.lexsort((by_ratio, arrival))]
-    found = np.empty((2, len(SHARES), p.shape[1]))
-    for k, share in enumerate(SHARES):
-        n = round(share * by_ratio.size)
-        released = (u / np.maximum(pi, 1e-12))[by_ratio[n - 1]] if share < 1 else 1.0
-        for way, (order, factor) in enumerate(((first_come, share), (by_ratio, released))):
-            answered = np.zeros(pool.n_targets, dtype=bool)
-            answered[order[:n]] = True
-            found[way, k] = live(pool, p, answered, np.clip(pi * factor, 1e-12, 1))
-    return found
+def queue(world: World) -> Queue:
+    """Return the queue that all runs make; π is 0 for a target that nobody has weight on."""
+    pi, arrival = np.zeros(world.n_targets), np.full(world.n_targets, -1)
+    for i in range(world.P.shape[1]):
+        own = np.flatnonzero(world.member[:, i])
+        names = world.target[own]
+        pi[names] = poisson.water_fill(
+            world.P[own, i], pi[names], 0.25, target_variance=TARGET,
+            target=np.unique(names, return_inverse=True)[1],
+        )  # fmt: skip
+        arrival[names[arrival[names] < 0]] = i
+    confidence = np.zeros(world.n_targets)
+    np.maximum.at(confidence, world.target, np.nanmax(np.where(world.member, world.confidence, -1), axis=1))
+    return Queue(pi, arrival, confidence)
 
 
-def main() -> None:
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    rng = np.random.default_rng(24)
-    pool = stated.load()
-    p = pool.membership / pool.membership.sum(axis=0)
-    found = []
-    while len(found) < repeats:
-        history = raised(pool, p, rng.permutation(p.shape[1]))
-        found += [scores(pool, p, history, rng) for _ in range(min(REDRAWS, repeats - len(found)))]
-    error = np.array(found) - pool.true @ p
-    bias, spread = np.nanmean(error, axis=0), np.sqrt(np.nanmean(error**2, axis=0))
-    table = [
-        [f"{share:.0%} answered", way, float(np.abs(bias[w, k]).mean()), float(np.abs(bias[w, k]).max()),
-         float(spread[w, k].mean()), float(np.isnan(error[:, w, k]).mean())]
-        for k, share in enumerate(SHARES) for w, way in enumerate(("first come", "u/π"))
-    ]  # fmt: skip
-    print(f"{len(pool.systems)} runs, {repeats} repeats\n")
-    tables.show("order_of_asking", ["moment", "order", "mean |bias|", "worst |bias|", "rmse", "no label"], table)
+def answered(way: str, share: float, line: Queue, u: np.ndarray, rng: np.random.Generator):
+    """Return which targets are answered by now, and the probability that each is taken to have come in with."""
+    asked = np.flatnonzero(poisson.select(u, line.pi))
+    n = max(round(share * asked.size), 1)
+    jitter = rng.random(asked.size)
+    if way == "u/π":
+        first = asked[poisson.asking_order(u[asked], line.pi[asked])]
+        released = 1.0 if n == asked.size else u[first[n]] / line.pi[first[n]]
+        return first[:n], line.pi * released
+    key = line.arrival[asked] if way == "first come" else -line.confidence[asked]
+    return asked[np.lexsort((jitter, key))][:n], line.pi
+
+
+def score(world: World, weights: sparse.csr_array, rows: np.ndarray, pi: np.ndarray):
+    """Return Hájek's values and whether their 80 % intervals hold the truth, of runs with an answer."""
+    target = np.unique(world.target[rows], return_inverse=True)[1]
+    found = horvitz_thompson.hajek(
+        weights[rows].toarray(), pi[world.target[rows]], world.true[rows], target=target
+    )
+    low, high = found.confidence_interval(LEVEL, method="wilson")
+    truth = world.precision
+    return found.value, np.where(np.isnan(found.value), np.nan, (low <= truth) & (truth <= high))
+
+
+def measure(world: World, repeats: int, rng: np.random.Generator) -> list[list[object]]:
+    """Return a row for each way and share."""
+    line, weights = queue(world), sparse.csr_array(world.P)
+    cases = [(way, share) for way in WAYS for share in SHARES]
+    values: dict = {case: [] for case in cases}
+    hits: dict = {case: [] for case in cases}
+    for _ in range(repeats):
+        u = rng.random(world.n_targets)
+        for way, share in cases:
+            some, pi = answered(way, share, line, u, rng)
+            chosen = np.zeros(world.n_targets, dtype=bool)
+            chosen[some] = True
+            value, hit = score(world, weights, np.flatnonzero(chosen[world.target]), pi)
+            values[way, share].append(value)
+            hits[way, share].append(hit)
+    return [
+        [*case, *figures(np.array(values[case]), np.array(hits[case], dtype=float), world.precision)] for case in cases
+    ]
+
+
+def figures(values: np.ndarray, hits: np.ndarray, truth: np.ndarray) -> list[float]:
+    """Return runs with a score, largest and mean size of bias, the largest's standard error, error, coverage.
+
+    Runs that have a score in fewer than half of the repeats are left out.
+    """
+    scored = np.isnan(values).mean(axis=0) <= 0.5
+    values, hits, truth = values[:, scored], hits[:, scored], truth[scored]
+    bias = np.nanmean(values - truth, axis=0)
+    worst = int(np.abs(bias).argmax())
+    spread = np.nanstd(values[:, worst], ddof=1) / np.sqrt(len(values))
+    return [int(scored.sum()), float(np.abs(bias).max()), float(spread), float(np.abs(bias).mean()),
+            float(np.sqrt(np.nanmean((values - truth) ** 2))), float(np.nanmean(hits))]  # fmt: skip
+
+
+def main(repeats: int) -> None:
+    """Print the table and write it as CSV."""
+    if not redocred.available():
+        return
+    started = time.perf_counter()
+    rng = np.random.default_rng(7)
+    table = [[kind, *row] for kind, world in worlds().items() for row in measure(world, repeats, rng)]
+    print(f"Live precision by the order of asking; {repeats} repeats\n")
+    tables.show("order_of_asking", [
+        "distribution", "order", "answered", "runs", "largest bias", "± s.e.", "mean |bias|", "error", "80 %",
+    ], table)  # fmt: skip
+    print(f"{time.perf_counter() - started:.0f} s")
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 300)
