@@ -34,10 +34,14 @@ class ToyTrack:
     def __init__(self, track: Track) -> None:
         self.track = track
 
-    def questions(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
-        labelled = set(Label.objects.filter(target__in=target_ids).exclude(value={}).values_list("target", flat=True))
-        for target in Target.objects.filter(pk__in=target_ids).exclude(pk__in=labelled).select_related("document"):
+    def questions(self, target_ids: Sequence[int], submissions: Sequence[int]) -> Iterable[QuestionDraft]:
+        open_ones = self.unanswered(target_ids, submissions)
+        for target in Target.objects.filter(pk__in=open_ones).select_related("document"):
             yield QuestionDraft(target.pk, "relation", payload_of(target, self.shown), list(self.shown))
+
+    def unanswered(self, target_ids: Sequence[int], submissions: Sequence[int]) -> set[int]:
+        labelled = Label.objects.filter(target__in=target_ids).exclude(value={})
+        return set(target_ids) - set(labelled.values_list("target", flat=True))
 
 
 def payload_of(target: Target, parts: Sequence[str] = PARTS) -> dict[str, Any]:
