@@ -79,7 +79,8 @@ def features(
     team : (m,) integer array, optional
         Team of each system; every system is a team of its own if left out.
     confidence : (n, m) array or scipy.sparse, optional
-        Confidence of each statement, on any scale; read only where ``membership`` is positive. NaN: none given.
+        Confidence of each statement, on any scale; read only where ``membership`` is positive. NaN, or nothing stored
+        in a sparse one: none given.
     predicate, types : (n,) integer array, optional
         Codes of the predicate and of the pair of types.
     subject, object : (n,) integer array, optional
@@ -186,19 +187,21 @@ def _standing(stated: sparse.csr_array, confidence: Matrix) -> _Columns:
 
 
 def _confidences(by_system: sparse.csc_array, confidence: Matrix) -> FloatArray:
-    """Return the confidence of each statement, in the order in which ``by_system`` stores them."""
-    if sparse.issparse(confidence):
-        given = sparse.csc_array(confidence, dtype=np.float64)
-        given.sort_indices()
-        alike = given.shape == by_system.shape and np.array_equal(given.indptr, by_system.indptr)
-        if not alike or not np.array_equal(given.indices, by_system.indices):
-            raise ValueError("confidence must be stored exactly where membership is (zeros too)")
-        return np.asarray(given.data, dtype=np.float64)
-    table = np.asarray(confidence, dtype=np.float64)
-    if table.shape != by_system.shape:
-        raise ValueError(f"confidence must have the shape of membership, {by_system.shape}; got {table.shape}")
-    system = np.repeat(np.arange(by_system.shape[1]), np.diff(by_system.indptr))
-    return np.asarray(table[by_system.indices, system])
+    """Return the confidence of each statement, in the order in which ``by_system`` stores them; NaN for none."""
+    n, m = by_system.shape
+    row, system = by_system.indices.astype(np.int64), np.repeat(np.arange(m), np.diff(by_system.indptr))
+    given = sparse.csc_array(confidence, dtype=np.float64) if sparse.issparse(confidence) else np.asarray(confidence)
+    if given.shape != by_system.shape:
+        raise ValueError(f"confidence must have the shape of membership, {by_system.shape}; got {given.shape}")
+    if isinstance(given, np.ndarray):
+        return np.asarray(given[row, system], dtype=np.float64)
+    given.sort_indices()
+    stored = given.indices + n * np.repeat(np.arange(m), np.diff(given.indptr))
+    wanted = row + n * system
+    place = np.minimum(np.searchsorted(stored, wanted), max(stored.size - 1, 0))
+    if not stored.size:
+        return np.full(wanted.size, np.nan)
+    return np.where(stored[place] == wanted, given.data[place], np.nan)
 
 
 def _middle_ranks(values: FloatArray) -> FloatArray:

@@ -110,6 +110,16 @@ def test_only_the_order_of_confidences_counts():
     np.testing.assert_array_equal(first.matrix.toarray(), again.matrix.toarray())
 
 
+def test_a_confidence_that_is_not_stored_is_none():
+    member, table = np.ones((4, 2)), np.array([[0.1, np.nan], [np.nan, 0.3], [0.7, 0.9], [np.nan, 0.2]])
+    row, system = np.nonzero(~np.isnan(table))
+    stored = sparse.csr_array((table[row, system], (row, system)), shape=(4, 2))
+    dense, thin = (features(member, target=range(4), confidence=one).matrix.toarray() for one in (table, stored))
+    np.testing.assert_array_equal(dense, thin)
+    none = features(member, target=range(4), confidence=sparse.csr_array((4, 2))).matrix.toarray()
+    assert none[:, -2:].tolist() == [[0.0, 0.0]] * 4
+
+
 def test_every_family_has_its_columns_and_penalties():
     rng = np.random.default_rng(9)
     n = 3 * LEAST_ROWS
@@ -135,7 +145,7 @@ def test_every_family_has_its_columns_and_penalties():
         ({"fold": [0, 1, 0]}, "target 0 lies in several"),
         ({"membership": [[1], [0], [1]]}, "row 1 has none"),
         ({"confidence": [[1.0, 2.0]] * 3}, "confidence must have the shape"),
-        ({"confidence": sparse.csr_array([[1.0], [0.0], [1.0]])}, "stored exactly where"),
+        ({"confidence": sparse.csr_array([[1.0], [0.0]])}, "confidence must have the shape"),
         ({"numbers": [1.0, 2.0, 3.0]}, "numbers must have shape"),
         ({"predicate": [0.5, 1.0, 2.0]}, "predicate must hold integer codes"),
     ],
