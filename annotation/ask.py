@@ -81,7 +81,12 @@ def _ask_batch(track: Track) -> int | None:
     if not candidates:
         return None
     first = _first(track, candidates)
-    questions = list(_questions(track, first, kind_of(track).questions(list(first))))
+    by_submission: dict[int, list[int]] = defaultdict(list)
+    for one in first.values():
+        by_submission[one.submission].append(one.target)
+    kind = kind_of(track)
+    drafts = [draft for owner, targets in by_submission.items() for draft in kind.questions(targets, [owner])]
+    questions = list(_questions(track, first, drafts))
     Question.objects.bulk_create(questions)
     now = timezone.now()
     Considered.objects.bulk_create(

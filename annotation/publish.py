@@ -17,7 +17,7 @@ from annotation.models import HIT, Halt, Question
 from annotation.platforms.base import PlatformDown, UnknownOutcome
 from annotation.platforms.registry import platform_of
 from kbpo.money.spend import ZERO, balance
-from kbpo.queue import BACKOFF, MAX_ATTEMPTS
+from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
 from kbpo.tracks.models import Track
 
 log = logging.getLogger(__name__)
@@ -100,7 +100,10 @@ def _make_batch(payer: str) -> int:
     for question in rows[:BATCH]:
         cost = question.price * question.answers_wanted
         if cost > left:
-            _wait(payer, f"${max(left, ZERO)} of the reservation is left; the next question needs ${cost}.")
+            why = f"${max(left, ZERO)} of the reservation is left; the next question needs ${cost}."
+            if not chosen and not committed(payer):
+                return _forgo(due, why)
+            _wait(payer, why)
             break
         left -= cost
         chosen.append(question)
@@ -112,6 +115,14 @@ def halt_of(questions: QuerySet[Question]) -> Halt | None:
     """The stop that holds for the track of these questions, if there is one."""
     tracks = Track.objects.filter(questions__in=questions)
     return Halt.objects.filter(lifted_at=None).filter(Q(track=None) | Q(track__in=tracks)).first()
+
+
+def _forgo(questions: QuerySet[Question], why: str) -> int:
+    """Gives questions up that no money can come for any more: else their submission would wait for them for ever."""
+    for question in questions.select_for_update(of=("self",)):
+        question.move("given_up", why)
+    nudge("settle")
+    return 0
 
 
 def _wait(payer: str, reason: str) -> None:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.apps import apps
-from django.db import DatabaseError, models, transaction
+from django.db import DatabaseError, connection, models, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
@@ -155,6 +155,12 @@ def _reap(model: type[Moving]) -> int:
                 row.move(to, sentence)
                 late += 1
     return late
+
+
+def one_at_a_time(what: str, key: int) -> None:
+    """Waits until no other transaction is at the same thing, and keeps others waiting until this one ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, key])
 
 
 def nudge(step: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils import timezone
 
-from kbpo.queue import nudge, work
+from kbpo.queue import nudge, one_at_a_time, work
 from kbpo.sampling.designs import design_of
 from kbpo.submissions.models import Submission
 
@@ -15,6 +15,7 @@ def tick() -> int:
 
 
 def _sample(submission: Submission) -> None:
+    one_at_a_time("sample or score", submission.track_id)  # thresholds must not be raised by two, or while scored
     design_of(submission.track).sample(submission)
     submission.move("judging", sampled_at=submission.sampled_at or timezone.now())
     nudge("ask")

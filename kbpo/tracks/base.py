@@ -89,8 +89,9 @@ class Track(ABC):
         return self.distributions[distribution]
 
     @abstractmethod
-    def questions(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
-        """Yields what must be asked about targets; nothing for a target whose labels already answer all it needs."""
+    def questions(self, target_ids: Sequence[int], submissions: Sequence[int]) -> Iterable[QuestionDraft]:
+        """Yields what must be asked about targets so that these submissions' predictions can be judged; nothing for a
+        target whose labels already answer that. What is shown says nothing about who claims what."""
 
     @abstractmethod
     def judge(self, instances: NDArray[np.int64], submissions: Sequence[int]) -> dict[str, NDArray[np.float64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import secrets
@@ -28,8 +29,6 @@ from kbpo.demo.write import write
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
-CORPUS = "Harbour Wire"
-TRACK = "Harbour Wire"
 PASSWORD = "harbour-wire-demo"
 ANNOTATORS = 9
 WAITING = ("received", "read", "planned", "confirmed", "judging")
@@ -40,61 +39,84 @@ class DemoFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Scale:
-    """How large the demo is."""
+class Study:
+    """What is evaluated: a corpus with its gold standard, and the systems that are submitted."""
 
-    documents: int = 60
-    read_in_full: int = 20
-    half_width: str = "0.050"
+    name: str
+    corpus: Path
+    schema: str
+    mentions: Path
+    gold: Path
+    systems: list[dict[str, str]]
+    """team, run, file (a path) and description of each"""
+    read_in_full: int
+    half_width: Decimal = Decimal("0.050")
+    scope: str = "sentence"
+    design: str = "iid"
+    closed: bool = False
+    accuracy: float = 0.92
     seed: int = 1
+    budget: Decimal = Decimal(2000)
+
+
+def demo_study(directory: Path, *, documents: int, seed: int, design: str = "iid") -> Study:
+    """The demo's own study; its files are written if they are not there yet."""
+    if not (directory / "truth.json").exists():
+        write(directory, documents=documents, seed=seed)
+    listed = json.loads((directory / "systems" / "systems.json").read_text())
+    return Study(
+        name="Harbour Wire",
+        corpus=directory / "corpus.jsonl",
+        schema="tac_kbp",
+        mentions=directory / "mentions.tsv",
+        gold=directory / "gold.tsv",
+        systems=[one | {"file": str(directory / "systems" / one["file"])} for one in listed],
+        read_in_full=max(2, documents // 3),
+        design=design,
+        seed=seed,
+    )
 
 
 class Demo:
-    """One run of the demo. Every step looks first at what is there already, so that a second run goes on."""
+    """One run of a study over HTTP. Every step looks first at what is there already, so that a second run goes on."""
 
-    def __init__(self, say: Callable[[str], None], *, port: int, scale: Scale, platform: str = "pool") -> None:
+    def __init__(self, say: Callable[[str], None], study: Study, *, port: int) -> None:
         self.say = say
+        self.study = study
         self.port = port
-        self.scale = scale
-        self.platform = platform
         self.url = f"http://127.0.0.1:{port}"
         self.directory = Path(settings.VAR) / "demo"
 
     def prepare(self) -> None:
-        """Database, files, corpus, track and people."""
+        """Database, corpus, track and people."""
+        study = self.study
         self.say("Preparing the database")
         call_command("migrate", verbosity=0)
-        files = self.directory / "files"
-        if not (files / "truth.json").exists():
-            self.say(f"Writing a corpus of {self.scale.documents} documents and the output of its systems")
-            write(files, documents=self.scale.documents, seed=self.scale.seed)
-        if not Corpus.objects.filter(name=CORPUS).exists():
+        if not Corpus.objects.filter(name=study.name).exists():
             self.say("Loading the corpus")
-            call_command("load_corpus", CORPUS, files / "corpus.jsonl", schema="tac_kbp", verbosity=0)
-        if not Track.objects.filter(name=TRACK).exists():
-            self.say(f"Opening a track, with {self.scale.read_in_full} documents read in full")
+            call_command("load_corpus", study.name, study.corpus, schema=study.schema, stdout=io.StringIO())
+        if not Track.objects.filter(name=study.name).exists():
+            self.say(f"Opening a track; {study.read_in_full} documents are read in full")
             call_command(
-                "create_track", TRACK, corpus=Corpus.objects.get(name=CORPUS).slug, budget=Decimal(2000),
-                half_width=Decimal(self.scale.half_width), open=True, verbosity=0,
+                "create_track", study.name, corpus=Corpus.objects.get(name=study.name).slug, budget=study.budget,
+                half_width=study.half_width, scope=study.scope, design=study.design, open=True, stdout=io.StringIO(),
             )  # fmt: skip
             call_command(
-                "import_annotations", Track.objects.get(name=TRACK).slug, files / "gold.tsv",
-                files / "mentions.tsv", sample=self.scale.read_in_full, seed=self.scale.seed, verbosity=0,
+                "import_annotations", self.track.slug, study.gold, study.mentions, sample=study.read_in_full,
+                seed=study.seed, closed=study.closed, stdout=io.StringIO(),
             )  # fmt: skip
-        people(self.systems())
+        people(study.systems)
 
-    def systems(self) -> list[dict[str, str]]:
-        """The demo's systems: team, run, file, description."""
-        listed: list[dict[str, str]] = json.loads((self.directory / "files" / "systems" / "systems.json").read_text())
-        return listed
+    @property
+    def track(self) -> Track:
+        """The study's track."""
+        return Track.objects.get(name=self.study.name)
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The web server, a worker with the clock, and the annotators, as processes of their own; stopped at the end."""
+        """The web server, a worker with the clock, and the annotators as processes of their own; stopped at the end."""
         if not _free(self.port):
-            raise DemoFailed(
-                f"Port {self.port} is taken. Stop what listens there, or choose another: ARGS='--port 8001'."
-            )
+            raise DemoFailed(f"Port {self.port} is taken. Stop what listens there, or say ARGS='--port 8001'.")
         processes: list[subprocess.Popen[bytes]] = []
         try:
             for name, command in self._commands().items():
@@ -113,7 +135,7 @@ class Demo:
 
     def submit_all(self) -> None:
         """Uploads every system over HTTP as its team, confirms its plan, and waits until it is scored."""
-        for system in self.systems():
+        for system in self.study.systems:
             token = _token(system["team"])
             name = system["run"]
             submission = self._upload(token, system, name)
@@ -132,13 +154,13 @@ class Demo:
             self.say(f"  {system['team']} {name}: {_told(scored)}")
 
     def _upload(self, token: str, system: dict[str, str], name: str) -> int:
-        found = Submission.objects.filter(track__name=TRACK, team__name=system["team"], name=name).first()
+        found = Submission.objects.filter(track=self.track, team__name=system["team"], name=name).first()
         if found:
             return found.pk
-        path = self.directory / "files" / "systems" / system["file"]
-        fields = {"track": Track.objects.get(name=TRACK).slug, "name": name, "description": system["description"]}
+        path = Path(system["file"])
+        fields = {"track": self.track.slug, "name": name, "description": system["description"]}
         answer = self._request(
-            token, "submissions/", *_multipart(fields, path), {"Idempotency-Key": f"demo-{system['file']}"}
+            token, "submissions/", *_multipart(fields, path), {"Idempotency-Key": f"demo-{path.name}"}
         )
         return int(answer["id"])
 
@@ -167,16 +189,16 @@ class Demo:
 
     def _commands(self) -> dict[str, list[str]]:
         python = sys.executable
-        files = self.directory / "files"
+        study = self.study
         return {
             "web": [python, "-m", "gunicorn", "kbpo.wsgi", "-b", f"127.0.0.1:{self.port}", "--workers", "2",
                     "--threads", "4", "--access-logfile", "/dev/null"],
             "worker": [python, "-m", "celery", "-A", "kbpo", "worker", "-B", "-c", "2", "-l", "WARNING",
                        "-s", str(self.directory / "beat-schedule")],
             "annotators": [python, "manage.py", "simulate", self.url, "--knows", "kbpo.demo.knows.Knowledge",
-                           str(files / "mentions.tsv"), str(files / "gold.tsv"), "--workers", str(ANNOTATORS),
-                           "--user", "annotator", "--password", PASSWORD, "--accuracy", "0.92",
-                           "--seed", str(self.scale.seed)],
+                           str(study.mentions), str(study.gold), "--workers", str(ANNOTATORS),
+                           "--user", "annotator", "--password", PASSWORD, "--accuracy", str(study.accuracy),
+                           "--seed", str(study.seed)],
         }  # fmt: skip
 
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:

@@ -143,7 +143,7 @@ def test_a_preview_is_for_administrators_and_cannot_be_sent(published: Submissio
     assert ada.get(address).status_code == 404
     ada.force_login(User.objects.create(username="admin", is_staff=True))
     page = ada.get(address).content.decode()
-    assert "This is a preview" in page and "Submit" not in page and "<fieldset class=\"parts\" disabled>" in page
+    assert "This is a preview" in page and "Submit" not in page and '<fieldset class="parts" disabled>' in page
 
 
 def test_the_whole_document_can_be_read(published: Submission, ada: Client) -> None:

@@ -101,15 +101,20 @@ def test_no_question_is_published_beyond_the_reservation(
         answer_all(client)
     settle.tick()
     publish.tick()
-    assert Question.objects.counts() == {"settled": 2, "waiting": 4}
+    assert Question.objects.counts() == {"settled": 2, "given_up": 4}  # nothing more can come: nobody waits for ever
     assert balance(purpose=poor.purpose).open == Decimal("0.04")
 
 
-def test_without_a_reservation_nothing_is_published(track: Track, targets: list[Target]) -> None:
+def test_without_a_reservation_nothing_is_published_and_nobody_waits_for_ever(
+    track: Track, targets: list[Target]
+) -> None:
     make_submission(track, targets, money="0")
     ask.tick()
     publish.tick()
-    assert Question.objects.counts() == {"waiting": 6}
+    assert Question.objects.counts() == {"given_up": 6}
+    assert {q.reason for q in Question.objects.all()} == {
+        "$0 of the reservation is left; the next question needs $0.18."
+    }
 
 
 def test_a_stop_holds_publishing_back_and_a_pause_holds_everything_back(submission: Submission, ada: Client) -> None:

@@ -61,7 +61,8 @@ class World:
         return target
 
     def ask(self, *targets: int) -> list[QuestionDraft]:
-        return list(self.kind.questions(list(targets)))
+        confirmed = Submission.objects.filter(confirmed_at__isnull=False).values_list("pk", flat=True)
+        return list(self.kind.questions(list(targets), list(confirmed)))
 
     def unanswered(self, target: int) -> set[int]:
         everybody = list(Submission.objects.values_list("pk", flat=True))

@@ -13,11 +13,11 @@ from kbpo.sampling.designs.base import Design, price_of, seed_of, target_varianc
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.sampling.overlap import overlaps
 from kbpo.sampling.probabilities import Floats, Ids, matrix, support
+from kbpo.sampling.seen import earlier
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
-DRAW_LEAST = 30
 """Even where others' labels would do: they say nothing of what this system alone states."""
 DRAW_LIMIT = 20_000
 LEAST = 30
@@ -98,11 +98,14 @@ def sizes(track: Track, guaranteed: int) -> dict[str, int]:
 
 
 def existing_draws(submission: Submission) -> dict[str, Any]:
-    """What is known already: labelled draws of the guaranteed distribution, P and overlap with this one last."""
+    """What is known already: labelled draws of the guaranteed distribution, P and overlap with this one last.
+
+    Draws whose labels the team could see when it uploaded are no sample of what it uploaded then: they do not count.
+    """
     track, kind = submission.track, submission.track.distribution
     rows = list(
         Sample.objects.filter(batch__distribution__kind=kind, batch__design="iid", batch__submission__track=track)
-        .exclude(batch__submission=submission)
+        .exclude(batch__submission__in=[submission.pk, *earlier(submission)])
         .order_by("pk")
         .values_list("batch__submission_id", "instance_id", "multiplicity")
     )
@@ -123,7 +126,7 @@ def _option(
     submission: Submission, half_width: Decimal, supports: dict[str, tuple[Ids, Ids, Floats]], existing: dict[str, Any]
 ) -> dict[str, Any]:
     track = submission.track
-    guaranteed = max(LEAST, _required(submission, half_width, supports[track.distribution], existing))
+    guaranteed = _required(submission, half_width, supports[track.distribution], existing)
     draws = sizes(track, guaranteed)
     targets: set[int] = set()
     for kind, n in draws.items():
@@ -156,7 +159,7 @@ def _required(
             existing["label"],
             existing["overlap"],
             target_variance=target_variance(submission, half_width),
-            bounds=(DRAW_LEAST, DRAW_LIMIT),
+            bounds=(LEAST, DRAW_LIMIT),
             own_term="largest_variance",  # the published bound would have a system alone draw four times too much
         )
     )

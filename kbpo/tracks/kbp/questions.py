@@ -29,9 +29,11 @@ def unanswered(target_ids: Sequence[int], submissions: Sequence[int]) -> set[int
 
 
 @transaction.atomic
-def drafts(track: Track, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
-    """What must be asked about these targets, in their order; nothing for a target whose labels answer all."""
-    pairs = [pair for pair in pairs_of(target_ids) if pair.unanswered]
+def drafts(track: Track, target_ids: Sequence[int], submissions: Sequence[int]) -> Iterator[QuestionDraft]:
+    """What must be asked about these targets for these submissions, in their order; the page shows what all confirmed
+    submissions' types allow, so that it is the same whoever asks."""
+    waiting = unanswered(target_ids, submissions)
+    pairs = [pair for pair in pairs_of(target_ids) if pair.target in waiting]
     return iter(_drafts(track, pairs))
 
 

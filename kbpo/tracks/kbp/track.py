@@ -56,8 +56,8 @@ class KbpTrack(Track):
             "run_id": claims.run_id,
         }
 
-    def questions(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
-        return questions.drafts(self.track, target_ids)
+    def questions(self, target_ids: Sequence[int], submissions: Sequence[int]) -> Iterable[QuestionDraft]:
+        return questions.drafts(self.track, target_ids, submissions)
 
     def unanswered(self, target_ids: Sequence[int], submissions: Sequence[int]) -> set[int]:
         return questions.unanswered(target_ids, submissions)

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
 from kbpo import embedded
-from kbpo.web.demonstrate import PASSWORD, Demo, DemoFailed, Scale
+from kbpo.web.demonstrate import PASSWORD, Demo, DemoFailed, demo_study
 
 
 class Command(BaseCommand):
@@ -25,18 +25,15 @@ class Command(BaseCommand):
         parser.add_argument("--reset", action="store_true", help="Forget everything and start afresh")
         parser.add_argument("--no-serve", action="store_true", help="End after the journey")
         parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--documents", type=int, default=Scale.documents, help="Size of the corpus")
-        parser.add_argument("--seed", type=int, default=Scale.seed)
+        parser.add_argument("--documents", type=int, default=60, help="Size of the corpus")
+        parser.add_argument("--seed", type=int, default=1)
+        parser.add_argument("--design", choices=["iid", "poisson"], default="iid", help="How the sample is drawn")
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.began = time.monotonic()
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        scale = Scale(
-            documents=options["documents"], read_in_full=max(2, options["documents"] // 3), seed=options["seed"]
-        )
-        demo = Demo(self.say, port=options["port"], scale=scale)
         try:
-            self._run(demo, reset=options["reset"], serve=not options["no_serve"])
+            self._run(options)
         except KeyboardInterrupt:
             self.say("Stopped. `make demo` goes on from here.")
         except DemoFailed as failure:
@@ -46,19 +43,25 @@ class Command(BaseCommand):
             if not settings.DATABASE_URL or not settings.REDIS_URL:
                 embedded.stop()
 
-    def _run(self, demo: Demo, *, reset: bool, serve: bool) -> None:
-        if reset:
+    def _run(self, options: dict[str, Any]) -> None:
+        files = Path(settings.VAR) / "demo"
+        if options["reset"]:
             self.say("Forgetting the last demo")
-            shutil.rmtree(Path(settings.VAR) / "demo", ignore_errors=True)
+            shutil.rmtree(files, ignore_errors=True)
             call_command("migrate", verbosity=0)
             call_command("flush", interactive=False, verbosity=0)
+        self.say(f"Writing a corpus of {options['documents']} documents and the output of its systems")
+        study = demo_study(
+            files / "files", documents=options["documents"], seed=options["seed"], design=options["design"]
+        )
+        demo = Demo(self.say, study, port=options["port"])
         demo.prepare()
         self.say("Starting the site, a worker and nine simulated annotators")
         with demo.running():
             self.say("Submitting the systems, one after the other; each needs fewer judgments than the last")
             demo.submit_all()
             self.say(f"Done in {time.monotonic() - self.began:.0f} s.")
-            if serve:
+            if not options["no_serve"]:
                 self._serve(demo)
 
     def _serve(self, demo: Demo) -> None:
