@@ -6,7 +6,6 @@ Probabilities and overlaps are worked out here from the predictions, as the defi
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
@@ -133,8 +132,7 @@ def _verdicts(
     """f_i(x): where labels disagree the imported one decides, else the newest."""
     pairs: dict[int, dict[str, bool]] = defaultdict(dict)
     mentions: dict[int, dict[Span, dict[str, Any]]] = defaultdict(dict)
-    for target, kind, document, begin, end, text in travel.rows(LABELS):
-        value = json.loads(text)
+    for target, kind, document, begin, end, value in travel.rows(LABELS):
         if kind == "pair":
             pairs[target].update({part: part in value["holds"] for part in value["shown"]})
         elif kind == "mention":

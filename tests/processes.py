@@ -13,12 +13,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+import psycopg2
 import pytest
 import redis
 from django.conf import settings
@@ -50,7 +51,7 @@ class Service:
         for name in names:
             with (self.directory / f"{name}.log").open("ab") as log:
                 self.running[name] = subprocess.Popen(
-                    self._commands()[name], stdout=log, stderr=log, cwd=settings.BASE_DIR, env=self._environment(),
+                    self._commands()[name], stdout=log, stderr=log, cwd=settings.BASE_DIR, env=self._environment(name),
                     start_new_session=True,
                 )  # fmt: skip
         if "web" in names:
@@ -88,9 +89,15 @@ class Service:
                 connection.close()
                 connection.settings_dict["NAME"] = before
 
+    def connect(self) -> Any:
+        """A connection of its own to the service's database."""
+        names = {"USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
+        where = {to: self.database[name] for name, to in names.items() if self.database[name]}
+        return psycopg2.connect(dbname=DATABASE, application_name="test", **where)
+
     def fetch(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """The rows of a query, seen from outside: what is committed now."""
-        with self.speaking(), connections["default"].cursor() as cursor:
+        with closing(self.connect()) as connection, connection.cursor() as cursor:
             cursor.execute(sql, parameters)
             return list(cursor.fetchall())
 
@@ -102,11 +109,11 @@ class Service:
                        "-s", str(self.directory / "beat-schedule")],
         }  # fmt: skip
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, name: str) -> dict[str, str]:
         database = self.database
         password = f":{quote(database['PASSWORD'], safe='')}" if database["PASSWORD"] else ""
-        options = {"host": database["HOST"], "port": database["PORT"]} | database.get("OPTIONS", {})
-        where = urlencode({name: value for name, value in options.items() if value})
+        options = {"host": database["HOST"], "port": database["PORT"], "application_name": name}
+        where = urlencode({option: value for option, value in options.items() if value})
         return os.environ | {
             "DJANGO_SETTINGS_MODULE": "cheap_passwords",
             "PYTHONPATH": str(TESTS),

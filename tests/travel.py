@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import secrets
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,15 +46,14 @@ class Travel:
     work: Work = field(default_factory=Work)
 
     def call(self, path: str, body: Any = None, headers: dict[str, str] | None = None) -> dict[str, Any]:
-        """What the API answers. Raises urllib's HTTPError for a refusal, OSError where nobody answers."""
+        """What the API answers, asked again while nobody answers. Raises urllib's HTTPError for a refusal."""
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.service.url}/api/{path}", content)
         said = {"Content-Type": "application/json", "Authorization": f"Token {self.token}"} | (headers or {})
         for name, value in said.items():
             request.add_header(name, value)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            found: dict[str, Any] = json.load(answer)
-            return found
+        found: dict[str, Any] = wait_for(lambda: _answer(request), f"an answer to {path}", every=0.2)
+        return found
 
     def page(self, path: str) -> str:
         """A public page."""
@@ -116,6 +117,18 @@ class Travel:
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query; %s in it is the track's slug."""
         return self.service.fetch(sql, *[self.track] * sql.count("%s"))
+
+
+def _answer(request: urllib.request.Request) -> dict[str, Any] | None:
+    """The answer; None where nobody answers: the server is away, or died over it."""
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+    except urllib.error.HTTPError:
+        raise
+    except (OSError, http.client.HTTPException):
+        return None
 
 
 def make_travel(

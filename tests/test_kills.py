@@ -1,0 +1,152 @@
+"""`kill -9` of the worker and of the web server in the middle of ingest, sampling, labelling and estimation.
+
+The middle is found, not hoped for: a lock on a table that a step writes to stops the step there, the database says that
+it waits, and after a seeded moment a process dies with all its children. Started again, the journey must end as if
+nothing had happened: the same draws, and every label, payment and cent once.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from processes import DATABASE, Service, wait_for
+from travel import Travel, make_travel
+
+from kbpo.sampling.designs.base import seed_of
+from kbpo.sampling.designs.iid import draws_of
+from kbpo.sampling.models import SampleBatch
+
+pytestmark = pytest.mark.kill
+RUN = "Harbor_1"
+LONGEST = 0.3
+"""Seconds that a step may stand still before the kill."""
+OF_TRACK = "(SELECT id FROM tracks_track WHERE slug = %s)"
+OF_HITS = f"JOIN annotation_hit h ON h.id = a.hit_id WHERE h.track_id = {OF_TRACK}"
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Who dies in which phase: when `waits` stands before a write to one of the tables."""
+
+    victim: str
+    phase: str
+    waits: str
+    tables: tuple[str, ...]
+    judged: bool = False
+    """Only after some answers, a seeded number"""
+
+
+KILLS = [
+    Kill("worker", "ingest", "worker", ("instances_target", "instances_instance", "submissions_prediction")),
+    Kill("web", "ingest", "web", ("submissions_submission",)),
+    Kill("worker", "sampling", "worker", ("sampling_samplebatch", "sampling_sample")),
+    Kill("web", "sampling", "web", ("money_ledger",)),
+    Kill("worker", "labelling", "worker", ("annotation_response", "instances_label", "annotation_payment"), True),
+    Kill("web", "labelling", "web", ("annotation_assignment",), True),
+    Kill("worker", "estimation", "worker", ("evaluation_evaluation", "evaluation_estimate"), True),
+    Kill("web", "estimation", "worker", ("evaluation_estimate",), True),
+]
+
+
+@pytest.mark.parametrize("seed", range(len(KILLS)), ids=[f"{kill.victim}-{kill.phase}" for kill in KILLS])
+def test_a_kill_loses_and_doubles_nothing(service: Service, tmp_path: Path, seed: int) -> None:
+    kill, rng = KILLS[seed], random.Random(seed)
+    travel = make_travel(service, tmp_path, f"Kill {seed}", seed=seed, documents=6, read_in_full=2)
+    with travel.judging(), ThreadPoolExecutor(1) as pool:
+        journey = pool.submit(travel.travel, RUN)
+        if kill.judged:
+            some = rng.randint(5, 25)
+            wait_for(lambda: travel.work.answers >= some or journey.done(), f"{some} answers")
+        with held(service, rng.choice(kill.tables), kill.waits):
+            time.sleep(rng.uniform(0, LONGEST))
+            service.kill(kill.victim)
+        service.start(kill.victim)
+        assert journey.result()["status"] == "scored"
+        wait_for(lambda: all_paid(travel), "the last payment")
+    check_draws(travel)
+    check_judgments(travel)
+    check_money(travel)
+
+
+@contextmanager
+def held(service: Service, table: str, who: str) -> Iterator[None]:
+    """A table that nobody can write to; entered when `who` waits for it in the middle of a transaction."""
+    waiting = """
+        SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+        WHERE a.datname = %s AND a.application_name = %s AND l.relation = %s::regclass AND NOT l.granted
+    """
+    with closing(service.connect()) as holder, holder, holder.cursor() as cursor:
+        cursor.execute(f"LOCK TABLE {table} IN SHARE MODE")
+        wait_for(lambda: service.fetch(waiting, DATABASE, who, table) > [(0,)], f"{who} to write to {table}")
+        yield
+
+
+def all_paid(travel: Travel) -> bool:
+    """Whether every answer is owed and nothing is reserved any more."""
+    [(unpaid,)] = travel.rows(f"SELECT count(*) FROM annotation_assignment a {OF_HITS} AND a.status <> 'approved'")
+    [(left,)] = travel.rows(
+        "SELECT sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END) FROM money_ledger"
+        f" WHERE track_id = {OF_TRACK}"
+    )
+    return unpaid == 0 and left == 0
+
+
+def check_draws(travel: Travel) -> None:
+    """One submission, whole, and exactly the draws that its committed batches stand for."""
+    assert travel.rows(f"SELECT id, status FROM submissions_submission WHERE track_id = {OF_TRACK}") == [
+        (travel.submissions[0], "scored")
+    ]
+    told, stored = travel.rows(
+        "SELECT (s.counts->>'relations')::int, (SELECT count(*) FROM submissions_prediction WHERE submission_id = s.id)"
+        f" FROM submissions_submission s WHERE s.track_id = {OF_TRACK}"
+    )[0]
+    assert told == stored > 0
+    with travel.service.speaking():
+        batches = list(SampleBatch.objects.filter(submission__track__slug=travel.track))
+        assert sorted(batch.distribution.kind for batch in batches) == sorted(batches[0].submission.track.distributions)
+        for batch in batches:
+            assert batch.seed == seed_of(batch.submission, batch.distribution.kind)
+            columns = ("target_id", "instance_id", "multiplicity", "probability")
+            expected = {tuple(getattr(row, name) for name in columns) for row in draws_of(batch)}
+            rows = list(batch.samples.values_list(*columns))
+            assert len(rows) == len(expected) and set(rows) == expected
+            assert sum(row[2] for row in rows) == batch.size
+
+
+def check_judgments(travel: Travel) -> None:
+    """Every question settled once, by three different people, with one label of its pair."""
+    questions = travel.rows(
+        "SELECT q.status, (SELECT count(DISTINCT a.worker_id) FROM annotation_hit_questions m"
+        " JOIN annotation_assignment a ON a.hit_id = m.hit_id AND a.status = 'approved' WHERE m.question_id = q.id),"
+        " (SELECT count(*) FROM annotation_response r WHERE r.question_id = q.id AND r.target_id = q.target_id),"
+        " (SELECT array_agg(l.n) FROM instances_label l WHERE l.target_id = q.target_id"
+        "  AND l.origin = 'question:' || q.id)"
+        f" FROM annotation_question q WHERE q.track_id = {OF_TRACK}"
+    )
+    assert questions and set(map(str, questions)) == {"('settled', 3, 3, [3])"}
+    targets = f"SELECT count(*), count(DISTINCT target_id) FROM annotation_question WHERE track_id = {OF_TRACK}"
+    [(asked, distinct)] = travel.rows(targets)
+    assert asked == distinct
+
+
+def check_money(travel: Travel) -> None:
+    """One reservation, one payment and one spending for each answer, to the cent."""
+    [(answers,)] = travel.rows(f"SELECT count(*) FROM annotation_assignment a {OF_HITS} AND a.status = 'approved'")
+    [(payments, owed)] = travel.rows(
+        f"SELECT count(*), sum(p.amount) FROM annotation_payment p JOIN annotation_assignment a"
+        f" ON a.id = p.assignment_id {OF_HITS}"
+    )
+    rows = travel.rows(f"SELECT kind, count(*), sum(amount) FROM money_ledger WHERE track_id = {OF_TRACK} GROUP BY 1")
+    moved = {kind: (number, amount) for kind, number, amount in rows}
+    assert payments == answers and owed == answers * Decimal("0.05")
+    assert moved["spend"] == (answers, owed)
+    assert moved["reserve"][0] == 1
+    assert moved["reserve"][1] == owed + moved.get("release", (0, Decimal(0)))[1]
