@@ -1,4 +1,4 @@
-"""The whole journey on real processes: upload over HTTP, judged through the pages, a row on the leaderboard.
+"""The whole journey on real processes: upload over HTTP, judged through the pages, rows on the leaderboard.
 
 What the board says is worked out again from the exported draws and labels with `estimators` alone.
 """
@@ -18,7 +18,7 @@ from travel import Travel, make_travel
 
 from estimators.design import Design
 from estimators.horvitz_thompson import centred, inclusion_iid
-from estimators.joint import joint_precision, simple_precision
+from estimators.joint import joint_precision, joint_recall, simple_precision
 from kbpo.evaluation.data import read
 from kbpo.evaluation.estimate import state_of
 from kbpo.evaluation.models import Rescoring
@@ -183,6 +183,43 @@ def test_precision_is_what_the_estimators_give(travel: Travel, exported: Export,
             _compare(stored["precision", criterion, kind, "centred"], exported, found.value)
 
 
+def test_published_recall_is_what_the_estimators_give(travel: Travel, exported: Export, stored: dict) -> None:
+    """From all draws of all distributions, each (distribution, system) a source of its own."""
+    if ("recall", "correct", "instance", "joint") not in stored:
+        return
+    with travel.service.speaking():
+        facts = read(Track.objects.get(slug=travel.track)).facts
+    assert facts is not None and facts.n_annotated == 4
+    m = len(exported.systems)
+    row = np.concatenate([exported.draws[kind].row for kind in KINDS])
+    source = np.concatenate([exported.draws[kind].owner + at * m for at, kind in enumerate(KINDS)])
+    P = np.concatenate([exported.p[kind][row] for kind in KINDS], axis=1)
+    relation = np.nanmax(exported.f["relation"][row], axis=1)  # the same for all who state it
+    for criterion in ("relation", "correct"):
+        counted = facts.stated[row]
+        if criterion == "correct":
+            counted = counted & (exported.f["linking"][row] == 1)
+        found = joint_recall(
+            P, source, relation, np.zeros((P.shape[1], P.shape[1])), np.tile(counted, (1, len(KINDS))), facts.found,
+            weight=facts.pool_weight[row], document=facts.document, n_annotated=facts.n_annotated,
+            n_documents=facts.n_documents, ddof=1,
+        )  # fmt: skip
+        _compare(stored["recall", criterion, "instance", "joint"], exported, np.asarray(found.value)[:m])
+
+
+def test_f1_is_the_harmonic_mean(exported: Export, stored: dict) -> None:
+    methods = {method for *_, method in stored} - {"simple"}
+    for kind in KINDS:
+        for criterion in ("relation", "correct"):
+            for method in methods:
+                precision, recall = (
+                    np.array([stored[key][system][0] for system in exported.systems])
+                    for key in (("precision", criterion, kind, method), ("recall", criterion, "instance", method))
+                )
+                expected = 2 * precision * recall / (precision + recall)
+                _compare(stored["f1", criterion, kind, method], exported, expected)
+
+
 def _compare(stored: dict, exported: Export, value: object, variance: object = None) -> None:
     found = np.array([stored[system][:2] for system in exported.systems])
     assert_allclose(found[:, 0], np.asarray(value), rtol=EXACT, atol=EXACT)
@@ -212,7 +249,7 @@ def _drawn(travel: Travel, exported: Export) -> Floats:
 def test_people_see_where_it_is(travel: Travel) -> None:
     """The submission's page tells its journey, with times."""
     for pk in travel.submissions:
-        now = travel.call(f"submissions/{pk}/")
+        now = travel.told(pk)
         times = [now["times"][name] for name in ("received", "read", "planned", "confirmed", "sampled", "scored")]
         assert all(times) and times == sorted(times)
         assert now["money"]["reserved"] == "0.00"

@@ -102,7 +102,7 @@ def all_paid(travel: Travel) -> bool:
 def check_draws(travel: Travel) -> None:
     """One submission, whole, and exactly the draws that its committed batches stand for."""
     assert travel.rows(f"SELECT id, status FROM submissions_submission WHERE track_id = {OF_TRACK}") == [
-        (travel.submissions[0], "scored")
+        (next(iter(travel.submissions)), "scored")
     ]
     told, stored = travel.rows(
         "SELECT (s.counts->>'relations')::int, (SELECT count(*) FROM submissions_prediction WHERE submission_id = s.id)"

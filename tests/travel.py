@@ -40,16 +40,18 @@ class Travel:
     service: Service
     files: Path
     track: str
-    token: str
-    researcher: str
-    submissions: list[int] = field(default_factory=list)
+    tokens: dict[str, str]
+    """run -> API token of a researcher of its team"""
+    submissions: dict[int, str] = field(default_factory=dict)
+    """number -> run"""
     work: Work = field(default_factory=Work)
 
-    def call(self, path: str, body: Any = None, headers: dict[str, str] | None = None) -> dict[str, Any]:
+    def call(self, path: str, run: str = "", body: Any = None, headers: dict[str, str] | None = None) -> dict[str, Any]:
         """What the API answers, asked again while nobody answers. Raises urllib's HTTPError for a refusal."""
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.service.url}/api/{path}", content)
-        said = {"Content-Type": "application/json", "Authorization": f"Token {self.token}"} | (headers or {})
+        said = {"Content-Type": "application/json"} | (headers or {})
+        said |= {"Authorization": f"Token {self.tokens[run]}"} if run else {}
         for name, value in said.items():
             request.add_header(name, value)
         found: dict[str, Any] = wait_for(lambda: _answer(request), f"an answer to {path}", every=0.2)
@@ -72,20 +74,23 @@ class Travel:
         head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{path.name}"\r\n\r\n'
         body = ("".join(parts) + head).encode() + path.read_bytes() + f"\r\n--{boundary}--\r\n".encode()
         kind = {"Content-Type": f"multipart/form-data; boundary={boundary}", "Idempotency-Key": f"{self.track}-{run}"}
-        pk = int(self.call("submissions/", body, kind)["id"])
-        if pk not in self.submissions:
-            self.submissions.append(pk)
+        pk = int(self.call("submissions/", run, body, kind)["id"])
+        self.submissions[pk] = run
         return pk
 
     def confirm(self, pk: int) -> dict[str, Any]:
         """The submission, confirmed as planned."""
-        return self.call(f"submissions/{pk}/confirm/", {"good_lines_only": True})
+        return self.call(f"submissions/{pk}/confirm/", self.submissions[pk], {"good_lines_only": True})
+
+    def told(self, pk: int) -> dict[str, Any]:
+        """What the API tells a submission's own team."""
+        return self.call(f"submissions/{pk}/", self.submissions[pk])
 
     def follow(self, pk: int, status: str) -> dict[str, Any]:
         """The submission once it has reached a status; fails if it ends anywhere else."""
 
         def reached() -> dict[str, Any] | None:
-            now = self.call(f"submissions/{pk}/")
+            now = self.told(pk)
             assert now["status"] in (status, *WAITING), f"{now['name']} ended as {now['status']}: {now['reason']}"
             return now if now["status"] == status else None
 
@@ -145,12 +150,26 @@ def make_travel(
         )  # fmt: skip
         drawn = draw_documents(track, read_in_full, seed)
         import_annotations(track, directory / "gold.tsv", directory / "mentions.tsv", drawn, seed=seed)
-        researcher = _person(f"researcher-{slugify(name)}", is_researcher=True)
-        Team.objects.create(name=f"Team {name}", slug=slugify(name)).members.add(researcher)
         for number in range(1, ANNOTATORS + 1):
             _person(f"annotator{number}", is_annotator=True)
-        token = Token.issue(researcher, "travel")[1]
-        return Travel(service, directory, track.slug, token, researcher.username)
+        systems = json.loads((directory / "systems" / "systems.json").read_text())
+        tokens = {team: _token(f"{team} {name}") for team in {system["team"] for system in systems}}
+        return Travel(service, directory, track.slug, {system["run"]: tokens[system["team"]] for system in systems})
+
+
+def researcher_of(travel: Travel, run: str) -> str:
+    """The login of the researcher who submits a run."""
+    with travel.service.speaking():
+        token = Token.find(travel.tokens[run])
+        assert token is not None
+        return str(token.user.username)
+
+
+def _token(name: str) -> str:
+    """The API token of the one researcher of a new team."""
+    researcher = _person(slugify(name), is_researcher=True)
+    Team.objects.create(name=name, slug=slugify(name)).members.add(researcher)
+    return Token.issue(researcher, "travel")[1]
 
 
 def _person(name: str, **roles: bool) -> User:

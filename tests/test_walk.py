@@ -1,0 +1,117 @@
+"""The journey as people make it, in a browser: a researcher submits, an annotator judges, the leaderboard has a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from processes import Service, wait_for
+from travel import PASSWORD, Travel, make_travel, researcher_of
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run"]  # fmt: skip
+PATIENCE = 60_000
+RUN = "Harbor_1"
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"There is no {CHROMIUM}: the browser tests need Chromium."),
+]
+RAW = """
+    SELECT a.raw FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
+    JOIN annotation_worker w ON w.id = a.worker_id JOIN accounts_user u ON u.id = w.user_id
+    WHERE h.track_id = (SELECT id FROM tracks_track WHERE slug = %s) AND u.username = 'annotator1'
+      AND a.raw IS NOT NULL ORDER BY a.submitted_at
+"""
+
+
+@pytest.fixture
+def walk(service: Service, tmp_path: Path) -> tuple[Travel, str]:
+    """A track, and who submits to it. Playwright's loop forbids Django's database in this thread: it comes later."""
+    travel = make_travel(service, tmp_path, "Walk", seed=11, documents=6, read_in_full=2)
+    return travel, researcher_of(travel, RUN)
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield started
+        started.close()
+
+
+def test_from_a_file_to_a_row_on_the_board(walk: tuple[Travel, str], browser: Browser) -> None:
+    travel, name = walk
+    faults: list[str] = []
+    researcher = log_in(browser, travel, name, f"/submit/?track={travel.track}", faults)
+    submission = submit(researcher, travel.files / "systems" / f"{RUN}.kb.tsv")
+    travel.submissions[submission] = RUN
+    annotator = log_in(browser, travel, "annotator1", "/annotate/", faults)
+    wait_for(lambda: annotator.reload() and annotator.get_by_role("link", name="Begin").count(), "a question")
+    annotator.get_by_role("link", name="Begin").click()
+    for by in (by_mouse, by_keyboard):
+        for _ in range(3):
+            answer(annotator, by)
+    answers = [row[0] for row in travel.rows(RAW)]
+    assert len(answers) == 6 and all(one["none"] == ["1"] and "holds" not in one for one in answers)
+    with travel.judging():
+        travel.follow(submission, "scored")
+    researcher.goto(f"{travel.service.url}/tracks/{travel.track}/")
+    row = researcher.get_by_role("row").filter(has_text="First steps")
+    expect(row).to_have_count(1)
+    expect(row).to_contain_text("–")
+    researcher.goto(f"{travel.service.url}/submissions/{submission}/")
+    expect(researcher.locator("main")).to_contain_text("Scored")
+    assert faults == []
+
+
+def log_in(browser: Browser, travel: Travel, name: str, then: str, faults: list[str]) -> Page:
+    """A page of somebody who has logged in and is led where they wanted to go; its errors are noted."""
+    page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+    page.set_default_timeout(PATIENCE)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
+    page.goto(f"{travel.service.url}/login/?next={quote(then)}")
+    page.locator("[name=username]").fill(name)
+    page.locator("[name=password]").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(f"**{then}")
+    return page
+
+
+def submit(page: Page, file: Path) -> int:
+    """The number of the submission: a file is chosen, checked, described and confirmed."""
+    with page.expect_file_chooser() as chooser:
+        page.locator("#file").click()
+    chooser.value.set_files(file)
+    page.wait_for_url("**/submit/*/")
+    page.get_by_role("button", name="Continue to description").click()
+    page.get_by_label("Run name").fill("First steps")
+    page.get_by_label("Description").fill("It walks before it runs.")
+    page.get_by_role("button", name="Continue to the price").click()
+    expect(page.get_by_text("It walks before it runs.")).to_be_visible()
+    page.get_by_role("button", name="Confirm, at most").click()
+    page.wait_for_url("**/submissions/*/")
+    return int(page.url.rstrip("/").rsplit("/", 1)[1])
+
+
+def answer(page: Page, by: Callable[[Page, int], None]) -> None:
+    """One question answered: each mention is the first candidate, and none of the relations holds."""
+    sides = page.locator(".step-part .pills").count()
+    with page.expect_navigation():
+        by(page, sides)
+
+
+def by_mouse(page: Page, sides: int) -> None:
+    for side in range(sides):
+        page.locator(".step-part .pills").nth(side).locator(".pill").first.click()
+    page.locator(".choice.none").click()
+    page.locator(".submit-bar .primary").click()
+
+
+def by_keyboard(page: Page, sides: int) -> None:
+    for key in ["1"] * sides + ["0", "Enter"]:
+        page.keyboard.press(key)
