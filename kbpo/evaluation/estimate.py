@@ -14,10 +14,12 @@ from django.utils import timezone
 
 from kbpo.evaluation.compare import comparisons
 from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.evaluation.score import DEFAULT, Score, default_estimates, scores
+from kbpo.evaluation.slices import SliceScore, slice_scores
 from kbpo.instances.models import Label
-from kbpo.queue import nudge, work
+from kbpo.queue import nudge, one_at_a_time, work
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
@@ -74,6 +76,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     """A new Evaluation. Submissions with enough judgments move to the board, the others on to their next stage; an
     earlier evaluation that ended no stage is replaced."""
     began = time.monotonic()
+    one_at_a_time("sample or score", track.pk)
     done = _lock(ended)
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(settled_at=timezone.now())
     data = read(track)
@@ -91,6 +94,9 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     Estimate.objects.bulk_create(
         (_stored(evaluation, data, row, final) for row in rows if data.shown[row.column]), batch_size=2000
     )
+    sliced = (one for one in slice_scores(track, data) if data.shown[one.score.column])
+    Estimate.objects.bulk_create((_of_slice(evaluation, data, one, final) for one in sliced), batch_size=2000)
+    _look(track, data, rows, done)
     evaluation.comparisons = comparisons(data, found, final)
     evaluation.seconds = time.monotonic() - began
     evaluation.save(update_fields=["comparisons", "seconds"])
@@ -137,6 +143,26 @@ def _settings(track: Track, data: Data) -> dict[str, Any]:
         "labels": Label.objects.filter(target__corpus=track.corpus_id).count(),
         "version": settings.VERSION,
     }
+
+
+def _look(track: Track, data: Data, rows: list[Score], done: list[Submission]) -> None:
+    """Nothing; stores what may be watched of the guaranteed numbers of submissions that are being judged."""
+    wanted = ("precision", track.criterion, track.distribution, DEFAULT)
+    values = {
+        data.systems[row.column]: row.value
+        for row in rows
+        if (row.quantity, row.criterion, row.distribution, row.method) == wanted and not math.isnan(row.value)
+    }
+    judging = Submission.objects.filter(track=track, status="judging").select_related("track")
+    for one in {row.pk: row for row in (*judging, *done)}.values():
+        if one.pk in values:
+            take_look(one, data, values[one.pk])
+
+
+def _of_slice(evaluation: Evaluation, data: Data, one: SliceScore, final: set[int]) -> Estimate:
+    row = _stored(evaluation, data, one.score, final)
+    row.slice, row.n_predictions = one.slice, one.n_predictions
+    return row
 
 
 def _stored(evaluation: Evaluation, data: Data, row: Score, final: set[int]) -> Estimate:

@@ -1,0 +1,193 @@
+"""Slices answer new questions from labels that exist: right where everything is judged, and unbiased where not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kbpo.evaluation.data import read as read_data
+from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.leaderboard import board, figures
+from kbpo.evaluation.models import Estimate, Slice
+from kbpo.evaluation.rule import BadRule, Rule, read
+from kbpo.evaluation.slices import slice_scores, would_do
+from kbpo.instances.models import Instance
+from kbpo.submissions.models import Submission
+from tests.evaluation.world import BASED, LIVES, WORKS, World
+
+pytestmark = pytest.mark.django_db
+KNOWN: dict[str, Any] = {"predicates": [WORKS, BASED], "types": ["PER", "ORG"], "weights": ["instance", "relation"]}
+
+
+def across(one: Instance) -> bool:
+    between = one.document.text[min(one.subject_end, one.object_end) : max(one.subject_begin, one.object_begin)]
+    return ". " in between
+
+
+def subject(one: Instance) -> str:
+    return one.document.gloss(one.subject_begin, one.subject_end)
+
+
+@pytest.fixture
+def whole(world: World) -> Submission:
+    """A system that states everything, all of it judged, but no mention of what is left over."""
+    row = world.system("whole", lambda one: True, confidence=lambda one: 0.9 if one.pk % 3 else 0.2)
+    world.answer(world.sample(row))
+    return row
+
+
+def scores(row: Submission) -> dict[str, Estimate]:
+    evaluate(row.track)
+    rows = Estimate.objects.filter(submission=row, quantity="precision").exclude(slice="")
+    return {one.slice: one for one in rows}
+
+
+def test_where_all_is_judged_a_slice_is_the_share_of_it_that_is_true(world: World, whole: Submission) -> None:
+    found = scores(whole)
+    expected = {
+        f"relation:{WORKS}": [one for one in world.instances if one.predicate.name == WORKS],
+        f"relation:{BASED}": [one for one in world.instances if one.predicate.name == BASED],
+        f"relation:{LIVES}": [one for one in world.instances if one.predicate.name == LIVES],
+        "type:PER": [one for one in world.instances if one.predicate.name != BASED],
+        "type:ORG": [one for one in world.instances if one.predicate.name == BASED],
+        "frequency:low": [one for one in world.instances if subject(one) != "Anna"],
+        "frequency:high": [one for one in world.instances if subject(one) == "Anna"],
+        "sentence:same": [one for one in world.instances if not across(one)],
+        "sentence:across": [one for one in world.instances if across(one)],
+    }
+    assert set(found) == set(expected)
+    for key, instances in expected.items():
+        one = found[key]
+        assert one.value == pytest.approx(world.share_true(instances)), key
+        assert one.n_predictions == len(instances)
+        assert one.n_labels == len({each.target_id for each in instances})
+        assert one.low80 <= one.value <= one.high80
+
+
+@pytest.mark.parametrize(
+    ("rule", "holds"),
+    [
+        ({"predicate": [WORKS, LIVES], "same_sentence": False}, across),
+        ({"subject_type": ["ORG"]}, lambda one: one.predicate.name == BASED),
+        ({"object_type": ["GPE"]}, lambda one: one.predicate.name != WORKS),
+        ({"confidence": [0.5, 1.0]}, lambda one: one.pk % 3 != 0),
+        ({"frequency": ["high"]}, lambda one: subject(one) == "Anna"),
+        ({"document": "news"}, lambda one: one.document.key.startswith("news")),
+        ({"weight": "instance"}, lambda one: True),
+    ],
+)  # fmt: skip
+def test_an_admins_slice_holds_what_its_rule_says(world: World, whole: Submission, rule: Any, holds: Any) -> None:
+    Slice.objects.create(track=world.track, name="Mine", rule=rule)
+    instances = [one for one in world.instances if holds(one)]
+    found = scores(whole)["own:Mine"]
+    assert found.n_predictions == len(instances)
+    assert found.value == pytest.approx(world.share_true(instances))
+
+
+def test_a_slice_that_no_longer_fits_its_track_is_left_out_and_nothing_fails(world: World, whole: Submission) -> None:
+    Slice.objects.create(track=world.track, name="Mine", rule={"predicate": ["gone"]})
+    assert "own:Mine" not in scores(whole)
+
+
+def test_boards_and_figures_know_nothing_of_slices(world: World, whole: Submission) -> None:
+    scores(whole)
+    whole.move("scored")
+    evaluate(world.track)
+    [row] = board(world.track, distribution="instance", criterion="relation", sort="precision").rows
+    assert row.precision is not None and row.precision.value == pytest.approx(world.share_true(world.instances))
+    assert figures(whole)["precision", "relation", "instance", "centred"].value == row.precision.value
+
+
+def test_what_has_no_judgment_has_no_number(world: World) -> None:
+    row = world.system("half", lambda one: True)
+    works = {one.target_id for one in world.instances if one.predicate.name == WORKS}
+    world.answer([one for one in world.sample(row) if one.pk in works])
+    found = scores(row)[f"relation:{BASED}"]
+    assert (found.value, found.low80, found.n_labels) == (None, None, 0) and found.n_predictions
+
+
+def test_recall_of_a_predicate_counts_what_nobody_found(world: World) -> None:
+    """All documents are read in full, and hold one true WORKS that no system states."""
+    from kbpo.sampling.documents import settle_documents
+
+    unstated = next(one for one in world.instances if one.predicate.name == WORKS)
+    world.truth[unstated.pk] = True
+    row = world.system("most", lambda one: one.pk != unstated.pk)
+    world.answer(world.sample(row), source="import")
+    world.answer([unstated.target], source="import")
+    settle_documents(world.track, [one.pk for one in world.documents])
+    evaluate(world.track)
+    true = [one for one in world.instances if one.predicate.name == WORKS and world.truth[one.pk]]
+    found = Estimate.objects.get(submission=row, quantity="recall", slice=f"relation:{WORKS}")
+    assert found.value == pytest.approx((len(true) - 1) / len(true))
+    assert not Estimate.objects.filter(quantity="recall", slice__startswith="type:").exists()
+
+
+@pytest.mark.statistical
+def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
+    """With half of the targets asked; 200 draws of the random numbers on one set of data."""
+    row = world.system("whole", lambda one: True)
+    world.answer(world.sample(row))
+    data, rng = read_data(world.track), np.random.default_rng(7)
+    true = {one.slice: one.score.value for one in slice_scores(world.track, data)}
+    errors: dict[str, list[float]] = {key: [] for key in true}
+    hits: dict[str, list[bool]] = {key: [] for key in true}
+    for _ in range(60):
+        counts = rng.random(data.pool.target_id.size) < 0.5
+        kept = np.flatnonzero(counts[data.pool.target[data.judged]])
+        half = replace(
+            data,
+            inclusion=replace(data.inclusion, counts=counts, pi=np.full(counts.size, 0.5)),
+            judged=data.judged[kept],
+            f={name: f[kept] for name, f in data.f.items()},
+        )
+        for one in slice_scores(world.track, half):
+            errors[one.slice].append(one.score.value - true[one.slice])
+            hits[one.slice].append(one.score.low80 <= true[one.slice] <= one.score.high80)
+    for key, some in errors.items():
+        known = np.array(some)[~np.isnan(some)]
+        assert abs(known.mean()) < 4 * known.std() / np.sqrt(known.size) + 0.005, key
+    assert 0.74 < np.mean([one for some in hits.values() for one in some]) < 0.97
+
+
+def test_a_rule_reads_back_as_it_was_said() -> None:
+    raw = {"predicate": [WORKS], "confidence": [0.5, 1.0], "same_sentence": False, "weight": "relation"}
+    assert read(raw, **KNOWN).as_json() == raw
+    assert read({"document": "a"}, **KNOWN) == Rule(document="a", weight="instance")
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        ([], "a JSON object"),
+        ({}, "asks for nothing"),
+        ({"predicat": [WORKS]}, "no part “predicat”"),
+        ({"predicate": WORKS}, "a list of names"),
+        ({"predicate": []}, "a list of names"),
+        ({"predicate": ["per:nothing"]}, "no predicate “per:nothing”"),
+        ({"subject_type": ["GPE"]}, "no subject type “GPE”"),
+        ({"frequency": ["rare"]}, "no frequency “rare”"),
+        ({"confidence": [0.5]}, "two numbers"),
+        ({"confidence": [0.9, 0.1]}, "the lower first"),
+        ({"confidence": [True, 1]}, "two numbers"),
+        ({"confidence": [float("nan"), 1]}, "two numbers"),
+        ({"same_sentence": "yes"}, "true or false"),
+        ({"document": 3}, "the beginning"),
+        ({"weight": "DROP TABLE"}, "weight must be one of"),
+        ({"weight": ["instance"]}, "weight must be one of"),
+    ],
+)
+def test_a_bad_rule_is_refused_with_a_sentence(raw: Any, sentence: str) -> None:
+    with pytest.raises(BadRule, match=sentence):
+        read(raw, **KNOWN)
+
+
+def test_the_number_that_would_do() -> None:
+    assert would_do(None, None, 0) == 42  # ±10 % at 80 % of a share of one half
+    assert would_do(0.5, 0.25 / 10, 10) == 32
+    assert would_do(0.5, 0.25 / 60, 60) == 0
+    assert would_do(1.0, 0.0, 2) > 15  # two that agree prove little
+    assert would_do(0.5, 2 * 0.25 / 10, 10) == 74  # unequal weights cost twice as much

@@ -1,0 +1,183 @@
+"""A team that deletes what it was shown to be wrong, and uploads the rest again, gets an honest number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from django.utils import timezone
+
+from kbpo.evaluation.centred import Centred
+from kbpo.evaluation.data import read
+from kbpo.sampling.open_track import close_track
+from kbpo.sampling.pool import read_pool
+from kbpo.sampling.seen import earlier, seen
+from kbpo.submissions.models import Submission
+from kbpo.submissions.withdraw import withdraw
+from kbpo.tracks.models import Track
+from tests.conftest import Toy
+from tests.evaluation.replay import Replay
+
+pytestmark = pytest.mark.django_db
+N, SHARE = 500, 0.4
+EVERYTHING = range(N)
+
+
+def cleaned(world: Replay) -> list[int]:
+    """What is left when a team deletes what it was shown to be wrong."""
+    return sorted(set(EVERYTHING) - world.known_wrong())
+
+
+def seen_by(world: Replay, row: Submission) -> Any:
+    systems = [*Submission.objects.filter(sampled_at__isnull=False).values_list("pk", flat=True), row.pk]
+    return seen(read_pool(world.toy.track, list(dict.fromkeys(systems))), row)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_deleting_what_was_shown_to_be_wrong_gains_nothing(toy: Toy, design: str) -> None:
+    world = Replay.of(toy, N, SHARE, design=design)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    kept = cleaned(world)
+    assert len(kept) < N - 40
+    row = world.judge(world.upload("Patterns", kept))
+    printed = world.number(row)
+    assert printed.low95 <= world.truth(kept) <= printed.high95
+    assert printed.value < 0.65
+    assert 0.01 < (printed.high80 - printed.low80) / 2 < 0.075
+
+
+@pytest.mark.statistical
+def test_without_the_rule_the_second_upload_would_be_printed_near_one(toy: Toy, monkeypatch: Any) -> None:
+    monkeypatch.setattr("kbpo.sampling.designs.poisson.seen", lambda *_: None)
+    monkeypatch.setattr("kbpo.evaluation.data.all_seen", lambda *_: {})
+    world = Replay.of(toy, N, SHARE)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    kept = cleaned(world)
+    printed = world.number(world.judge(world.upload("Patterns", kept)))
+    assert printed.value > 0.9 > world.truth(kept) + 0.3
+    assert printed.low95 > world.truth(kept)
+
+
+def test_a_near_copy_pays_for_itself(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    option = world.upload("Patterns", cleaned(world)).plan["options"]["0.050"]
+    other = world.upload("Neural", EVERYTHING).plan["options"]["0.050"]
+    assert option["new"] > 30
+    assert other["new"] < 15
+
+
+def test_what_was_seen_counts_for_itself_and_the_rest_is_asked_anew(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    kept = cleaned(world)
+    row = world.upload("Patterns", kept)
+    found = seen_by(world, row)
+    shown = {world.target.index(pk) for pk in _target_ids(world, row)[found.exact]}
+    assert shown and all(world.true[at] for at in shown)
+    assert found.exact.sum() + found.unjudged.sum() == len(kept)
+    rest = found.unjudged
+    assert (found.threshold[rest] > 0).all()
+    assert np.allclose(found.own(found.old)[rest], 0)
+    assert (found.own(found.old)[found.exact] == 1).all()
+    higher = found.old + 0.5 * (1 - found.old)
+    assert np.allclose(found.own(higher)[rest], 0.5)
+    assert np.allclose(found.raised(found.start(higher), found.old)[rest], higher[rest])
+
+
+def _target_ids(world: Replay, row: Submission) -> Any:
+    systems = list(Submission.objects.filter(sampled_at__isnull=False).values_list("pk", flat=True))
+    return read_pool(world.toy.track, [*systems, row.pk]).target_id
+
+
+def test_the_numbers_of_other_teams_stay_as_they_are(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    neural = world.judge(world.upload("Neural", range(100, N)))
+    world.judge(world.upload("Patterns", cleaned(world)))
+    data = read(toy.track)
+    with_rule, without = (Centred(one).precision("instance", "relation") for one in (data, replace(data, seen={})))
+    gamed = data.systems.index(Submission.objects.latest("pk").pk)
+    assert set(data.seen) == {gamed}
+    others = [at for at in range(3) if at != gamed]
+    for name in ("value", "variance", "n"):
+        assert np.array_equal(getattr(with_rule, name)[others], getattr(without, name)[others])
+    assert with_rule.value[gamed] < without.value[gamed] - 0.03
+    printed = world.number(neural)
+    assert printed.low95 <= world.truth(range(100, N)) <= printed.high95
+
+
+def test_a_withdrawn_submission_was_seen(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    first = world.judge(world.upload("Patterns", EVERYTHING))
+    withdraw(first)
+    row = world.upload("Patterns", cleaned(world))
+    assert earlier(row) == [first.pk]
+    printed = world.number(world.judge(row))
+    assert printed.value < 0.65
+    assert printed.low95 <= world.truth(cleaned(world)) + 0.1
+
+
+def test_a_draft_that_was_never_confirmed_shows_nothing(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    world.judge(world.upload("Neural", EVERYTHING))
+    draft = world.upload("Patterns", EVERYTHING)
+    row = world.upload("Patterns", range(50, N))
+    assert draft.status == "planned"
+    assert earlier(row) == []
+    assert seen_by(world, row) is None
+    world.judge(row)
+    assert read(toy.track).seen == {}
+
+
+def test_what_was_drawn_after_the_upload_was_not_seen(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    first = world.upload("Patterns", EVERYTHING)
+    row = world.upload("Patterns", range(50, N))
+    world.judge(first)
+    assert earlier(row) == []
+    assert seen_by(world, row) is None
+
+
+def test_a_second_team_of_the_same_person_has_seen_it_too(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    first = world.judge(world.upload("Patterns", EVERYTHING))
+    row = world.upload("Neural", range(50, N))
+    assert earlier(row) == []
+    toy.teams["Neural"].members.add(toy.users["Rosa"])
+    assert earlier(row) == [first.pk]
+
+
+def test_a_closed_track_was_seen_by_everybody(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    first = world.judge(world.upload("Patterns", EVERYTHING))
+    Track.objects.filter(pk=toy.track.pk).update(status="frozen")
+    close_track(Track.objects.get(pk=toy.track.pk))
+    row = world.upload("Neural", range(50, N))
+    assert earlier(row) == [first.pk]
+    Submission.objects.filter(pk=row.pk).update(received_at=timezone.now() - timedelta(days=1))
+    row = Submission.objects.get(pk=row.pk)
+    assert earlier(row) == []
+    assert seen_by(world, row) is None
+
+
+def test_what_was_being_asked_at_the_upload_may_still_be_answered(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    first = world.upload("Patterns", EVERYTHING)
+    from kbpo.sampling import draw
+    from kbpo.sampling.confirm import confirm
+
+    confirm(first, toy.users["Admin"])
+    draw.tick()
+    answered = world.answer(most=10)
+    row = world.upload("Patterns", EVERYTHING)
+    found = seen_by(world, row)
+    assert found.exact.sum() == answered == 10
+    asked = first.batches.get().samples.count()
+    threshold = first.batches.get().samples.first().probability
+    assert np.allclose(found.threshold, threshold * 10 / asked)
+    assert (found.own(np.full(N, threshold))[found.unjudged] > 0).all()
