@@ -63,7 +63,7 @@ def test_a_kill_loses_and_doubles_nothing(service: Service, tmp_path: Path, seed
     with travel.judging(), ThreadPoolExecutor(1) as pool:
         journey = pool.submit(travel.travel, RUN)
         if kill.judged:
-            some = rng.randint(5, 25)
+            some = rng.randint(2, 8)
             wait_for(lambda: travel.work.answers >= some or journey.done(), f"{some} answers")
         with held(service, rng.choice(kill.tables), kill.waits):
             time.sleep(rng.uniform(0, LONGEST))
