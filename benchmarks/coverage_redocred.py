@@ -1,10 +1,12 @@
 """Do the intervals keep their promise? Real systems on real documents, against truths computed from the gold standard.
 
-    python benchmarks/coverage_redocred.py            repeats sampling and estimation (about 10 minutes)
-    python benchmarks/coverage_redocred.py --journey  first runs the whole HTTP journey once (see journey_redocred.py)
+    python benchmarks/coverage_redocred.py
+
+The whole HTTP journey on the same data is run once by `journey_redocred.py`.
 
 Every repetition draws all batches anew (design iid), judges them with the gold standard (or with three people who are
 right 85 times in 100, by majority), annotates 100 random documents, and calls the service's own `evaluation.score`.
+For the default estimators ("centred") the annotated documents are closed: their labels of pool targets fold in.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import os
 import sys
 import time
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,15 @@ import django
 
 django.setup()
 
+from scipy import sparse  # noqa: E402
+
+from estimators.documents import folded_in  # noqa: E402
+from estimators.horvitz_thompson import inclusion_iid  # noqa: E402
 from kbpo.evaluation.data import Data, Draws  # noqa: E402
-from kbpo.evaluation.score import scores  # noqa: E402
+from kbpo.evaluation.score import default_estimates, scores  # noqa: E402
+from kbpo.sampling.guess import guess  # noqa: E402
+from kbpo.sampling.inclusion import Inclusion  # noqa: E402
+from kbpo.sampling.pool import Pool as ServicePool  # noqa: E402
 from kbpo.tracks.base import Facts  # noqa: E402
 
 OUT = ROOT / "benchmarks" / "out"
@@ -65,55 +73,97 @@ def judged(pool: Pool, accuracy: float, rng: np.random.Generator) -> NDArray[np.
     return np.where(right, pool.true, 1 - pool.true)
 
 
-def data_of(pool: Pool, overlap: dict[str, Any], drawn: Any, label: Any, documents: Any, *, m: int) -> Data:
-    """What the service would have read from its database."""
-    instance = np.unique(np.concatenate([one for one, _ in drawn.values()]))
-    f = np.tile(label[instance][:, None], (1, m))
-    P = {kind: pool.p[kind][instance] for kind in KINDS}
-    draws = {}
-    for kind, (one, owner) in drawn.items():
-        row = np.searchsorted(instance, one)
-        draws[kind] = Draws(kind, row, owner, P[kind][row], overlap[kind])
-    inside = np.flatnonzero(np.isin(pool.document, documents) & (pool.true == 1))
-    code = np.searchsorted(documents, pool.document[inside])
+def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any], label: Any, documents: Any) -> Data:
+    """What the service would have read from its database, had it drawn and judged this."""
+    m, stated = len(pool.names), whole.instance.size
+    targets = np.unique(whole.target[np.unique(np.concatenate([one for one, _ in drawn.values()]))])
+    missed = np.ones(whole.target_id.size)
+    for kind, (_, owner) in drawn.items():
+        missed *= 1 - inclusion_iid(whole.by_target(kind).toarray(), np.bincount(owner, minlength=m))
+    counts = np.zeros(whole.target_id.size, dtype=np.bool_)
+    counts[targets] = True
+    beta = documents.size / pool.n_documents
+    cluster = np.full(whole.target_id.size, -1, dtype=np.int64)
+    inside = np.isin(whole.document, documents)
+    cluster[whole.target[inside]] = np.searchsorted(documents, whole.document[inside])
+    chance = Inclusion(
+        pi=folded_in(1 - missed, beta),
+        counts=counts | (cluster >= 0),
+        cluster=cluster,
+        beta=beta,
+        n_clusters=documents.size,
+        threshold=np.zeros(whole.target_id.size),
+        released=1.0,
+    )
+    judged = np.flatnonzero(chance.counts[whole.target])
+    f = np.tile(label[judged][:, None], (1, m))
+    known = np.full(stated, np.nan)
+    known[judged] = label[judged]
+    g = guess(whole, known, key="coverage")
+    true = np.flatnonzero(np.isin(pool.document, documents) & (pool.true == 1))
+    member = pool.member[:stated]
     return Data(
-        track=SimpleNamespace(),  # type: ignore[arg-type]
-        systems=list(range(m)),
+        pool=whole,
         shown=np.ones(m, dtype=np.bool_),
-        instance=instance,
-        target=pool.target[instance],
+        judged=judged,
         f={"relation": f, "linking": np.ones_like(f), "correct": f},
-        member=pool.member[instance],
-        draws=draws,
-        everything=P,
+        draws={k: Draws(k, row, owner, whole.p[k][row].toarray(), overlap[k]) for k, (row, owner) in drawn.items()},
+        inclusion=chance,
+        g={"relation": g},
         facts=Facts(
-            in_scope=np.ones(instance.size, dtype=np.bool_),
-            pool_weight=np.ones(instance.size),
-            stated=pool.member[instance],
-            document=code,
-            found=pool.member[inside].any(axis=1),
+            fact=np.arange(stated),
+            in_scope=np.ones(stated, dtype=np.bool_),
+            pool_weight=np.ones(stated),
+            stated=member,
+            document=np.searchsorted(documents, pool.document[true]),
+            predicate=pool.predicate[true],
+            found=pool.member[true].any(axis=1),
             n_annotated=documents.size,
             n_documents=pool.n_documents,
         ),
     )
 
 
-def study(pool: Pool, *, repeats: int, n: int, other: float, accuracy: float, seed: int) -> dict[Any, Tally]:
+def service_pool(pool: Pool) -> ServicePool:
+    """The pool as the service holds it: stated instances only."""
+    stated, m = pool.n_stated, len(pool.names)
+    target_id, code = np.unique(pool.target[:stated], return_inverse=True)
+    member = pool.member[:stated]
+    confidence = np.where(member, np.nan_to_num(pool.confidence[:stated], nan=1.0), 0.0)
+    return ServicePool(
+        systems=list(range(m)),
+        teams=[sorted(set(pool.teams)).index(team) for team in pool.teams],
+        instance=np.arange(stated),
+        target=code.astype(np.int64),
+        target_id=target_id,
+        u=np.zeros(target_id.size),
+        document=pool.document[:stated],
+        predicate=pool.predicate[:stated],
+        types=np.array([f"{a}|{b}" for a, b in pool.types[:stated]], dtype=np.str_),
+        p={kind: sparse.csr_array(pool.p[kind][:stated]) for kind in KINDS},
+        confidence=sparse.csr_array(confidence),
+    )
+
+
+def study(
+    pool: Pool, *, repeats: int, default_repeats: int, n: int, other: float, accuracy: float, seed: int
+) -> dict[Any, Tally]:
     """(quantity, distribution, method, system) -> tally."""
     rng = np.random.default_rng(seed)
-    m = len(pool.names)
     truth: dict[tuple[str, str], Any] = {("precision", kind): pool.precision(kind) for kind in KINDS}
     truth["recall", "instance"] = pool.recall()
     for kind in KINDS:
         p, r = pool.precision(kind), pool.recall()
         truth["f1", kind] = 2 * p * r / (p + r)
     overlap = {kind: pool.p[kind].T @ pool.p[kind] for kind in KINDS}
+    whole = service_pool(pool)
     tallies: dict[Any, Tally] = {}
-    for _ in range(repeats):
+    for repeat in range(repeats):
         drawn = sample(pool, n, other, rng)
         documents = np.sort(rng.choice(pool.n_documents, 100, replace=False))
-        data = data_of(pool, overlap, drawn, judged(pool, accuracy, rng), documents, m=m)
-        for score in scores(data, ("relation",), ("relation",)):
+        data = data_of(pool, whole, drawn, overlap, judged(pool, accuracy, rng), documents)
+        default = default_estimates(data, ("relation",), ("relation",)) if repeat < default_repeats else {}
+        for score in scores(data, default, ("relation",), ("relation",)):
             tally = tallies.setdefault((score.quantity, score.distribution, score.method, score.column), Tally())
             true = truth[score.quantity, score.distribution][score.column]
             tally.errors.append(score.value - true)
@@ -159,6 +209,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--systems", type=int, default=12)
     parser.add_argument("--repeats", type=int, default=1000)
+    parser.add_argument("--default-repeats", type=int, default=300, help="Of the default estimators, which fit a model")
     parser.add_argument("--draws", type=int, default=457)
     parser.add_argument("--other", type=float, default=0.25)
     parser.add_argument("--seed", type=int, default=1)
@@ -169,7 +220,10 @@ def main() -> None:
     began = time.perf_counter()
     lines = []
     for accuracy, name in ((1.0, "perfect workers"), (0.85, "workers who are right 85 % of the time, majority of 3")):
-        found = study(pool, repeats=said.repeats, n=said.draws, other=said.other, accuracy=accuracy, seed=said.seed)
+        found = study(
+            pool, repeats=said.repeats, default_repeats=said.default_repeats, n=said.draws, other=said.other,
+            accuracy=accuracy, seed=said.seed,
+        )  # fmt: skip
         lines += report(pool, found, f"{name}; {said.repeats} repetitions")
     OUT.mkdir(parents=True, exist_ok=True)
     with (OUT / "coverage_redocred.csv").open("w", newline="") as file:

@@ -113,7 +113,7 @@ def test_without_a_reservation_nothing_is_published_and_nobody_waits_for_ever(
     publish.tick()
     assert Question.objects.counts() == {"given_up": 6}
     assert {q.reason for q in Question.objects.all()} == {
-        "$0 of the reservation is left; the next question needs $0.18."
+        "$0.00 of the reservation is left; the next question needs $0.18."
     }
 
 
