@@ -19,7 +19,7 @@ import redocred
 os.environ.setdefault("KBPO_VAR", str(redocred.ROOT / "benchmarks" / "out" / "journey"))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
 
-import django  # noqa: E402
+import django
 
 django.setup()
 
@@ -70,9 +70,8 @@ def compare(demo: Demo, pool: redocred.Pool) -> None:
         precision, recall = true[name]
         inside += [_inside(row.precision, precision), _inside(row.recall, recall)]
         rank = "–".join(map(str, row.rank)) if row.rank else ""
-        print(
-            f"{name:10}{rank:>8}{_told(row.precision):>28}{precision * 100:8.1f}{_told(row.recall):>28}{recall * 100:8.1f}"
-        )
+        first = f"{_told(row.precision):>28}{precision * 100:8.1f}"
+        print(f"{name:10}{rank:>8}{first}{_told(row.recall):>28}{recall * 100:8.1f}")
     print(f"\n{sum(inside)} of {len(inside)} of the 80 % intervals contain the truth")
     sums = balance(track=demo.track)
     answers = Assignment.objects.filter(status__in=["approved", "paid"]).count()
