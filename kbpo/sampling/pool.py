@@ -49,7 +49,9 @@ class Pool:
     def member(self) -> Matrix:
         """(u, m): 1 where the submission states the instance."""
         first = next(iter(self.p.values()))
-        return sparse.csr_array((np.ones_like(first.data), first.indices, first.indptr), shape=first.shape)
+        # Copies: whoever sorts the indices of one matrix in place must not turn those of the other around.
+        places = first.indices.copy(), first.indptr.copy()
+        return sparse.csr_array((np.ones_like(first.data), *places), shape=first.shape)
 
     def by_target(self, kind: str) -> Matrix:
         """(t, m): Σ_{x∈τ} p_i(x)."""
