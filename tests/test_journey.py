@@ -31,7 +31,7 @@ OF_TRACK = "(SELECT id FROM tracks_track WHERE slug = %s)"
 ESTIMATES = f"""
     SELECT e.submission_id, e.quantity, e.criterion, e.distribution, e.method, e.value, e.variance, e.n_labels
     FROM evaluation_estimate e JOIN evaluation_evaluation v ON v.id = e.evaluation_id
-    WHERE v.track_id = {OF_TRACK}
+    WHERE v.track_id = {OF_TRACK} AND e.slice = ''
       AND v.number = (SELECT max(number) FROM evaluation_evaluation WHERE track_id = {OF_TRACK})
 """
 """The latest evaluation."""
@@ -169,15 +169,16 @@ def test_precision_is_what_the_estimators_give(travel: Travel, exported: Export,
     with travel.service.speaking():
         data = read(Track.objects.get(slug=travel.track))
     assert data.pool.instance.tolist() == exported.instance.tolist()
-    pi = _inclusion(exported)
     rows = np.flatnonzero(_drawn(travel, exported))
+    judged = ~np.isnan(exported.f["relation"][rows]).all(axis=1)  # what nobody who pays states may not be shown
+    pi = _inclusion(exported) * judged.mean()
     targets, code = np.unique(exported.target[rows], return_inverse=True)
     design = Design(np.array([pi[exported.target == one][0] for one in targets]))
     for kind in KINDS:
         for criterion in CRITERIA:
             p, g = exported.p[kind], data.g[criterion]
             found = centred(
-                p[rows], pi[rows], np.nan_to_num(exported.f[criterion][rows]), g[rows], p.T @ g,
+                p[rows], pi[rows], np.where(p[rows] > 0, exported.f[criterion][rows], 0.0), g[rows], p.T @ g,
                 target=code, n_targets=targets.size, design=design,
             )  # fmt: skip
             _compare(stored["precision", criterion, kind, "centred"], exported, found.value)

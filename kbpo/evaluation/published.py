@@ -11,6 +11,9 @@ from estimators.joint import joint_precision, joint_recall, simple_precision
 from kbpo.evaluation.data import Data, Draws
 from kbpo.sampling.probabilities import Floats
 
+ROUNDING = 1e-12
+"""A variance below this is none: sums of equal labels differ in their last digits."""
+
 
 def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate:
     """The precision of every system under a distribution, from the draws of that distribution."""
@@ -73,4 +76,5 @@ def _floored(estimate: Estimate) -> Estimate:
     """The estimate; where all labels agree, so that no variance is seen, that of one label more that disagrees."""
     n = np.maximum(estimate.n, 1)
     p = np.clip(np.asarray(estimate.value), 0.5 / n, 1 - 0.5 / n)
-    return replace(estimate, anticipated=np.where(np.asarray(estimate.variance) == 0, p * (1 - p) / n, 0.0))
+    agree = np.asarray(estimate.variance) < ROUNDING
+    return replace(estimate, anticipated=np.where(agree, p * (1 - p) / n, 0.0))
