@@ -32,9 +32,20 @@ from kbpo.web import drawing
 from kbpo.web.board import CRITERIA, DISTRIBUTIONS, interval
 from kbpo.web.figures import half_width_text
 from kbpo.web.judged import VERDICTS, describe, may_see, only_public, verdicts
+from kbpo.web.slices import by_slice, watched
 
 PAGE = 25
 QUANTITIES = (("f1", "F1"), ("precision", "Precision"), ("recall", "Recall"))
+
+
+ENDED = {
+    "target": "The interval that was ordered is reached.",
+    "budget": "The money for this submission ended before the interval that was ordered was reached. What was judged"
+    " counts, and the intervals below are as wide as they are.",
+    "exhausted": "Everything that the plan allowed to ask was asked, and the interval that was ordered is not reached."
+    " What was judged counts, and the intervals below are as wide as they are.",
+}
+"""Why judging ended, in a sentence."""
 
 
 def find(request: HttpRequest, pk: int, *, own: bool = False) -> Submission:
@@ -60,7 +71,8 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     own = is_own(request, submission)
     if own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
-    return render(request, "submission.html", context(request, submission))
+    told = context(request, submission) | {"slices": by_slice(submission, request.GET.get("by", ""), own=own)}
+    return render(request, "submission.html", told)
 
 
 def live(request: HttpRequest, pk: int) -> HttpResponse:
@@ -82,6 +94,8 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "provisional": moving,
         "few": not sample["judged"],
         "may_see": seen,
+        "watched": watched(submission),
+        "ended": ENDED.get(submission.stage_reason, "") if submission.status == "scored" else "",
     }
     if own:
         found |= {"cost": cost(submission, sample), "noticed": noticed(submission)}
@@ -153,6 +167,8 @@ def _minutes(left: timedelta) -> str:
 def tables(submission: Submission) -> list[dict[str, Any]]:
     """Scores by criterion: the guaranteed one first, each with its rows and one axis."""
     found = figures(submission)
+    looked = watched(submission) if submission.status != "scored" else None
+    guaranteed = ("precision", submission.track.criterion, submission.track.distribution)
     criteria = sorted({key[1] for key in found}, key=lambda name: (name != submission.track.criterion, name))
     result = []
     for criterion in criteria:
@@ -162,11 +178,13 @@ def tables(submission: Submission) -> list[dict[str, Any]]:
                 figure = found.get((quantity, criterion, distribution, "centred"))
                 if figure is not None:
                     label = f"{name}, {DISTRIBUTIONS[distribution].lower()}" if quantity == "precision" else name
+                    safe = looked is not None and (quantity, criterion, distribution) == guaranteed
                     rows.append(
                         {
                             "name": label,
                             "figure": figure,
-                            "interval": interval(figure),
+                            "interval": looked["interval"] if looked and safe else interval(figure),
+                            "safe": safe,
                             "kind": _kind(submission, figure),
                         }
                     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbpo.web import board, desk, gallery, people, prose, submissions, tracks, upload
+from kbpo.web import board, define, desk, gallery, people, pooling, prose, submissions, tracks, upload
 
 urlpatterns = [
     *board.urlpatterns,
@@ -12,5 +12,7 @@ urlpatterns = [
     *people.urlpatterns,
     *desk.urlpatterns,
     *tracks.urlpatterns,
+    *define.urlpatterns,
+    *pooling.urlpatterns,
     *gallery.urlpatterns,
 ]

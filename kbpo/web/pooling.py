@@ -1,0 +1,107 @@
+"""The study of pooling bias on a track: a table, a figure, the numbers behind it."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path
+from django.utils.safestring import SafeString, mark_safe
+
+from kbpo.evaluation.pooling import HEAD, QUANTITIES, Study, study
+from kbpo.tracks.models import Track
+from kbpo.web.desk import for_admins
+from kbpo.web.drawing import Axis
+from kbpo.web.figures import number_text
+
+NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
+METRICS = {"official": "Official", "anydoc": "Any document"}
+HEIGHT = 150
+
+
+@for_admins
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """The study of a track."""
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    found = study(track)
+    context: dict[str, Any] = {"track": track, "study": found}
+    if found is not None:
+        context |= {"summary": [_told(row) for row in found.summary()], "figures": figures(found)}
+    return render(request, "desk/pooling.html", context)
+
+
+@for_admins
+def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every system's scores with and without its team in the pool."""
+    found = study(get_object_or_404(Track.objects.select_related("corpus"), slug=slug))
+    if found is None:
+        raise Http404("There are no judged predictions of two teams on this track yet.")
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="pooling-{slug}.csv"'
+    writer = csv.writer(response)
+    writer.writerow(HEAD)
+    writer.writerows(found.rows())
+    return response
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    matters = not (math.isnan(row["median"]) or math.isnan(row["gap"])) and row["median"] > row["gap"]
+    return row | {"metric": METRICS[row["metric"]], "quantity": NAMES[row["quantity"]], "matters": matters}
+
+
+def figures(found: Study) -> list[dict[str, Any]]:
+    """One drawing for each quantity and metric: the bias of each system in the order of rank."""
+    drawn = []
+    for row in found.summary():
+        metric, quantity = str(row["metric"]), str(row["quantity"])
+        biases = [lost for _, _, lost in found.ranked(metric, quantity)]
+        if biases:
+            name = f"{NAMES[quantity]}, {METRICS[metric].lower()}"
+            drawn.append({"name": name, "svg": draw(biases, _number(row["median"]), _number(row["gap"]), name)})
+    return sorted(drawn, key=lambda one: [NAMES[q] for q in QUANTITIES].index(one["name"].split(",")[0]))
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, float) else math.nan
+
+
+def draw(biases: Sequence[float], median: float, gap: float, name: str) -> SafeString:
+    """Bias by rank as points, its median and the largest gap between neighbours in rank as lines."""
+    known = [value for value in (*biases, median, gap) if math.isfinite(value)]
+    step = 0.01 if max(known) <= 0.05 else 0.05 if max(known) <= 0.25 else 0.25
+    top = max(1, math.ceil(max(known) / step - 1e-9))
+    up = Axis(0.0, top * step, tuple(round(at * step, 4) for at in range(top + 1)))
+    body = "".join(
+        f'<line class="grid" x1="0" x2="100%" y1="{_y(up, tick)}%" y2="{_y(up, tick)}%"/>' for tick in up.ticks
+    )
+    for value, style, words in ((gap, "mark", "largest gap"), (median, "plan", "median bias")):
+        if math.isfinite(value):
+            y = _y(up, value)
+            body += f'<line class="{style}" x1="0" x2="100%" y1="{y}%" y2="{y}%"/>'
+            body += f'<text x="100%" y="{y}%" dy="-4" text-anchor="end">{words} {number_text(value)}</text>'
+    for rank, value in enumerate(biases):
+        x = 100 * (rank + 0.5) / len(biases)
+        body += f'<circle class="now-dot" cx="{x:.3g}%" cy="{_y(up, value)}%" r="3.5"/>'
+    said = f"{name}: median bias {number_text(median)}, largest gap between neighbours {number_text(gap)}"
+    labels = "".join(f'<text x="28" y="{_y(up, tick)}%">{number_text(tick, decimals=0)}</text>' for tick in up.ticks)
+    return mark_safe(  # all text is ours or escaped
+        f'<div class="plot"><span class="y-name">Bias in points</span>'
+        f'<svg class="y-axis" height="{HEIGHT}" aria-hidden="true">{labels}</svg>'
+        f'<svg class="area" role="img" aria-label="{escape(said)}" width="100%" height="{HEIGHT}">{body}</svg>'
+        f'<span class="x-name">Systems from best to worst</span></div>'
+    )
+
+
+def _y(axis: Axis, value: float) -> float:
+    return round(100 - axis.position(value), 3)
+
+
+urlpatterns = [
+    path("desk/tracks/<slug:slug>/pooling/", show, name="desk-pooling"),
+    path("desk/tracks/<slug:slug>/pooling.csv", as_csv, name="desk-pooling-csv"),
+]

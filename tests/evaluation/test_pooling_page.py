@@ -1,0 +1,170 @@
+"""The pooling study: what a team alone found is lost without it, and the pages and commands that tell."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.models import Slice
+from kbpo.evaluation.pooling import study
+from kbpo.sampling.documents import settle_documents
+from kbpo.submissions.models import Submission
+from tests.evaluation.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin(world: World) -> Client:
+    client = Client()
+    client.force_login(world.toy.users["Admin"])
+    return client
+
+
+@pytest.fixture
+def rosa(world: World) -> Client:
+    client = Client()
+    client.force_login(world.toy.users["Rosa"])
+    return client
+
+
+@pytest.fixture
+def two(world: World) -> tuple[Submission, Submission]:
+    """Everything is true. One team states every second instance, the other the first half; all is judged."""
+    world.truth = dict.fromkeys(world.truth, True)
+    order = {one.pk: at for at, one in enumerate(world.instances)}
+    first = world.system("evens", lambda one: order[one.pk] % 2 == 0)
+    other = world.system("half", lambda one: order[one.pk] < len(order) // 2, team="Neural")
+    for row in (first, other):
+        world.answer(world.sample(row))
+    return first, other
+
+
+def test_without_its_team_a_system_keeps_what_the_other_found(world: World, two: tuple[Submission, Submission]) -> None:
+    found = study(world.track)
+    assert found is not None and found.systems == list(two) and found.n_teams == 2
+    n = len(world.instances)
+    shared = n // 4 + (n // 2) % 2
+    bias = found.bias["official"]
+    assert bias.true.precision.tolist() == [1.0, 1.0]
+    assert bias.precision.tolist() == pytest.approx([1 - shared / (n // 2), 1 - shared / (n // 2)])
+    assert {row["quantity"] for row in found.summary()} == {"precision", "recall", "f1"}
+
+
+def test_what_people_found_stays_in_the_pool(world: World, two: tuple[Submission, Submission]) -> None:
+    before = study(world.track)
+    world.answer([one.target for one in world.instances], source="import")  # the same labels: nothing changes
+    settle_documents(world.track, [one.pk for one in world.documents])
+    for one in world.instances:  # and now from reading in full
+        one.target.labels.update(source="import")
+    after = study(world.track)
+    assert before is not None and after is not None and before.n_human == 0
+    assert after.n_human == len(world.instances) and max(after.bias["official"].precision) == 0.0
+    assert max(before.bias["official"].precision) > 0
+
+
+def test_the_page_the_file_and_the_command_say_the_same(
+    world: World, two: tuple[Submission, Submission], admin: Client
+) -> None:
+    page = admin.get(reverse("desk-pooling", args=["world"]))
+    text = page.content.decode()
+    assert page.status_code == 200 and text.count('<figure class="card">') == 6 and "judged instances" in text
+    lines = admin.get(reverse("desk-pooling-csv", args=["world"])).content.decode().splitlines()
+    out = StringIO()
+    call_command("pooling_bias", "world", "--csv", stdout=out)
+    assert out.getvalue().splitlines() == lines and len(lines) == 1 + 2 * 3 * 2
+    out = StringIO()
+    call_command("pooling_bias", "world", stdout=out)
+    assert "2 systems of 2 teams" in out.getvalue() and "anydoc" in out.getvalue()
+
+
+def test_nothing_to_pool_is_said(world: World, admin: Client) -> None:
+    assert "Nothing to pool yet" in admin.get(reverse("desk-pooling", args=["world"])).content.decode()
+    assert admin.get(reverse("desk-pooling-csv", args=["world"])).status_code == 404
+    for track, sentence in (("world", "nothing to pool"), ("none", "no track none")):
+        with pytest.raises(CommandError, match=sentence):
+            call_command("pooling_bias", track)
+
+
+@pytest.mark.parametrize("name", ["desk-pooling", "desk-pooling-csv", "desk-slices"])
+def test_the_studies_are_the_admins(world: World, rosa: Client, name: str) -> None:
+    address = reverse(name, args=["world"])
+    assert rosa.get(address).status_code == 403 and Client().get(address).status_code == 302
+
+
+def test_an_admin_defines_and_removes_a_slice(world: World, admin: Client) -> None:
+    address = reverse("desk-slices", args=["world"])
+    rule = '{"frequency": ["low"], "weight": "instance"}'
+    assert admin.post(address, {"name": "Rare", "rule": rule}).status_code == 302
+    assert Slice.objects.get().rule == {"frequency": ["low"], "weight": "instance"}
+    again = admin.post(address, {"name": "Rare", "rule": rule})
+    assert again.status_code == 422 and "already" in again.content.decode()
+    assert "Rare" in admin.get(address).content.decode()
+    assert admin.post(address, {"remove": "Rare"}).status_code == 302 and not Slice.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"name": "", "rule": "{}"}, "1 to 80 characters"),
+        ({"name": "x", "rule": "{"}, "This is no JSON"),
+        ({"name": "x", "rule": "[" * 100_000}, "This is no JSON"),
+        ({"name": "x", "rule": '{"weight": "uniform"}'}, "weight must be one of"),
+        ({"remove": "x"}, "no such slice"),
+    ],
+)
+def test_a_bad_definition_changes_nothing_and_keeps_what_was_typed(
+    world: World, admin: Client, said: dict[str, str], sentence: str
+) -> None:
+    page = admin.post(reverse("desk-slices", args=["world"]), said)
+    assert page.status_code == 422 and sentence in page.content.decode()
+    assert not Slice.objects.exists() and said.get("rule", "")[:20].replace('"', "&quot;") in page.content.decode()
+
+
+@pytest.fixture
+def watched(world: World) -> Submission:
+    row = world.system("whole", lambda one: True)
+    asked = world.sample(row)
+    for upto in (40, 70):
+        world.answer(asked[:upto])
+        evaluate(world.track)
+    return row
+
+
+def test_a_submission_that_is_judged_shows_what_may_be_watched(watched: Submission, rosa: Client) -> None:
+    text = rosa.get(reverse("submission", args=[watched.pk])).content.decode()
+    assert "Precision as judgments arrive" in text and "safe to watch" in text
+    lines = rosa.get(reverse("submission-looks", args=[watched.pk])).content.decode().splitlines()
+    assert [line.split(",")[1] for line in lines] == ["n", "40", "70"]
+    assert Client().get(reverse("submission-looks", args=[watched.pk])).status_code == 404
+
+
+def test_slices_are_switched_by_the_address_and_thin_ones_say_what_would_do(watched: Submission, rosa: Client) -> None:
+    address = reverse("submission", args=[watched.pk])
+    text = rosa.get(address).content.decode()
+    assert "Precision by relation" in text and "more for ±10" in text and "works for" in text
+    assert "Rare entities" in rosa.get(address, {"by": "frequency"}).content.decode()
+    assert "Both names in one sentence" in rosa.get(address, {"by": "sentence"}).content.decode()
+    assert "Precision by relation" in rosa.get(address, {"by": "nonsense"}).content.decode()
+
+
+def test_others_see_no_thin_slice_while_the_track_is_open(watched: Submission, rosa: Client) -> None:
+    watched.move("scored", stage_reason="target")
+    address = reverse("submission", args=[watched.pk])
+    own = rosa.get(address, {"by": "sentence"}).context["slices"]["rows"]
+    others = Client().get(address, {"by": "sentence"}).context["slices"]["rows"]
+    assert any(row["figure"].few for row in own) and not any(row["figure"].few for row in others)
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [("target", "is reached"), ("budget", "The money for this submission ended"), ("exhausted", "is not reached")],
+)
+def test_why_judging_ended_is_a_sentence(watched: Submission, rosa: Client, reason: str, sentence: str) -> None:
+    watched.move("scored", stage_reason=reason)
+    assert sentence in rosa.get(reverse("submission", args=[watched.pk])).content.decode()
