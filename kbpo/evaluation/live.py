@@ -138,7 +138,7 @@ def _by_target(data: Data, column: int, kind: str, criterion: str) -> tuple[Ids,
     f[data.judged] = data.f[criterion][:, column]
     mine = np.flatnonzero(p > 0)
     code, at = np.unique(pool.target[mine], return_inverse=True)
-    weight = np.bincount(at, weights=p[mine], minlength=code.size)
+    weight: Floats = np.bincount(at, weights=p[mine], minlength=code.size).astype(np.float64)
     right = np.bincount(at, weights=(p * f)[mine], minlength=code.size)
     return code, weight, right / weight
 

@@ -182,25 +182,22 @@ def _scores(part: Data, cut: Cut, criterion: str, with_recall: bool) -> Iterator
     """The numbers of a slice. A model's guess alone is no number: without a label of its own a system has none."""
     if not part.judged.size:
         for column in range(len(part.systems)):
-            unknown = [math.nan] * 6
-            yield Score(column, "precision", criterion, cut.kind, DEFAULT, *unknown, 0, 0, 0)
+            yield _unknown(Score(column, "precision", criterion, cut.kind, DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0))
         return
     arranged = Centred(part)
     found: Iterable[Score] = rows(
         part, arranged.precision(cut.kind, criterion), "precision", criterion, cut.kind, DEFAULT
     )
-    yield from (_with_labels(one) for one in found)
+    yield from (one if one.n_labels else _unknown(one) for one in found)
     recall = arranged.recall(criterion) if with_recall and cut.predicate is not None else None
     if recall is not None:
         found = rows(part, recall.recall, "recall", criterion, cut.kind, DEFAULT)
         yield from (one for one in found if not math.isnan(one.value))
 
 
-def _with_labels(score: Score) -> Score:
-    if score.n_labels:
-        return score
-    unknown = dict.fromkeys(("value", "variance", "low80", "high80", "low95", "high95"), math.nan)
-    return replace(score, **unknown)
+def _unknown(score: Score) -> Score:
+    nan = math.nan
+    return replace(score, value=nan, variance=nan, low80=nan, high80=nan, low95=nan, high95=nan)
 
 
 def would_do(value: float | None, variance: float | None, n_labels: int) -> int:
