@@ -207,8 +207,9 @@ def _existing(free: int, across: Axis) -> str:
     x = across.position(free)
     return (
         f'<line class="mark" x1="{x:g}%" x2="{x:g}%" y1="0" y2="100%"/>'
-        f'<text x="{x:g}%" dx="-5" y="12" text-anchor="end">labels that existed</text>'
-        f'<text x="{x:g}%" dx="5" y="12">judged for you</text>'
+        # Left of the line only where there is room for it on a phone too.
+        + (f'<text x="{x:g}%" dx="-5" y="12" text-anchor="end">labels that existed</text>' if x > 40 else "")
+        + f'<text x="{x:g}%" dx="5" y="12">{"" if x > 40 else "← labels that existed · "}judged for you</text>'
     )
 
 
