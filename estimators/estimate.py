@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import norm
@@ -88,3 +89,33 @@ class Estimate:
         if method == "t":
             half = half * t_over_z(self.degrees_of_freedom, confidence_level)
         return ConfidenceInterval(plain(self.value - half), plain(self.value + half))
+
+
+def with_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate:
+    """Return the estimates of several systems with those of some columns replaced.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Of m systems.
+    own : mapping of column to Estimate
+        Estimates of one system each, with influences over the same rows; degrees of freedom stay as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> both = Estimate(np.array([0.5, 0.9]), np.array([0.01, 0.01]), np.array([4, 4]), np.zeros((4, 2)))
+    >>> with_columns(both, {1: Estimate(0.6, 0.02, 3, np.ones(4))}).value.tolist()
+    [0.5, 0.6]
+    """
+    if not own:
+        return estimate
+    shape = np.shape(estimate.value)
+    names = ("value", "variance", "n", "anticipated", "total_g")
+    found = {name: np.array(np.broadcast_to(getattr(estimate, name), shape)) for name in names}
+    influence = np.array(estimate.influence)
+    for column, one in own.items():
+        influence[:, column] = one.influence
+        for name in names:
+            found[name][column] = getattr(one, name)
+    return replace(estimate, influence=influence, **found)

@@ -10,6 +10,7 @@ References: Särndal, Swensson and Wretman (1992), sections 3.3, 5.6 and 6.4; Ch
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from estimators import checks
 from estimators.checks import FloatArray, IntArray, Numbers, plain
 from estimators.design import Design
 from estimators.documents import document_probabilities, folded_in, unseen
-from estimators.estimate import Estimate
+from estimators.estimate import Estimate, with_columns
 from estimators.horvitz_thompson import anticipated_variance, difference
 
 __all__ = ["Recall", "Totals", "f1", "folded_in", "recall", "totals", "unseen", "with_anticipated"]
@@ -144,6 +145,7 @@ def recall(
     features: ArrayLike | None = None,
     feature_totals: ArrayLike | None = None,
     pool_weight: ArrayLike | None = None,
+    own: Mapping[int, Estimate] | None = None,
 ) -> Recall:
     """Return recall of every system and of the pool, with the documents as clusters.
 
@@ -161,6 +163,10 @@ def recall(
         Folds the documents' own labels in: for each labelled row the position in ``counts`` of the annotated document
         that its target lies in, −1 for none. ``pi`` must then be :func:`folded_in` with β = n_d/D. Only documents
         drawn with equal probabilities.
+    own : mapping of column to Estimate, optional
+        T_i of systems whose team had seen labels when it uploaded, in place of what the common probabilities give:
+        from :func:`estimators.horvitz_thompson.difference` with probabilities of its own, its influence put
+        :func:`estimators.seen.on_common_design`.
 
     Returns
     -------
@@ -184,6 +190,7 @@ def recall(
         membership, pi, label, g, total_g, pool_total_g,
         target=target, n_targets=n_targets, pool_label=pool_label, pool_g=pool_g, pool_weight=pool_weight,
     )  # fmt: skip
+    counted = replace(counted, systems=with_columns(counted.systems, own or {}))
     missed = unseen(counts, n_documents, inclusion=inclusion, features=features, feature_totals=feature_totals)
     if document is not None and inclusion is not None:
         raise ValueError("document labels fold in only where documents have equal probabilities; got inclusion too")

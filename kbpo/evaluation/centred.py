@@ -1,22 +1,28 @@
 """The default estimators on a track's targets: centred difference for precision, totals for recall.
 
 One set of judged targets, each with the probability that it counts; every number is a sum of terms over them, so that
-every variance and covariance is a quadratic form of one design.
+every variance and covariance is a quadratic form of one design. A submission whose team had seen judgments when it
+uploaded has probabilities of its own; its terms are so scaled that the common design gives their variance.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from estimators import horvitz_thompson
 from estimators import recall as totals
+from estimators.checks import Numbers
 from estimators.design import Design
-from estimators.estimate import Estimate
+from estimators.estimate import Estimate, with_columns
+from estimators.seen import on_common_design
 from kbpo.evaluation.data import Data
+from kbpo.sampling.pool import Matrix
 from kbpo.sampling.probabilities import Floats, Ids
 
 
@@ -28,13 +34,21 @@ class Centred:
 
     @cached_property
     def at(self) -> Ids:
-        """(n,) positions in `data.judged` of the rows that count."""
-        return np.flatnonzero(self.data.inclusion.counts[self.data.pool.target[self.data.judged]])
+        """(n,) positions in `data.judged` of the rows that count for anybody."""
+        known = self.data.inclusion.counts.copy()
+        for seen in self.data.seen.values():
+            known |= seen.exact
+        return np.flatnonzero(known[self.data.pool.target[self.data.judged]])
 
     @cached_property
     def row(self) -> Ids:
         """(n,) their rows in the pool."""
         return self.data.judged[self.at]
+
+    @cached_property
+    def counts(self) -> NDArray[np.bool_]:
+        """(n,) whether they count for everybody, with the probability of the design."""
+        return self.data.inclusion.counts[self.data.pool.target[self.row]]
 
     @cached_property
     def targets(self) -> tuple[Ids, Ids]:
@@ -43,17 +57,26 @@ class Centred:
         return unique, code.astype(np.int64)
 
     @cached_property
+    def answered(self) -> float:
+        """The share of questions that got an answer."""
+        known = ~np.isnan(self.data.f["relation"][self.at[self.counts], 0])
+        return float(known.mean()) if known.size else 1.0
+
+    @cached_property
     def pi(self) -> Floats:
         """(u,) probability that each instance of the pool counts, times the share of questions that got an answer."""
-        known = ~np.isnan(self.data.f["relation"][self.at, 0]) if self.at.size else np.ones(1, dtype=np.bool_)
-        return np.asarray(self.data.inclusion.pi[self.data.pool.target] * known.mean())
+        return np.asarray(self.data.inclusion.pi[self.data.pool.target] * self.answered)
+
+    @cached_property
+    def row_pi(self) -> Floats:
+        """(n,) the same of each row; 1 where it does not count for everybody, and has no term."""
+        return np.where(self.counts, self.pi[self.row], 1.0)
 
     @cached_property
     def design(self) -> Design:
         """How the targets that count came in."""
-        unique, code = self.targets
-        pi = np.ones(unique.size)
-        pi[code] = self.pi[self.row]
+        unique, _ = self.targets
+        pi = self._by_target(self.row_pi)
         chance = self.data.inclusion
         if not chance.n_clusters:
             return Design(pi)
@@ -64,15 +87,55 @@ class Centred:
         data, p = self.data, self.data.pool.p[kind]
         g, f = data.g[criterion], data.f[criterion][self.at]
         total = np.asarray(p.T @ g).ravel()
+        weight = p[self.row].toarray()
         found = horvitz_thompson.centred(
-            p[self.row].toarray(), self.pi[self.row], f, g[self.row], total,
+            weight * self.counts[:, None], self.row_pi, f, g[self.row], total,
             target=self.targets[1], n_targets=self.targets[0].size, design=self.design,
         )  # fmt: skip
-        term = self.design.document_term(found.influence) if data.inclusion.n_clusters else 0.0
-        floor = horvitz_thompson.anticipated_variance(
-            p, self.pi, g, self._own(f), g[self.row], target=data.pool.target, document_term=term
+        floor = self._anticipated(p, self.pi, criterion, found)
+        own = {}
+        for column in data.seen:
+            alone = self._alone(horvitz_thompson.centred, column, weight[:, column], f[:, column], g, total[column])
+            pi = data.seen[column].own(data.inclusion.pi)[data.pool.target] * self._answered_of(column)
+            [floor_alone] = np.asarray(self._anticipated(p[:, [column]], pi, criterion, alone))
+            own[column] = replace(alone, anticipated=float(floor_alone))
+        return with_columns(replace(found, anticipated=floor, total_g=total), own)
+
+    def _anticipated(self, p: Matrix, pi: Floats, criterion: str, found: Estimate) -> Numbers:
+        """The variance that the model expects, of instances with these probabilities."""
+        g, f = self.data.g[criterion], self.data.f[criterion][self.at]
+        influence = np.reshape(found.influence, (-1, p.shape[1]))
+        term = self.design.document_term(influence) if self.data.inclusion.n_clusters else 0.0
+        return horvitz_thompson.anticipated_variance(
+            p, pi, g, self._own(f), g[self.row], target=self.data.pool.target, document_term=term
         )
-        return replace(found, anticipated=floor, total_g=total)
+
+    def _answered_of(self, column: int) -> Floats:
+        """(u,) 1 where the submission's team had seen the judgment, else the share of questions that got an answer."""
+        return np.where(self.data.seen[column].exact[self.data.pool.target], 1.0, self.answered)
+
+    def _alone(
+        self, estimator: Callable[..., Estimate], column: int, weight: Floats, f: Floats, g: Floats, total: float
+    ) -> Estimate:
+        """The estimate of a system whose team had seen judgments: what it saw counts for itself alone, the rest with
+        its own probabilities; its influence is that on the design of all."""
+        seen, target = self.data.seen[column], self.data.pool.target[self.row]
+        exact = seen.exact[target]
+        own = seen.own(self.data.inclusion.pi)[target] * self._answered_of(column)[self.row]
+        used = exact | (self.counts & (own > 0))
+        pi = np.where(used, own, 1.0)
+        found = estimator(
+            weight * used, pi, f, g[self.row], total,
+            target=self.targets[1], n_targets=self.targets[0].size, exact=exact,
+        )  # fmt: skip
+        influence = on_common_design(found.influence, self._by_target(pi), self.design.pi)
+        return replace(found, influence=influence, variance=self.design.variance(influence))
+
+    def _by_target(self, values: Floats) -> Floats:
+        """One value a target, of values that are the same on all of its rows."""
+        found = np.ones(self.targets[0].size)
+        found[self.targets[1]] = values
+        return found
 
     def _own(self, f: Floats) -> Floats:
         """One verdict a row: the mean over the systems that state it."""
@@ -89,14 +152,22 @@ class Centred:
         relation, g = data.f["relation"][self.at, 0], data.g["relation"]
         own = data.f[criterion][self.at] if criterion != "relation" else None
         own_g = data.g[criterion]
+        total = np.asarray(share.T @ own_g).ravel()
+        weight, label = share[row].toarray(), data.f[criterion][self.at]
+        alone = {
+            column: self._alone(
+                horvitz_thompson.difference, column, weight[:, column], label[:, column], own_g, total[column]
+            )
+            for column in data.seen
+        }
         missed = np.bincount(facts.document[~facts.found], minlength=facts.n_annotated).astype(np.float64)
         chance = data.inclusion
         return totals.recall(
-            share[row].toarray(),
-            self.pi[row],
+            weight * self.counts[:, None],
+            self.row_pi,
             relation if own is None else own,
             own_g[row],
-            np.asarray(share.T @ own_g).ravel(),
+            total,
             float(pool_share @ g),
             missed,
             facts.n_documents,
@@ -104,8 +175,9 @@ class Centred:
             n_targets=self.targets[0].size,
             pool_label=relation,
             pool_g=g[row],
-            pool_weight=pool_share[row],
+            pool_weight=pool_share[row] * self.counts,
             document=chance.cluster[data.pool.target[row]] if chance.n_clusters else None,
+            own=alone,
         )
 
     @cached_property

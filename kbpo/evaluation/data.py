@@ -1,7 +1,7 @@
 """Reads everything that a track's scores are computed from: draws, probabilities, verdicts, annotated documents.
 
 A judgment enters only through a batch or an annotated document, and so only with its probability; what has none never
-gets here.
+gets here. The exception are judgments that a team saw before it uploaded: for its submission they are no chance.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kbpo.sampling.models import DocumentSample, Sample
 from kbpo.sampling.overlap import overlaps
 from kbpo.sampling.pool import Pool, read_pool
 from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.sampling.seen import Seen, all_seen
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Facts
 from kbpo.tracks.models import Track
@@ -49,7 +50,7 @@ class Data:
     pool: Pool
     shown: Bools
     judged: Ids
-    """(k,) rows of the pool with a verdict: drawn, or in an annotated document"""
+    """(k,) rows of the pool with a verdict: drawn, in an annotated document, or seen by a team before it uploaded"""
     f: dict[str, Floats]
     """criterion -> (k, m): 1 right, 0 wrong, NaN missing"""
     draws: dict[str, Draws]
@@ -58,6 +59,8 @@ class Data:
     """criterion -> (u,) the model's guess"""
     facts: Facts | None
     """Facts, scope and annotated documents, for recall; None if the track's kind has no recall"""
+    seen: dict[int, Seen] = field(default_factory=dict)
+    """column -> what its team could see of the pool when it uploaded, where that is anything"""
 
     @property
     def systems(self) -> list[int]:
@@ -76,9 +79,10 @@ def read(track: Track) -> Data:
     drawn = _drawn(track)
     waiting = {target for owner, some in drawn.items() for target in kind.unanswered(some, [owner])}
     chance = inclusion(track, pool, waiting, closed(documents))
-    judged = np.flatnonzero(
-        chance.counts[pool.target] | np.isin(pool.target_id[pool.target], sorted(set().union(*drawn.values())))
-    )
+    seen = all_seen(pool, closed(documents))
+    known = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
+    known |= np.any([one.exact for one in seen.values()], axis=0) if seen else False
+    judged = np.flatnonzero(known[pool.target])
     f = kind.judge(pool.instance[judged], systems)
     return Data(
         pool=pool,
@@ -89,6 +93,7 @@ def read(track: Track) -> Data:
         inclusion=chance,
         g={criterion: _guess(track, pool, judged, verdicts) for criterion, verdicts in f.items()},
         facts=kind.facts(pool.instance, systems, documents),
+        seen=seen,
     )
 
 

@@ -4,8 +4,7 @@ A target of design poisson is asked iff u < π, π its highest threshold. Questi
 is answered at any moment is a sample too: with r the smallest u/π among targets that still wait, a target counts iff
 u < max(π of settled batches, r π). A judgment beyond that is not lost: it counts as soon as the gap before it closes.
 A drawn target of design iid counts with 1 − Π_j (1 − p_j(τ))^n_j, in open batches times the least u that waits.
-Documents
-that were drawn uniformly and annotated whole, and in which what is not marked is false, bring their targets in too.
+Documents that were drawn uniformly and annotated whole, and in which what is not marked is false, bring their targets in too.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from estimators.documents import folded_in
@@ -53,7 +53,7 @@ def thresholds(track: Track, target_ids: Ids, *, settled: bool = False) -> Float
         f" WHERE s.track_id = %s AND h.target_id = ANY(%s){condition} GROUP BY h.target_id",
         [track.pk, target_ids.tolist()],
     )
-    return _spread(rows, target_ids)
+    return spread(rows, target_ids)
 
 
 def inclusion(track: Track, pool: Pool, waiting: set[int], documents: Sequence[int] = ()) -> Inclusion:
@@ -91,17 +91,20 @@ def _drawn_with_replacement(track: Track, pool: Pool, *, settled: bool) -> tuple
     batches = SampleBatch.objects.filter(
         submission__track=track, submission__in=pool.systems, design="iid", settled_at__isnull=not settled
     )
-    sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
-    if not sizes:
-        return np.zeros(pool.target_id.size), np.zeros(pool.target_id.size, dtype=np.bool_)
+    drawn = Sample.objects.filter(batch__in=batches).values_list("target_id", flat=True).distinct()
+    return chance_of_draw(pool, batches), np.isin(pool.target_id, list(drawn))
+
+
+def chance_of_draw(pool: Pool, batches: QuerySet[SampleBatch]) -> Floats:
+    """The probability that each target is drawn at least once by batches of design iid."""
     missed = np.ones(pool.target_id.size)
+    sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
     for kind in {row[0] for row in sizes}:
         n = np.zeros(len(pool.systems), dtype=np.int64)
         for name, submission, size in sizes:
             n[pool.systems.index(submission)] += size if name == kind else 0
         missed *= 1 - inclusion_iid(pool.by_target(kind).toarray(), n)
-    drawn = Sample.objects.filter(batch__in=batches).values_list("target_id", flat=True).distinct()
-    return 1 - missed, np.isin(pool.target_id, list(drawn))
+    return 1 - missed
 
 
 def _cluster(pool: Pool, documents: Sequence[int]) -> Ids:
@@ -111,7 +114,8 @@ def _cluster(pool: Pool, documents: Sequence[int]) -> Ids:
     return cluster
 
 
-def _spread(rows: list[tuple[int, float]], target_ids: Ids) -> Floats:
+def spread(rows: list[tuple[int, float]], target_ids: Ids) -> Floats:
+    """The values of (target, value) rows over ascending `target_ids`; 0 where there is none."""
     values = np.zeros(target_ids.size)
     if rows:
         target, pi = (np.array(column) for column in zip(*rows, strict=True))

@@ -22,6 +22,7 @@ from kbpo.sampling.inclusion import thresholds
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.sampling.pool import Pool, read_pool
 from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.sampling.seen import Seen, seen
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 
@@ -100,6 +101,9 @@ class _State:
         self.p: Floats = pool.p[self.track.distribution][:, [len(systems) - 1]].toarray().ravel()[mine]
         self.v: Floats = np.maximum(g * (1 - g), FLOOR)[mine] if self.n_labels else np.full(mine.size, 0.25)
         self.submission = submission
+        self.seen: Seen | None = None
+        if found := seen(pool, submission):
+            self.seen = found.of(own)
 
     def _guess(self, pool: Pool) -> tuple[Floats, int]:
         verdicts = kind_of(self.track).judge(pool.instance, pool.systems)[self.track.criterion]
@@ -108,11 +112,16 @@ class _State:
         return guess(pool, label, key=self.track.corpus.hash_key), known
 
     def raised(self, goal: float) -> Floats:
-        """Thresholds (per target) that plan for a variance."""
-        pi = water_fill(self.p, self.old[self.row], self.v, target_variance=goal, target=self.row)
+        """Thresholds (per target) that plan for a variance.
+
+        What the team had seen is no sample of this submission: judged, it is certain and costs nothing; unjudged, it
+        starts anew, so that a near-copy pays for itself.
+        """
+        start = self.seen.start(self.old) if self.seen else self.old
+        pi = water_fill(self.p, start[self.row], self.v, target_variance=goal, target=self.row)
         by_target = np.zeros(self.target_id.size)
         by_target[self.row] = pi
-        return by_target
+        return self.seen.raised(by_target, self.old) if self.seen else by_target
 
     def asked(self, pi: Floats) -> Ids:
         """Targets below their thresholds."""

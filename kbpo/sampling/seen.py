@@ -1,0 +1,200 @@
+"""Who has seen what: which targets of a submission its team knew of when it uploaded, and what that leaves to chance.
+
+A team that deletes what it was shown to be wrong and uploads the rest would be scored on its own key. So a target that
+an earlier submission of the team states is split by its state at the upload: with a judgment it counts for itself
+alone, with certainty; without one it is known to have u ≥ π_old, so that it is asked with (π − π_old)/(1 − π_old).
+
+Both follow from conditioning on the state at the upload, which is right whatever the team looked at; what is left to
+others' judgments is only what the team could know nothing of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from django.db.models import Q
+from numpy.typing import NDArray
+
+from estimators.seen import recondition, threshold
+from kbpo.accounts.models import Team
+from kbpo.corpus.fetch import fetch
+from kbpo.sampling.inclusion import chance_of_draw, spread
+from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
+from kbpo.sampling.pool import Pool
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+Bools = NDArray[np.bool_]
+TINY = 1e-9
+"""A smaller probability is an error of rounding."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the team of one submission could see of a pool's targets when it uploaded, shape (t,)."""
+
+    exact: Bools
+    """Judged (or given up) by then, and stated by the team before: it counts for itself alone"""
+    unjudged: Bools
+    """Stated by the team before, and not judged by then"""
+    threshold: Floats
+    """Design poisson: below this number all u were judged by then (in an open batch: the share that was answered)"""
+    old: Floats
+    """Probability that a target would have been judged by then, by any way in"""
+
+    def of(self, targets: Ids) -> Seen:
+        """The same of some of the targets."""
+        return Seen(self.exact[targets], self.unjudged[targets], self.threshold[targets], self.old[targets])
+
+    def own(self, pi: Floats) -> Floats:
+        """The probability of each target for this submission, given that of everybody else's; 0 where it has none."""
+        return np.where(self.exact, 1.0, np.where(self.unjudged, _given(pi, self.old), pi))
+
+    def start(self, thresholds: Floats) -> Floats:
+        """Design poisson: the same of thresholds, from which a plan of this submission starts."""
+        return np.where(self.exact, 1.0, np.where(self.unjudged, _given(thresholds, self.threshold), thresholds))
+
+    def raised(self, own: Floats, thresholds: Floats) -> Floats:
+        """The thresholds that give the submission these probabilities of its own: nowhere below what they are."""
+        base = np.where(self.unjudged, self.threshold, 0.0)
+        return np.where(self.exact, thresholds, np.maximum(thresholds, threshold(own, base)))
+
+
+def _given(pi: Floats, old: Floats) -> Floats:
+    """P(u < π | u ≥ π_old); 0 where π was not raised, on this track, since then."""
+    old = np.minimum(old, 1 - TINY)
+    chance = recondition(np.maximum(pi, old), old)
+    return np.where(chance > TINY, chance, 0.0)
+
+
+def earlier(submission: Submission) -> list[int]:
+    """The submissions whose judgments this one's team could see when it uploaded, in the order of upload.
+
+    Those of its own team, of teams that share a member with it or whose run one of its members uploaded, and of closed
+    tracks; each only if its sample was drawn by then. What became of it later does not matter: a withdrawn one was
+    seen, and a draft shows nothing.
+    """
+    people = set(submission.team.members.values_list("pk", flat=True)) | {submission.user_id}
+    teams = {submission.team_id, *Team.objects.filter(members__in=people - {None}).values_list("pk", flat=True)}
+    known = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(pk=submission.pk)
+    shown = known.filter(sampled_at__lte=submission.received_at).filter(
+        Q(team__in=teams)
+        | Q(user__in=people - {None})
+        | Q(track__status=Track.Status.CLOSED, track__closed_at__lte=submission.received_at)
+    )
+    return list(shown.order_by("received_at", "pk").values_list("pk", flat=True))
+
+
+def seen(pool: Pool, submission: Submission, documents: Sequence[int] = ()) -> Seen | None:
+    """What the team of a submission of the pool could see when it uploaded; None if that is nothing.
+
+    `documents` are those whose annotation brings targets in, as for `inclusion`.
+    """
+    when = submission.received_at
+    known = _stated(pool, submission)
+    known &= np.isin(pool.target_id, _targets(earlier(submission))) | _public(pool, when)
+    if not known.any():
+        return None
+    judged = _judged(pool, when)
+    annotated = _annotated(submission.track, documents, when)
+    judged |= _in_documents(pool, annotated)
+    risen = _thresholds(pool, submission.track, when, judged)
+    missed = (1 - risen) * (1 - _drawn(pool, submission.track, when, judged))
+    missed *= 1 - len(annotated) / submission.track.corpus.n_documents
+    return Seen(exact=known & judged, unjudged=known & ~judged, threshold=risen, old=1 - missed)
+
+
+def all_seen(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Seen]:
+    """Column of the pool -> what its team could see, for every submission that states something its team had seen."""
+    rows = Submission.objects.filter(pk__in=pool.systems).select_related("track__corpus", "team").in_bulk()
+    found = ((column, seen(pool, rows[pk], documents)) for column, pk in enumerate(pool.systems))
+    return {column: one for column, one in found if one is not None}
+
+
+def _stated(pool: Pool, submission: Submission) -> Bools:
+    """Whether the submission states something on each target."""
+    rows = pool.member[:, [pool.systems.index(submission.pk)]].toarray().ravel() > 0
+    found = np.zeros(pool.target_id.size, dtype=np.bool_)
+    found[pool.target[rows]] = True
+    return found
+
+
+def _targets(submissions: Sequence[int]) -> Ids:
+    """The targets on which some submissions state anything."""
+    if not submissions:
+        return np.zeros(0, dtype=np.int64)
+    rows = fetch(
+        "SELECT DISTINCT i.target_id FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
+        " WHERE p.submission_id = ANY(%s)",
+        [list(submissions)],
+    )
+    return np.array([row[0] for row in rows], dtype=np.int64)
+
+
+def _judged(pool: Pool, when: datetime) -> Bools:
+    """Whether each target had a label by then; one that was given up has an empty one."""
+    return _with_label(pool, "created_at <= %s", when)
+
+
+def _public(pool: Pool, when: datetime) -> Bools:
+    """Whether everybody could see a judgment of each target by then."""
+    return _with_label(pool, "value <> '{}'::jsonb AND public_at <= %s", when)
+
+
+def _with_label(pool: Pool, condition: str, when: datetime) -> Bools:
+    rows = fetch(
+        f"SELECT DISTINCT target_id FROM instances_label WHERE target_id = ANY(%s) AND {condition}",
+        [pool.target_id.tolist(), when],
+    )
+    return np.isin(pool.target_id, [row[0] for row in rows])
+
+
+def _annotated(track: Track, documents: Sequence[int], when: datetime) -> list[int]:
+    """Those of the documents whose annotation was complete by then."""
+    rows = DocumentSample.objects.filter(track=track, document__in=documents, settled_at__lte=when)
+    return list(rows.values_list("document_id", flat=True))
+
+
+def _in_documents(pool: Pool, documents: Sequence[int]) -> Bools:
+    found = np.zeros(pool.target_id.size, dtype=np.bool_)
+    found[pool.target[np.isin(pool.document, list(documents))]] = True
+    return found
+
+
+def _thresholds(pool: Pool, track: Track, when: datetime, judged: Bools) -> Floats:
+    """The threshold up to which everything was judged by then, on any track of the corpus: they share the u.
+
+    Of what open batches had asked, only a share was answered. Where between the two thresholds it lies does not
+    matter: of the u in between, just that share is known not to be among the unjudged.
+    """
+    rows = fetch(
+        "SELECT h.target_id, max(h.pi), coalesce(max(h.pi) FILTER (WHERE b.settled_at <= %(when)s), 0)"
+        " FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
+        " JOIN submissions_submission s ON s.id = b.submission_id JOIN tracks_track t ON t.id = s.track_id"
+        " WHERE t.corpus_id = %(corpus)s AND b.drawn_at <= %(when)s AND h.target_id = ANY(%(targets)s)"
+        " GROUP BY h.target_id",
+        {"when": when, "corpus": track.corpus_id, "targets": pool.target_id.tolist()},
+    )
+    highest = spread([(row[0], row[1]) for row in rows], pool.target_id)
+    settled = spread([(row[0], row[2]) for row in rows], pool.target_id)
+    asked = (settled <= pool.u) & (pool.u < highest)
+    return settled + (highest - settled) * _share(judged[asked])
+
+
+def _drawn(pool: Pool, track: Track, when: datetime, judged: Bools) -> Floats:
+    """The probability that each target was drawn (design iid) and judged by then."""
+    batches = SampleBatch.objects.filter(
+        submission__track=track, submission__in=pool.systems, design="iid", drawn_at__lte=when
+    )
+    settled, still = batches.filter(settled_at__lte=when), batches.exclude(settled_at__lte=when)
+    waiting = Sample.objects.filter(batch__in=still).values_list("target_id", flat=True).distinct()
+    share = _share(judged[np.isin(pool.target_id, list(waiting))])
+    return 1 - (1 - chance_of_draw(pool, settled)) * (1 - share * chance_of_draw(pool, still))
+
+
+def _share(answered: Bools) -> float:
+    return float(answered.mean()) if answered.size else 1.0
