@@ -88,9 +88,9 @@ def setting(world: World, m: int, n: int, rng: np.random.Generator) -> Setting:
 def estimates(here: Setting, rng: np.random.Generator) -> tuple[dict[str, Estimate], Sample]:
     """Return every estimator's Estimate from one sample (without influences), and the sample."""
     world, m = here.world, here.world.P.shape[1]
-    draws = np.concatenate([
-        np.searchsorted(column, rng.random(here.n) * column[-1], side="right") for column in here.cumulative.T
-    ])
+    draws = np.concatenate(
+        [np.searchsorted(column, rng.random(here.n) * column[-1], side="right") for column in here.cumulative.T]
+    )
     hit = np.zeros(world.n_targets, dtype=bool)
     hit[world.target[draws]] = True
     sample = Sample(draws, np.flatnonzero(hit[world.target]))
@@ -154,10 +154,14 @@ def check(here: Setting, rng: np.random.Generator) -> None:
         (found["simple"], joint.simple_precision(world.true[sample.draws], system, m, ddof=1)),
         (found["joint"], joint.joint_precision(*drawn, here.overlap, ddof=1)),
         (found["Hájek"], horvitz_thompson.hajek(*part, target=target)),
-        (weighted(here, sample, half, centre=False),
-         horvitz_thompson.difference(*part, 0.5, half @ world.P, target=target)),
-        (weighted(here, sample, half, centre=True),
-         horvitz_thompson.centred(*part, 0.5, half @ world.P, target=target)),
+        (
+            weighted(here, sample, half, centre=False),
+            horvitz_thompson.difference(*part, 0.5, half @ world.P, target=target),
+        ),
+        (
+            weighted(here, sample, half, centre=True),
+            horvitz_thompson.centred(*part, 0.5, half @ world.P, target=target),
+        ),
     ]
     for quick, exact in pairs:
         for name in ("value", "variance", "anticipated", "total_g"):

@@ -103,8 +103,11 @@ def bias(population: Population, repeats: int, rng: np.random.Generator) -> list
         for (quantity, name), estimate in estimates(population, pooled, rng).items():
             truth = getattr(population, quantity)
             low, high = estimate.confidence_interval(LEVEL)
-            for table, value in ((errors, estimate.value - truth), (widths, high - low),
-                                 (hits, (low <= truth) & (truth <= high))):
+            for table, value in (
+                (errors, estimate.value - truth),
+                (widths, high - low),
+                (hits, (low <= truth) & (truth <= high)),
+            ):
                 table[quantity, name][repeat, ~pooled] = value[~pooled]
     return [
         [quantity, name, *bias_figures(errors[quantity, name]), np.nanmean(widths[quantity, name]),
@@ -137,9 +140,7 @@ def estimates(
         ("precision", "joint"): joint.joint_precision(P, system, label, population.overlap),
         ("recall", "pooled"): shares(population.member[pool_truths]),
         ("recall", "simple"): shares(population.member[truths] & (truths >= 0)[:, None]),
-        ("recall", "joint"): joint.joint_recall(
-            P, system, label, None, population.member[rows], truths >= 0
-        ),
+        ("recall", "joint"): joint.joint_recall(P, system, label, None, population.member[rows], truths >= 0),
     }
 
 
@@ -260,4 +261,4 @@ def main(repeats: int, orders: int) -> None:
 
 if __name__ == "__main__":
     given = [int(argument) for argument in sys.argv[1:3]]
-    main(*given, *(500, 100)[len(given):])
+    main(*given, *(500, 100)[len(given) :])

@@ -74,9 +74,7 @@ def answered(way: str, share: float, line: Queue, u: np.ndarray, rng: np.random.
 def score(world: World, weights: sparse.csr_array, rows: np.ndarray, pi: np.ndarray):
     """Return Hájek's values and whether their 80 % intervals hold the truth, of runs with an answer."""
     target = np.unique(world.target[rows], return_inverse=True)[1]
-    found = horvitz_thompson.hajek(
-        weights[rows].toarray(), pi[world.target[rows]], world.true[rows], target=target
-    )
+    found = horvitz_thompson.hajek(weights[rows].toarray(), pi[world.target[rows]], world.true[rows], target=target)
     low, high = found.confidence_interval(LEVEL, method="wilson")
     truth = world.precision
     return found.value, np.where(np.isnan(found.value), np.nan, (low <= truth) & (truth <= high))

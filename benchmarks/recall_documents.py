@@ -103,9 +103,9 @@ def lengths() -> np.ndarray:
 
 def sample(world: World, rng: np.random.Generator) -> Labels:
     """Return draws of every run, with what g makes of them."""
-    draws = np.concatenate([
-        np.searchsorted(column, rng.random(DRAWS) * column[-1], side="right") for column in world.cumulative.T
-    ])
+    draws = np.concatenate(
+        [np.searchsorted(column, rng.random(DRAWS) * column[-1], side="right") for column in world.cumulative.T]
+    )
     asked = np.zeros(world.target.max() + 1, dtype=bool)
     asked[world.target[draws]] = True
     rows = np.flatnonzero(asked[world.target])

@@ -22,7 +22,13 @@ from estimators.votes import (
 )
 
 __all__ = [
-    "DawidSkene", "Majority", "Spans", "dawid_skene", "fleiss_kappa", "krippendorff_alpha", "majority",
+    "DawidSkene",
+    "Majority",
+    "Spans",
+    "dawid_skene",
+    "fleiss_kappa",
+    "krippendorff_alpha",
+    "majority",
     "token_majority",
 ]
 

@@ -63,10 +63,12 @@ class Bootstrap:
         tail = (1 - checks.level(confidence_level)) / 2
         table = self.replicates.reshape(len(self.replicates), -1)
         values, skews = np.atleast_1d(self.value), np.atleast_1d(self.acceleration)
-        ends = np.array([
-            _ends(column[np.isfinite(column)], value, skew, tail, method)
-            for column, value, skew in zip(table.T, values, skews, strict=True)
-        ])
+        ends = np.array(
+            [
+                _ends(column[np.isfinite(column)], value, skew, tail, method)
+                for column, value, skew in zip(table.T, values, skews, strict=True)
+            ]
+        )
         if np.ndim(self.value) == 0:
             return ConfidenceInterval(float(ends[0, 0]), float(ends[0, 1]))
         return ConfidenceInterval(ends[:, 0], ends[:, 1])
@@ -210,7 +212,7 @@ def _apply(statistic: Statistic, weights: FloatArray) -> FloatArray:
 def _leave_one_out(units: _Units, members: IntArray, step: int) -> Iterator[FloatArray]:
     """Yield row weights, a few units of one stratum left out in turn, the others of the stratum scaled up."""
     for start in range(0, len(members), step):
-        left_out = members[start:start + step]
+        left_out = members[start : start + step]
         weights = np.ones((len(left_out), units.number))
         weights[:, members] = len(members) / (len(members) - 1)
         weights[np.arange(len(left_out)), left_out] = 0

@@ -19,8 +19,16 @@ from estimators.mixture import Draws, mixture_weights, proposal, read_draws
 from estimators.pool import joint_recall, pool_recall, pooled_recall
 
 __all__ = [
-    "f1", "joint_precision", "joint_recall", "joint_terms", "mixture_weights", "pool_recall", "pooled_recall",
-    "precision_variance", "proposal", "simple_precision",
+    "f1",
+    "joint_precision",
+    "joint_recall",
+    "joint_terms",
+    "mixture_weights",
+    "pool_recall",
+    "pooled_recall",
+    "precision_variance",
+    "proposal",
+    "simple_precision",
 ]
 
 

@@ -201,6 +201,8 @@ def _read_overlap(overlap: ArrayLike, m: int) -> FloatArray:
         raise ValueError(f"overlap must have shape ({m}, {m}); got {shared.shape}")
     if not np.allclose(shared, shared.T, rtol=1e-9, atol=0):
         i, j = (int(index) for index in np.argwhere(~np.isclose(shared, shared.T, rtol=1e-9, atol=0))[0])
-        raise ValueError(f"overlap must be symmetric; got {float(shared[i, j])!r} and {float(shared[j, i])!r} "
-                         f"for systems {i} and {j}")
+        raise ValueError(
+            f"overlap must be symmetric; got {float(shared[i, j])!r} and {float(shared[j, i])!r} "
+            f"for systems {i} and {j}"
+        )
     return shared

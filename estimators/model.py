@@ -304,7 +304,7 @@ def _inverse_hessians(problem: _Problem, beta: FloatArray) -> FloatArray:
     g = expit(problem.x @ beta)
     last, n_folds = problem.ends[-1], problem.weight.shape[1]
     scaled = problem.x[:last] * np.sqrt(g * (1 - g))[:last, None]
-    parts = [scaled[problem.ends[k]:problem.ends[k + 1]] for k in range(n_folds)]
+    parts = [scaled[problem.ends[k] : problem.ends[k + 1]] for k in range(n_folds)]
     blocks = np.stack([part.T @ part for part in parts])
     whole = blocks.sum(axis=0) + np.diag(problem.penalty[:, 0])
     whole[0, 0] += g[-1] * (1 - g[-1])  # the two halves

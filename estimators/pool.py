@@ -221,8 +221,13 @@ def joint_recall(
 
 
 def _read_recall(
-    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike | None, membership: ArrayLike,
-    weight: ArrayLike | None, support: str,
+    P: ArrayLike,
+    system: ArrayLike,
+    label: ArrayLike,
+    overlap: ArrayLike | None,
+    membership: ArrayLike,
+    weight: ArrayLike | None,
+    support: str,
 ) -> tuple[Draws, FloatArray, BoolArray]:
     if support not in SUPPORTS:
         raise ValueError(f"support must be one of {', '.join(SUPPORTS)}; got {support!r}")
@@ -254,9 +259,7 @@ def _weight(weight: ArrayLike | None, n: int) -> FloatArray:
     return values
 
 
-def _by_document(
-    terms: FloatArray, document: IntArray, n_annotated: int | None, n_documents: int | None
-) -> FloatArray:
+def _by_document(terms: FloatArray, document: IntArray, n_annotated: int | None, n_documents: int | None) -> FloatArray:
     """Return the terms summed per document, scaled so that their squares sum to the cluster variance."""
     codes, row = np.unique(document, return_inverse=True)
     n = codes.size if n_annotated is None else n_annotated

@@ -168,9 +168,7 @@ def token_majority(spans: ArrayLike, annotator: ArrayLike, n_tokens: int, n_anno
     return Spans(np.column_stack([first, ends]).astype(np.int64), np.array(share, dtype=np.float64))
 
 
-def _marks(
-    spans: ArrayLike, annotator: ArrayLike, n_tokens: int, n_annotators: int
-) -> tuple[BoolArray, BoolArray]:
+def _marks(spans: ArrayLike, annotator: ArrayLike, n_tokens: int, n_annotators: int) -> tuple[BoolArray, BoolArray]:
     """Return which tokens each annotator marked and where their spans begin, both (n_annotators, n_tokens)."""
     ranges = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
     people = checks.codes("annotator", annotator, len(ranges))

@@ -41,9 +41,7 @@ def closeness(document: DocumentView, subject: Span, object_: Span) -> Closeness
     return apart, max(0, gap), first, second
 
 
-def closest_pair(
-    document: DocumentView, subjects: Sequence[Span], objects: Sequence[Span]
-) -> tuple[Span, Span] | None:
+def closest_pair(document: DocumentView, subjects: Sequence[Span], objects: Sequence[Span]) -> tuple[Span, Span] | None:
     """The closest subject and object, both lists sorted; None if there is no pair of two different spans.
 
     With the earlier span of a pair fixed, distance grows with the begin of the later one; so only the first span of

@@ -80,9 +80,7 @@ class Schema:
         """The canonical predicate that a name stands for and whether its arguments are turned, or None."""
         return self._readings.get(predicate)
 
-    def canonical(
-        self, predicate: str, subject: Argument, object_: Argument
-    ) -> tuple[str, Argument, Argument] | None:
+    def canonical(self, predicate: str, subject: Argument, object_: Argument) -> tuple[str, Argument, Argument] | None:
         """The canonical predicate with its subject and object in that order; None if it is unknown or ignored."""
         reading = self._readings.get(predicate)
         if reading is None:

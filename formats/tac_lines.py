@@ -103,7 +103,7 @@ class LineReader:
         value = parse_string(fields[index])
         if value is None:
             text = (
-                f"{quoted(fields[index])} is no string in double quotes with \\\" and \\\\ as escapes, or it is empty. "
+                f'{quoted(fields[index])} is no string in double quotes with \\" and \\\\ as escapes, or it is empty. '
                 "The line is dropped."
             )
             self.report.add("syntax.string", number, text, line, column(line, index))

@@ -31,7 +31,7 @@ app = Celery("kbpo")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 
 
-@app.task(name="kbpo.step")
+@app.task(name="kbpo.step")  # type: ignore[untyped-decorator]
 def step(name: str) -> int:
     """How many rows the step moved; while it moves some, the next step is asked to look."""
     moved: int = import_string(PIPELINE[name])()
@@ -41,7 +41,7 @@ def step(name: str) -> int:
     return moved
 
 
-@app.on_after_finalize.connect
+@app.on_after_finalize.connect  # type: ignore[untyped-decorator]
 def wind_the_clock(sender: Celery, **_: object) -> None:
     """Every step comes round every `TICK_SECONDS`."""
     from django.conf import settings

@@ -30,13 +30,14 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
         DJANGO | {"numpy"},
     ),
     "kbpo.sampling": (
-        {"estimators", "kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.money", "kbpo.submissions", "kbpo.tracks"},
+        {"estimators", "kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.money", "kbpo.submissions",
+         "kbpo.tracks"},
         DJANGO | {"numpy", "scipy"},
     ),
     "kbpo.evaluation": (
         {
-            "estimators", "kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.money", "kbpo.submissions", "kbpo.tracks",
-            "kbpo.sampling",
+            "estimators", "kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.money", "kbpo.submissions",
+            "kbpo.tracks", "kbpo.sampling",
         },
         DJANGO | {"numpy", "scipy"},
     ),

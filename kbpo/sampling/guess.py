@@ -32,7 +32,8 @@ def guess(pool: Pool, label: Floats, *, key: str) -> Floats:
 
 
 def _codes(values: NDArray[np.generic]) -> Ids:
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    codes: Ids = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return codes
 
 
 def one_verdict(verdicts: Floats, member: sparse.csr_array) -> Floats:

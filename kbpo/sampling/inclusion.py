@@ -4,7 +4,8 @@ A target of design poisson is asked iff u < π, π its highest threshold. Questi
 is answered at any moment is a sample too: with r the smallest u/π among targets that still wait, a target counts iff
 u < max(π of settled batches, r π). A judgment beyond that is not lost: it counts as soon as the gap before it closes.
 A drawn target of design iid counts with 1 − Π_j (1 − p_j(τ))^n_j, in open batches times the least u that waits.
-Documents that were drawn uniformly and annotated whole, and in which what is not marked is false, bring their targets in too.
+Documents that were drawn uniformly and annotated whole, and in which what is not marked is false, bring their
+targets in too.
 """
 
 from __future__ import annotations

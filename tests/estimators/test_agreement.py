@@ -10,16 +10,26 @@ from estimators import agreement, bootstrap
 NAN = float("nan")
 # Fleiss 1971 in the usual teaching example: 10 subjects, 14 raters, 5 categories.
 FLEISS = [
-    [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
-    [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
+    [0, 0, 0, 0, 14],
+    [0, 2, 6, 4, 2],
+    [0, 0, 3, 5, 6],
+    [0, 3, 9, 2, 0],
+    [2, 2, 8, 1, 1],
+    [7, 7, 0, 0, 0],
+    [3, 2, 6, 3, 0],
+    [2, 5, 3, 2, 2],
+    [6, 5, 2, 1, 0],
+    [0, 2, 2, 3, 7],
 ]
 # Krippendorff 2011, section C: four observers, twelve units, missing answers.
-OBSERVERS = np.array([
-    [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
-    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
-    [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
-    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
-])
+OBSERVERS = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+    ]
+)
 
 
 def long(table: np.ndarray) -> dict[str, np.ndarray]:
@@ -58,13 +68,18 @@ def test_items_with_one_rating_are_left_out():
     assert agreement.fleiss_kappa([*FLEISS, [1, 0, 0, 0, 0]]) == agreement.fleiss_kappa(FLEISS)
 
 
-@given(table=st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.0, NAN]), min_size=6, max_size=6), min_size=2, max_size=4),
-       seed=st.integers(0, 99))
+@given(
+    table=st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.0, NAN]), min_size=6, max_size=6), min_size=2, max_size=4),
+    seed=st.integers(0, 99),
+)
 def test_agreement_ignores_the_order_of_people_units_and_rows(table, seed):
     answers, rng = long(np.array(table)), np.random.default_rng(seed)
     order = rng.permutation(answers["values"].size)
-    shuffled = {"values": answers["values"][order], "unit": 9 - answers["unit"][order],
-                "annotator": 5 - answers["annotator"][order]}
+    shuffled = {
+        "values": answers["values"][order],
+        "unit": 9 - answers["unit"][order],
+        "annotator": 5 - answers["annotator"][order],
+    }
     for level in agreement.LEVELS:
         here = agreement.krippendorff_alpha(**answers, level=level)
         assert agreement.krippendorff_alpha(**shuffled, level=level) == pytest.approx(here, nan_ok=True)
@@ -89,12 +104,14 @@ def test_weights_count_units_as_often_as_they_say():
     weights[0, 0] = 2
     for level in agreement.LEVELS:
         assert agreement.krippendorff_alpha(**long(OBSERVERS), level=level, weights=weights)[0] == pytest.approx(
-            agreement.krippendorff_alpha(**long(doubled), level=level))
+            agreement.krippendorff_alpha(**long(doubled), level=level)
+        )
 
 
 def test_kappa_gets_its_interval_from_the_bootstrap():
-    result = bootstrap.bootstrap(lambda weights: agreement.fleiss_kappa(FLEISS, weights=weights), len(FLEISS),
-                                 rng=np.random.default_rng(0))
+    result = bootstrap.bootstrap(
+        lambda weights: agreement.fleiss_kappa(FLEISS, weights=weights), len(FLEISS), rng=np.random.default_rng(0)
+    )
     low, high = result.confidence_interval(0.8)
     assert low < result.value < high
     assert result.value == agreement.fleiss_kappa(FLEISS)

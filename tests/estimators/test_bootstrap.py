@@ -64,8 +64,7 @@ def test_replicates_of_a_joint_precision_are_weights_times_terms():
     terms = joint.joint_terms(P, system, label * 1.0, overlap)
     result = bootstrap.bootstrap(lambda weights: weights @ terms, 30, rng=rng(), stratum=system, n_resamples=4000)
     assert result.value == pytest.approx([1 / 3])
-    assert result.standard_error**2 == pytest.approx(
-        joint.precision_variance(P, system, label * 1.0, overlap), rel=0.1)
+    assert result.standard_error**2 == pytest.approx(joint.precision_variance(P, system, label * 1.0, overlap), rel=0.1)
     low, high = result.confidence_interval()
     assert low.shape == high.shape == (1,)
 

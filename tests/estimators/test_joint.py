@@ -33,13 +33,16 @@ def test_the_proposal_mixes_the_columns():
     assert mixed == pytest.approx(np.array([[0.2, 0.125], [0.8, 0.875]]))
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"method": "best"}, "got 'best'"),
-    ({"overlap": [[1, 0.5], [0.4, 1]]}, r"symmetric; got 0\.5 and 0\.4"),
-    ({"overlap": [[1, -0.5], [-0.5, 1]]}, "at least 0"),
-    ({"n": [1, -2]}, r"-2\.0"),
-    ({"n": [1, 2, 3]}, r"shape \(3, 3\)"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "best"}, "got 'best'"),
+        ({"overlap": [[1, 0.5], [0.4, 1]]}, r"symmetric; got 0\.5 and 0\.4"),
+        ({"overlap": [[1, -0.5], [-0.5, 1]]}, "at least 0"),
+        ({"n": [1, -2]}, r"-2\.0"),
+        ({"n": [1, 2, 3]}, r"shape \(3, 3\)"),
+    ],
+)
 def test_bad_mixtures_are_named(change, message):
     arguments = {"overlap": np.eye(2), "n": [1, 2], **change}
     with pytest.raises(ValueError, match=message):
@@ -232,8 +235,10 @@ def test_theorem_2_term_by_term():
     W = joint.mixture_weights(distributions.overlap(NESTED), [3, 2])
     ratio = P * label[:, None] / joint.proposal(P, W)
     by_hand = [
-        sum(W[i, j] ** 2 / n * (np.mean(ratio[system == j, i] ** 2) - np.mean(ratio[system == j, i]) ** 2)
-            for j, n in ((0, 3), (1, 2)))
+        sum(
+            W[i, j] ** 2 / n * (np.mean(ratio[system == j, i] ** 2) - np.mean(ratio[system == j, i]) ** 2)
+            for j, n in ((0, 3), (1, 2))
+        )
         for i in (0, 1)
     ]
     assert joint.precision_variance(P, system, label, distributions.overlap(NESTED)) == pytest.approx(by_hand)
@@ -248,10 +253,18 @@ def test_a_lone_draw_of_a_stranger_does_not_spoil_the_unbiased_variance():
 
 def test_f1_is_the_harmonic_mean_with_the_joint_variance():
     nan = np.full(3, NAN)
-    precision = Estimate(np.array([0.5, 0, NAN]), np.array([0.02, 0.01, NAN]), np.array([2, 2, 0]),
-                         np.column_stack([[0.1, -0.1], [0.1, 0], nan[:2]]))
-    recall = Estimate(np.array([0.25, 0, 0.5]), np.array([0.01, 0, 0]), np.array([3, 3, 3]),
-                      np.column_stack([[0.06, 0, 0.08], [0, 0, 0], [0, 0, 0]]))
+    precision = Estimate(
+        np.array([0.5, 0, NAN]),
+        np.array([0.02, 0.01, NAN]),
+        np.array([2, 2, 0]),
+        np.column_stack([[0.1, -0.1], [0.1, 0], nan[:2]]),
+    )
+    recall = Estimate(
+        np.array([0.25, 0, 0.5]),
+        np.array([0.01, 0, 0]),
+        np.array([3, 3, 3]),
+        np.column_stack([[0.06, 0, 0.08], [0, 0, 0], [0, 0, 0]]),
+    )
     result = joint.f1(precision, recall)
     by_p, by_r = 2 * 0.25**2 / 0.75**2, 2 * 0.5**2 / 0.75**2
     assert result.value == pytest.approx([1 / 3, 0, NAN], nan_ok=True)

@@ -51,14 +51,17 @@ def test_pool_recall_at_the_edges():
     assert joint.pool_recall([0, 0]).value == 0
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"predicted_by_any": [0, 2]}, "must be 0 or 1; got"),
-    ({"weight": [1, -1]}, r"-1\.0"),
-    ({"weight": [1]}, r"shape \(2,\)"),
-    ({"document": [0, 1], "n_annotated": 1}, "at least 2, the documents that occur; got 1"),
-    ({"document": [0, 1], "n_documents": 1}, "at least 2, the documents annotated; got 1"),
-    ({"n_documents": 5}, "need document"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"predicted_by_any": [0, 2]}, "must be 0 or 1; got"),
+        ({"weight": [1, -1]}, r"-1\.0"),
+        ({"weight": [1]}, r"shape \(2,\)"),
+        ({"document": [0, 1], "n_annotated": 1}, "at least 2, the documents that occur; got 1"),
+        ({"document": [0, 1], "n_documents": 1}, "at least 2, the documents annotated; got 1"),
+        ({"n_documents": 5}, "need document"),
+    ],
+)
 def test_bad_pools_are_named(change, message):
     with pytest.raises(ValueError, match=message):
         joint.pool_recall(**{"predicted_by_any": [0, 1], **change})

@@ -107,15 +107,18 @@ def test_the_largest_gap_between_neighbours_in_rank():
         pooling.largest_gap([[0.5]])
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"metric": "lenient"}, "got 'lenient'"),
-    ({"label": [1, 1, 1, 1, 0.5, 1]}, r"got 0\.5"),
-    ({"label": [1]}, r"shape \(6,\)"),
-    ({"membership": MEMBER * 2}, "membership must be 0 or 1"),
-    ({"membership": A}, "two dimensions"),
-    ({"human": [1, 0]}, r"human must have shape \(6,\)"),
-    ({"team": [0, 1]}, r"team must have shape \(3,\)"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"metric": "lenient"}, "got 'lenient'"),
+        ({"label": [1, 1, 1, 1, 0.5, 1]}, r"got 0\.5"),
+        ({"label": [1]}, r"shape \(6,\)"),
+        ({"membership": MEMBER * 2}, "membership must be 0 or 1"),
+        ({"membership": A}, "two dimensions"),
+        ({"human": [1, 0]}, r"human must have shape \(6,\)"),
+        ({"team": [0, 1]}, r"team must have shape \(3,\)"),
+    ],
+)
 def test_bad_arguments_are_named(change, message):
     with pytest.raises(ValueError, match=message):
         pooling.pooling_bias(**{**EXAMPLE, **change})

@@ -11,8 +11,11 @@ from tests.estimators.universe import universes
 NAN = float("nan")
 NOBODY = {"P": np.zeros((0, 1)), "system": np.zeros(0, dtype=int), "label": [], "overlap": [[0.25]]}
 COPIES = {
-    "P_new_support": [[0.5, 0.5], [0.5, 0.5]], "P": np.full((4, 2), 0.5), "system": [0] * 4,
-    "label": [1, 1, 1, 0], "overlap": np.full((2, 2), 0.5),
+    "P_new_support": [[0.5, 0.5], [0.5, 0.5]],
+    "P": np.full((4, 2), 0.5),
+    "system": [0] * 4,
+    "label": [1, 1, 1, 0],
+    "overlap": np.full((2, 2), 0.5),
 }
 
 
@@ -29,9 +32,15 @@ def test_the_size_for_a_half_width_is_the_smallest_that_reaches_it(width, level,
     assert n == 1 or sample_size.half_width(n - 1, level, p) > width * (1 - 1e-12)
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ((0, 0.8), "got 0"), ((-0.1, 0.8), r"-0\.1"), ((0.03, 80), "got 80"), ((0.03, 0.8, 1.5), r"1\.5"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 0.8), "got 0"),
+        ((-0.1, 0.8), r"-0\.1"),
+        ((0.03, 80), "got 80"),
+        ((0.03, 0.8, 1.5), r"1\.5"),
+    ],
+)
 def test_impossible_half_widths_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         sample_size.for_half_width(*arguments)
@@ -76,20 +85,22 @@ def test_what_nobody_drew_from_must_be_drawn_from():
 def test_duplicate_draws_and_missing_labels_change_nothing_that_they_should_not():
     more = {**COPIES, "P": np.full((6, 2), 0.5), "system": [0] * 6, "label": [1, NAN, 1, 1, NAN, 0]}
     sizes = [0, 1, 7, 50]
-    assert sample_size.planned_variance(sizes, **more) == pytest.approx(
-        sample_size.planned_variance(sizes, **COPIES))
+    assert sample_size.planned_variance(sizes, **more) == pytest.approx(sample_size.planned_variance(sizes, **COPIES))
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"target_variance": 0}, "got 0"),
-    ({"bounds": (5, 2)}, r"got \(5, 2\)"),
-    ({"bounds": (-1, 2)}, r"got \(-1, 2\)"),
-    ({"system": [0, 0, 0, 1]}, "less than 1"),
-    ({"P_new_support": [[0.5, 0.5], [0.5, 0.25]]}, r"sum to 1; got 0\.75"),
-    ({"P_new_support": [[0.5], [0.5]]}, r"shape \(N, 2\)"),
-    ({"own_term": "none"}, "got 'none'"),
-    ({"label": [[1, 1]] * 4}, "one dimension"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target_variance": 0}, "got 0"),
+        ({"bounds": (5, 2)}, r"got \(5, 2\)"),
+        ({"bounds": (-1, 2)}, r"got \(-1, 2\)"),
+        ({"system": [0, 0, 0, 1]}, "less than 1"),
+        ({"P_new_support": [[0.5, 0.5], [0.5, 0.25]]}, r"sum to 1; got 0\.75"),
+        ({"P_new_support": [[0.5], [0.5]]}, r"shape \(N, 2\)"),
+        ({"own_term": "none"}, "got 'none'"),
+        ({"label": [[1, 1]] * 4}, "one dimension"),
+    ],
+)
 def test_bad_plans_are_named(change, message):
     with pytest.raises(ValueError, match=message):
         sample_size.required_samples(**{**COPIES, "target_variance": 0.05, "bounds": (0, 9), **change})
@@ -136,8 +147,13 @@ def test_the_sharp_bound_is_the_largest_variance_over_all_truths(universe, size)
 
 
 @settings(max_examples=40, deadline=None)
-@given(universe=universes(4, 3), seed=st.integers(0, 999), target=st.floats(0.001, 0.3), low=st.integers(0, 70),
-       own_term=st.sampled_from(sample_size.OWN_TERMS))
+@given(
+    universe=universes(4, 3),
+    seed=st.integers(0, 999),
+    target=st.floats(0.001, 0.3),
+    low=st.integers(0, 70),
+    own_term=st.sampled_from(sample_size.OWN_TERMS),
+)
 def test_the_size_required_is_the_first_that_will_do(universe, seed, target, low, own_term):
     P, truth = universe
     rng = np.random.default_rng(seed)

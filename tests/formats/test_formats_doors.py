@@ -106,7 +106,7 @@ def test_another_date_is_not_found() -> None:
 
 
 def test_a_string_entity_with_mention_lines_is_found_by_them() -> None:
-    date = ":S1\ttype\tSTRING\n:S1\tnormalized_mention\t\"2016-12-27\"\t" + tac("D1", "December 27, 2016")
+    date = ':S1\ttype\tSTRING\n:S1\tnormalized_mention\t"2016-12-27"\t' + tac("D1", "December 27, 2016")
     (claim,), report = read(kb(CARRIE, date, f":E1\tper:date_of_death\t:S1\t{whole('D1')}"))
     assert claim.object == span("D1", "December 27, 2016")
     assert (claim.object_type, claim.object_entity) == ("DATE", ":S1")

@@ -108,5 +108,3 @@ def read_table(kind: str, data: bytes) -> tuple[list, Report]:
 def small(**limits: int) -> Limits:
     """The default limits with some of them made small."""
     return replace(LIMITS, **limits)
-
-
