@@ -28,10 +28,19 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 
+REST = 5
+"""A live score is made again only after this many times what the last one took: scoring never fills a worker."""
+
+
 def tick() -> int:
     """How many tracks were looked at because their scores may be stale."""
     for track in Track.objects.filter(rescoring__isnull=True).exclude(status="draft"):
         Rescoring.objects.get_or_create(track=track, defaults={"status": "watching"})
+    for row in Rescoring.objects.filter(
+        next_try_at__gt=timezone.now(), track__submissions__status="judging"
+    ).distinct():
+        if finished(row.track):  # the end of a stage waits for no debounce
+            Rescoring.objects.filter(pk=row.pk).update(next_try_at=timezone.now())
     return work(Rescoring, "watching", _watch)
 
 
@@ -39,12 +48,11 @@ def _watch(row: Rescoring) -> None:
     """Scores the track again if anything that its scores depend on has changed since the last time."""
     state = state_of(row.track)
     ended = finished(row.track)
-    if state == row.state and not ended:
-        row.move("watching")
-    else:
-        evaluate(row.track, ended)
-        row.move("watching", state=state_of(row.track))
-    row.next_try_at = timezone.now() + timedelta(seconds=float(settings.DEBOUNCE_SECONDS))
+    seconds = 0.0
+    if state != row.state or ended:
+        seconds = evaluate(row.track, ended).seconds
+    row.move("watching", state=state)
+    row.next_try_at = timezone.now() + timedelta(seconds=max(float(settings.DEBOUNCE_SECONDS), REST * seconds))
     row.save(update_fields=["next_try_at"])
 
 
