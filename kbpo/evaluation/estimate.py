@@ -27,7 +27,6 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
-
 REST = 5
 """A live score is made again only after this many times what the last one took: scoring never fills a worker."""
 
