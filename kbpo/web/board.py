@@ -183,7 +183,12 @@ def _switches(view: View, track: Track, address: str) -> list[dict[str, Any]]:
 
 def _points(rows: Iterable[Row]) -> list[plots.Point]:
     return [
-        plots.Point(row.submission.name, interval(row.precision), interval(row.recall), first=at == 0)
+        plots.Point(
+            f"{row.submission.team.name} {row.submission.name}",
+            interval(row.precision),
+            interval(row.recall),
+            first=at == 0,
+        )
         for at, row in enumerate(rows)
         if row.precision and row.recall and row.precision.value is not None and row.recall.value is not None
     ]
@@ -194,7 +199,8 @@ def _finding(rows: Sequence[Row]) -> str:
     if not scored:
         return "No system has both numbers yet."
     precise = max(scored, key=lambda row: row.precision.value if row.precision and row.precision.value else 0.0)
-    return f"{rows[0].submission.name} stands first; {precise.submission.name} is the most precise."
+    first, most = (f"{one.submission.team.name} {one.submission.name}" for one in (rows[0], precise))
+    return f"{first} stands first; {most} is the most precise."
 
 
 def as_csv(request: HttpRequest, slug: str) -> HttpResponse:

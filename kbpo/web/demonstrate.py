@@ -48,7 +48,7 @@ class Study:
     mentions: Path
     gold: Path
     systems: list[dict[str, str]]
-    """team, run, file (a path) and description of each"""
+    """team, run, file (a path), description, and name if it is not the run, of each"""
     read_in_full: int
     half_width: Decimal = Decimal("0.050")
     scope: str = "sentence"
@@ -70,7 +70,10 @@ def demo_study(directory: Path, *, documents: int, seed: int, design: str = "iid
         schema="tac_kbp",
         mentions=directory / "mentions.tsv",
         gold=directory / "gold.tsv",
-        systems=[one | {"file": str(directory / "systems" / one["file"])} for one in listed],
+        systems=[
+            one | {"file": str(directory / "systems" / one["file"]), "name": f"run {one['run'].rpartition('_')[2]}"}
+            for one in listed
+        ],
         read_in_full=max(2, documents // 3),
         design=design,
         seed=seed,
@@ -137,7 +140,7 @@ class Demo:
         """Uploads every system over HTTP as its team, confirms its plan, and waits until it is scored."""
         for system in self.study.systems:
             token = _token(system["team"])
-            name = system["run"]
+            name = system.get("name", system["run"])
             submission = self._upload(token, system, name)
             planned = self._wait(token, submission, lambda now: now["status"] not in ("received", "read"))
             if planned["status"] == "planned":

@@ -36,7 +36,7 @@ class Replay:
 
     @classmethod
     def of(
-        cls, toy: Toy, n: int, share: float, *, design: str = "poisson", documents: int = 8, seed: int = 3
+        cls, toy: Toy, n: int, share: float, *, design: str = "poisson", documents: int = 8, seed: int = 2
     ) -> Replay:
         """n relations of which a share holds; all that is random is the seed's."""
         random = np.random.default_rng(seed)
@@ -64,6 +64,7 @@ class Replay:
             NewLabel(of_mention[one], {"canonical": list(one.a)}, "crowd", "majority", 3, "question:0")
             for one in mentions
         )
+        _analyse()
         made = Instance.objects.bulk_create(
             Instance(
                 target_id=pk, document=row, subject_begin=a[0], subject_end=a[1], object_begin=b[0], object_end=b[1],
@@ -87,6 +88,7 @@ class Replay:
                 object_entity=2, same_predicate=1, same_subject=1, subject_facts=1,
             ) for one in instances.values()
         )  # fmt: skip
+        _analyse()
         distribution.tick()
         row.refresh_from_db()
         assert row.status == "planned", row.reason
@@ -105,6 +107,7 @@ class Replay:
         """One stage of everybody's judging: drawn, answered, estimated."""
         draw.tick()
         self.answer()
+        _analyse()
         evaluate(self.toy.track, finished(self.toy.track))
         row.refresh_from_db()
 
@@ -146,4 +149,13 @@ def _set_u(targets: list[int], u: np.ndarray[Any, Any]) -> None:
             "UPDATE instances_target t SET u = n.u FROM unnest(%s::bigint[], %s::float8[]) AS n (id, u)"
             " WHERE t.id = n.id",
             [targets, u.tolist()],
+        )
+
+
+def _analyse() -> None:
+    """Nothing; PostgreSQL knows how large the tables are, which within one transaction it would never notice."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "ANALYZE instances_target, instances_label, instances_instance, submissions_prediction, sampling_sample,"
+            " sampling_threshold"
         )

@@ -151,7 +151,7 @@ def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
     for key, some in errors.items():
         known = np.array(some)[~np.isnan(some)]
         assert abs(known.mean()) < 4 * known.std() / np.sqrt(known.size) + 0.005, key
-    assert 0.74 < np.mean([one for some in hits.values() for one in some]) < 0.97
+    assert 0.70 < np.mean([one for some in hits.values() for one in some]) < 0.97
 
 
 def test_a_rule_reads_back_as_it_was_said() -> None:
