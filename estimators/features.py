@@ -1,4 +1,4 @@
-"""Features of predictions for the model g, from what is free: who states them, how sure of it, and what else is said."""
+"""Features of predictions for the model g, from what is free: who states them, how sure of it, and what else."""
 
 from __future__ import annotations
 
