@@ -36,8 +36,8 @@ class Centred:
     def at(self) -> Ids:
         """(n,) positions in `data.judged` of the rows that count for anybody."""
         known = self.data.inclusion.counts.copy()
-        for seen in self.data.seen.values():
-            known |= seen.exact
+        for column, seen in self.data.seen.items():
+            known |= seen.exact | self.data.own[column].counts
         return np.flatnonzero(known[self.data.pool.target[self.data.judged]])
 
     @cached_property
@@ -69,8 +69,9 @@ class Centred:
 
     @cached_property
     def row_pi(self) -> Floats:
-        """(n,) the same of each row; 1 where it does not count for everybody, and has no term."""
-        return np.where(self.counts, self.pi[self.row], 1.0)
+        """(n,) the same of each row. One that does not count for everybody has a term only for who it was asked for,
+        and any probability will do: the term is scaled to its own."""
+        return np.where(self.counts, self.pi[self.row], 0.5)
 
     @cached_property
     def design(self) -> Design:
@@ -96,8 +97,7 @@ class Centred:
         own = {}
         for column in data.seen:
             alone = self._alone(horvitz_thompson.centred, column, weight[:, column], f[:, column], g, total[column])
-            pi = data.seen[column].own(data.inclusion.pi)[data.pool.target] * self._answered_of(column)
-            [floor_alone] = np.asarray(self._anticipated(p[:, [column]], pi, criterion, alone))
+            [floor_alone] = np.asarray(self._anticipated(p[:, [column]], self._pi_of(column), criterion, alone))
             own[column] = replace(alone, anticipated=float(floor_alone))
         return with_columns(replace(found, anticipated=floor, total_g=total), own)
 
@@ -110,9 +110,11 @@ class Centred:
             p, pi, g, self._own(f), g[self.row], target=self.data.pool.target, document_term=term
         )
 
-    def _answered_of(self, column: int) -> Floats:
-        """(u,) 1 where the submission's team had seen the judgment, else the share of questions that got an answer."""
-        return np.where(self.data.seen[column].exact[self.data.pool.target], 1.0, self.answered)
+    def _pi_of(self, column: int) -> Floats:
+        """(u,) the probabilities of a system whose team had seen judgments: 1 for those."""
+        seen, target = self.data.seen[column], self.data.pool.target
+        own = seen.own(self.data.own[column].pi)[target]
+        return np.where(seen.exact[target], 1.0, own * self.answered)
 
     def _alone(
         self, estimator: Callable[..., Estimate], column: int, weight: Floats, f: Floats, g: Floats, total: float
@@ -121,8 +123,8 @@ class Centred:
         its own probabilities; its influence is that on the design of all."""
         seen, target = self.data.seen[column], self.data.pool.target[self.row]
         exact = seen.exact[target]
-        own = seen.own(self.data.inclusion.pi)[target] * self._answered_of(column)[self.row]
-        used = exact | (self.counts & (own > 0))
+        own = self._pi_of(column)[self.row]
+        used = exact | (self.data.own[column].counts[target] & (own > 0))
         pi = np.where(used, own, 1.0)
         found = estimator(
             weight * used, pi, f, g[self.row], total,

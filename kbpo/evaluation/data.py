@@ -18,7 +18,7 @@ from kbpo.sampling.models import DocumentSample, Sample
 from kbpo.sampling.overlap import overlaps
 from kbpo.sampling.pool import Pool, read_pool
 from kbpo.sampling.probabilities import Floats, Ids
-from kbpo.sampling.seen import Seen, all_seen
+from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Facts
 from kbpo.tracks.models import Track
@@ -61,6 +61,8 @@ class Data:
     """Facts, scope and annotated documents, for recall; None if the track's kind has no recall"""
     seen: dict[int, Seen] = field(default_factory=dict)
     """column -> what its team could see of the pool when it uploaded, where that is anything"""
+    own: dict[int, Inclusion] = field(default_factory=dict)
+    """the same columns -> inclusion with what was asked for it alone, before what its team could see"""
 
     @property
     def systems(self) -> list[int]:
@@ -78,8 +80,10 @@ def read(track: Track) -> Data:
     documents = annotated(track)
     drawn = _drawn(track)
     waiting = {target for owner, some in drawn.items() for target in kind.unanswered(some, [owner])}
-    chance = inclusion(track, pool, waiting, closed(documents))
-    seen = all_seen(pool, closed(documents))
+    whole = closed(documents)
+    seen = all_seen(pool, whole)
+    chance = inclusion(track, pool, waiting, whole, private(pool, seen))
+    own = {at: inclusion(track, pool, waiting, whole, private(pool, seen, but=at)) for at in seen}
     known = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
     known |= np.any([one.exact for one in seen.values()], axis=0) if seen else False
     judged = np.flatnonzero(known[pool.target])
@@ -91,9 +95,10 @@ def read(track: Track) -> Data:
         f=f,
         draws=_draws(track, pool),
         inclusion=chance,
-        g={criterion: _guess(track, pool, judged, verdicts) for criterion, verdicts in f.items()},
+        g={criterion: _guess(track, pool, judged, verdicts, seen) for criterion, verdicts in f.items()},
         facts=kind.facts(pool.instance, systems, documents),
         seen=seen,
+        own=own,
     )
 
 
@@ -118,10 +123,10 @@ def closed(documents: list[int]) -> list[int]:
     return documents if set(rows.values_list("target__document", flat=True)) == set(documents) else []
 
 
-def _guess(track: Track, pool: Pool, judged: Ids, verdicts: Floats) -> Floats:
+def _guess(track: Track, pool: Pool, judged: Ids, verdicts: Floats, seen: dict[int, Seen]) -> Floats:
     label = np.full(pool.instance.size, np.nan)
     label[judged] = one_verdict(verdicts, pool.member[judged])
-    return guess(pool, label, key=track.corpus.hash_key)
+    return guess(pool, label, key=track.corpus.hash_key, seen=seen)
 
 
 def _draws(track: Track, pool: Pool) -> dict[str, Draws]:

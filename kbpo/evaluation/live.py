@@ -33,6 +33,7 @@ from estimators.confidence_sequences import betting
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.models import Look
 from kbpo.instances.models import Label
+from kbpo.sampling.inclusion import Inclusion
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.submissions.models import Submission
 
@@ -102,7 +103,11 @@ def _counted(submission: Submission, data: Data, column: int) -> tuple[int, int]
     """The submission's targets whose judgments count now, and how many of them were judged before it was sampled."""
     pool, at = data.pool, data.judged
     mine = np.asarray(pool.member[at][:, [column]].toarray()).ravel() > 0
-    counts = mine & data.inclusion.counts[pool.target[at]] & ~np.isnan(data.f[submission.track.criterion][:, column])
+    counts = (
+        mine
+        & data.own.get(column, data.inclusion).counts[pool.target[at]]
+        & ~np.isnan(data.f[submission.track.criterion][:, column])
+    )
     targets = np.unique(pool.target_id[pool.target[at[counts]]]).tolist()
     old = Label.objects.filter(target__in=targets, created_at__lt=submission.sampled_at).exclude(method="given_up")
     return len(targets), old.values("target").distinct().count()
@@ -111,8 +116,8 @@ def _counted(submission: Submission, data: Data, column: int) -> tuple[int, int]
 def of_targets(data: Data, column: int, kind: str, criterion: str) -> tuple[Known, Terms]:
     """The stream of a submission's targets (design poisson)."""
     code, p, f = _by_target(data, column, kind, criterion)
-    chance, seen = data.inclusion, data.seen.get(column)
-    pi, u = _without_documents(data)[code], data.pool.u[code]
+    chance, seen = data.own.get(column, data.inclusion), data.seen.get(column)
+    pi, u = _without_documents(chance)[code], data.pool.u[code]
     certain = chance.threshold[code] >= CERTAIN
     answered = (u < pi) & chance.counts[code]
     if seen is not None:  # judgments that the team knew of are no chance, and what it knew to be unjudged had less
@@ -122,9 +127,8 @@ def of_targets(data: Data, column: int, kind: str, criterion: str) -> tuple[Know
     return stream(p, pi, u, np.where(answered, f, np.nan), certain=certain)
 
 
-def _without_documents(data: Data) -> Floats:
+def _without_documents(chance: Inclusion) -> Floats:
     """(t,) the probability that a target counts because it was asked: without the annotated documents' share."""
-    chance = data.inclusion
     if not chance.beta:
         return chance.pi
     return np.clip(1 - (1 - chance.pi) / (1 - chance.beta), 0, 1) if chance.beta < 1 else chance.threshold
@@ -196,7 +200,7 @@ def of_draws(data: Data, column: int, kind: str, criterion: str) -> tuple[Known,
     row = draws.row[draws.owner == column] if draws is not None else np.zeros(0, dtype=np.int64)
     place = np.searchsorted(code, pool.target[row])
     often = row.size * p >= OFTEN
-    counts = data.inclusion.counts[code]
+    counts = data.own.get(column, data.inclusion).counts[code]
     aside = np.where(counts, f, np.nan)[often]
     known = Known(float(np.nansum(p[often] * aside)), float(p[often][np.isnan(aside)].sum()))
     verdict = np.full(pool.instance.size, np.nan)

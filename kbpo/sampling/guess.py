@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from estimators import model
 from estimators.crossfit import folds
-from kbpo.sampling.pool import Pool
+from kbpo.sampling.pool import Matrix, Pool
 from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.sampling.seen import Seen
 
 VERSION = 2
 FOLDS = 5
@@ -17,18 +20,38 @@ LEAST = 30
 """Fewer labels than this teach nothing: g is then ½ everywhere."""
 
 
-def guess(pool: Pool, label: Floats, *, key: str) -> Floats:
+def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Seen]) -> Floats:
     """g (u,) in (0, 1): cross-fitted in folds by target, so that no label predicts itself.
 
-    `label` (u,) is the mean verdict on an instance over the systems that state it; NaN where there is none.
+    `label` (u,) is the mean verdict on an instance over the systems that state it; NaN where there is none. What a
+    system states of targets that its team had `seen` teaches nothing: a judgment that it was shown to be wrong and
+    left out would predict itself, and every estimate would believe that what it states is right.
     """
-    if np.count_nonzero(~np.isnan(label)) < LEAST:
-        return np.full(pool.instance.size, 0.5)
+    member, confidence = (_unseen(pool, entries, seen) for entries in (pool.member, pool.confidence))
+    at = np.flatnonzero(np.asarray(member.sum(axis=1)).ravel() > 0)
+    g = np.full(pool.instance.size, 0.5)
+    if np.count_nonzero(~np.isnan(label[at])) < LEAST:
+        return g
     by_target = folds((int(one) for one in pool.target_id), FOLDS, key=key.encode()[:64])
-    return model.guess(
-        pool.member, label, by_target[pool.target], target=pool.target, team=_codes(np.array(pool.teams)),
-        confidence=pool.confidence, predicate=_codes(pool.predicate), types=_codes(pool.types),
+    g[at] = model.guess(
+        member[at], label[at], by_target[pool.target[at]], target=_codes(pool.target[at]),
+        team=_codes(np.array(pool.teams)), confidence=confidence[at], predicate=_codes(pool.predicate[at]),
+        types=_codes(pool.types[at]),
     ).g  # fmt: skip
+    return g
+
+
+def _unseen(pool: Pool, entries: Matrix, seen: Mapping[int, Seen]) -> Matrix:
+    """(u, m) entries without those of systems whose team had seen the target."""
+    if not seen:
+        return entries
+    known = np.zeros((pool.target_id.size, len(pool.systems)), dtype=np.bool_)
+    for column, one in seen.items():
+        known[:, column] = one.exact | one.unjudged
+    table = sparse.coo_array(entries)
+    row, column = table.coords
+    kept = ~known[pool.target[row], column]
+    return sparse.csr_array((table.data[kept], (row[kept], column[kept])), shape=table.shape)
 
 
 def _codes(values: NDArray[np.generic]) -> Ids:

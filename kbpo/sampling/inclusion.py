@@ -10,8 +10,9 @@ targets in too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from django.db.models import QuerySet
@@ -24,6 +25,10 @@ from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.sampling.pool import Pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
+
+Private: TypeAlias = Mapping[int, Ids]
+"""submission -> targets that it was asked about for itself alone (`kbpo.sampling.seen.private`)"""
+NOTHING: Private = {}
 
 
 @dataclass(frozen=True)
@@ -45,33 +50,41 @@ class Inclusion:
     """Share of the open batches that is released: 1 when everything drawn is answered"""
 
 
-def thresholds(track: Track, target_ids: Ids, *, settled: bool = False) -> Floats:
-    """The highest threshold of each target on a track (0: none); only of settled batches if asked."""
+def thresholds(track: Track, target_ids: Ids, *, settled: bool = False, private: Private = NOTHING) -> Floats:
+    """The highest threshold of each target on a track (0: none); only of settled batches if asked.
+
+    Raises of a submission on its `private` targets are left out.
+    """
     condition = " AND b.settled_at IS NOT NULL" if settled else ""
+    owners = np.repeat(list(private), [some.size for some in private.values()]) if private else np.zeros(0)
+    targets = np.concatenate(list(private.values())) if private else np.zeros(0)
     rows = fetch(
         "SELECT h.target_id, max(h.pi) FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
         " JOIN submissions_submission s ON s.id = b.submission_id"
-        f" WHERE s.track_id = %s AND h.target_id = ANY(%s){condition} GROUP BY h.target_id",
-        [track.pk, target_ids.tolist()],
+        f" WHERE s.track_id = %s AND h.target_id = ANY(%s){condition}"
+        " AND (s.id, h.target_id) NOT IN (SELECT * FROM unnest(%s::bigint[], %s::bigint[])) GROUP BY h.target_id",
+        [track.pk, target_ids.tolist(), owners.astype(np.int64).tolist(), targets.astype(np.int64).tolist()],
     )
     return spread(rows, target_ids)
 
 
-def inclusion(track: Track, pool: Pool, waiting: set[int], documents: Sequence[int] = ()) -> Inclusion:
-    """The inclusion of every target of a pool.
+def inclusion(
+    track: Track, pool: Pool, waiting: set[int], documents: Sequence[int] = (), private: Private = NOTHING
+) -> Inclusion:
+    """The inclusion of every target of a pool; what was asked for a submission on its `private` targets is left out.
 
     `waiting` are drawn targets without a judgment; `documents` those whose annotation says of every pair what holds,
     drawn uniformly (all of the track's annotated documents, or none: else they would not be a sample).
     """
     still = np.isin(pool.target_id, np.fromiter(waiting, dtype=np.int64, count=len(waiting)))
-    threshold = thresholds(track, pool.target_id)
-    settled = thresholds(track, pool.target_id, settled=True)
+    threshold = thresholds(track, pool.target_id, private=private)
+    settled = thresholds(track, pool.target_id, settled=True, private=private)
     ratio = np.divide(pool.u, threshold, out=np.full(pool.u.size, np.inf), where=threshold > 0)
     open_ones = still & (ratio < 1)
     released = float(ratio[open_ones].min()) if open_ones.any() else 1.0
     poisson = np.maximum(settled, threshold * released)
-    done, drawn_and_done = _drawn_with_replacement(track, pool, settled=True)
-    iid, drawn = _drawn_with_replacement(track, pool, settled=False)
+    done, drawn_and_done = _drawn_with_replacement(track, pool, private, settled=True)
+    iid, drawn = _drawn_with_replacement(track, pool, private, settled=False)
     gap = float(pool.u[still & drawn].min()) if (still & drawn).any() else 1.0
     by_threshold, by_draw = pool.u < poisson, drawn_and_done | (drawn & (pool.u < gap))
     cluster = _cluster(pool, documents)
@@ -87,24 +100,32 @@ def inclusion(track: Track, pool: Pool, waiting: set[int], documents: Sequence[i
     )
 
 
-def _drawn_with_replacement(track: Track, pool: Pool, *, settled: bool) -> tuple[Floats, NDArray[np.bool_]]:
+def _drawn_with_replacement(
+    track: Track, pool: Pool, private: Private, *, settled: bool
+) -> tuple[Floats, NDArray[np.bool_]]:
     """π of design iid and whether a target was drawn, over all settled (or all open) batches of the track."""
     batches = SampleBatch.objects.filter(
         submission__track=track, submission__in=pool.systems, design="iid", settled_at__isnull=not settled
     )
-    drawn = Sample.objects.filter(batch__in=batches).values_list("target_id", flat=True).distinct()
-    return chance_of_draw(pool, batches), np.isin(pool.target_id, list(drawn))
+    hidden = {(owner, target) for owner, some in private.items() for target in some.tolist()}
+    rows = Sample.objects.filter(batch__in=batches).values_list("batch__submission_id", "target_id").distinct()
+    drawn = [row[1] for row in rows if row not in hidden]
+    return chance_of_draw(pool, batches, private), np.isin(pool.target_id, drawn)
 
 
-def chance_of_draw(pool: Pool, batches: QuerySet[SampleBatch]) -> Floats:
-    """The probability that each target is drawn at least once by batches of design iid."""
+def chance_of_draw(pool: Pool, batches: QuerySet[SampleBatch], private: Private = NOTHING) -> Floats:
+    """The probability that each target is drawn at least once by batches of design iid, for none that it is private
+    to."""
     missed = np.ones(pool.target_id.size)
     sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
     for kind in {row[0] for row in sizes}:
         n = np.zeros(len(pool.systems), dtype=np.int64)
         for name, submission, size in sizes:
             n[pool.systems.index(submission)] += size if name == kind else 0
-        missed *= 1 - inclusion_iid(pool.by_target(kind).toarray(), n)
+        p = pool.by_target(kind).toarray()
+        for submission in set(private) & set(pool.systems):
+            p[np.isin(pool.target_id, private[submission]), pool.systems.index(submission)] = 0
+        missed *= 1 - inclusion_iid(p, n)
     return 1 - missed
 
 

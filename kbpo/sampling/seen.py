@@ -10,7 +10,7 @@ others' judgments is only what the team could know nothing of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -113,6 +113,15 @@ def all_seen(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Seen]:
     rows = Submission.objects.filter(pk__in=pool.systems).select_related("track__corpus", "team").in_bulk()
     found = ((column, seen(pool, rows[pk], documents)) for column, pk in enumerate(pool.systems))
     return {column: one for column, one in found if one is not None}
+
+
+def private(pool: Pool, found: Mapping[int, Seen], *, but: int | None = None) -> dict[int, Ids]:
+    """Submission -> the targets that its team had seen: what was asked of them for it counts for it alone.
+
+    Whether it asked depends on what was known of each target, by what the team deleted: for others that is no sample.
+    `but` is a column that is left out: of the submission for which it does count.
+    """
+    return {pool.systems[at]: pool.target_id[one.exact | one.unjudged] for at, one in found.items() if at != but}
 
 
 def _stated(pool: Pool, submission: Submission) -> Bools:

@@ -7,7 +7,7 @@ realised variance, not the planned one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +22,7 @@ from kbpo.sampling.inclusion import thresholds
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.sampling.pool import Pool, read_pool
 from kbpo.sampling.probabilities import Floats, Ids
-from kbpo.sampling.seen import Seen, seen
+from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 
@@ -92,24 +92,24 @@ class _State:
         systems = [*sampled.order_by("pk").values_list("pk", flat=True), submission.pk]
         pool = read_pool(self.track, systems)
         mine = np.flatnonzero(np.asarray(pool.member[:, [len(systems) - 1]].toarray()).ravel())
-        g, self.n_labels = self._guess(pool)
+        found = all_seen(pool)
+        g, self.n_labels = self._guess(pool, found)
         code = pool.target[mine]
         own, self.row = np.unique(code, return_inverse=True)
         self.target_id: Ids = pool.target_id[own]
         self.u: Floats = pool.u[own]
-        self.old: Floats = thresholds(self.track, self.target_id)
+        self.seen = found[len(systems) - 1].of(own) if len(systems) - 1 in found else None
+        others = private(pool, found, but=len(systems) - 1)
+        self.old: Floats = thresholds(self.track, self.target_id, private=others)
         self.p: Floats = pool.p[self.track.distribution][:, [len(systems) - 1]].toarray().ravel()[mine]
         self.v: Floats = np.maximum(g * (1 - g), FLOOR)[mine] if self.n_labels else np.full(mine.size, 0.25)
         self.submission = submission
-        self.seen: Seen | None = None
-        if found := seen(pool, submission):
-            self.seen = found.of(own)
 
-    def _guess(self, pool: Pool) -> tuple[Floats, int]:
+    def _guess(self, pool: Pool, found: Mapping[int, Seen]) -> tuple[Floats, int]:
         verdicts = kind_of(self.track).judge(pool.instance, pool.systems)[self.track.criterion]
         label = one_verdict(verdicts, pool.member)
         known = int((~np.isnan(label)).sum())
-        return guess(pool, label, key=self.track.corpus.hash_key), known
+        return guess(pool, label, key=self.track.corpus.hash_key, seen=found), known
 
     def raised(self, goal: float) -> Floats:
         """Thresholds (per target) that plan for a variance.
