@@ -99,7 +99,7 @@ def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any],
     f = np.tile(label[judged][:, None], (1, m))
     known = np.full(stated, np.nan)
     known[judged] = label[judged]
-    g = guess(whole, known, key="coverage")
+    g = guess(whole, known, key="coverage", seen={})
     true = np.flatnonzero(np.isin(pool.document, documents) & (pool.true == 1))
     member = pool.member[:stated]
     return Data(
