@@ -9,11 +9,17 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from annotation.evidence import Adjudication, Comparison, Gold, Pilot, Policy, Rejection
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.queue import Moving
 from kbpo.sampling.models import Sample
 from kbpo.tracks.models import Track
+
+__all__ = [
+    "ANSWERED", "COUNTED", "HIT", "Adjudication", "Assignment", "Comparison", "Considered", "Gold", "Halt", "Payment",
+    "Pilot", "Policy", "Question", "Rejection", "Response", "Signal", "Worker", "WorkerIdentity",
+]  # fmt: skip
 
 COUNTED = ("leased", "submitted", "accepted", "approved", "paid")
 """Statuses of assignments that take one of a HIT's places."""
@@ -35,13 +41,14 @@ class Considered(models.Model):
 
 
 class Halt(models.Model):
-    """An administrator's stop, of one track or (without a track) of all, until it is lifted."""
+    """An administrator's stop, of one batch (a payer), of one track, or of all, until it is lifted."""
 
     class Scope(models.TextChoices):
         PUBLISHING = "publishing"  # nothing new is put up; what is up goes on
         ALL = "all"  # nothing is offered to anybody; work in hand may be finished
 
     track = models.ForeignKey(Track, null=True, on_delete=models.CASCADE, related_name="halts")
+    payer = models.CharField(max_length=64, blank=True, help_text="The batch that is stopped; empty for all of them")
     scope = models.CharField(max_length=12, choices=Scope.choices)
     why = models.TextField()
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -66,6 +73,7 @@ class Question(Moving):
         SETTLED = "settled"  # its labels are written
         GIVEN_UP = "given_up"  # nobody answered; the label says so
         CANCELLED = "cancelled"
+        GOLD = "gold"  # its answer is known; it is mixed in among the others and makes no label
 
     DEADLINES = {
         "waiting": (timedelta(days=60), "given_up", "It could not be published within sixty days."),
@@ -140,6 +148,7 @@ class Worker(models.Model):
     user = models.OneToOneField(User, null=True, on_delete=models.SET_NULL, related_name="worker")
     excluded_at = models.DateTimeField(null=True)
     excluded_reason = models.TextField(blank=True)
+    readmitted_at = models.DateTimeField(null=True, help_text="What was noted before does not exclude again")
     created_at = models.DateTimeField(default=timezone.now)
     last_seen_at = models.DateTimeField(null=True)
 
@@ -255,6 +264,7 @@ class Payment(Moving):
         PAID = "paid"
         UNKNOWN = "unknown"
         FAILED = "failed"
+        WITHHELD = "withheld"  # the answer was rejected; the money stays set aside in case that is undone
 
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="payment")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payments")

@@ -103,3 +103,23 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role} invitation {self.code[:6]}…"
+
+
+class Audit(models.Model):
+    """An entry of the audit log: a state that a person or the service changed. Money has its own book, the ledger."""
+
+    at = models.DateTimeField(default=timezone.now, db_index=True)
+    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    what = models.CharField(max_length=40, help_text="The verb: open, pause, exclude …")
+    about = models.CharField(max_length=120, help_text="The row, e.g. 'submission:12'")
+    track = models.CharField(max_length=120, blank=True, help_text="Slug of the track, where there is one")
+    before = models.CharField(max_length=200, blank=True)
+    after = models.CharField(max_length=200, blank=True)
+    why = models.TextField(blank=True)
+
+    class Meta:
+        db_table_comment = "Who changed which state, and why; append-only"
+        indexes = [models.Index(fields=["about", "at"])]
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.about}"

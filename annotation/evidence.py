@@ -1,0 +1,178 @@
+"""Nouns of quality: policy, gold, what answers were held against, refusals of pay, pilots, what experts are asked."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from kbpo.accounts.models import User
+from kbpo.instances.models import Target
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+
+class Policy(models.Model):
+    """How a track's answers are checked and added up. A track without a row has the defaults."""
+
+    class Aggregation(models.TextChoices):
+        MAJORITY = "majority", "majority"
+        DAWID_SKENE = "dawid_skene", "Dawid and Skene’s model"
+
+    track = models.OneToOneField(Track, on_delete=models.CASCADE, related_name="policy")
+    gold_rate = models.FloatField(default=0.0, help_text="Share of questions that are gold, for each worker")
+    aggregation = models.CharField(max_length=16, choices=Aggregation.choices, default=Aggregation.MAJORITY)
+    model = models.JSONField(default=dict, help_text="Prior and confusion matrices of the last fit, by worker")
+    fitted_at = models.DateTimeField(null=True)
+    revision = models.PositiveIntegerField(default=0, help_text="Counts the times that labels were added up again")
+
+    class Meta:
+        db_table_comment = "How a track's answers are checked and added up"
+        constraints = [
+            models.CheckConstraint(condition=Q(gold_rate__gte=0, gold_rate__lte=0.5), name="gold_rate_at_most_half")
+        ]
+
+    def __str__(self) -> str:
+        return f"policy of {self.track_id}"
+
+
+class Gold(models.Model):
+    """A question whose right answer somebody is sure of. It is paid like any other and never makes a label."""
+
+    question = models.OneToOneField("annotation.Question", on_delete=models.CASCADE, related_name="gold")
+    source = models.ForeignKey("annotation.Question", null=True, on_delete=models.SET_NULL, related_name="gold_made")
+    expected = models.JSONField(help_text="The right answer, parsed: criterion, target and value of each judgment")
+    why = models.TextField(blank=True, help_text="Why it is right")
+    made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    made_at = models.DateTimeField(default=timezone.now)
+    retired_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Gold questions: their right answers, never shown to workers"
+
+    def __str__(self) -> str:
+        return f"gold {self.pk}"
+
+
+class Comparison(models.Model):
+    """An answer that was held against something: what most of the others said, or gold."""
+
+    class Kind(models.TextChoices):
+        MAJORITY = "majority"
+        GOLD = "gold"
+
+    assignment = models.ForeignKey("annotation.Assignment", on_delete=models.CASCADE, related_name="comparisons")
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    against = models.BooleanField(help_text="Whether the answer says otherwise")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Answers held against the others' majority or gold"
+        constraints = [models.UniqueConstraint(fields=["assignment", "kind"], name="comparison_once")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of assignment {self.assignment_id}"
+
+
+class Rejection(models.Model):
+    """A refusal of pay: by a named person, with evidence; it can be undone."""
+
+    assignment = models.ForeignKey("annotation.Assignment", on_delete=models.PROTECT, related_name="rejections")
+    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    evidence = models.TextField(help_text="What was wrong with the answer; its worker reads it")
+    was = models.CharField(max_length=16, help_text="Status of the assignment before")
+    made_at = models.DateTimeField(default=timezone.now)
+    undone_at = models.DateTimeField(null=True)
+    undone_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        db_table_comment = "Refusals of pay, with evidence"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["assignment"], condition=Q(undone_at__isnull=True), name="rejection_once_at_a_time"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"rejection of assignment {self.assignment_id}"
+
+
+class Pilot(models.Model):
+    """A batch that tells how hard the questions of a track are: many workers on the same few items."""
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="pilots")
+    workers = models.PositiveSmallIntegerField(default=5)
+    items = models.PositiveIntegerField(default=200)
+    seed = models.BigIntegerField(help_text="Of the draw of its items")
+    made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Pilot batches: k workers on n items"
+        constraints = [models.CheckConstraint(condition=Q(workers__gte=2, items__gte=1), name="pilot_compares_people")]
+
+    def __str__(self) -> str:
+        return f"pilot {self.pk}"
+
+    @property
+    def payer(self) -> str:
+        """The ledger's name for what is spent on it."""
+        return f"pilot:{self.pk}"
+
+
+class Adjudication(models.Model):
+    """A judgment that an expert is asked about, blind. Only `probability` lets it correct an estimate.
+
+    Kinds: *dispute* (a researcher thinks that it is wrong), *disagreement* (people were divided), *random* (drawn with
+    a recorded probability, whatever anybody thinks of it).
+    """
+
+    class Kind(models.TextChoices):
+        DISPUTE = "dispute", "disputed"
+        DISAGREEMENT = "disagreement", "people were divided"
+        RANDOM = "random", "drawn at random"
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        ANSWERED = "answered"
+        DROPPED = "dropped"
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="adjudications")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="adjudications")
+    question = models.ForeignKey("annotation.Question", on_delete=models.PROTECT, related_name="adjudications")
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.OPEN)
+    probability = models.FloatField(null=True, help_text="With which it was drawn; only for random ones")
+    seed = models.BigIntegerField(null=True, help_text="Of the draw")
+    order = models.FloatField(help_text="Random place in the queue, so that the order does not tell the kind")
+    note = models.TextField(blank=True, help_text="What the researcher says; the expert reads it afterwards")
+    raised_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    submission = models.ForeignKey(Submission, null=True, on_delete=models.SET_NULL, related_name="+")
+    raised_at = models.DateTimeField(default=timezone.now)
+    expert = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    raw = models.JSONField(null=True, help_text="The expert's answer as sent")
+    answer = models.JSONField(null=True, help_text="The expert's answer, parsed and added up: one value a target")
+    agrees = models.BooleanField(null=True, help_text="Whether the expert says what the label said")
+    remark = models.TextField(blank=True, help_text="What the expert wrote after seeing the votes")
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Judgments that experts are asked about, blind, with the trail"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["track", "target", "kind"], condition=Q(status="open"), name="adjudication_open_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="random", probability__gt=0, probability__lte=1)
+                | (~Q(kind="random") & Q(probability__isnull=True)),
+                name="adjudication_random_has_probability",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status="answered") | Q(raw__isnull=False, answered_at__isnull=False),
+                name="adjudication_answered_has_answer",
+            ),
+        ]
+        indexes = [models.Index(fields=["status", "order"])]
+
+    def __str__(self) -> str:
+        return f"adjudication {self.pk}"

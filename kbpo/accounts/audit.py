@@ -1,0 +1,15 @@
+"""Notes who changed what, and why, in the transaction that changes it."""
+
+from __future__ import annotations
+
+from kbpo.accounts.models import Audit, User
+
+
+def note(
+    what: str, about: str, *, who: User | None = None, why: str = "", before: str = "", after: str = "", track: str = ""
+) -> Audit:
+    """The entry. Without `who` the service itself did it; `about` names the row, e.g. ``submission:12``."""
+    person = who if who is not None and who.pk else None
+    return Audit.objects.create(
+        who=person, what=what, about=about[:120], track=track, before=before[:200], after=after[:200], why=why[:2000]
+    )
