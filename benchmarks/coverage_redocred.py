@@ -99,7 +99,7 @@ def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any],
     f = np.tile(label[judged][:, None], (1, m))
     known = np.full(stated, np.nan)
     known[judged] = label[judged]
-    g = guess(whole, known, key="coverage", seen={})
+    found = guess(whole, known, key="coverage", seen={})
     true = np.flatnonzero(np.isin(pool.document, documents) & (pool.true == 1))
     member = pool.member[:stated]
     return Data(
@@ -109,7 +109,8 @@ def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any],
         f={"relation": f, "linking": np.ones_like(f), "correct": f},
         draws={k: Draws(k, row, owner, whole.p[k][row].toarray(), overlap[k]) for k, (row, owner) in drawn.items()},
         inclusion=chance,
-        g={"relation": g},
+        g={"relation": found.g},
+        rho={"relation": found.rho},
         facts=Facts(
             fact=np.arange(stated),
             in_scope=np.ones(stated, dtype=np.bool_),

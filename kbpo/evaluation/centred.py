@@ -107,8 +107,9 @@ class Centred:
         influence = np.reshape(found.influence, (-1, p.shape[1]))
         term = self.design.document_term(influence) if self.data.inclusion.n_clusters else 0.0
         return horvitz_thompson.anticipated_variance(
-            p, pi, g, self._own(f), g[self.row], target=self.data.pool.target, document_term=term
-        )
+            p, pi, g, self._own(f), g[self.row], target=self.data.pool.target, document_term=term,
+            correlation=self.data.rho[criterion],
+        )  # fmt: skip
 
     def _pi_of(self, column: int) -> Floats:
         """(u,) the probabilities of a system whose team had seen judgments: 1 for those."""

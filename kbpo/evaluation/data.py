@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.instances.models import Label
-from kbpo.sampling.guess import guess, one_verdict
+from kbpo.sampling.guess import Guess, guess, one_verdict
 from kbpo.sampling.inclusion import Inclusion, inclusion
 from kbpo.sampling.models import DocumentSample, Sample
 from kbpo.sampling.overlap import overlaps
@@ -57,6 +57,8 @@ class Data:
     inclusion: Inclusion
     g: dict[str, Floats] = field(repr=False)
     """criterion -> (u,) the model's guess"""
+    rho: dict[str, float] = field(repr=False)
+    """criterion -> how much its errors go together in a target"""
     facts: Facts | None
     """Facts, scope and annotated documents, for recall; None if the track's kind has no recall"""
     seen: dict[int, Seen] = field(default_factory=dict)
@@ -88,6 +90,7 @@ def read(track: Track) -> Data:
     known |= np.any([one.exact for one in seen.values()], axis=0) if seen else False
     judged = np.flatnonzero(known[pool.target])
     f = kind.judge(pool.instance[judged], systems)
+    guesses = {criterion: _guess(track, pool, judged, verdicts, seen) for criterion, verdicts in f.items()}
     return Data(
         pool=pool,
         shown=np.array([system in taking_part for system in systems], dtype=np.bool_),
@@ -95,7 +98,8 @@ def read(track: Track) -> Data:
         f=f,
         draws=_draws(track, pool),
         inclusion=chance,
-        g={criterion: _guess(track, pool, judged, verdicts, seen) for criterion, verdicts in f.items()},
+        g={criterion: one.g for criterion, one in guesses.items()},
+        rho={criterion: one.rho for criterion, one in guesses.items()},
         facts=kind.facts(pool.instance, systems, documents),
         seen=seen,
         own=own,
@@ -123,7 +127,7 @@ def closed(documents: list[int]) -> list[int]:
     return documents if set(rows.values_list("target__document", flat=True)) == set(documents) else []
 
 
-def _guess(track: Track, pool: Pool, judged: Ids, verdicts: Floats, seen: dict[int, Seen]) -> Floats:
+def _guess(track: Track, pool: Pool, judged: Ids, verdicts: Floats, seen: dict[int, Seen]) -> Guess:
     label = np.full(pool.instance.size, np.nan)
     label[judged] = one_verdict(verdicts, pool.member[judged])
     return guess(pool, label, key=track.corpus.hash_key, seen=seen)

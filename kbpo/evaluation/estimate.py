@@ -128,7 +128,11 @@ def _guaranteed(track: Track, data: Data, rows: list[Score], submission: Submiss
 
 
 def _move_on(submission: Submission, variance: float | None) -> None:
-    """To the board; or to its next stage."""
+    """To the board; or to its next stage. What the stage came to is kept with its batch."""
+    last = submission.batches.filter(distribution__kind=submission.track.distribution).order_by("stage").last()
+    if last is not None:
+        last.settings |= {"realised_variance": variance}
+        last.save(update_fields=["settings"])
     why = design_of(submission.track).enough(submission, variance)
     if not why:
         submission.move("confirmed")
@@ -145,6 +149,7 @@ def _settings(track: Track, data: Data) -> dict[str, Any]:
         "targets": int(data.inclusion.counts.sum()),
         "released": data.inclusion.released,
         "model": VERSION,
+        "correlation": data.rho,
         "documents": data.facts.n_annotated if data.facts else 0,
         "of_documents": track.corpus.n_documents,
         "labels": Label.objects.filter(target__corpus=track.corpus_id).count(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,26 @@ from kbpo.sampling.pool import Matrix, Pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.seen import Seen
 
-VERSION = 2
+VERSION = 3
 FOLDS = 5
 LEAST = 30
 """Fewer labels than this teach nothing: g is then ½ everywhere."""
 
 
-def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Seen]) -> Floats:
-    """g (u,) in (0, 1): cross-fitted in folds by target, so that no label predicts itself.
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """What the model says of a pool, and how far it may be trusted."""
+
+    g: Floats
+    """(u,) in (0, 1)"""
+    rho: float
+    """How much the errors of instances that share a target go together; 1 as long as nobody knows"""
+    labels: int
+    """Labels that it was learnt from; 0: there were too few, and it says ½ of everything"""
+
+
+def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Seen]) -> Guess:
+    """The model's guess of every instance: cross-fitted in folds by target, so that no label predicts itself.
 
     `label` (u,) is the mean verdict on an instance over the systems that state it; NaN where there is none. What a
     system states of targets that its team had `seen` teaches nothing: a judgment that it was shown to be wrong and
@@ -30,15 +43,17 @@ def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Seen]) -> F
     member, confidence = (_unseen(pool, entries, seen) for entries in (pool.member, pool.confidence))
     at = np.flatnonzero(np.asarray(member.sum(axis=1)).ravel() > 0)
     g = np.full(pool.instance.size, 0.5)
-    if np.count_nonzero(~np.isnan(label[at])) < LEAST:
-        return g
+    labels = int(np.count_nonzero(~np.isnan(label[at])))
+    if labels < LEAST:
+        return Guess(g, 1.0, 0)
     by_target = folds((int(one) for one in pool.target_id), FOLDS, key=key.encode()[:64])
     g[at] = model.guess(
         member[at], label[at], by_target[pool.target[at]], target=_codes(pool.target[at]),
         team=_codes(np.array(pool.teams)), confidence=confidence[at], predicate=_codes(pool.predicate[at]),
         types=_codes(pool.types[at]),
     ).g  # fmt: skip
-    return g
+    rho = model.correlation(label[at], g[at], _codes(pool.target[at]), member[at])
+    return Guess(g, rho, labels)
 
 
 def _unseen(pool: Pool, entries: Matrix, seen: Mapping[int, Seen]) -> Matrix:

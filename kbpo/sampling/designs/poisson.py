@@ -1,8 +1,8 @@
 """Design poisson: a target is asked iff its random number lies below its threshold; thresholds rise like water.
 
 A new submission raises the thresholds of what it states just so far that the guaranteed number meets its interval, with
-the fewest expected new questions. It goes in stages: the model g learns from each, and what counts in the end is the
-realised variance, not the planned one.
+the fewest expected new questions. It goes in stages: the model g learns from each, and so does what is known of its
+errors; what counts in the end is the realised variance, not the planned one.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from estimators.poisson import water_fill
+from estimators.model import expected_error
+from estimators.poisson import planned_variance, water_fill
 from kbpo.corpus.copy import copy
 from kbpo.money.spend import balance
 from kbpo.sampling.designs.base import Design, price_of, target_variance
-from kbpo.sampling.guess import VERSION, guess, one_verdict
+from kbpo.sampling.guess import VERSION, Guess, guess, one_verdict
 from kbpo.sampling.inclusion import thresholds
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.sampling.pool import Pool, read_pool
@@ -26,12 +27,14 @@ from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 
-AIMS = (4.0, 1.2, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
-"""Planned variance of each stage, in units of the target: the first is coarse, so that g is learnt early."""
+FIRST = 4.0
+"""Planned variance of the first stage, in units of the target: coarse, so that g is learnt early."""
+BELOW = 0.995
+"""Later stages plan a little below what the realised variance asks for."""
+STAGES = 12
+"""Most stages of an order."""
 PRICED_AIM = 0.8
 """What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks for more."""
-FLOOR = 0.06
-"""Least variance that g is trusted with."""
 CLOSE = 1.02
 
 
@@ -52,7 +55,7 @@ class Poisson(Design):
     def sample(self, submission: Submission) -> int:
         stage = submission.batches.filter(design="poisson").count() + 1
         state = _State(submission)
-        goal = target_variance(submission, submission.plan["chosen"]) * AIMS[min(stage, len(AIMS)) - 1]
+        goal = _goal(submission, state)
         pi, why = _affordable(submission, state, goal)
         batch = SampleBatch.objects.create(
             submission=submission,
@@ -61,7 +64,15 @@ class Poisson(Design):
             stage=stage,
             seed=0,
             size=len(state.new(state.asked(pi))),
-            settings={"planned_variance": goal, "model": VERSION, "labels": state.n_labels, "why": why},
+            settings={
+                "planned_variance": goal,
+                "half_width": submission.plan["chosen"],
+                "why": why,
+                "model": VERSION,
+                "labels": state.guess.labels,
+                "correlation": state.guess.rho,
+                "total": state.total,
+            },
         )
         higher = pi > state.old
         copy(
@@ -75,7 +86,7 @@ class Poisson(Design):
         if variance is not None and variance <= CLOSE * target_variance(submission, submission.plan["chosen"]):
             return "target"
         stages = submission.batches.filter(design="poisson").order_by("stage")
-        if stages.count() >= len(AIMS):
+        if stages.count() >= STAGES:
             return "exhausted"
         last = stages.last()
         if last is not None and last.settings.get("why") == "budget":
@@ -93,7 +104,7 @@ class _State:
         pool = read_pool(self.track, systems)
         mine = np.flatnonzero(np.asarray(pool.member[:, [len(systems) - 1]].toarray()).ravel())
         found = all_seen(pool)
-        g, self.n_labels = self._guess(pool, found)
+        self.guess = self._guess(pool, found)
         code = pool.target[mine]
         own, self.row = np.unique(code, return_inverse=True)
         self.target_id: Ids = pool.target_id[own]
@@ -102,14 +113,16 @@ class _State:
         others = private(pool, found, but=len(systems) - 1)
         self.old: Floats = thresholds(self.track, self.target_id, private=others)
         self.p: Floats = pool.p[self.track.distribution][:, [len(systems) - 1]].toarray().ravel()[mine]
-        self.v: Floats = np.maximum(g * (1 - g), FLOOR)[mine] if self.n_labels else np.full(mine.size, 0.25)
+        g = self.guess.g[mine]
+        self.total = float(self.p @ g)
+        self.v: Floats = np.full(mine.size, 0.25)
+        if self.guess.labels:
+            self.v = expected_error(self.p, g, self.row, correlation=self.guess.rho)
         self.submission = submission
 
-    def _guess(self, pool: Pool, found: Mapping[int, Seen]) -> tuple[Floats, int]:
+    def _guess(self, pool: Pool, found: Mapping[int, Seen]) -> Guess:
         verdicts = kind_of(self.track).judge(pool.instance, pool.systems)[self.track.criterion]
-        label = one_verdict(verdicts, pool.member)
-        known = int((~np.isnan(label)).sum())
-        return guess(pool, label, key=self.track.corpus.hash_key, seen=found), known
+        return guess(pool, one_verdict(verdicts, pool.member), key=self.track.corpus.hash_key, seen=found)
 
     def raised(self, goal: float) -> Floats:
         """Thresholds (per target) that plan for a variance.
@@ -117,11 +130,20 @@ class _State:
         What the team had seen is no sample of this submission: judged, it is certain and costs nothing; unjudged, it
         starts anew, so that a near-copy pays for itself.
         """
-        start = self.seen.start(self.old) if self.seen else self.old
-        pi = water_fill(self.p, start[self.row], self.v, target_variance=goal, target=self.row)
+        pi = water_fill(self.p, self.start[self.row], self.v, target_variance=goal, target=self.row)
         by_target = np.zeros(self.target_id.size)
         by_target[self.row] = pi
         return self.seen.raised(by_target, self.old) if self.seen else by_target
+
+    @property
+    def start(self) -> Floats:
+        """Probabilities of the submission's own (per target) before it raises any."""
+        return self.seen.start(self.old) if self.seen else self.old
+
+    @property
+    def planned(self) -> float:
+        """The variance that the thresholds so far plan for."""
+        return planned_variance(self.p, self.start[self.row], self.v, target=self.row)
 
     def asked(self, pi: Floats) -> Ids:
         """Targets below their thresholds."""
@@ -133,6 +155,19 @@ class _State:
         others = Sample.objects.filter(target__in=open_ones).exclude(batch__submission=self.submission)
         ordered = others.filter(batch__submission__status__in=["confirmed", "judging"])
         return open_ones - set(ordered.values_list("target_id", flat=True))
+
+
+def _goal(submission: Submission, state: _State) -> float:
+    """The variance that the next stage plans for: a coarse one first, then the target; then as much less than what is
+    planned so far as the realised variance is above the target."""
+    target = target_variance(submission, submission.plan["chosen"])
+    last = submission.batches.filter(design="poisson").order_by("stage").last()
+    if last is None:
+        return FIRST * target
+    planned, realised = state.planned, last.settings.get("realised_variance")
+    if last.settings["planned_variance"] > target or not 0 < planned < np.inf:
+        return target
+    return BELOW * planned * target / min(realised or np.inf, FIRST * target)
 
 
 def _affordable(submission: Submission, state: _State, goal: float) -> tuple[Floats, str]:
