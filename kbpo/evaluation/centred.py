@@ -114,7 +114,7 @@ class Centred:
     def _pi_of(self, column: int) -> Floats:
         """(u,) the probabilities of a system whose team had seen judgments: 1 for those."""
         seen, target = self.data.seen[column], self.data.pool.target
-        own = seen.own(self.data.own[column].pi)[target]
+        own = seen.own(self.data.own[column])[target]
         return np.where(seen.exact[target], 1.0, own * self.answered)
 
     def _alone(

@@ -36,7 +36,11 @@ class Inclusion:
     """For every target of a pool, shape (t,)."""
 
     pi: Floats
-    """Probability that it counts now"""
+    """Probability that it counts now, by any way in"""
+    by_threshold: Floats
+    """Design poisson: it counts iff its u lies below this"""
+    by_draw: Floats
+    """Design iid: the probability that it was drawn, and that its judgment counts"""
     counts: NDArray[np.bool_]
     """It was drawn, and its judgment counts now"""
     cluster: Ids
@@ -86,12 +90,15 @@ def inclusion(
     done, drawn_and_done = _drawn_with_replacement(track, pool, private, settled=True)
     iid, drawn = _drawn_with_replacement(track, pool, private, settled=False)
     gap = float(pool.u[still & drawn].min()) if (still & drawn).any() else 1.0
-    by_threshold, by_draw = pool.u < poisson, drawn_and_done | (drawn & (pool.u < gap))
+    asked = (pool.u < poisson) | drawn_and_done | (drawn & (pool.u < gap))
+    by_draw = 1 - (1 - done) * (1 - iid * gap)
     cluster = _cluster(pool, documents)
     beta = len(documents) / track.corpus.n_documents
     return Inclusion(
-        pi=folded_in(1 - (1 - poisson) * (1 - done) * (1 - iid * gap), beta),
-        counts=((by_threshold | by_draw) & ~still) | (cluster >= 0),
+        pi=folded_in(1 - (1 - poisson) * (1 - by_draw), beta),
+        by_threshold=poisson,
+        by_draw=by_draw,
+        counts=(asked & ~still) | (cluster >= 0),
         cluster=cluster,
         beta=beta,
         n_clusters=len(documents),

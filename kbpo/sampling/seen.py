@@ -3,6 +3,7 @@
 A team that deletes what it was shown to be wrong and uploads the rest would be scored on its own key. So a target that
 an earlier submission of the team states is split by its state at the upload: with a judgment it counts for itself
 alone, with certainty; without one it is known to have u ≥ π_old, so that it is asked with (π − π_old)/(1 − π_old).
+That holds for every way in by itself, for they are independent: the threshold, the draws, the annotated documents.
 
 Both follow from conditioning on the state at the upload, which is right whatever the team looked at; what is left to
 others' judgments is only what the team could know nothing of.
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from estimators.seen import recondition, threshold
 from kbpo.accounts.models import Team
 from kbpo.corpus.fetch import fetch
-from kbpo.sampling.inclusion import chance_of_draw, spread
+from kbpo.sampling.inclusion import Inclusion, Private, chance_of_draw, spread
 from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
 from kbpo.sampling.pool import Pool
 from kbpo.sampling.probabilities import Floats, Ids
@@ -43,16 +44,23 @@ class Seen:
     """Stated by the team before, and not judged by then"""
     threshold: Floats
     """Design poisson: below this number all u were judged by then (in an open batch: the share that was answered)"""
-    old: Floats
-    """Probability that a target would have been judged by then, by any way in"""
+    drawn: Floats
+    """Design iid: the probability that a target would have been drawn, for anybody whose draws count, and judged"""
+    beta: float
+    """The probability that its document would have been annotated"""
 
     def of(self, targets: Ids) -> Seen:
         """The same of some of the targets."""
-        return Seen(self.exact[targets], self.unjudged[targets], self.threshold[targets], self.old[targets])
+        return Seen(
+            self.exact[targets], self.unjudged[targets], self.threshold[targets], self.drawn[targets], self.beta
+        )
 
-    def own(self, pi: Floats) -> Floats:
-        """The probability of each target for this submission, given that of everybody else's; 0 where it has none."""
-        return np.where(self.exact, 1.0, np.where(self.unjudged, _given(pi, self.old), pi))
+    def own(self, now: Inclusion) -> Floats:
+        """The probability of each target for this submission, given its inclusion now; 0 where it has none."""
+        missed = 1 - _given(now.by_threshold, self.threshold)
+        missed *= 1 - _given(now.by_draw, self.drawn)
+        missed *= 1 - _given(np.full(missed.size, now.beta), np.full(missed.size, self.beta))
+        return np.where(self.exact, 1.0, np.where(self.unjudged, 1 - missed, now.pi))
 
     def start(self, thresholds: Floats) -> Floats:
         """Design poisson: the same of thresholds, from which a plan of this submission starts."""
@@ -90,32 +98,46 @@ def earlier(submission: Submission) -> list[int]:
 
 
 def seen(pool: Pool, submission: Submission, documents: Sequence[int] = ()) -> Seen | None:
-    """What the team of a submission of the pool could see when it uploaded; None if that is nothing.
-
-    `documents` are those whose annotation brings targets in, as for `inclusion`.
-    """
-    when = submission.received_at
-    known = _stated(pool, submission)
-    known &= np.isin(pool.target_id, _targets(earlier(submission))) | _public(pool, when)
-    if not known.any():
-        return None
-    judged = _judged(pool, when)
-    annotated = _annotated(submission.track, documents, when)
-    judged |= _in_documents(pool, annotated)
-    risen = _thresholds(pool, submission.track, when, judged)
-    missed = (1 - risen) * (1 - _drawn(pool, submission.track, when, judged))
-    missed *= 1 - len(annotated) / submission.track.corpus.n_documents
-    return Seen(exact=known & judged, unjudged=known & ~judged, threshold=risen, old=1 - missed)
+    """What the team of a submission of the pool could see when it uploaded; None if that is nothing."""
+    return all_seen(pool, documents).get(pool.systems.index(submission.pk))
 
 
 def all_seen(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Seen]:
-    """Column of the pool -> what its team could see, for every submission that states something its team had seen."""
+    """Column of the pool -> what its team could see, for every submission that states something its team had seen.
+
+    `documents` are those whose annotation brings targets in, as for `inclusion`.
+    """
     rows = Submission.objects.filter(pk__in=pool.systems).select_related("track__corpus", "team").in_bulk()
-    found = ((column, seen(pool, rows[pk], documents)) for column, pk in enumerate(pool.systems))
-    return {column: one for column, one in found if one is not None}
+    known = {column: _known(pool, rows[pk]) for column, pk in enumerate(pool.systems)}
+    known = {column: targets for column, targets in known.items() if targets.any()}
+    hidden = {pool.systems[column]: pool.target_id[targets] for column, targets in known.items()}
+    return {
+        column: _seen(pool, rows[pool.systems[column]], targets, documents, hidden) for column, targets in known.items()
+    }
 
 
-def private(pool: Pool, found: Mapping[int, Seen], *, but: int | None = None) -> dict[int, Ids]:
+def _known(pool: Pool, submission: Submission) -> Bools:
+    """The targets that a submission states and whose state its team could see when it uploaded."""
+    shown = np.isin(pool.target_id, _targets(earlier(submission))) | _public(pool, submission.received_at)
+    return _stated(pool, submission) & shown
+
+
+def _seen(pool: Pool, submission: Submission, known: Bools, documents: Sequence[int], hidden: Private) -> Seen:
+    track, when = submission.track, submission.received_at
+    judged = _judged(pool, when)
+    annotated = _annotated(track, documents, when)
+    judged |= _in_documents(pool, annotated)
+    others = {owner: targets for owner, targets in hidden.items() if owner != submission.pk}
+    return Seen(
+        exact=known & judged,
+        unjudged=known & ~judged,
+        threshold=_thresholds(pool, track, when, judged),
+        drawn=_drawn(pool, track, when, judged, others),
+        beta=len(annotated) / track.corpus.n_documents,
+    )
+
+
+def private(pool: Pool, found: Mapping[int, Seen], *, but: int | None = None) -> Private:
     """Submission -> the targets that its team had seen: what was asked of them for it counts for it alone.
 
     Whether it asked depends on what was known of each target, by what the team deleted: for others that is no sample.
@@ -194,15 +216,18 @@ def _thresholds(pool: Pool, track: Track, when: datetime, judged: Bools) -> Floa
     return settled + (highest - settled) * _share(judged[asked])
 
 
-def _drawn(pool: Pool, track: Track, when: datetime, judged: Bools) -> Floats:
-    """The probability that each target was drawn (design iid) and judged by then."""
+def _drawn(pool: Pool, track: Track, when: datetime, judged: Bools, private: Private) -> Floats:
+    """The probability that each target was drawn (design iid) and judged by then.
+
+    What was drawn for others that it is private to is no way in, now or then; it says nothing of the draws that are.
+    """
     batches = SampleBatch.objects.filter(
         submission__track=track, submission__in=pool.systems, design="iid", drawn_at__lte=when
     )
     settled, still = batches.filter(settled_at__lte=when), batches.exclude(settled_at__lte=when)
     waiting = Sample.objects.filter(batch__in=still).values_list("target_id", flat=True).distinct()
     share = _share(judged[np.isin(pool.target_id, list(waiting))])
-    return 1 - (1 - chance_of_draw(pool, settled)) * (1 - share * chance_of_draw(pool, still))
+    return 1 - (1 - chance_of_draw(pool, settled, private)) * (1 - share * chance_of_draw(pool, still, private))
 
 
 def _share(answered: Bools) -> float:

@@ -21,6 +21,7 @@ from kbpo.submissions.withdraw import withdraw
 from kbpo.tracks.models import Track
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
+from tests.sampling.ways import by_threshold
 
 pytestmark = pytest.mark.django_db
 N, SHARE = 500, 0.4
@@ -88,11 +89,12 @@ def test_what_was_seen_counts_for_itself_and_the_rest_is_asked_anew(toy: Toy) ->
     assert found.exact.sum() + found.unjudged.sum() == len(kept)
     rest = found.unjudged
     assert (found.threshold[rest] > 0).all()
-    assert np.allclose(found.own(found.old)[rest], 0)
-    assert (found.own(found.old)[found.exact] == 1).all()
-    higher = found.old + 0.5 * (1 - found.old)
-    assert np.allclose(found.own(higher)[rest], 0.5)
-    assert np.allclose(found.raised(found.start(higher), found.old)[rest], higher[rest])
+    now = by_threshold(found.threshold)
+    assert np.allclose(found.own(now)[rest], 0)
+    assert (found.own(now)[found.exact] == 1).all()
+    higher = found.threshold + 0.5 * (1 - found.threshold)
+    assert np.allclose(found.own(by_threshold(higher))[rest], 0.5)
+    assert np.allclose(found.raised(found.start(higher), found.threshold)[rest], higher[rest])
 
 
 def _target_ids(world: Replay, row: Submission) -> Any:
@@ -187,4 +189,4 @@ def test_what_was_being_asked_at_the_upload_may_still_be_answered(toy: Toy) -> N
     asked = first.batches.get().samples.count()
     threshold = first.batches.get().samples.first().probability
     assert np.allclose(found.threshold, threshold * 10 / asked)
-    assert (found.own(np.full(N, threshold))[found.unjudged] > 0).all()
+    assert (found.own(by_threshold(np.full(N, threshold)))[found.unjudged] > 0).all()
