@@ -1,0 +1,152 @@
+"""What annotators miss: the share of true predictions that annotation had found, and recall with that put right.
+
+Annotators who read a whole document overlook facts. Of the predictions in it that were drawn to be judged and are true,
+the share c that annotation had marked says how many; that of true facts which nobody predicted they found the same
+share is the assumption of capture and recapture (Petersen 1896; Lincoln 1930). Where what systems overlook is also what
+people overlook, c is too high and the corrected recall still too high, though less than the plain one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.design import Design
+from estimators.estimate import Estimate
+from estimators.recall import Recall
+
+
+def found_share(
+    true: ArrayLike,
+    marked: ArrayLike,
+    weight: ArrayLike,
+    pi: ArrayLike,
+    document: ArrayLike,
+    design: Design,
+    *,
+    target: ArrayLike | None = None,
+) -> Estimate:
+    """Return c, the share of true predictions in annotated documents that annotation had marked.
+
+    ``c = Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f m / Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f`` over drawn predictions in annotated
+    documents: f right, m marked, w the share of a fact that it stands for.
+
+    Parameters
+    ----------
+    true : (n,) array
+        f of each drawn prediction: 1 right, 0 wrong, NaN missing (left out).
+    marked : (n,) boolean array
+        The annotation of its document had marked the fact.
+    weight : (n,) array
+        Share of a fact; 0 outside the scope.
+    pi : (n,) array
+        Inclusion probability of the prediction's target.
+    document : (n,) integer array
+        Position of its annotated document; −1: in none, and it does not count.
+    design : Design
+        That of :func:`estimators.recall.recall` (targets, then documents), without labels folded in.
+    target : (n,) integer array, optional
+        Code of each row's target among the design's rows.
+
+    Returns
+    -------
+    Estimate
+        ``n`` counts the true ones; NaN without any. The influence has the design's rows: a document carries its
+        (k_d − c l_d)/(β_d L); a target √β_d of its own term, since the rest is in what the documents' sums vary by
+        (exact where all documents are annotated).
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, a probability leaves (0, 1], or the design has labels folded in.
+
+    Examples
+    --------
+    >>> design = Design(np.array([1.0, 1.0, 1.0, 0.5, 0.5]), cluster=[-1, -1, -1, 0, 1], beta=0.5)
+    >>> share = found_share([1, 1, 0], [True, False, False], np.ones(3), np.ones(3), [0, 1, 1], design)
+    >>> share.value, share.n
+    (0.5, 2)
+    """
+    f = checks.labels("true", true)
+    chance = checks.positive_probabilities("pi", pi)
+    inside = checks.codes("document", document, f.size, lowest=-1)
+    code = np.arange(f.size) if target is None else checks.codes("target", target, f.size)
+    beta = np.ones(0) if design.beta is None else design.beta
+    if design.cluster is not None and np.any(design.cluster[: design.pi.size - beta.size] >= 0):
+        raise ValueError("labels of documents are folded in: what is not marked there is false, and none is missed")
+    counts = (inside >= 0) & (f == 1)
+    of = np.maximum(inside, 0)
+    term = np.where(counts, checks.non_negative("weight", weight) / chance, 0.0)
+    scaled = term / (beta[of] if beta.size else 1.0)
+    mark = np.asarray(marked, dtype=np.bool_)
+    total = float(scaled.sum())
+    influence = np.zeros(design.pi.size)
+    if not total > 0:
+        return Estimate(np.nan, np.nan, 0, influence, degrees_of_freedom=0.0)
+    value = float(scaled @ mark) / total
+    z = scaled * (mark - value) / total
+    np.add.at(influence, code, z * np.sqrt(beta[of]))
+    np.add.at(influence, design.pi.size - beta.size + inside[counts], z[counts])
+    drawn = int((beta < 1).sum())
+    df = float(max(drawn - 1, 0)) if drawn else np.inf
+    variance = float(np.asarray(design.variance(influence)))
+    return Estimate(value, variance, int(np.unique(code[counts]).size), influence, degrees_of_freedom=df)
+
+
+def with_misses(found: Recall, share: Estimate) -> Recall:
+    """Return ``found`` with M/c in the place of M: ``r_i = T_i / (T + M/c)``, its variance by the delta method.
+
+    Parameters
+    ----------
+    found : Recall
+        From :func:`estimators.recall.recall`.
+    share : Estimate
+        c, from :func:`found_share` with ``found.design``.
+
+    Returns
+    -------
+    Recall
+        NaN where c is NaN or 0: nothing then says how much was missed.
+
+    Examples
+    --------
+    >>> from estimators.recall import recall
+    >>> plain = recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 1, 0, 0], 4)
+    >>> half = Estimate(0.5, 0.0, 9, np.zeros(6))
+    >>> with_misses(plain, half).recall.value.round(4).tolist(), plain.recall.value.tolist()
+    ([0.3333], [0.5])
+    """
+    c = float(share.value)
+    usable = c > 0
+    missed, pool, systems = found.unseen, found.totals.pool, found.totals.systems
+    value = float(missed.value) / c if usable else np.nan
+    n_targets = pool.influence.size
+    z = np.zeros(n_targets + missed.influence.size)
+    z[n_targets:] = missed.influence / (c if usable else np.nan)
+    z = z - value / (c if usable else np.nan) * share.influence
+    truth = float(pool.value) + value
+    truth = truth if truth > 0 else np.nan
+    whole = z.copy()
+    whole[:n_targets] += pool.influence
+    above = np.zeros((z.size, np.size(systems.value)))
+    above[:n_targets] = np.reshape(systems.influence, (n_targets, -1))
+    ratios = np.asarray(systems.value) / truth
+    influence = (above - np.outer(whole, ratios)) / truth
+    own_pool = np.pad(pool.influence, (0, missed.influence.size)) - whole * (float(pool.value) / truth)
+    unseen = Estimate(
+        value, float(np.asarray(found.design.variance(z))), missed.n, z, degrees_of_freedom=missed.degrees_of_freedom
+    )
+    return replace(
+        found,
+        recall=replace(found.recall, value=ratios, variance=found.design.variance(influence), influence=influence),
+        pool_recall=replace(
+            found.pool_recall,
+            value=float(pool.value) / truth,
+            variance=float(np.asarray(found.design.variance(own_pool / truth))),
+            influence=own_pool / truth,
+        ),
+        unseen=unseen,
+    )
