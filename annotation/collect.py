@@ -29,7 +29,7 @@ CLOSE = """
     UPDATE annotation_hit h SET status = 'closed', status_since = now()
     WHERE h.status = 'open'
       AND NOT EXISTS (SELECT 1 FROM annotation_hit_questions hq JOIN annotation_question q ON q.id = hq.question_id
-                      WHERE hq.hit_id = h.id AND q.status = 'published')
+                      WHERE hq.hit_id = h.id AND q.status IN ('published', 'gold'))
 """
 
 

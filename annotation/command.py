@@ -88,10 +88,10 @@ def exclude_worker(handle: str, who: User, reason: str) -> int:
     """How many answers of a worker will not count for labels made from now on."""
     log.warning("%s excluded worker %s: %s", who, handle, reason)
     signed = f"{reason.strip()} ({who.get_username()})" if reason.strip() else ""
-    return quality.exclude(Worker.objects.get(handle=handle), signed)
+    return quality.exclude(Worker.objects.get(handle=handle), signed, who)
 
 
-def readmit_worker(handle: str, who: User) -> int:
+def readmit_worker(handle: str, who: User, why: str = "") -> int:
     """How many answers of a worker count again."""
     log.warning("%s readmitted worker %s", who, handle)
-    return quality.readmit(Worker.objects.get(handle=handle))
+    return quality.readmit(Worker.objects.get(handle=handle), who, why)

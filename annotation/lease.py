@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from annotation.gold import gold_instead
 from annotation.models import COUNTED, HIT, Assignment, Worker
 
 PLATFORMS = ["pool", "simulated"]
@@ -23,7 +24,13 @@ OPEN_TO = """
           < h.max_assignments
       AND NOT EXISTS (
           SELECT 1 FROM annotation_halt s
-          WHERE s.lifted_at IS NULL AND s.scope = 'all' AND (s.track_id IS NULL OR s.track_id = h.track_id))
+          WHERE s.lifted_at IS NULL AND s.scope = 'all' AND (s.track_id IS NULL OR s.track_id = h.track_id)
+            AND (s.payer = '' OR EXISTS (
+                SELECT 1 FROM annotation_hit_questions sq JOIN annotation_question p ON p.id = sq.question_id
+                WHERE sq.hit_id = h.id AND p.payer = s.payer)))
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_hit_questions gq JOIN annotation_gold g ON g.question_id = gq.question_id
+          WHERE gq.hit_id = h.id)
       AND NOT EXISTS (
           SELECT 1
           FROM annotation_hit_questions hq
@@ -35,10 +42,18 @@ OPEN_TO = """
           WHERE hq.hit_id = h.id AND a.worker_id = %(worker)s
             AND (a.status <> 'returned' OR a.reason = %(given_back)s))
 """
-"""HITs with a free place, none of whose targets the worker has met in this round, on any track, or has given back."""
+"""HITs with a free place, none of whose targets the worker has met in this round, on any track, or has given back; gold
+apart, which `annotation.gold` deals out."""
 
 NEXT = f"SELECT h.id {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR NO KEY UPDATE OF h"
-HOW_MANY = f"SELECT count(*) FROM (SELECT 1 {OPEN_TO} LIMIT %(most)s) AS open_hits"
+HOW_MANY = f"""
+    SELECT greatest(0, (SELECT count(*) FROM (SELECT 1 {OPEN_TO} LIMIT %(most)s) AS open_hits) - (
+        SELECT count(*) FROM annotation_assignment a
+        JOIN annotation_hit_questions hq ON hq.hit_id = a.hit_id
+        JOIN annotation_gold g ON g.question_id = hq.question_id
+        WHERE a.worker_id = %(worker)s AND a.status = 'leased'))
+"""
+"""A gold question in hand stands for one that is still open: else the count would tell it from the others."""
 
 
 def lease(worker: Worker) -> Assignment | None:
@@ -71,6 +86,7 @@ def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]
     # Our lock came after the count was read: count again now that nobody else can take a place.
     if hit.status != "open" or hit.assignments.filter(status__in=COUNTED).count() >= hit.max_assignments:
         return True, None
+    hit = gold_instead(worker, hit) or hit
     lease_until = now + lease_time()
     return False, Assignment.objects.create(
         status="leased", hit=hit, worker=worker, accepted_at=now, leased_until=lease_until

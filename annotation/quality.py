@@ -1,13 +1,88 @@
-"""Signals of doubtful answers, and exclusion. Signals exclude nobody: a named person does, with a reason."""
+"""Signals of doubtful answers, and exclusion: soft, with a reason, never of anybody's pay, and undone by a click.
+
+A signal is noted for one answer. When a worker's signals pass a limit, their answers are left out of labels that are
+made from then on, and they get no more questions; admins can do the same with a reason of their own, and undo both.
+Which kinds of signals do so by themselves is the setting LEAVE_OUT_FOR; the others are shown and leave it to a person.
+"""
 
 from __future__ import annotations
 
-from django.db import transaction
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import connection, transaction
 from django.utils import timezone
 
-from annotation.models import Assignment, Question, Response, Signal, Worker
+from annotation.interfaces.base import Unit
+from annotation.interfaces.registry import interface_of
+from annotation.models import Assignment, Comparison, Question, Response, Signal, Worker
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
 
 TOO_FAST = 0.15  # of the expected time: nobody reads three sentences so quickly
+ACTIVE = timedelta(days=7)
+LEAST_LEFT = 4  # workers: signals alone never leave fewer active ones, or a batch would stand still
+
+FLAGS = """
+    SELECT a.worker_id, c.kind, count(*) FILTER (WHERE c.against), count(*)
+    FROM annotation_comparison c
+    JOIN annotation_assignment a ON a.id = c.assignment_id
+    JOIN annotation_worker w ON w.id = a.worker_id
+    WHERE w.id = ANY(%(workers)s) AND (w.readmitted_at IS NULL OR c.created_at > w.readmitted_at)
+    GROUP BY a.worker_id, c.kind
+    UNION ALL
+    SELECT a.worker_id, 'too_fast', count(s.id), count(*)
+    FROM annotation_assignment a
+    JOIN annotation_worker w ON w.id = a.worker_id
+    LEFT JOIN annotation_signal s ON s.assignment_id = a.id AND s.kind = 'too_fast'
+    WHERE w.id = ANY(%(workers)s) AND a.status IN ('accepted', 'approved', 'paid', 'rejected')
+      AND (w.readmitted_at IS NULL OR a.submitted_at > w.readmitted_at)
+    GROUP BY a.worker_id
+    ORDER BY 1, 2
+"""
+"""For each worker and kind of signal: how many answers have it, of how many that could."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A worker is flagged beyond both: so many answers against, and such a share of those compared."""
+
+    answers: int
+    share: float
+
+
+LIMITS = {"majority": Limit(10, 0.20), "gold": Limit(3, 0.30), "too_fast": Limit(10, 0.50)}
+WORDS = {
+    "majority": "differ from what most of the others said",
+    "gold": "to questions with a known answer are wrong",
+    "too_fast": "came faster than anybody reads",
+}
+
+
+@dataclass(frozen=True)
+class Flag:
+    """What is known against a worker under one kind of signal."""
+
+    kind: str
+    against: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        return self.against / self.of if self.of else 0.0
+
+    @property
+    def beyond(self) -> bool:
+        """Whether it passes the limits of its kind."""
+        limit = LIMITS[self.kind]
+        return self.against > limit.answers and self.share > limit.share
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.against} of {self.of} answers {WORDS[self.kind]} ({self.share:.0%})."
 
 
 def note_signals(assignment: Assignment) -> list[str]:
@@ -23,9 +98,91 @@ def note_signals(assignment: Assignment) -> list[str]:
     return list(found)
 
 
+def hold_against_the_others(question: Question) -> int:
+    """How many answers to a settled question say otherwise than most of the others who said anything of the same."""
+    said = said_of(question, list(question.responses.filter(excluded_reason="")))
+    found = {assignment: differs(own, [some for one, some in said.items() if one != assignment])
+             for assignment, own in said.items()}  # fmt: skip
+    known = {assignment: against for assignment, against in found.items() if against is not None}
+    Comparison.objects.bulk_create(
+        [Comparison(assignment_id=one, kind="majority", against=bool(units)) for one, units in known.items()],
+        ignore_conflicts=True,
+    )  # fmt: skip
+    workers = dict(Assignment.objects.filter(pk__in=known).values_list("pk", "worker"))
+    Signal.objects.bulk_create(
+        [
+            Signal(assignment_id=assignment, worker_id=workers[assignment], kind="against_majority",
+                   detail=f"Differs from most of the others in {len(units)} of {len(said[assignment])} points.")
+            for assignment, units in known.items() if units
+        ],
+        ignore_conflicts=True,
+    )  # fmt: skip
+    return sum(bool(units) for units in known.values())
+
+
+def said_of(question: Question, responses: Sequence[Response]) -> dict[int, dict[Unit, str]]:
+    """assignment -> unit -> what was said of it."""
+    interface = interface_of(question.interface)
+    said: dict[int, dict[Unit, str]] = defaultdict(dict)
+    for response in responses:
+        said[response.assignment_id].update(interface.units(question, response))
+    return dict(said)
+
+
+def differs(own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]) -> list[Unit] | None:
+    """The units in which an answer differs from what more than half of the others said, at least two of them; None if
+    they agree on nothing that it could be held against."""
+    against, compared = [], 0
+    for unit, value in own.items():
+        votes = Counter(one[unit] for one in others if unit in one)
+        most, n = votes.most_common(1)[0] if votes else ("", 0)
+        if n >= 2 and 2 * n > votes.total():
+            compared += 1
+            if value != most:
+                against.append(unit)
+    return against if compared else None
+
+
+def flags(worker: Worker) -> list[Flag]:
+    """What is known against a worker since they were last readmitted, a line for each kind."""
+    return [flag for _, flag in _flags([worker.pk])]
+
+
+def flags_of(workers: Sequence[int]) -> dict[int, list[Flag]]:
+    """The flags of several workers, by number."""
+    found: dict[int, list[Flag]] = defaultdict(list)
+    for worker, flag in _flags(workers):
+        found[worker].append(flag)
+    return dict(found)
+
+
+def _flags(workers: Sequence[int]) -> list[tuple[int, Flag]]:
+    with connection.cursor() as cursor:
+        cursor.execute(FLAGS, {"workers": list(workers)})
+        return [(worker, Flag(kind, against, of)) for worker, kind, against, of in cursor.fetchall()]
+
+
+def review() -> int:
+    """How many workers were left out because their signals passed a limit; never the last few who are active."""
+    beyond: dict[int, list[Flag]] = defaultdict(list)
+    active = Worker.objects.filter(excluded_at=None, last_seen_at__gt=timezone.now() - ACTIVE)
+    workers = list(active.values_list("pk", flat=True))
+    for worker, flag in _flags(workers):
+        if flag.beyond and flag.kind in settings.LEAVE_OUT_FOR:
+            beyond[worker].append(flag)
+    left = len(workers)
+    done = 0
+    for worker, some in sorted(beyond.items(), key=lambda one: -max(flag.share for flag in one[1])):
+        if left <= LEAST_LEFT:
+            break
+        exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in some))
+        left, done = left - 1, done + 1
+    return done
+
+
 @transaction.atomic
-def exclude(worker: Worker, reason: str) -> int:
-    """How many answers will not count for labels that are made from now on.
+def exclude(worker: Worker, reason: str, who: User | None = None) -> int:
+    """How many answers will not count for labels that are made from now on. Without `who`, signals did it.
 
     Nothing is deleted, and all work stays paid. Labels that are settled keep what they were made from; questions in
     progress settle without this worker.
@@ -37,11 +194,15 @@ def exclude(worker: Worker, reason: str) -> int:
     mine.filter(status="leased").update(status="returned", status_since=timezone.now(), reason="Excluded.")
     unsettled = Question.objects.exclude(status="settled")
     rows = Response.objects.filter(assignment__in=mine, question__in=unsettled, excluded_reason="")
+    note("leave out", f"worker:{worker.handle}", who=who, why=reason)
     return rows.update(excluded_reason=reason)
 
 
-def readmit(worker: Worker) -> int:
-    """How many answers count again after an exclusion was taken back."""
-    Worker.objects.filter(pk=worker.pk).update(excluded_at=None, excluded_reason="")
-    rows = Response.objects.filter(assignment__worker=worker).exclude(excluded_reason="")
-    return rows.update(excluded_reason="")
+@transaction.atomic
+def readmit(worker: Worker, who: User | None = None, why: str = "") -> int:
+    """How many answers count again after an exclusion was taken back. What is known by now does not exclude again."""
+    reason = Worker.objects.select_for_update().get(pk=worker.pk).excluded_reason
+    Worker.objects.filter(pk=worker.pk).update(excluded_at=None, excluded_reason="", readmitted_at=timezone.now())
+    rows = Response.objects.filter(assignment__worker=worker).exclude(assignment__status="rejected")
+    note("readmit", f"worker:{worker.handle}", who=who, before=reason, why=why)
+    return rows.exclude(excluded_reason="").update(excluded_reason="")

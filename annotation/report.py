@@ -45,7 +45,7 @@ class Votes:
 def judgments(targets: Iterable[int]) -> dict[int, Votes]:
     """The votes on each of these targets that anybody answered; excluded answers do not count."""
     votes: dict[int, Votes] = defaultdict(Votes)
-    rows = Response.objects.filter(target__in=list(targets), excluded_reason="")
+    rows = Response.objects.filter(target__in=list(targets), excluded_reason="", question__gold=None)
     for target, criterion, value, shown in rows.values_list("target", "criterion", "value", "question__shown"):
         one = votes[target]
         one.n += 1
@@ -61,7 +61,9 @@ def judgments(targets: Iterable[int]) -> dict[int, Votes]:
 
 def agreement(*, track: Track | None = None, payer: str = "") -> Agreement:
     """Fleiss' kappa over (question, directed predicate shown), of a track or of one payer's questions."""
-    rows = Response.objects.filter(criterion="relation", excluded_reason="", **_of(track, payer, "question__"))
+    rows = Response.objects.filter(
+        criterion="relation", excluded_reason="", question__gold=None, **_of(track, payer, "question__")
+    )
     yes: Counter[tuple[int, str]] = Counter()
     answers: Counter[int] = Counter()
     shown: dict[int, list[str]] = {}
@@ -100,9 +102,11 @@ class Progress:
 
 def progress(*, payer: str = "", track: Track | None = None) -> Progress:
     """The counts, reasons and rate of a payer's questions, e.g. ``progress(payer=submission.purpose)``."""
-    questions = Question.objects.filter(**_of(track, payer, ""))
+    questions = Question.objects.filter(**_of(track, payer, "")).filter(gold=None)
     counts = dict(questions.values_list("status").annotate(Count("pk")).order_by())
-    sent = Assignment.objects.filter(status__in=ANSWERED, **_of(track, payer, "hit__questions__"))
+    sent = Assignment.objects.filter(
+        status__in=ANSWERED, hit__questions__gold=None, **_of(track, payer, "hit__questions__")
+    )
     times = sent.aggregate(n=Count("pk"), first=Min("submitted_at"), last=Max("submitted_at"))
     wanted = questions.exclude(status="cancelled").aggregate(sum=Sum("answers_wanted"))["sum"] or 0
     rate = _rate(sent)

@@ -12,10 +12,11 @@ from typing import TypeVar
 
 from django.utils import timezone
 
+from annotation.gold import grade
 from annotation.interfaces.base import AggregatedLabel, BadAnswer, ParsedResponse
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Payment, Question, Response
-from annotation.quality import note_signals
+from annotation.quality import hold_against_the_others, note_signals, review
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import spend
@@ -34,7 +35,10 @@ def tick() -> int:
     moved = _work(Assignment, "submitted", accept)
     moved += _work(Question, "answered", settle)
     moved += _work(Question, "given_up", give_up)
-    return moved + _work(Assignment, "accepted", approve)
+    moved += _work(Assignment, "accepted", approve)
+    if moved:
+        review()
+    return moved
 
 
 def _work(model: type[Row], status: str, handle: Callable[[Row], None]) -> int:
@@ -63,6 +67,7 @@ def accept(assignment: Assignment) -> None:
         for parsed in _parsed(question, assignment)
     )
     note_signals(assignment)
+    grade(assignment)
     assignment.move("accepted")
     for question in questions:
         if question.status == "published" and _complete(question, hit):
@@ -90,6 +95,7 @@ def settle(question: Question) -> None:
         question.move("waiting", "All answers were excluded; it is asked again.")
         return
     record(_new_label(question, label) for label in labels)
+    hold_against_the_others(question)
     _close(question, "closed")
     question.move("settled")
 

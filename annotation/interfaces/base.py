@@ -5,13 +5,17 @@ An interface is `interfaces/<name>.py` + `templates/annotation/<name>.html` + `s
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
+
+Unit = tuple[str, str]
+"""A thing that every worker says something of: what it is about ("relation", "linking" …), and which one."""
 
 
 class BadAnswer(ValueError):
@@ -25,6 +29,17 @@ class ParsedResponse:
     target_id: int
     criterion: str
     value: dict[str, Any]
+
+
+class Judgment(Protocol):
+    """A response of a worker, parsed just now or stored."""
+
+    @property
+    def target_id(self) -> int: ...
+    @property
+    def criterion(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -65,3 +80,8 @@ class Interface(ABC):
     @abstractmethod
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         """Returns the labels that responses of different workers add up to (empty list if too few count)."""
+
+    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+        """Yields what people can agree on in a response, each with what was said of it. Units called "flag" are left
+        out of measures of agreement. By default the whole value is one unit."""
+        yield (response.criterion, str(response.target_id)), json.dumps(response.value, sort_keys=True)

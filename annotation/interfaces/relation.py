@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from annotation.interfaces.base import AggregatedLabel, BadAnswer, Interface, ParsedResponse
+from annotation.interfaces.base import AggregatedLabel, BadAnswer, Interface, Judgment, ParsedResponse, Unit
 from annotation.interfaces.majority import holding, most
 from annotation.interfaces.payload import Pair, PredicatePayload, Side, parts_of
 
@@ -71,6 +71,18 @@ class Relation(Interface):
             if values:
                 labels.append(_mention_label(side, values))
         return labels
+
+    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+        """Each directed predicate (yes, no), each mention that there is a choice for, and whether it was flagged."""
+        if response.criterion == "flag":
+            yield ("flag", ""), "yes"
+        elif response.criterion == "relation":
+            yield ("flag", ""), "no"
+            holds = set(response.value["holds"])
+            for predicate in question.payload["predicates"]:
+                yield ("relation", predicate["part"]), "yes" if predicate["part"] in holds else "no"
+        elif any(side.asked and side.target == response.target_id for side in Pair.of(question.payload).sides):
+            yield ("linking", str(response.target_id)), str(response.value["choice"])
 
 
 def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,212 @@
+"""Gold questions: made by admins from answers they are sure of, dealt out among the others, never told apart.
+
+A gold question is a question with a HIT of its own, in a status that no step of the pipeline touches. Its worker
+leases it in the place of the next one, under the same kind of token, with the same price; the right answer is in one
+table that no page of a worker reads. Answers to it are paid out of the track's purpose `gold:TRACK`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Count, Max, Q
+from django.utils import timezone
+
+from annotation.interfaces.base import Judgment, ParsedResponse
+from annotation.interfaces.registry import interface_of
+from annotation.models import HIT, Assignment, Comparison, Gold, Policy, Question, Signal, Worker
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.money.spend import balance, reserve
+from kbpo.tracks.models import Track
+
+MOST = 30_000  # places of a gold question's HIT; it is retired long before
+MOST_RATE = 0.5
+DICE = random.SystemRandom()
+
+NEXT_GOLD = """
+    SELECT h.id FROM annotation_gold g
+    JOIN annotation_question q ON q.id = g.question_id
+    JOIN annotation_hit_questions hq ON hq.question_id = q.id
+    JOIN annotation_hit h ON h.id = hq.hit_id
+    WHERE q.track_id = %(track)s AND q.status = 'gold' AND g.retired_at IS NULL AND h.status = 'open'
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_question met
+          JOIN annotation_hit_questions mhq ON mhq.question_id = met.id
+          JOIN annotation_assignment a ON a.hit_id = mhq.hit_id
+          WHERE met.target_id = q.target_id AND met.interface = q.interface AND a.worker_id = %(worker)s)
+    ORDER BY (SELECT count(*) FROM annotation_assignment a WHERE a.hit_id = h.id AND a.status <> 'returned'), random()
+    LIMIT 1
+"""
+"""The gold question of a track that was dealt out least, among those whose target the worker has never met."""
+
+
+class CannotMake(ValueError):
+    """A gold question that cannot be made; the text is a sentence for the admin."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A gold question with how often it was answered and how many answers said otherwise."""
+
+    gold: Gold
+    answers: int
+    against: int
+
+    @property
+    def doubtful(self) -> bool:
+        """Most people say otherwise: perhaps it is the gold that is wrong."""
+        return self.answers >= 4 and 2 * self.against > self.answers
+
+
+def policy_of(track: Track) -> Policy:
+    """The track's policy; the defaults, not stored, where it has none."""
+    return Policy.objects.filter(track=track).first() or Policy(track=track)
+
+
+def purpose_of(track: Track | int) -> str:
+    """The ledger's name for what gold costs on a track."""
+    return f"gold:{track if isinstance(track, int) else track.pk}"
+
+
+def gold_instead(worker: Worker, hit: HIT) -> HIT | None:
+    """A gold question's HIT to be leased in the place of this one; None mostly. Runs where a question is leased."""
+    rate = Policy.objects.filter(track=hit.track_id).values_list("gold_rate", flat=True).first()
+    if not rate or DICE.random() >= rate:
+        return None
+    with connection.cursor() as cursor:
+        # One at a time for each track, so that no two of them pass what is set aside; the other gets no gold now.
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.gold'), %s)", [hit.track_id])
+        if not cursor.fetchone()[0]:
+            return None
+        cursor.execute(NEXT_GOLD, {"track": hit.track_id, "worker": worker.pk})
+        row = cursor.fetchone()
+    if row is None or money_left(hit.track_id) < hit.questions.all()[0].price:
+        return None
+    return HIT.objects.get(pk=row[0])
+
+
+def money_left(track: Track | int) -> Decimal:
+    """What is set aside for gold and not yet promised to anybody."""
+    from annotation.publish import committed  # publish leases nothing; here it would close a circle
+
+    purpose = purpose_of(track)
+    return balance(purpose=purpose).open - committed(purpose)
+
+
+def candidates(track: Track, limit: int = 30) -> list[Question]:
+    """Settled questions whose answer one may be sure of, in random order: an expert's or imported label, or three
+    people or more of one mind."""
+    sure = Q(target__labels__source__in=["expert", "import"]) | Q(
+        target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=3
+    )
+    rows = Question.objects.filter(sure, track=track, status="settled", gold_made=None)
+    ids = list(rows.values_list("pk", flat=True).distinct())
+    chosen = DICE.sample(ids, min(limit, len(ids)))
+    return list(Question.objects.filter(pk__in=chosen).select_related("target"))
+
+
+@transaction.atomic
+def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gold:
+    """The gold question with the same page as `source` and this right answer. Raises BadAnswer or CannotMake."""
+    expected = interface_of(source.interface).parse(source, raw)
+    if any(one.criterion == "flag" for one in expected):
+        raise CannotMake("A question that cannot be answered is no gold: nobody can fail it. Take the flag away.")
+    if Gold.objects.filter(source=source, retired_at=None).exists():
+        raise CannotMake("This question is gold already.")
+    rounds = Question.objects.filter(track=source.track, target=source.target_id, interface=source.interface)
+    question = Question.objects.create(
+        status="gold", track=source.track, target_id=source.target_id, interface=source.interface,
+        round=(rounds.aggregate(Max("round"))["round__max"] or 0) + 1, shown=source.shown, payload=source.payload,
+        payer=purpose_of(source.track), order=0.0, answers_wanted=source.answers_wanted, price=source.price,
+        reward=source.reward, seconds=source.seconds,
+    )  # fmt: skip
+    hit = HIT.objects.create(
+        status="open", track=source.track, platform=source.track.platform, max_assignments=MOST, reward=source.reward
+    )
+    hit.questions.add(question)
+    gold = Gold.objects.create(
+        question=question, source=source, made_by=who, why=why[:2000], expected=[_stored(one) for one in expected]
+    )
+    note("make gold", f"gold:{gold.pk}", who=who, why=why, track=source.track.slug)
+    return gold
+
+
+def _stored(one: ParsedResponse) -> dict[str, Any]:
+    return {"target": one.target_id, "criterion": one.criterion, "value": one.value}
+
+
+@transaction.atomic
+def retire(gold: Gold, who: User, why: str) -> bool:
+    """Whether a gold question was taken out; what was answered stays paid, and counts as before."""
+    if not Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=timezone.now()):
+        return False
+    gold.question.move("cancelled", "It is gold no more.")
+    gold.question.hits.update(status="closed", status_since=timezone.now())
+    note("retire gold", f"gold:{gold.pk}", who=who, why=why, track=gold.question.track.slug)
+    return True
+
+
+@transaction.atomic
+def set_rate(track: Track, rate: float, who: User) -> Policy:
+    """The policy with this share of gold, from 0 to one half."""
+    if not 0 <= rate <= MOST_RATE:
+        raise ValueError("Between 0 and 50 % of a worker's questions can be gold.")
+    policy, _ = Policy.objects.get_or_create(track=track)
+    before, policy.gold_rate = policy.gold_rate, rate
+    policy.save(update_fields=["gold_rate"])
+    note("gold rate", f"track:{track.slug}", who=who, before=f"{before:.0%}", after=f"{rate:.0%}", track=track.slug)
+    return policy
+
+
+def set_aside(track: Track, amount: Decimal, who: User, *, key: str) -> None:
+    """Nothing; so much more of the track's budget is set aside for gold. Raises OverBudget."""
+    reserve(track, None, purpose_of(track), amount, key=f"gold:{track.pk}:{key}"[:64], who=who, why="Gold questions")
+
+
+def grade(assignment: Assignment) -> bool | None:
+    """Whether an answer to a gold question is right, noted once; None if it is no gold."""
+    golds = {gold.question_id: gold for gold in Gold.objects.filter(question__hits=assignment.hit_id)}
+    if not golds:
+        return None
+    right = all(
+        is_right(gold, [one for one in assignment.responses.all() if one.question_id == question])
+        for question, gold in golds.items()
+    )
+    Comparison.objects.get_or_create(assignment=assignment, kind="gold", defaults={"against": not right})
+    if not right:
+        detail = "It is not the answer to a question that we know the answer to."
+        Signal.objects.get_or_create(
+            assignment=assignment, kind="gold_failed", defaults={"worker_id": assignment.worker_id, "detail": detail}
+        )
+    return right
+
+
+def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
+    """Whether responses say what the gold answer says, in everything that people can agree on."""
+    question = gold.question
+    expected = [ParsedResponse(one["target"], one["criterion"], one["value"]) for one in gold.expected]
+    interface = interface_of(question.interface)
+    said = [dict(pair for one in answer for pair in interface.units(question, one)) for answer in (expected, responses)]
+    return said[0] == said[1]
+
+
+def standings(track: Track) -> list[Standing]:
+    """The gold questions of a track that are dealt out, newest first, with how people answer them."""
+    rows = list(Gold.objects.filter(question__track=track, retired_at=None).select_related("question", "made_by"))
+    found = Comparison.objects.filter(kind="gold", assignment__hit__questions__gold__in=rows)
+    counts: Counter[tuple[int, bool]] = Counter()
+    for question, against, n in (
+        found.values_list("assignment__hit__questions", "against").annotate(Count("pk")).order_by()
+    ):
+        counts[question, against] += n
+    return [
+        Standing(row, counts[row.question_id, True] + counts[row.question_id, False], counts[row.question_id, True])
+        for row in sorted(rows, key=lambda one: -one.pk)
+    ]

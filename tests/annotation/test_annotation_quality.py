@@ -1,0 +1,176 @@
+"""Signals, exclusion and rejection: soft, with a reason, and undone."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from annotation_world import answer_all
+from django.test import Client
+from django.utils import timezone
+
+from annotation import quality, reject, report, settle
+from annotation.models import Assignment, Comparison, Payment, Rejection, Response, Signal, Worker
+from annotation.quality import Flag, differs
+from kbpo.accounts.models import Audit, User
+from kbpo.submissions.models import Submission
+
+pytestmark = pytest.mark.django_db
+WRONG = {"a": "0-3", "b": "other", "none": "1"}
+EVIDENCE = "The same button, six times in two seconds."
+ONE, TWO = ("relation", "p1>"), ("linking", "7")
+
+
+@pytest.fixture
+def admin(db: None) -> User:
+    return User.objects.create_user("root", password="long enough 1", is_staff=True)
+
+
+@pytest.fixture
+def settled(published: Submission, clients: list[Client]) -> Worker:
+    """Six questions that ada and bo answer alike and cy otherwise. Returns cy."""
+    answer_all(clients[0])
+    answer_all(clients[1])
+    answer_all(clients[2], WRONG)
+    settle.tick()
+    return Worker.objects.get(user__username="cy")
+
+
+def test_an_answer_differs_only_from_what_two_others_agree_on() -> None:
+    yes, no = {ONE: "yes"}, {ONE: "no"}
+    assert differs(no, [yes, yes]) == [ONE]
+    assert differs(yes, [yes, yes]) == []
+    assert differs(no, [yes, no]) is None, "the others are divided"
+    assert differs(no, [yes]) is None, "one other is no majority"
+    assert differs({ONE: "no", TWO: "3-4"}, [{ONE: "yes", TWO: "3-4"}] * 2) == [ONE]
+
+
+def test_who_stands_alone_gets_a_signal_and_who_agrees_none(settled: Worker) -> None:
+    assert Comparison.objects.filter(against=True).count() == 6
+    assert set(Comparison.objects.filter(against=True).values_list("assignment__worker", flat=True)) == {settled.pk}
+    # What ada says is held against bo and cy, who are divided in the relation and agree in the links.
+    assert Comparison.objects.count() == 18
+    assert set(Signal.objects.filter(kind="against_majority").values_list("worker", flat=True)) == {settled.pk}
+    assert quality.flags(settled) == [Flag("majority", 6, 6), Flag("too_fast", 6, 6)]
+    assert settled.excluded_at is None, "six are not more than ten"
+
+
+@pytest.mark.parametrize(
+    ("flag", "beyond"),
+    [
+        (Flag("majority", 11, 40), True),
+        (Flag("majority", 10, 20), False),
+        (Flag("majority", 11, 55), False),
+        (Flag("gold", 4, 10), True),
+        (Flag("gold", 3, 3), False),
+    ],
+)
+def test_a_flag_takes_a_number_and_a_share(flag: Flag, beyond: bool) -> None:
+    assert flag.beyond is beyond
+
+
+def many_against(worker: Worker, n: int = 12) -> None:
+    """So many more answers of a worker that most of the others contradict."""
+    hit = Assignment.objects.filter(worker=worker)[0].hit
+    for _ in range(n):
+        other = type(hit).objects.create(status="closed", track=hit.track, platform="pool", reward=hit.reward)
+        other.questions.set(hit.questions.all())
+        made = Assignment.objects.create(
+            status="approved", hit=other, worker=worker, leased_until=timezone.now(), raw={},
+            submitted_at=timezone.now(),
+        )  # fmt: skip
+        Comparison.objects.create(assignment=made, kind="majority", against=True)
+
+
+def crowd(n: int) -> None:
+    for number in range(n):
+        Worker.objects.create(platform="pool", handle=f"other{number}", last_seen_at=timezone.now())
+
+
+def test_signals_beyond_the_limit_leave_a_worker_out_softly_and_say_why(
+    settled: Worker, clients: list[Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many_against(settled)
+    crowd(3)
+    paid = Payment.objects.count()
+    assert quality.review() == 1 and quality.review() == 0
+    settled.refresh_from_db()
+    assert settled.excluded_reason == "18 of 18 answers differ from what most of the others said (100%)."
+    assert Payment.objects.count() == paid
+    entry = Audit.objects.get(what="leave out")
+    assert entry.who is None and entry.about == f"worker:{settled.handle}"
+    assert settled.excluded_reason.split("(")[0].strip() in clients[2].get("/annotate/").content.decode()
+
+
+def test_signals_never_leave_out_the_last_few(settled: Worker) -> None:
+    many_against(settled)
+    assert quality.review() == 0, "ada, bo and cy are all there are"
+
+
+def test_a_signal_that_the_setting_does_not_name_leaves_it_to_a_person(settled: Worker, settings: Any) -> None:
+    settings.LEAVE_OUT_FOR = ["gold"]
+    many_against(settled)
+    crowd(5)
+    assert quality.review() == 0
+
+
+def test_what_was_known_when_somebody_was_readmitted_does_not_leave_them_out_again(
+    settled: Worker, admin: User
+) -> None:
+    many_against(settled)
+    crowd(5)
+    quality.review()
+    settled.refresh_from_db()
+    quality.readmit(settled, admin, "A misunderstanding about dates.")
+    assert quality.review() == 0
+    assert quality.flags(settled) == []
+    assert Audit.objects.get(what="readmit").why == "A misunderstanding about dates."
+
+
+def one_of(worker: Worker) -> Assignment:
+    return Assignment.objects.filter(worker=worker, raw__isnull=False).order_by("pk")[0]
+
+
+def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(settled: Worker, admin: User) -> None:
+    answer = one_of(settled)
+    with pytest.raises(reject.CannotReject, match="20 characters"):
+        reject.reject(answer, admin, "bad")
+    owed = report.owed()
+    reject.reject(answer, admin, EVIDENCE)
+    answer.refresh_from_db()
+    assert (answer.status, answer.reason) == ("rejected", EVIDENCE) and answer.raw
+    assert Payment.objects.get(assignment=answer).status == "withheld"
+    assert report.owed() == owed - Decimal("0.05")
+    assert not Response.objects.filter(assignment=answer, excluded_reason="").exists()
+    with pytest.raises(reject.CannotReject, match="already"):
+        reject.reject(answer, admin, EVIDENCE)
+    entry = Audit.objects.get(what="reject")
+    assert (entry.who, entry.why, entry.before, entry.after) == (admin, EVIDENCE, "approved", "rejected")
+
+
+def test_an_undone_rejection_pays_once(settled: Worker, admin: User) -> None:
+    answer = one_of(settled)
+    reject.reject(answer, admin, EVIDENCE)
+    reject.undo(answer := one_of(settled), admin, "The text was ambiguous.")
+    with pytest.raises(reject.CannotReject, match="not rejected"):
+        reject.undo(one_of(settled), admin, "")
+    settle.tick()
+    assert Payment.objects.get(assignment=answer).status == "owed"
+    assert Payment.objects.count() == 18
+    assert not Response.objects.exclude(excluded_reason="").exists()
+    assert Rejection.objects.get().undone_by == admin
+
+
+def test_what_was_paid_is_not_asked_back(settled: Worker, admin: User) -> None:
+    Payment.objects.update(status="paid")
+    with pytest.raises(reject.CannotReject, match="not asked back"):
+        reject.reject(one_of(settled), admin, EVIDENCE)
+    assert Rejection.objects.count() == 0
+
+
+def test_readmitting_somebody_does_not_undo_a_rejection(settled: Worker, admin: User) -> None:
+    reject.reject(one_of(settled), admin, EVIDENCE)
+    quality.exclude(settled, "Too fast.", admin)
+    quality.readmit(settled, admin, "Slower now.")
+    assert Response.objects.exclude(excluded_reason="").count() == 3, "those of the rejected answer"
