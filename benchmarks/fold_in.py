@@ -1,6 +1,6 @@
 """How often an 80 % interval of recall is right when the annotated documents' own labels count too.
 
-usage: python -m benchmarks.fold_in [REPEATS]        (default: 300)
+usage: python benchmarks/fold_in.py [REPEATS]        (default: 300)
 
 Each repeat asks every target of the pool of 28 real runs with probability π₁ and annotates n_d of 500 documents. Recall
 is estimated from what was asked alone, with the documents' labels of pool targets folded in but treated as independent,
@@ -8,8 +8,11 @@ and folded in with the clusters' variance. Coverage is that of value ± z·√V 
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import stated, tables
 from estimators import recall as recalls

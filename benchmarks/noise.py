@@ -1,6 +1,6 @@
 """How far crowd errors bend precision, and what repairs it: majority, Dawid-Skene, and a few expert checks.
 
-usage: python -m benchmarks.noise [REPEATS]        (default: 300)
+usage: python benchmarks/noise.py [REPEATS]        (default: 300)
 
 The 28 real runs; about 3,000 targets are asked, each instance of a target by three of 30 workers. *Even* workers are
 right 85 times in 100. *Plausible* workers are too, on average, but accept false statements the more often the more runs
@@ -9,9 +9,12 @@ weight × doubt. Precision is micro (`instance`), intervals at 80 %.
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 from scipy.special import expit, logit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import stated, tables
 from estimators.horvitz_thompson import centred

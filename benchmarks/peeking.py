@@ -1,15 +1,18 @@
 """How often a 90 % interval that is looked at after every label is ever wrong, and how wide it is.
 
-usage: python -m benchmarks.peeking [REPEATS]        (default: 1000)
+usage: python benchmarks/peeking.py [REPEATS]        (default: 1000)
 
 Streams of 500 right or wrong answers; a miss is an interval that leaves out the true precision at any time from the
 tenth label on.
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import binom
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import tables
 from estimators.confidence_sequences import betting, empirical_bernstein
