@@ -25,7 +25,7 @@ from scipy import sparse
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import redocred, tables
-from benchmarks.labels_needed import World, worlds
+from benchmarks.arrivals import World, worlds
 from estimators import distributions, horvitz_thompson, joint, model
 from estimators.estimate import Estimate
 from estimators.features import Features, features

@@ -25,7 +25,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import redocred, tables
-from benchmarks.labels_needed import LEVEL, TARGET, worlds
+from benchmarks.arrivals import LEVEL, TARGET, worlds
 from estimators import horvitz_thompson, poisson, seen
 from estimators.estimate import Estimate
 

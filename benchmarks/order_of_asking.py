@@ -26,7 +26,7 @@ from scipy import sparse
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import redocred, tables
-from benchmarks.labels_needed import LEVEL, TARGET, World, worlds
+from benchmarks.arrivals import LEVEL, TARGET, World, worlds
 from estimators import horvitz_thompson, poisson
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)

@@ -18,6 +18,7 @@ from estimators.checks import BoolArray, FloatArray, IntArray
 from estimators.sums import by_code
 
 PRECISION = 1e-12  # of λ, relative
+PROGRESS = 0.995  # every stage plans for at most this share of the plan before
 
 
 def uniforms(keys: Iterable[str | bytes | int], *, key: bytes) -> FloatArray:
@@ -122,6 +123,56 @@ def planned_variance(p: ArrayLike, pi: ArrayLike, v: ArrayLike, *, target: Array
     """
     chance, size, _ = _by_target(p, pi, v, target)
     return _planned(size, chance)
+
+
+def next_goal(
+    planned: float, variance: float, anticipated: float, *, target_variance: float, stage: int, most: float = 4.0
+) -> float:
+    """Return the planned variance that the next stage should raise thresholds to, after some did not suffice.
+
+    The second stage goes for what the model anticipates, ``planned · target/anticipated``: the first is coarse, and a
+    variance realised by its few labels is mostly chance. From then on half of what is missing, in logarithms,
+    ``planned · √(target/max(variance, anticipated))``: a variance above the target is in part bad luck, and going all
+    the way would pay for it. Always below what is planned so far, so that the stages come to an end.
+
+    Parameters
+    ----------
+    planned : float
+        :func:`planned_variance` of the thresholds so far, by the model as it is now.
+    variance, anticipated : float
+        The realised variance and the anticipated one; infinite where there is none.
+    target_variance : float
+        What the larger of the two is to reach, > 0.
+    stage : int
+        How many stages have been, 1 or more.
+    most : float
+        A variance counts for no more than this multiple of the target.
+
+    Raises
+    ------
+    ValueError
+        If a variance is not positive or the stage below 1.
+
+    Examples
+    --------
+    >>> round(next_goal(0.04, 0.09, 0.04, target_variance=0.01, stage=1), 5)
+    0.00995
+    >>> round(next_goal(0.01, 0.0144, 0.011, target_variance=0.01, stage=2), 5)
+    0.00829
+    """
+    for name, value in (("planned", planned), ("target_variance", target_variance)):
+        if not 0 < value < np.inf:
+            raise ValueError(f"{name} must be positive and finite; got {value!r}")
+    if stage < 1 or not (variance >= 0 and anticipated >= 0):
+        raise ValueError(
+            f"stage must be 1 or more, the variances 0 or more; got {stage!r}, {variance!r}, {anticipated!r}"
+        )
+    if stage == 1 and anticipated > target_variance:
+        step = target_variance / min(anticipated, most * target_variance)
+    else:
+        above = np.clip(max(variance, anticipated) / target_variance, 1.0, most)
+        step = float(1 / np.sqrt(above))
+    return PROGRESS * planned * step
 
 
 def _planned(size: FloatArray, pi: FloatArray) -> float:

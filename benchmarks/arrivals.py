@@ -1,0 +1,84 @@
+"""The 28 real runs as a board that they arrive on one after the other, and what an arrival costs and brings."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import norm
+
+from benchmarks import redocred
+
+KINDS = ("instance", "entity_relation")
+LEVEL, HALF_WIDTH = 0.8, 0.03
+Z = norm.ppf(0.5 + LEVEL / 2)
+TARGET = (HALF_WIDTH / Z) ** 2
+
+
+@dataclass(frozen=True)
+class World:
+    """Every prediction that some run makes, one row each; the arrays are those of :class:`redocred.Pool`."""
+
+    P: np.ndarray
+    member: np.ndarray
+    true: np.ndarray
+    target: np.ndarray
+    team: np.ndarray
+    confidence: np.ndarray
+    predicate: np.ndarray
+    subject: np.ndarray
+    object: np.ndarray
+
+    @property
+    def precision(self) -> np.ndarray:
+        """The true precision of every run."""
+        return self.true @ self.P
+
+    @property
+    def n_targets(self) -> int:
+        """Targets of the pool."""
+        return int(self.target.max()) + 1
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What is known when a run's interval is narrow enough."""
+
+    paid: int
+    instances: int
+    targets: int
+    error: float
+    variance: float
+    covered: bool
+    stages: int = 1
+
+
+Path = list[Arrival]
+
+
+def worlds() -> dict[str, World]:
+    """Return the runs under each distribution."""
+    pool = redocred.read(redocred.names())
+    stated = slice(0, pool.n_stated)
+    subject, object_ = entities(pool.keys[stated])
+    one = World(
+        P=pool.p["instance"][stated],
+        member=pool.member[stated],
+        true=pool.true[stated],
+        target=np.unique(pool.target[stated], return_inverse=True)[1],
+        team=np.unique(pool.teams, return_inverse=True)[1],
+        confidence=pool.confidence[stated],
+        predicate=pool.predicate[stated],
+        subject=subject,
+        object=object_,
+    )
+    return {kind: replace(one, P=pool.p[kind][stated]) for kind in KINDS}
+
+
+def entities(keys: list[tuple[str, ...]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the codes of subject and object of each prediction, one code an entity of a document."""
+    table = redocred.rows(redocred.DATA / "mentions.tsv.gz")
+    entity = {(row[0], row[1], row[2]): (row[0], row[4]) for row in table}
+    code: dict[tuple[str, str], int] = {}
+    subject, object_ = (
+        np.array([code.setdefault(entity[key[0], key[at], key[at + 1]], len(code)) for key in keys]) for at in (1, 4)
+    )
+    return subject, object_
