@@ -18,6 +18,7 @@ PIPELINE: dict[str, str] = {
     "ingest":    "kbpo.submissions.ingest.tick",                     # 2  file -> Instance, Prediction, Problem
     "plan":      "kbpo.sampling.distribution.tick",                  # 3  Predictions -> p_i and the plan
     "draw":      "kbpo.sampling.draw.tick",                          # 4  p_i, Labels -> SampleBatch, Sample
+    "documents": "kbpo.sampling.second_stage.tick",                  # 4a documents of the first stage -> the second
     "ask":       "annotation.ask.tick",                              # 5  Sample -> Question
     "publish":   "annotation.publish.tick",                          # 6  Question -> HIT, inside the budget
     "collect":   "annotation.collect.tick",                          # 7  answers only the platform has; lost leases

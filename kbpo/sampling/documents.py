@@ -1,18 +1,30 @@
-"""Draws documents to be annotated whole, and settles them when they are."""
+"""Draws documents to be annotated whole, and settles them when they are.
+
+Design uniform: n of D without replacement; more may follow at any time, and all of them are one uniform sample again.
+Design two_stage: a fifth is uniform; once it is annotated, `second_stage` draws the others.
+"""
 
 from __future__ import annotations
 
+import math
+import secrets
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
+from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
-from kbpo.sampling.models import DocumentSample
+from kbpo.queue import nudge
+from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
 
-UNIFORM = "uniform"
+UNIFORM, TWO_STAGE = DocumentBatch.Design.UNIFORM, DocumentBatch.Design.TWO_STAGE
+FIRST_SHARE = 0.2
+"""Share of the documents that the first of two stages draws."""
+LEAST = 2
+"""Fewer documents than this in a stage have no variance."""
 
 
 class CannotDraw(ValueError):
@@ -39,25 +51,123 @@ def named_documents(track: Track, keys: Iterable[str]) -> list[int]:
     return [found[key] for key in wanted]
 
 
+def waiting_documents(track: Track) -> list[int]:
+    """The documents that were drawn and are not annotated yet, in the order in which they go out."""
+    rows = DocumentSample.objects.filter(track=track, settled_at__isnull=True)
+    return list(rows.order_by("stage", "batch", "position").values_list("document_id", flat=True))
+
+
+@transaction.atomic
+def order_documents(
+    track: Track, size: int, design: str = UNIFORM, *, seed: int | None = None, user: User | None = None
+) -> DocumentBatch:
+    """A new draw of documents. Of two stages `size` counts both, and what was drawn uniformly before is in the first.
+
+    Raises CannotDraw.
+    """
+    _lock(track)
+    drawn = set(DocumentSample.objects.filter(track=track).values_list("document_id", flat=True))
+    _refuse(track, size, design, len(drawn))
+    now, seed = timezone.now(), secrets.randbelow(2**31) if seed is None else seed
+    number, said = size, {}
+    if design == TWO_STAGE:
+        number = max(0, first_stage(size) - len(drawn))
+        said = {"both_stages": size}
+    batch = DocumentBatch.objects.create(
+        track=track, design=design, stage=1, size=number, seed=seed, settings=said, user=user, drawn_at=now
+    )
+    chosen = uniform_draw(batch)
+    DocumentSample.objects.bulk_create(
+        DocumentSample(
+            track=track, batch=batch, document_id=pk, position=at, design=UNIFORM, probability=1.0, seed=seed,
+            drawn_at=now,
+        )
+        for at, pk in enumerate(chosen)
+    )  # fmt: skip
+    _tell_uniform(track)
+    nudge("documents")
+    return batch
+
+
+def first_stage(size: int) -> int:
+    """How many of the documents of two stages the first one draws."""
+    return max(LEAST, math.ceil(FIRST_SHARE * size - 1e-9))
+
+
+def uniform_draw(batch: DocumentBatch) -> list[int]:
+    """The documents of a uniform draw in their random order, from its seed: now, or again at any later time."""
+    before = DocumentSample.objects.filter(track=batch.track_id, drawn_at__lt=batch.drawn_at)
+    left = Document.objects.filter(corpus=batch.track.corpus_id).exclude(pk__in=before.values("document_id"))
+    keys = list(left.order_by("key").values_list("pk", flat=True))
+    order = np.random.Generator(np.random.PCG64(batch.seed)).permutation(len(keys))
+    return [keys[at] for at in order[: batch.size].tolist()]
+
+
+def _refuse(track: Track, size: int, design: str, drawn: int) -> None:
+    """Nothing; raises CannotDraw if such an order cannot be."""
+    total = track.corpus.n_documents
+    if design not in DocumentBatch.Design.values:
+        raise CannotDraw(f"There is no design {design}; there are {', '.join(DocumentBatch.Design.values)}.")
+    if in_two_stages(track):
+        raise CannotDraw(
+            f"The documents of {track.name} are drawn in two stages: what is added later would have no probability."
+        )
+    if design == UNIFORM and not 1 <= size <= total - drawn:
+        raise CannotDraw(
+            f"The corpus has {total:,} documents, {drawn:,} of them drawn already; {size:,} more cannot be drawn."
+        )
+    if design == TWO_STAGE and not 2 * LEAST <= size <= total:
+        raise CannotDraw(f"Two stages draw between {2 * LEAST} and {total:,} documents; {size:,} cannot be drawn.")
+    if design == TWO_STAGE and size - max(first_stage(size), drawn) < LEAST:
+        raise CannotDraw(
+            f"{drawn:,} documents are drawn already: of {size:,} in both stages fewer than {LEAST} are left for the"
+            " second."
+        )
+
+
+def in_two_stages(track: Track) -> bool:
+    """Whether the track's documents are drawn in two stages."""
+    return DocumentBatch.objects.filter(track=track, design=TWO_STAGE).exists()
+
+
 @transaction.atomic
 def settle_documents(track: Track, documents: Sequence[int], *, seed: int | None = None) -> int:
-    """How many documents of the track count as annotated whole, these included.
+    """How many documents of the track count as annotated whole, these included. A repeat changes nothing.
 
-    They are taken for a uniform sample: each has the probability n/D, with n the number of all of them. A repeat
-    changes nothing.
+    What was drawn keeps its probability. Others are taken for a uniform sample: each then has n/D, with n the number
+    of all uniform ones. Raises CannotDraw for others where documents are drawn in two stages.
     """
-    Track.objects.select_for_update().only("pk").get(pk=track.pk)  # the probability depends on all of them
-    now, total = timezone.now(), track.corpus.n_documents
-    rows = [
-        DocumentSample(track=track, document_id=pk, design=UNIFORM, probability=1.0, seed=seed, settled_at=now)
-        for pk in documents
-    ]
-    DocumentSample.objects.bulk_create(rows, ignore_conflicts=True, batch_size=2000)
-    mine = DocumentSample.objects.filter(track=track, design=UNIFORM)
+    _lock(track)  # the probability depends on all of them
+    now = timezone.now()
+    drawn = set(DocumentSample.objects.filter(track=track).values_list("document_id", flat=True))
+    new = [pk for pk in documents if pk not in drawn]
+    if new and in_two_stages(track):
+        raise CannotDraw(
+            f"The documents of {track.name} are drawn in two stages; {len(new):,} of these were not drawn, and so have"
+            " no probability."
+        )
+    DocumentSample.objects.bulk_create(
+        (
+            DocumentSample(track=track, document_id=pk, design=UNIFORM, probability=1.0, seed=seed, settled_at=now)
+            for pk in dict.fromkeys(new)
+        ),
+        batch_size=2000,
+    )
+    mine = DocumentSample.objects.filter(track=track)
     mine.filter(document__in=documents, settled_at__isnull=True).update(settled_at=now)
-    n = mine.count()
-    mine.update(probability=n / total)
-    return n
+    _tell_uniform(track)
+    nudge("documents")
+    return mine.filter(settled_at__isnull=False).count()
+
+
+def _lock(track: Track) -> None:
+    Track.objects.select_for_update().only("pk").get(pk=track.pk)
+
+
+def _tell_uniform(track: Track) -> None:
+    """Nothing; every uniform document has the probability n/D."""
+    mine = DocumentSample.objects.filter(track=track, design=UNIFORM)
+    mine.update(probability=mine.count() / track.corpus.n_documents if mine.exists() else 1.0)
 
 
 def _and_more(number: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
+from kbpo.accounts.models import User
 from kbpo.corpus.models import Document, new_key
 from kbpo.instances.models import Instance, Target
 from kbpo.submissions.models import Submission
@@ -129,11 +130,50 @@ class TrackKey(models.Model):
         return f"key of {self.track_id}"
 
 
+class DocumentBatch(models.Model):
+    """One draw of documents to be annotated whole: design, stage, seed and size, from which it can be drawn again.
+
+    Design two_stage: the first stage is uniform, the second proportional to what documents say of the entities that
+    people found in the first; `settings` has the number of both stages and what the second was made of.
+    """
+
+    class Design(models.TextChoices):
+        UNIFORM = "uniform"
+        TWO_STAGE = "two_stage", "two stages"
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="document_batches")
+    design = models.CharField(max_length=12, choices=Design.choices, default=Design.UNIFORM)
+    stage = models.PositiveSmallIntegerField(default=1)
+    size = models.PositiveIntegerField()
+    seed = models.BigIntegerField(help_text="Seed of numpy's PCG64")
+    settings = models.JSONField(default=dict, help_text="Documents of both stages, uniform share, entities: as it was")
+    user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    drawn_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Draws of documents to be annotated whole"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["track"], condition=models.Q(stage=2), name="second_stage_of_documents_once"
+            ),
+            models.CheckConstraint(condition=models.Q(stage__in=[1, 2]), name="document_batch_has_stage"),
+        ]
+
+    def __str__(self) -> str:
+        return f"documents {self.pk}, stage {self.stage}"
+
+
 class DocumentSample(models.Model):
-    """A document drawn to be annotated whole, with the probability that it was drawn (never without)."""
+    """A document drawn to be annotated whole, with the probability that it was drawn (never without).
+
+    Of the second stage it is the probability given the first. Documents go out in the order of `position`, so that
+    those annotated at any moment are a sample of the batch. Without a batch it came with an import, annotated already.
+    """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="document_samples")
     document = models.ForeignKey(Document, on_delete=models.PROTECT, related_name="+")
+    batch = models.ForeignKey(DocumentBatch, null=True, on_delete=models.PROTECT, related_name="samples")
+    position = models.PositiveIntegerField(default=0, help_text="Place in the random order of its batch")
     design = models.CharField(max_length=12, default="uniform")
     stage = models.PositiveSmallIntegerField(default=1)
     probability = models.FloatField()

@@ -50,6 +50,10 @@ class Facts:
     """(t,) some submission states that fact"""
     n_annotated: int
     n_documents: int
+    inside: NDArray[np.int64]
+    """(u,) code of the annotated document that the instance lies in; −1: in none"""
+    marked: NDArray[np.bool_]
+    """(u,) annotation of its document found the fact that it states"""
 
 
 class Track(ABC):

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kbpo.corpus.load import CannotLoad
 from kbpo.corpus.models import Document
 from kbpo.sampling.annotations import import_annotations
-from kbpo.sampling.documents import CannotDraw, draw_documents, named_documents
+from kbpo.sampling.documents import CannotDraw, draw_documents, named_documents, waiting_documents
 from kbpo.tracks.models import Track
 
 
@@ -26,6 +26,9 @@ class Command(BaseCommand):
         which.add_argument("--all", action="store_true", help="Every document of the corpus")
         which.add_argument(
             "--documents", type=Path, help="A file that names one a line; they must be a uniform random sample"
+        )
+        which.add_argument(
+            "--drawn", action="store_true", help="The documents that were drawn (order_documents) and are not annotated"
         )
         parser.add_argument("--seed", type=int, default=0, help="Seed of the draw (default 0)")
         parser.add_argument("--closed", action="store_true", help="What is not marked is false, not only missing")
@@ -51,6 +54,10 @@ class Command(BaseCommand):
 def _documents(track: Track, options: dict[str, Any]) -> list[int]:
     if options["sample"]:
         return draw_documents(track, options["sample"], options["seed"])
+    if options["drawn"]:
+        if not (waiting := waiting_documents(track)):
+            raise CommandError(f"No document of {track.name} was drawn and waits. Draw some with order_documents.")
+        return waiting
     if options["all"]:
         return list(Document.objects.filter(corpus=track.corpus).order_by("pk").values_list("pk", flat=True))
     try:

@@ -1,0 +1,55 @@
+"""Finds names in documents: how often each document says them, token by token."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from formats.schema import load_schema
+from kbpo.corpus.models import Corpus, Document
+
+CHUNK = 500
+WORD = re.compile(r"\w+")
+
+
+def entity_types(corpus: Corpus) -> set[str]:
+    """The types whose mentions are entities of the world: no dates, titles or numbers."""
+    return {name for name, kind in load_schema(corpus.schema).entity_types.items() if kind.linkable}
+
+
+def occurrences(corpus: Corpus, names: dict[str, int]) -> Iterator[tuple[int, int, int]]:
+    """Yields (document, code, number of times) for the codes of names; where two names fit, the longer one is taken.
+
+    Names are compared as they are written, whole words only.
+    """
+    by_first = _by_first_word(names)
+    rows = Document.objects.filter(corpus=corpus).order_by("pk").values_list("pk", "text")
+    for document, text in rows.iterator(chunk_size=CHUNK):
+        times: dict[int, int] = defaultdict(int)
+        for code in _codes(WORD.findall(text), by_first):
+            times[code] += 1
+        for code, number in sorted(times.items()):
+            yield document, code, number
+
+
+def _by_first_word(names: dict[str, int]) -> dict[str, list[tuple[list[str], int]]]:
+    """First word -> the names that begin with it, as words, the longest first."""
+    found: dict[str, list[tuple[list[str], int]]] = defaultdict(list)
+    for name, code in names.items():
+        if parts := WORD.findall(name):
+            found[parts[0]].append((parts, code))
+    for some in found.values():
+        some.sort(key=lambda one: -len(one[0]))
+    return found
+
+
+def _codes(text: list[str], by_first: dict[str, list[tuple[list[str], int]]]) -> Iterable[int]:
+    at = 0
+    while at < len(text):
+        for parts, code in by_first.get(text[at], ()):
+            if text[at : at + len(parts)] == parts:
+                yield code
+                at += len(parts) - 1
+                break
+        at += 1

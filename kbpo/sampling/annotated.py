@@ -1,0 +1,68 @@
+"""Tells which annotated documents count for recall, and with which probability.
+
+Those of a batch go out in random order, and one counts as soon as all before it are annotated or given up: what is
+quick to annotate must not come first. The second of two stages counts when it is complete; from then on a document of
+it has its probability given the first stage, and those of the first count for themselves alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbpo.instances.models import Label
+from kbpo.sampling.models import DocumentSample
+from kbpo.sampling.probabilities import Floats
+from kbpo.tracks.models import Track
+
+
+@dataclass(frozen=True, eq=False)
+class Annotated:
+    """The documents that count, by ascending number."""
+
+    documents: list[int]
+    first: list[int]
+    """Those that are a uniform sample of the corpus: all of them, or the first of two stages"""
+    inclusion: Floats | None = None
+    """Probability of each, given the first stage; None: a uniform sample, n of D"""
+
+
+def annotated(track: Track) -> Annotated:
+    """The annotated documents of a track that count now."""
+    rows = list(DocumentSample.objects.filter(track=track).order_by("stage", "batch", "position"))
+    gone = given_up(row.document_id for row in rows if row.settled_at is None)
+    first, second = ([row for row in rows if row.stage == stage] for stage in (1, 2))
+    if not second or any(row.settled_at is None and row.document_id not in gone for row in second):
+        counted = sorted(_without_gaps(first, gone))
+        return Annotated(counted, counted)
+    chance = {row.document_id: _answered(first) for row in first if row.settled_at}
+    chance |= {row.document_id: row.probability * _answered(second) for row in second if row.settled_at}
+    documents = sorted(chance)
+    stage_one = sorted(row.document_id for row in first if row.settled_at)
+    return Annotated(documents, stage_one, np.array([chance[one] for one in documents]))
+
+
+def given_up(documents: Iterable[int]) -> set[int]:
+    """Those of some documents whose annotation was given up: their label is empty."""
+    rows = Label.objects.filter(target__document__in=list(documents), target__kind="document", value={})
+    return set(rows.values_list("target__document", flat=True))
+
+
+def _without_gaps(rows: list[DocumentSample], gone: set[int]) -> list[int]:
+    """The annotated documents of each batch before the first that still waits."""
+    found: list[int] = []
+    waits: dict[int | None, bool] = defaultdict(bool)
+    for row in rows:
+        if row.settled_at is None:
+            waits[row.batch_id] |= row.document_id not in gone
+        elif row.batch_id is None or not waits[row.batch_id]:
+            found.append(row.document_id)
+    return found
+
+
+def _answered(rows: list[DocumentSample]) -> float:
+    """The share that was not given up; which those are is taken for chance, as with questions."""
+    return sum(row.settled_at is not None for row in rows) / max(len(rows), 1)

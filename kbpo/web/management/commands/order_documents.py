@@ -1,0 +1,40 @@
+"""Draws documents of a track to be annotated whole: uniformly, or in two stages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from kbpo.sampling.documents import CannotDraw, order_documents
+from kbpo.sampling.models import DocumentBatch
+from kbpo.tracks.models import Track
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("track", help="Slug of the track")
+        parser.add_argument("size", type=int, help="Documents; of two stages both together")
+        parser.add_argument(
+            "--design",
+            default="uniform",
+            choices=DocumentBatch.Design.values,
+            help="uniform: every document has the same chance. two_stage: a fifth so; then, once that is annotated,"
+            " those that name its entities are drawn more often, each with its recorded probability",
+        )
+        parser.add_argument("--seed", type=int, help="Seed of the draw (default: a random one, which is stored)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
+        if track is None:
+            raise CommandError(f"There is no track {options['track']}.")
+        try:
+            batch = order_documents(track, options["size"], options["design"], seed=options["seed"])
+        except CannotDraw as problem:
+            raise CommandError(str(problem)) from problem
+        self.stdout.write(
+            f"Drew {batch.size:,} documents of {track.name} (seed {batch.seed})."
+            + (" The second stage is drawn when they are annotated." if batch.design == "two_stage" else "")
+        )
