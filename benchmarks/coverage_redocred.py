@@ -35,6 +35,7 @@ from estimators.documents import folded_in  # noqa: E402
 from estimators.horvitz_thompson import inclusion_iid  # noqa: E402
 from kbpo.evaluation.data import Data, Draws  # noqa: E402
 from kbpo.evaluation.score import default_estimates, scores  # noqa: E402
+from kbpo.sampling.annotated import Annotated  # noqa: E402
 from kbpo.sampling.guess import guess  # noqa: E402
 from kbpo.sampling.inclusion import Inclusion  # noqa: E402
 from kbpo.sampling.pool import Pool as ServicePool  # noqa: E402
@@ -121,7 +122,10 @@ def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any],
             found=pool.member[true].any(axis=1),
             n_annotated=documents.size,
             n_documents=pool.n_documents,
+            inside=np.full(stated, -1, dtype=np.int64),
+            marked=np.zeros(stated, dtype=np.bool_),
         ),
+        documents=Annotated(list(range(documents.size)), list(range(documents.size))),
     )
 
 

@@ -45,7 +45,7 @@ def tf_idf(document: ArrayLike, entity: ArrayLike, count: ArrayLike, n_documents
         raise ValueError(f"document must be below {n_documents}, the number of documents; got {rows.max()}")
     found_in = np.bincount(columns)
     idf = np.log(n_documents / np.maximum(found_in, 1))
-    total: FloatArray = np.bincount(rows, weights=times * idf[columns], minlength=n_documents)
+    total: FloatArray = np.bincount(rows, weights=times * idf[columns], minlength=n_documents).astype(np.float64)
     return total
 
 

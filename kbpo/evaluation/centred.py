@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from estimators import horvitz_thompson
+from estimators import horvitz_thompson, misses
 from estimators import recall as totals
 from estimators.checks import Numbers
 from estimators.design import Design
@@ -180,8 +180,24 @@ class Centred:
             pool_g=g[row],
             pool_weight=pool_share[row] * self.counts,
             document=chance.cluster[data.pool.target[row]] if chance.n_clusters else None,
+            inclusion=data.documents.inclusion,
             own=alone,
         )
+
+    def found_share(self, found: totals.Recall) -> Estimate | None:
+        """The share of true predictions in annotated documents that annotation had found, on the design of `found`.
+
+        Of those that were drawn: what was marked is taken for true, what was not was asked. None where what is not
+        marked is false: there nobody misses anything.
+        """
+        facts, data = self.data.facts, self.data
+        if facts is None or data.inclusion.n_clusters:
+            return None
+        relation = np.where(self.counts, data.f["relation"][self.at, 0], np.nan)
+        return misses.found_share(
+            relation, facts.marked[self.row], self.shares[1][self.row], self.row_pi, facts.inside[self.row],
+            found.design, target=self.targets[1],
+        )  # fmt: skip
 
     @cached_property
     def shares(self) -> tuple[sparse.csr_array, Floats]:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.instances.models import Label
+from kbpo.sampling.annotated import Annotated, annotated
 from kbpo.sampling.guess import Guess, guess, one_verdict
 from kbpo.sampling.inclusion import Inclusion, inclusion
-from kbpo.sampling.models import DocumentSample, Sample
+from kbpo.sampling.models import Sample
 from kbpo.sampling.overlap import overlaps
 from kbpo.sampling.pool import Pool, read_pool
 from kbpo.sampling.probabilities import Floats, Ids
@@ -61,6 +62,8 @@ class Data:
     """criterion -> how much its errors go together in a target"""
     facts: Facts | None
     """Facts, scope and annotated documents, for recall; None if the track's kind has no recall"""
+    documents: Annotated = field(default_factory=lambda: Annotated([], []))
+    """The annotated documents that count, in the order of the facts' codes"""
     seen: dict[int, Seen] = field(default_factory=dict)
     """column -> what its team could see of the pool when it uploaded, where that is anything"""
     own: dict[int, Inclusion] = field(default_factory=dict)
@@ -82,7 +85,7 @@ def read(track: Track) -> Data:
     documents = annotated(track)
     drawn = _drawn(track)
     waiting = {target for owner, some in drawn.items() for target in kind.unanswered(some, [owner])}
-    whole = closed(documents)
+    whole = closed(documents.documents) if documents.inclusion is None else []
     seen = all_seen(pool, whole)
     chance = inclusion(track, pool, waiting, whole, private(pool, seen))
     own = {at: inclusion(track, pool, waiting, whole, private(pool, seen, but=at)) for at in seen}
@@ -100,7 +103,8 @@ def read(track: Track) -> Data:
         inclusion=chance,
         g={criterion: one.g for criterion, one in guesses.items()},
         rho={criterion: one.rho for criterion, one in guesses.items()},
-        facts=kind.facts(pool.instance, systems, documents),
+        facts=kind.facts(pool.instance, systems, documents.documents),
+        documents=documents,
         seen=seen,
         own=own,
     )
@@ -113,12 +117,6 @@ def _drawn(track: Track) -> dict[int, list[int]]:
     for owner, target in rows.distinct():
         found.setdefault(owner, []).append(target)
     return found
-
-
-def annotated(track: Track) -> list[int]:
-    """Documents that were drawn to be annotated whole, and are."""
-    rows = DocumentSample.objects.filter(track=track, settled_at__isnull=False).order_by("document_id")
-    return list(rows.values_list("document_id", flat=True))
 
 
 def closed(documents: list[int]) -> list[int]:

@@ -16,7 +16,7 @@ from kbpo.evaluation.compare import comparisons
 from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
-from kbpo.evaluation.score import DEFAULT, Score, default_estimates, scores
+from kbpo.evaluation.score import DEFAULT, Score, default_estimates, found_share, scores
 from kbpo.evaluation.slices import SliceScore, slice_scores
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time, work
@@ -152,9 +152,22 @@ def _settings(track: Track, data: Data) -> dict[str, Any]:
         "correlation": data.rho,
         "documents": data.facts.n_annotated if data.facts else 0,
         "of_documents": track.corpus.n_documents,
+        "misses": _misses(data),
         "labels": Label.objects.filter(target__corpus=track.corpus_id).count(),
         "version": settings.VERSION,
     }
+
+
+def _misses(data: Data) -> dict[str, Any] | None:
+    """What share of verified true predictions in annotated documents their annotation had found; None if unknown."""
+    share = found_share(data)
+    if share is None or not share.n:
+        return None
+    ends: dict[str, float] = {}
+    for level in (80, 95):
+        low, high = share.confidence_interval(level / 100, method="wilson")
+        ends |= {f"low{level}": float(low), f"high{level}": float(high)}
+    return {"share": float(share.value), "n": share.n, **ends}
 
 
 def _look(track: Track, data: Data, rows: list[Score], done: list[Submission]) -> None:

@@ -31,7 +31,12 @@ def recall(data: Data, criterion: str) -> Estimate | None:
     All draws of all distributions count, each with its own probability: every (distribution, system) is a source.
     """
     facts = data.facts
-    if facts is None or facts.n_annotated < 2 or not facts.found.size or not data.draws:
+    if facts is None or not data.draws:
+        return None
+    # As published: documents drawn uniformly. Of two stages that is the first.
+    first = np.flatnonzero(np.isin(data.documents.documents, data.documents.first))
+    uniform = np.isin(facts.document, first)
+    if first.size < 2 or not uniform.any():
         return None
     m, kinds = len(data.systems), list(data.draws)
     row = np.concatenate([data.draws[kind].row for kind in kinds])
@@ -47,10 +52,10 @@ def recall(data: Data, criterion: str) -> Estimate | None:
         data.f["relation"][at, 0],
         np.zeros((P.shape[1], P.shape[1])),
         np.tile(stated, (1, len(kinds))),
-        facts.found,
+        facts.found[uniform],
         weight=facts.pool_weight[row],
-        document=facts.document,
-        n_annotated=facts.n_annotated,
+        document=facts.document[uniform],
+        n_annotated=first.size,
         n_documents=facts.n_documents,
         ddof=1,
     )
@@ -59,7 +64,7 @@ def recall(data: Data, criterion: str) -> Estimate | None:
         variance=np.asarray(found.variance)[:m],
         n=np.asarray(found.n)[:m],
         influence=found.influence[:, :m],
-        degrees_of_freedom=np.full(m, float(facts.n_annotated - 1)),
+        degrees_of_freedom=np.full(m, float(first.size - 1)),
     )
 
 

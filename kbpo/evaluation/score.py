@@ -11,6 +11,7 @@ from estimators import recall as totals
 from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.joint import f1
+from estimators.misses import with_misses
 from kbpo.evaluation import published
 from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Data
@@ -18,6 +19,10 @@ from kbpo.sampling.probabilities import Ids
 
 DEFAULT = "centred"
 PUBLISHED = ("simple", "joint")
+CORRECTED = "recall_corrected"
+"""Recall with the facts put in that annotators are reckoned to have missed"""
+ENOUGH_TRUE = 5
+"""Fewer true predictions than this in annotated documents do not say what share annotation finds."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,18 @@ def default_estimates(
     for criterion, recall in recalls.items():
         if recall is not None:
             found["recall", criterion, "instance"] = recall.recall, recall.design
+            share = arranged.found_share(recall)
+            if share is not None and share.n >= ENOUGH_TRUE:
+                repaired = with_misses(recall, share)
+                found[CORRECTED, criterion, "instance"] = repaired.recall, recall.design
     return found
+
+
+def found_share(data: Data) -> Estimate | None:
+    """The share of directly verified true predictions in annotated documents that their annotation had found."""
+    arranged = Centred(data)
+    recall = arranged.recall("relation") if data.judged.size and "relation" in data.f else None
+    return arranged.found_share(recall) if recall is not None else None
 
 
 def published_scores(data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]) -> Iterator[Score]:

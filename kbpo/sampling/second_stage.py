@@ -78,9 +78,7 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
 def second_draw(batch: DocumentBatch) -> list[tuple[int, float]]:
     """The documents of a second stage in their order, each with its probability, worked out again from its seed."""
     before = _drawn(batch.track, batch.drawn_at)
-    documents, pi, _ = _probabilities(
-        batch.track, before, batch.size, batch.drawn_at, batch.settings["uniform_share"]
-    )
+    documents, pi, _ = _probabilities(batch.track, before, batch.size, batch.drawn_at, batch.settings["uniform_share"])
     return [(documents[at], min(1.0, float(pi[at]))) for at in systematic(pi, _random(batch.seed)).tolist()]
 
 
@@ -100,7 +98,7 @@ def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> 
     known = entity_types(corpus)
     codes: dict[str, int] = {}
     names: dict[str, int] = {}
-    for (document, begin, end), value in values.items():
+    for (document, _, _), value in values.items():
         if value.get("type") not in known or not value.get("canonical"):
             continue
         at = tuple(value["canonical"])

@@ -135,6 +135,30 @@ class World:
         if hours_ago:
             Label.objects.filter(target__in=targets).update(created_at=timezone.now() - timedelta(hours=hours_ago))
 
+    def read_in_full(
+        self, documents: Sequence[Document], marks: Callable[[Instance], bool], *, closed: bool = False
+    ) -> None:
+        """Labels of documents that people read: what they mark of what is true, all names, and the documents' own."""
+        inside = {one.pk for one in documents}
+        marked = [one for one in self.instances if one.document_id in inside and self.truth[one.pk] and marks(one)]
+        spans = {
+            (one.document_id, span)
+            for one in self.instances
+            if one.document_id in inside
+            for span in ((one.subject_begin, one.subject_end), (one.object_begin, one.object_end))
+        }
+        mentions = targets_at(self.corpus, [Place("mention", document, span) for document, span in sorted(spans)])
+        whole = targets_at(self.corpus, [Place("document", pk) for pk in sorted(inside)])
+        parts: dict[int, list[str]] = {}
+        for one in marked:
+            parts.setdefault(one.target_id, []).append(f"{one.predicate.name}{'>' if one.forward else '<'}")
+        found = [
+            *(({"canonical": list(place.a), "type": "PER"}, pk) for place, pk in mentions.items()),
+            *(({"shown": sorted(some), "holds": sorted(some)}, pk) for pk, some in parts.items()),
+            *(({"scope": "document", "closed": closed}, pk) for pk in whole.values()),
+        ]
+        record(NewLabel(pk, value, "document", "majority", 3, "read in full") for value, pk in found)
+
     def share_true(self, instances: Sequence[Instance]) -> float:
         """The share of some instances that is true."""
         return float(np.mean([self.truth[one.pk] for one in instances]))

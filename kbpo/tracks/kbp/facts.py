@@ -1,11 +1,13 @@
 """Reads the facts behind instances, for recall: one fact may be stated by several pairs of mentions, and counts once.
 
-A fact is (document, subject cluster, predicate, object cluster). Clusters are the settled ones where mentions have
-labels; elsewhere the canonical mention that most submissions claim.
+A fact is (document, subject cluster, predicate, object cluster). Clusters are the settled ones: a mention belongs to
+the cluster of its own label, else to that of the settled mention which it overlaps most, so that "Obama" and "President
+Obama" are not two facts. Elsewhere it is the canonical mention that most submissions claim.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +28,8 @@ Ids = NDArray[np.int64]
 Fact = tuple[int, str, Span, Span]
 REACH = {"sentence": 0, "neighbours": 1, "document": 10**9}
 """Scope -> how many sentences apart the two mentions may be."""
-FROM_DOCUMENTS = ("expert", "import", "document")
+WHOLE = ("import", "document")
+"""Sources of labels that come from reading a document whole. An expert's is about one target, as the crowd's are."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,8 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
         found=np.array([bool(by_fact.get(fact)) for fact in true], dtype=np.bool_),
         n_annotated=len(annotated),
         n_documents=track.corpus.n_documents,
+        inside=np.array([code.get(drawn[one][1], -1) for one in instances.tolist()], dtype=np.int64),
+        marked=np.isin(code_of, [codes[fact] for fact in true if fact in codes]),
     )
 
 
@@ -105,6 +110,7 @@ class _Names:
 
     def __init__(self, documents: set[int]) -> None:
         self.clusters: dict[int, Clusters] = clusters_of(documents)
+        self.overlapping = {document: _Overlapping(one) for document, one in self.clusters.items()}
         self.claimed: dict[tuple[int, Span], Counter[Span]] = defaultdict(Counter)
 
     def learn(self, stated: list[_Stated]) -> None:
@@ -113,16 +119,41 @@ class _Names:
             self.claimed[one.document, one.object][one.object_canonical] += 1
 
     def of(self, document: int, span: Span) -> Span:
-        clusters = self.clusters[document]
-        settled = clusters.root(span)
+        settled = self._settled(document, span)
         if settled is not None:
             return settled
         votes = self.claimed.get((document, span))
         claimed = max(votes, key=lambda one: (votes[one], -one[0])) if votes else span
-        return clusters.root(claimed) or claimed
+        return self._settled(document, claimed) or claimed
+
+    def _settled(self, document: int, span: Span) -> Span | None:
+        """The root of the span's settled cluster, or of that of the mention which it overlaps; None without either."""
+        clusters = self.clusters[document]
+        known = clusters.root(span)
+        if known is None:
+            other = self.overlapping[document].most(span)
+            known = clusters.root(other) if other else None
+        return known
 
     def fact(self, document: int, predicate: str, subject: Span, object_: Span) -> Fact:
         return document, predicate, self.of(document, subject), self.of(document, object_)
+
+
+class _Overlapping:
+    """The settled mentions of one document, to be found by what they overlap."""
+
+    def __init__(self, clusters: Clusters) -> None:
+        self.spans = sorted(clusters.canonical)
+        self.begins = [begin for begin, _ in self.spans]
+        self.longest = max((end - begin for begin, end in self.spans), default=0)
+
+    def most(self, span: Span) -> Span | None:
+        """The settled mention that shares most characters with the span, the shortest of several; None if none does."""
+        first = bisect_left(self.begins, span[0] - self.longest)
+        last = bisect_left(self.begins, span[1])
+        shared = {one: min(one[1], span[1]) - max(one[0], span[0]) for one in self.spans[first:last]}
+        best = max(shared, key=lambda one: (shared[one], one[0] - one[1], -one[0]), default=None)
+        return best if best is not None and shared[best] > 0 else None
 
 
 def _instances(instances: list[int]) -> list[tuple[Any, ...]]:
@@ -152,9 +183,10 @@ def _statements(places: list[tuple[int, int]], annotated: list[int], systems: li
 
 
 def _true_facts(annotated: list[int], names: _Names, sentences: _Sentences) -> set[Fact]:
-    """The facts in scope that annotation found in documents that were annotated whole."""
+    """The facts in scope that annotation of whole documents marked, as long as no better judgment says otherwise."""
     labels: dict[int, list[Label]] = defaultdict(list)
-    rows = Label.objects.filter(target__document__in=annotated, target__kind="pair", source__in=FROM_DOCUMENTS)
+    read = Label.objects.filter(target__document__in=annotated, target__kind="pair", source__in=WHOLE)
+    rows = Label.objects.filter(target__in=read.values("target"))
     for label in rows.select_related("target"):
         labels[label.target_id].append(label)
     facts: set[Fact] = set()
@@ -163,7 +195,8 @@ def _true_facts(annotated: list[int], names: _Names, sentences: _Sentences) -> s
         a, b = (target.a_begin, target.a_end), (target.b_begin, target.b_end)
         if not sentences.near(target.document_id, a, b):
             continue
-        for part in merged(some).get("holds", ()):
+        marked = {part for label in some if label.source in WHOLE for part in label.value.get("holds", ())}
+        for part in marked & set(merged(some).get("holds", ())):
             subject, object_ = (a, b) if part.endswith(">") else (b, a)
             facts.add(names.fact(target.document_id, part[:-1], subject, object_))
     return facts
