@@ -120,7 +120,9 @@ def toy(make_user: Callable[..., User]) -> Toy:
     predicates = {
         name: Predicate.objects.create(corpus=corpus, name=name, position=at) for at, name in enumerate(names)
     }
-    track = Track.objects.create(corpus=corpus, name="Toy track", slug="toy", status="open", scope="sentence")
+    track = Track.objects.create(
+        corpus=corpus, name="Toy track", slug="toy", status="open", scope="sentence", design="iid"
+    )
     Price.objects.create(track=track, interface="relation", reward=Decimal("0.05"), seconds=20)
     Budget.objects.create(track=track, scope="track", cap=Decimal("500.00"))
     users = {

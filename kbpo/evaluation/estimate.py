@@ -8,15 +8,18 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 from django.conf import settings
 from django.db.models import Count, Max
 from django.utils import timezone
 
+from estimators.design import Design
+from estimators.estimate import Estimate as Found
 from kbpo.evaluation.compare import comparisons
 from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
-from kbpo.evaluation.score import DEFAULT, Score, default_estimates, found_share, scores
+from kbpo.evaluation.score import DEFAULT, Key, Score, default_estimates, found_share, scores
 from kbpo.evaluation.slices import SliceScore, slice_scores
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time, work
@@ -95,7 +98,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     last = track.evaluations.aggregate(Max("number"))["number__max"] or 0
     track.evaluations.filter(stage_end=False).delete()
     evaluation = Evaluation.objects.create(
-        track=track, number=last + 1, stage_end=bool(done), settings=_settings(track, data)
+        track=track, number=last + 1, stage_end=bool(done), settings=_settings(track, data, found)
     )
     final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
     Estimate.objects.bulk_create(
@@ -142,7 +145,13 @@ def _move_on(submission: Submission, variance: float | None) -> None:
     nudge("give_back")
 
 
-def _settings(track: Track, data: Data) -> dict[str, Any]:
+def _settings(track: Track, data: Data, found: dict[Key, tuple[Found, Design]]) -> dict[str, Any]:
+    """What the numbers depend on; with the model's totals Σ p g, which say what it alone would have printed."""
+    totals = {
+        f"{criterion}|{kind}": dict(zip(map(str, data.systems), np.asarray(one.total_g).tolist(), strict=True))
+        for (quantity, criterion, kind), (one, _) in found.items()
+        if quantity == "precision"
+    }
     return {
         "scope": track.scope,
         "draws": {kind: int(draws.row.size) for kind, draws in data.draws.items()},
@@ -150,6 +159,7 @@ def _settings(track: Track, data: Data) -> dict[str, Any]:
         "released": data.inclusion.released,
         "model": VERSION,
         "correlation": data.rho,
+        "totals": totals,
         "documents": data.facts.n_annotated if data.facts else 0,
         "of_documents": track.corpus.n_documents,
         "misses": _misses(data),

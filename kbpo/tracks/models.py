@@ -27,8 +27,8 @@ class Track(models.Model):
         CLOSED = "closed"  # everything that was judged becomes public
 
     class Design(models.TextChoices):
-        POISSON = "poisson"
-        IID = "iid"
+        POISSON = "poisson", "each relation at most once, with a chance of its own"
+        IID = "iid", "draws with replacement, as published"
 
     class Scope(models.TextChoices):
         SENTENCE = "sentence"
@@ -53,7 +53,7 @@ class Track(models.Model):
         validators=[MinValueValidator(Decimal("0.005")), MaxValueValidator(Decimal("0.200"))],
     )
     confidence_level = models.DecimalField(max_digits=3, decimal_places=2, default=Decimal("0.80"))
-    design = models.CharField(max_length=8, choices=Design.choices, default=Design.IID)
+    design = models.CharField(max_length=8, choices=Design.choices, default=Design.POISSON)
     other_share = models.DecimalField(
         max_digits=3,
         decimal_places=2,

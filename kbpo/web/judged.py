@@ -56,7 +56,7 @@ def may_see(user: Any, submission: Submission) -> bool:
     A draft shows nothing, nor does a submission before its sample is drawn or after it was withdrawn: else one could
     state everything, read what others paid for, and take it back for free.
     """
-    if submission.status not in SHOWING:
+    if submission.status not in SHOWING and not (submission.status == "confirmed" and submission.sampled_at):
         return False
     return submission.track.status == "closed" or not only_public(user, submission)
 

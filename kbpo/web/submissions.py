@@ -32,6 +32,7 @@ from kbpo.web import drawing
 from kbpo.web.board import CRITERIA, DISTRIBUTIONS, interval
 from kbpo.web.figures import half_width_text
 from kbpo.web.judged import VERDICTS, describe, may_see, only_public, verdicts
+from kbpo.web.sampled import sampled
 from kbpo.web.slices import by_slice, watched
 
 PAGE = 25
@@ -98,7 +99,7 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "ended": ENDED.get(submission.stage_reason, "") if submission.status == "scored" else "",
     }
     if own:
-        found |= {"cost": cost(submission, sample), "noticed": noticed(submission)}
+        found |= {"cost": cost(submission, sample), "noticed": noticed(submission), "sampled": sampled(submission)}
     if seen:
         ids, right, _ = verdicts(submission, public=not own)
         newest = ids[-5:] if ids else []

@@ -70,8 +70,10 @@ class TrackForm(forms.Form):
     )
     design = forms.ChoiceField(
         choices=Track.Design.choices,
-        initial="iid",
-        help_text="iid: draws with replacement, as published. poisson: each relation once, with its own probability.",
+        initial="poisson",
+        label="How the sample is drawn",
+        help_text="The first asks least for the same interval; only with the second can the board also show the scores "
+        "“as published” (simple and joint).",
     )
     scope = forms.ChoiceField(
         choices=Track.Scope.choices, initial="sentence", help_text="How far apart the two names may stand, for recall."

@@ -30,7 +30,7 @@ def toy_kind(monkeypatch: pytest.MonkeyPatch) -> type[ToyTrack]:
 def track(db: None, toy_kind: type[ToyTrack]) -> Track:
     corpus = Corpus.objects.create(name="Toy news", slug="toy-news", schema={})
     Predicate.objects.create(corpus=corpus, name="per:schools_attended", position=0)
-    track = Track.objects.create(corpus=corpus, name="Toy", slug="toy", status="open")
+    track = Track.objects.create(corpus=corpus, name="Toy", slug="toy", status="open", design="iid")
     Price.objects.create(track=track, interface="relation", reward=Decimal("0.05"), fee_rate=Decimal("0.2"))
     return track
 

@@ -77,7 +77,8 @@ class Replay:
         """A planned submission of a team that states these relations."""
         row = Submission.objects.create(
             track=self.toy.track, team=self.toy.teams[team], name="run", status="read", file="x", file_name="x",
-            file_size=1, target_half_width="0.050", user=self.toy.users["Rosa" if team == "Patterns" else "Tim"],
+            file_size=1, target_half_width="0.050", counts={"relations": len(list(which))},
+            user=self.toy.users["Rosa" if team == "Patterns" else "Tim"],
         )  # fmt: skip
         instances = Instance.objects.in_bulk([self.instance[at] for at in which])
         Prediction.objects.bulk_create(

@@ -94,3 +94,11 @@ def test_the_commands(toy: Any) -> None:
         call_command("create_track", "Other", corpus="nowhere", skip_checks=True)
     with pytest.raises(CommandError, match="name: Track with this Name already exists"):
         call_command("create_track", "New", corpus="toy", skip_checks=True)
+
+
+def test_a_new_track_asks_each_relation_at_most_once_and_draws_with_replacement_if_told(toy: Any) -> None:
+    assert create_track(toy.corpus, "Default").design == "poisson"
+    for name, design in (("Told", "iid"), ("Untold", None)):
+        options = {"design": design} if design else {}
+        call_command("create_track", name, corpus="toy", stdout=StringIO(), skip_checks=True, **options)
+        assert Track.objects.get(name=name).design == (design or "poisson")

@@ -36,8 +36,16 @@ class Design(ABC):
 
 def target_variance(submission: Submission, half_width: str | Decimal) -> float:
     """The variance at which an interval of the track's level has this half-width."""
-    z = float(norm.ppf(0.5 + float(submission.track.confidence_level) / 2))
-    return (float(half_width) / z) ** 2
+    return (float(half_width) / _z(submission)) ** 2
+
+
+def half_width_at(submission: Submission, variance: float) -> float:
+    """The half-width of an interval of the track's level at this variance."""
+    return float(variance**0.5 * _z(submission))
+
+
+def _z(submission: Submission) -> float:
+    return float(norm.ppf(0.5 + float(submission.track.confidence_level) / 2))
 
 
 def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:

@@ -1,0 +1,59 @@
+"""A submission's page says how its sample was drawn, and that the model never replaces a judgment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.instances.models import Label
+from kbpo.sampling.models import Sample
+from kbpo.web.sampled import sampled
+from tests.conftest import Toy
+from tests.evaluation.replay import Replay
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db
+N = 300
+
+
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_the_page_tells_each_stage_with_what_was_planned_and_what_it_came_to(
+    toy: Toy, as_user: As, design: str
+) -> None:
+    world = Replay.of(toy, N, 0.5, design=design)
+    row = world.judge(world.upload("Patterns", range(N)))
+    told = sampled(row)
+    assert told and len(told["stages"]) == row.batches.count()
+    last = told["stages"][-1]
+    printed = world.number(row)
+    assert last["realised"] == pytest.approx((printed.high80 - printed.low80) / 2, abs=0.004)
+    assert sum(one["targets"] for one in told["stages"]) == Sample.objects.filter(batch__submission=row).count()
+    page = as_user("Rosa").get(reverse("submission", args=[row.pk])).content.decode()
+    assert "The model never replaces a judgment: it only narrows the interval." in page
+    assert (">Planned</th>" in page, "With replacement" in page) == (design == "poisson", design == "iid")
+    assert "How its sample was drawn" not in as_user("Tim").get(reverse("submission", args=[row.pk])).content.decode()
+
+
+def test_what_the_model_alone_would_print_is_kept_with_the_evaluation(toy: Toy) -> None:
+    world = Replay.of(toy, N, 0.3)
+    row = world.judge(world.upload("Patterns", range(N)))
+    told = sampled(row)
+    assert told and told["model"]
+    assert 0.1 < told["model"]["alone"] < 0.5
+    kept = toy.track.evaluations.order_by("-number").first().settings
+    assert kept["totals"]["relation|instance"] == {str(row.pk): told["model"]["alone"]}
+    assert kept["correlation"]["relation"] == pytest.approx(1.0)
+
+
+def test_what_was_given_up_is_told(toy: Toy, as_user: As) -> None:
+    world = Replay.of(toy, N, 0.5)
+    row = world.judge(world.upload("Patterns", range(N)))
+    assert sampled(row)["given_up"] == 0
+    drawn = list(Sample.objects.filter(batch__submission=row).values_list("target_id", flat=True)[:2])
+    Label.objects.filter(target__in=drawn).update(method="given_up", value={})
+    assert sampled(row)["given_up"] == 2
+    page = as_user("Rosa").get(reverse("submission", args=[row.pk])).content.decode()
+    assert "2 relations of the sample found no answer and were given up" in page
