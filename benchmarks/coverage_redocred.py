@@ -89,6 +89,8 @@ def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any],
     cluster[whole.target[inside]] = np.searchsorted(documents, whole.document[inside])
     chance = Inclusion(
         pi=folded_in(1 - missed, beta),
+        by_threshold=np.zeros(whole.target_id.size),
+        by_draw=1 - missed,
         counts=counts | (cluster >= 0),
         cluster=cluster,
         beta=beta,
