@@ -12,7 +12,12 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from annotation.annotators.consent import has_consented
+from annotation.annotators.intake import tracks_for_volunteers
+from annotation.annotators.models import Leaving
+from annotation.annotators.teach import taught, tutorials
 from annotation.gold import gold_instead
+from annotation.interfaces.registry import INTERFACES
 from annotation.models import COUNTED, HIT, Assignment, Worker
 
 PLATFORMS = ["pool", "simulated"]
@@ -41,9 +46,14 @@ OPEN_TO = """
           JOIN annotation_assignment a ON a.hit_id = mhq.hit_id
           WHERE hq.hit_id = h.id AND a.worker_id = %(worker)s
             AND (a.status <> 'returned' OR a.reason = %(given_back)s))
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_hit_questions iq JOIN annotation_question i ON i.id = iq.question_id
+          WHERE iq.hit_id = h.id AND NOT i.interface = ANY(%(interfaces)s))
+      AND (%(tracks)s::bigint[] IS NULL OR h.track_id = ANY(%(tracks)s::bigint[]))
 """
 """HITs with a free place, none of whose targets the worker has met in this round, on any track, or has given back; gold
-apart, which `annotation.gold` deals out."""
+apart, which `annotation.gold` deals out; through interfaces that they have learned, and for volunteers on tracks that
+take them."""
 
 NEXT = f"SELECT h.id {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR NO KEY UPDATE OF h"
 HOW_MANY = f"""
@@ -71,7 +81,7 @@ def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]
     now = timezone.now()
     rows = Worker.objects.select_for_update(of=("self",), no_key=True)  # two windows of one worker: one lease
     worker = rows.get(pk=worker.pk)
-    if worker.excluded_at is not None:
+    if worker.excluded_at is not None or not has_consented(worker) or Leaving.objects.filter(worker=worker).exists():
         return False, None
     Worker.objects.filter(pk=worker.pk).update(last_seen_at=now)
     held = Assignment.objects.filter(worker=worker, status="leased", leased_until__gt=now).first()
@@ -86,7 +96,9 @@ def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]
     # Our lock came after the count was read: count again now that nobody else can take a place.
     if hit.status != "open" or hit.assignments.filter(status__in=COUNTED).count() >= hit.max_assignments:
         return True, None
-    hit = gold_instead(worker, hit) or hit
+    gold = gold_instead(worker, hit)
+    if gold is not None and not gold.questions.exclude(interface__in=taught(worker)).exists():
+        hit = gold
     lease_until = now + lease_time()
     return False, Assignment.objects.create(
         status="leased", hit=hit, worker=worker, accepted_at=now, leased_until=lease_until
@@ -98,17 +110,27 @@ def lease_time() -> timedelta:
     return timedelta(minutes=settings.LEASE_MINUTES)
 
 
-def open_to(worker: Worker, most: int = 100) -> int:
-    """How many HITs are open to a worker, counted up to `most`."""
+def open_to(worker: Worker, most: int = 100, interfaces: list[str] | None = None) -> int:
+    """How many HITs are open to a worker, counted up to `most`, through these interfaces (by default the learned)."""
     if worker.excluded_at is not None:
         return 0
     with connection.cursor() as cursor:
-        cursor.execute(HOW_MANY, _where(worker) | {"most": most})
+        cursor.execute(HOW_MANY, _where(worker, interfaces) | {"most": most})
         return int(cursor.fetchone()[0])
 
 
-def _where(worker: Worker) -> dict[str, Any]:
+def to_learn(worker: Worker) -> str:
+    """An interface whose tutorial stands between a worker and open questions; empty if there is none."""
+    known = taught(worker)
+    unknown = [name for name in INTERFACES if name in tutorials() and name not in known]
+    return next((name for name in unknown if open_to(worker, 1, [*known, name])), "")
+
+
+def _where(worker: Worker, interfaces: list[str] | None = None) -> dict[str, Any]:
+    volunteer = worker.user is not None and worker.user.is_volunteer
     return {
+        "interfaces": taught(worker) if interfaces is None else interfaces,
+        "tracks": tracks_for_volunteers() if volunteer else None,
         "platforms": PLATFORMS,
         "counted": list(COUNTED),
         "worker": worker.pk,

@@ -256,7 +256,7 @@ class Signal(models.Model):
 
 
 class Payment(Moving):
-    """What one assignment is owed, exactly once."""
+    """What one assignment (or a tutorial that was passed: `why` says so) is owed, exactly once."""
 
     class Status(models.TextChoices):
         OWED = "owed"
@@ -265,16 +265,21 @@ class Payment(Moving):
         UNKNOWN = "unknown"
         FAILED = "failed"
         WITHHELD = "withheld"  # the answer was rejected; the money stays set aside in case that is undone
+        WAIVED = "waived"  # its worker gave it up when they left
 
-    assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT, related_name="payment")
+    assignment = models.OneToOneField(Assignment, null=True, on_delete=models.PROTECT, related_name="payment")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payments")
     amount = models.DecimalField(max_digits=8, decimal_places=2)
     token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
+    why = models.CharField(max_length=120, blank=True, help_text="What for, if not for an assignment")
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         db_table_comment = "What annotators are owed and were paid"
-        constraints = [models.CheckConstraint(condition=Q(amount__gt=0), name="payment_positive")]
+        constraints = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="payment_positive"),
+            models.CheckConstraint(condition=Q(assignment__isnull=False) | ~Q(why=""), name="payment_for_something"),
+        ]
 
     def __str__(self) -> str:
         return f"payment {self.pk}"

@@ -5,6 +5,7 @@ They see what a person sees: the page. What they know besides is injected as `kn
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 import time
@@ -30,6 +31,7 @@ class Truth(Protocol):
 
 Knows = Callable[[str, Span, Span], Truth]
 MOST_ERRORS = 100
+MOST_STEPS = 200  # pages of terms and tutorials before a first question
 
 
 @dataclass
@@ -122,6 +124,8 @@ class _Worker:
     login_path: str
     page: Page | None = None
     known: bool = False
+    learned: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    """question of a tutorial -> the right answer, as its explanation told it"""
 
     def forget(self) -> None:
         """Begins anew after an error: the site may have been away."""
@@ -140,7 +144,7 @@ class _Worker:
         """Whether there was a question; it was answered."""
         if not self.known:
             self.log_in()
-        page = self.page or self.browser.get("/annotate/next/")
+        page = self._learn(self.page or self.browser.get("/annotate/next/"))
         self.page = None
         if not page.has_form("answer"):
             return False
@@ -155,6 +159,33 @@ class _Worker:
         self.crowd.count(wrong=wrong)
         self.page = after
         return True
+
+    def _learn(self, page: Page) -> Page:
+        """The page after the terms and the tutorial, if they stood in the way, as they do before a first question."""
+        for _ in range(MOST_STEPS):
+            if page.has_form("consent"):
+                form = page.form("consent")
+                page = self.browser.submit(form, form.values() | {"agree": ["yes"]})
+            elif page.has_form("begin"):
+                page = self.browser.submit(page.form("begin"), page.form("begin").values())
+            elif page.has_form("explained"):
+                form = page.form("explained")
+                self.learned[form.data["tutorial"]] = json.loads(form.data["right"])
+                page = self.browser.get(form.data["next"])
+                if not any(map(page.has_form, ("begin", "answer", "explained"))):  # passed, or not
+                    page = self.browser.get("/annotate/next/")
+            elif page.has_form("answer") and "tutorial" in page.form("answer").data:
+                form = page.form("answer")
+                page = self.browser.submit(form, form.values() | self._tried(form))
+            else:
+                break
+        return page
+
+    def _tried(self, form: Form) -> dict[str, list[str]]:
+        """What was learned for a question of a tutorial; before that the first of everything, and no relation."""
+        if (right := self.learned.get(form.data["tutorial"])) is not None:
+            return right
+        return {side: form.options(side)[:1] for side in ("a", "b") if form.options(side)} | {"none": ["1"]}
 
     def _answer(self, form: Form, wrong: bool) -> dict[str, list[str]]:
         truth = self.knows(form.data["document"], _span(form.data["a"]), _span(form.data["b"]))

@@ -1,4 +1,4 @@
-"""How a worker stands: answers today, earnings, history. All from assignments: what was sent counts at once."""
+"""How a worker stands today: answers, earnings. All from assignments: what was sent counts at once."""
 
 from __future__ import annotations
 
@@ -38,11 +38,6 @@ def standing(worker: Worker, holding: bool) -> Standing:
 def answered(worker: Worker) -> QuerySet[Assignment]:
     """The assignments that a worker answered."""
     return Assignment.objects.filter(worker=worker, status__in=ANSWERED)
-
-
-def earned_in_all(worker: Worker) -> Decimal:
-    """What a worker's answers come to, paid or not yet."""
-    return answered(worker).aggregate(sum=Sum("hit__reward"))["sum"] or Decimal("0.00")
 
 
 def midnight() -> datetime:

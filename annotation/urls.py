@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.views.generic import RedirectView
 
-from annotation import attempt, join, views
+from annotation import attempt, views
+from annotation.annotators import pages
+from annotation.annotators import views as annotators
 
 urlpatterns = [
-    path("", views.home, name="annotate"),
+    path("", pages.home, name="annotate"),
     path("next/", views.next_question, name="annotate_next"),
-    path("join/<str:code>/", join.join, name="annotate_join"),
+    path("join/<str:code>/", RedirectView.as_view(pattern_name="join"), name="annotate_join"),
+    path("history/", pages.history, name="annotate_history"),
+    path("messages/", pages.letters, name="annotate_messages"),
+    path("feedback/", pages.feedback, name="annotate_feedback"),
+    path("appeal/", pages.appeal, name="annotate_appeal"),
+    path("receipts/", pages.receipts, name="annotate_receipts"),
+    path("receipts/<str:number>/", pages.receipt, name="annotate_receipt"),
+    path("leave/", pages.leaving, name="annotate_leave"),
+    path("gone/", pages.gone, name="annotate_gone"),
+    path("volunteer/", pages.join_queue, name="annotate_volunteer"),
+    path("terms/", annotators.terms, name="annotate_terms"),
+    path("terms/<int:number>/", annotators.terms, name="annotate_terms_version"),
+    path("tutorial/<slug:interface>/", annotators.tutorial, name="annotate_tutorial"),
+    path("tutorial/<slug:interface>/<int:number>/", annotators.tutorial_question, name="annotate_tutorial_question"),
     path("try/", attempt.index, name="try"),
     path("try/<int:number>/", attempt.question, name="try_question"),
     path("preview/<int:pk>/", views.preview, name="annotate_preview"),

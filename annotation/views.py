@@ -15,10 +15,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation import lease
+from annotation.annotators.consent import has_consented
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.models import Assignment, Question, Worker
-from annotation.standing import answered, earned_in_all, standing
+from annotation.standing import standing
 from annotation.submit import Outcome, submit
 from annotation.worker import worker_of
 from kbpo.corpus.models import Document
@@ -58,23 +59,6 @@ def refused(
     return render(request, "annotation/refused.html", context, status=status)
 
 
-@require_GET
-@for_annotators
-def home(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """What is open, earnings, history."""
-    held = Assignment.objects.filter(worker=worker, status="leased", leased_until__gt=timezone.now()).first()
-    history = answered(worker).select_related("hit").prefetch_related("hit__questions").order_by("-submitted_at")[:20]
-    context = {
-        "worker": worker,
-        "held": held,
-        "open": lease.open_to(worker, most=200) + bool(held),
-        "standing": standing(worker, bool(held)),
-        "earned": earned_in_all(worker),
-        "history": [(one, interface_title(one.hit.questions.all()[0])) for one in history],
-    }
-    return render(request, "annotation/home.html", context)
-
-
 def interface_title(question: Question) -> str:
     """What a question was about, in a line."""
     document = question.payload.get("document", {})
@@ -93,7 +77,11 @@ def _to_next(request: HttpRequest, worker: Worker) -> HttpResponseRedirect:
     if worker.excluded_at is not None:
         messages.warning(request, EXCLUDED)
         return redirect("annotate")
+    if not has_consented(worker):
+        return redirect("annotate_terms")
     assignment = lease.lease(worker)
+    if assignment is None and (lesson := lease.to_learn(worker)):
+        return redirect("annotate_tutorial", interface=lesson)
     if assignment is None:
         messages.info(request, NOTHING_OPEN)
         return redirect("annotate")
@@ -106,6 +94,10 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     assignment = _mine(worker, token)
     if assignment is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
+    if not has_consented(worker):  # the terms changed meanwhile: what was answered is kept, and shown again
+        if request.method == "POST":
+            lease.renew(assignment, raw_of(request.POST))
+        return redirect(reverse("annotate_terms") + f"?next={request.path}")
     if request.method == "POST":
         return _answer(request, worker, assignment)
     if assignment.status == "leased" or lease.revive(assignment):

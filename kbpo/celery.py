@@ -24,6 +24,7 @@ PIPELINE: dict[str, str] = {
     "collect":   "annotation.collect.tick",                          # 7  answers only the platform has; lost leases
     "settle":    "annotation.settle.tick",                           # 8, 9  raw -> Response -> Label; approve and pay
     "give_back": "annotation.give_back.tick",                        # 9a what nobody needs any more, to the budget
+    "leave":     "annotation.annotators.leave.tick",                 # 9b who asked to be erased, once nothing is owed
     "estimate":  "kbpo.evaluation.estimate.tick",                    # 10 Labels + Samples + p -> Evaluation, Estimate
     "reap":      "kbpo.queue.reap",                                  # rows beyond their deadline are given up, in words
 }  # fmt: skip

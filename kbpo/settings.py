@@ -75,6 +75,7 @@ INSTALLED_APPS = [
     "kbpo.evaluation",
     "kbpo.web",
     "annotation",
+    "annotation.annotators",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from processes import Service, wait_for
 from travel import PASSWORD, Travel, make_travel, researcher_of
 
+from annotation.annotators import teach
+
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--no-first-run"]  # fmt: skip
@@ -52,6 +54,8 @@ def test_from_a_file_to_a_row_on_the_board(walk: tuple[Travel, str], browser: Br
     annotator = log_in(browser, travel, "annotator1", "/annotate/", faults)
     wait_for(lambda: annotator.reload() and annotator.get_by_role("link", name="Begin").count(), "a question")
     annotator.get_by_role("link", name="Begin").click()
+    agree(annotator)
+    learn(annotator)
     for by in (by_mouse, by_keyboard):
         for _ in range(3):
             answer(annotator, by)
@@ -96,6 +100,36 @@ def submit(page: Page, file: Path) -> int:
     page.get_by_role("button", name="Confirm, at most").click()
     page.wait_for_url("**/submissions/*/")
     return int(page.url.rstrip("/").rsplit("/", 1)[1])
+
+
+def agree(page: Page) -> None:
+    """The terms, read and agreed to: without the tick the button does nothing."""
+    expect(page.get_by_role("heading", name="Terms for annotators")).to_be_visible()
+    page.get_by_role("button", name="Agree and go on").click()
+    assert page.url.endswith("/annotate/terms/")
+    page.get_by_label("I have read this, and I agree.").check()
+    page.get_by_role("button", name="Agree and go on").click()
+    page.wait_for_url("**/annotate/tutorial/relation/")
+
+
+def learn(page: Page) -> None:
+    """The tutorial, passed with one mistake, and on to the first question; by mouse, then by keyboard alone."""
+    page.get_by_role("button", name="Begin").click()
+    questions = teach.tutorials()["relation"].questions
+    for number, question in enumerate(questions, start=1):
+        expect(page.locator(".progress-line")).to_contain_text(f"{number} of {len(questions)}")
+        right = question["right"] | ({"none": ["1"], "holds": []} if number == 1 else {})
+        for name, values in right.items():
+            for value in values:
+                page.locator(f"input[name={name}][value='{value}']").check(force=True)
+        page.locator(".submit-bar .primary").click() if number < 4 else page.keyboard.press("Enter")
+        expect(page.locator(".explained")).to_contain_text(question["why"])
+        expect(page.locator(".explained")).to_contain_text("The right answer" if number == 1 else "That is right")
+        page.locator("#onward").click() if number < 4 else page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="You passed")).to_be_visible()
+    expect(page.locator("main")).to_contain_text(f"{len(questions) - 1} of {len(questions)} right")
+    page.locator("#onward").click()
+    page.locator("#answer").wait_for()
 
 
 def answer(page: Page, by: Callable[[Page, int], None]) -> None:

@@ -16,6 +16,9 @@ class User(AbstractUser):
 
     is_researcher = models.BooleanField(default=False)
     is_annotator = models.BooleanField(default=False)
+    is_volunteer = models.BooleanField(
+        default=False, help_text="An annotator whom nobody invited: judges only on tracks that take volunteers"
+    )
 
     class Meta(AbstractUser.Meta):
         db_table_comment = "People who log in; roles are flags"

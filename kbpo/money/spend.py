@@ -110,6 +110,17 @@ def release(track: Track, purpose: str, *, key: str, keep: Decimal = ZERO, why: 
     )
 
 
+@transaction.atomic
+def unspend(key: str) -> int:
+    """How many spendings under a key (or a part of it, ``key/…``) turned out not to be owed: their money is open again.
+
+    The rows stay, as failed."""
+    rows = Ledger.objects.filter(Q(key=key) | Q(key__startswith=f"{key}/"), kind="spend").exclude(state="failed")
+    for track in Track.objects.filter(ledger__in=rows).distinct().order_by("pk"):
+        _lock(track)
+    return rows.update(state=Ledger.State.FAILED)
+
+
 def _lock(track: Track) -> None:
     """Movements of one track happen one after the other, so that no two of them pass a cap together."""
     Track.objects.select_for_update().only("pk").get(pk=track.pk)

@@ -10,7 +10,6 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import BaseUserCreationForm
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -21,6 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from kbpo.accounts.models import Invitation, Team, User
+from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.models import Budget
 from kbpo.money.spend import allowance, balance
 from kbpo.submissions.models import Submission
@@ -30,22 +30,15 @@ DAYS = 14
 USED_UP = "This invitation does not work any more: it was used up or has run out. Ask for a new one."
 
 
-class JoinForm(BaseUserCreationForm):  # type: ignore[type-arg]
-    """A name to log in with, a password, and a yes to the terms."""
+class JoinForm(SignUpForm):
+    """What an account needs, and from researchers a yes to what happens with their files."""
 
     terms = forms.BooleanField(error_messages={"required": "Say that you agree; without it we cannot make an account."})
 
-    class Meta:
-        model = User
-        fields = ("username", "email")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, role: str = "researcher", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["username"].label = "Name to log in with"
-        self.fields["username"].help_text = "Letters, digits and @ . + - _ only."
-        self.fields["email"].help_text = "May stay empty. We write only about your own work."
-        self.fields["password2"].label = "The password again"
-        self.fields["password2"].help_text = ""
+        if role == "annotator":  # they read and agree to the terms, which have versions, before their first question
+            del self.fields["terms"]
 
 
 def usable() -> QuerySet[Invitation]:
@@ -61,7 +54,7 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
     if invitation is None:
         return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
     known = request.user.is_authenticated
-    form = None if known else JoinForm(request.POST or None)
+    form = None if known else JoinForm(request.POST or None, role=invitation.role)
     if request.method == "POST" and (form is None or form.is_valid()):
         user = accept(invitation, cast(User, request.user) if form is None else form)
         if user is None:
@@ -80,7 +73,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
         return None
     user = who.save(commit=False) if isinstance(who, JoinForm) else who
     if invitation.role == "annotator":
-        user.is_annotator = True
+        user.is_annotator, user.is_volunteer = True, False
     else:
         user.is_researcher = True
     user.save()
@@ -91,7 +84,7 @@ def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
 
 def _welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     if invitation.role == "annotator":
-        messages.success(request, "Welcome. Your first question is waiting.")
+        messages.success(request, "Welcome. Here is your own page.")
         return redirect("annotate")
     if invitation.team is None:
         return redirect("account")

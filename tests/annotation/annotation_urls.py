@@ -3,6 +3,5 @@
 from django.contrib.auth.views import LoginView
 from django.urls import include, path
 
-# The page of the invitation shows any form with a name and a password, so it serves as a login page here.
-login = LoginView.as_view(template_name="annotation/join.html", next_page="annotate")
+login = LoginView.as_view(template_name="people/login.html", next_page="annotate")
 urlpatterns = [path("annotate/", include("annotation.urls")), path("login/", login, name="login")]

@@ -9,6 +9,8 @@ from typing import Any
 
 from django.test import Client
 
+from annotation.annotators import consent, teach
+from annotation.models import Worker
 from kbpo.accounts.models import Team
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.models import Instance, Label, Target
@@ -106,6 +108,16 @@ def make_submission(
 
 
 GOOD = {"a": "0-3", "b": "other", "holds": ["per:schools_attended>"]}
+
+
+def learn(worker: Worker) -> None:
+    """Lets a worker agree to the terms and pass every tutorial."""
+    consent.consent(worker, consent.current().version)
+    for tutorial in teach.tutorials().values():
+        run = teach.begin(worker, tutorial)
+        for number, question in enumerate(tutorial.questions, start=1):
+            assert run is not None
+            run = teach.answer(run, number, question["right"])
 
 
 def take(client: Client) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from annotation_world import ToyTrack, make_submission, make_target
+from annotation_world import ToyTrack, learn, make_submission, make_target
+from django.db.models.signals import post_save
 from django.test import Client
 
 from annotation import ask, publish
+from annotation.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus, Predicate
 from kbpo.instances.models import Target
@@ -69,6 +71,27 @@ def annotator(db: None) -> Callable[[str], User]:
         return User.objects.create_user(name, password="long enough 1", is_annotator=True)
 
     return make
+
+
+@pytest.fixture
+def untaught() -> None:
+    """Annotators of the test have read no terms and done no tutorial; without this they have, when they are made."""
+
+
+@pytest.fixture(autouse=True)
+def taught(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whoever becomes an annotator has agreed to the terms and passed the tutorials, unless a test is about that."""
+    if "untaught" in request.fixturenames:
+        yield
+        return
+
+    def teach(sender: type[User], instance: User, created: bool, **_: object) -> None:
+        if created and instance.is_annotator:
+            learn(worker_of(instance))
+
+    post_save.connect(teach, sender=User)
+    yield
+    post_save.disconnect(teach, sender=User)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Who may see and answer what; what the page never says; invitations; bad answers."""
+"""Who may see and answer what; what the page never says; bad answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.test import Client
 
 from annotation.models import Assignment, Question, Worker, WorkerIdentity
 from annotation.worker import handle_of
-from kbpo.accounts.models import Invitation, User
+from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db
@@ -115,25 +115,6 @@ def test_a_worker_is_a_keyed_hash_everywhere_but_in_one_table(published: Submiss
     assert worker.user is not None
     assert worker.handle == handle_of("pool", str(worker.user.pk)) != handle_of("mturk", str(worker.user.pk))
     assert WorkerIdentity.objects.get().external_id == str(worker.user.pk)
-
-
-def test_an_invitation_makes_an_annotator_and_is_used_up(db: None, client: Client) -> None:
-    invitation = Invitation.objects.create(role="annotator", uses_left=1)
-    address = f"/annotate/join/{invitation.code}/"
-    weak = client.post(address, {"username": "dee", "password1": "short", "password2": "short"})
-    assert weak.status_code == 422 and "too short" in weak.content.decode()
-    good = {"username": "dee", "password1": "plenty of letters", "password2": "plenty of letters"}
-    assert client.post(address, good)["Location"] == "/annotate/"
-    assert User.objects.get().is_annotator
-    assert client.get("/annotate/").status_code == 200
-    other = Client().post(address, good | {"username": "eve"})
-    assert other.status_code == 410 and "used up" in other.content.decode()
-    assert User.objects.count() == 1
-
-
-def test_a_researchers_invitation_makes_no_annotator(db: None, client: Client) -> None:
-    invitation = Invitation.objects.create(role="researcher", uses_left=1)
-    assert client.get(f"/annotate/join/{invitation.code}/").status_code == 410
 
 
 def test_a_preview_is_for_administrators_and_cannot_be_sent(published: Submission, ada: Client) -> None:

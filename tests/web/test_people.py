@@ -115,7 +115,7 @@ def test_a_link_makes_an_annotator_of_an_account_that_exists(toy: Toy, as_user: 
     ],
 )
 def test_a_sign_up_that_is_wrong_says_what(toy: Toy, wrong: dict[str, str], says: str) -> None:
-    invitation = Invitation.objects.create(role="annotator", uses_left=1)
+    invitation = Invitation.objects.create(role="researcher", uses_left=1)
     page = Client().post(reverse("join", args=[invitation.code]), NEW | wrong)
     assert page.status_code == 422 and says in page.content.decode()
     invitation.refresh_from_db()

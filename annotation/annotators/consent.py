@@ -1,0 +1,57 @@
+"""Consent to the terms: which version holds, who agreed to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotation.annotators.models import Consent, Terms
+from annotation.models import Worker
+
+SHIPPED = Path(__file__).with_name("terms_1.txt")
+LONGEST = 20_000
+
+
+class StaleTerms(Exception):
+    """Somebody agrees to a version that does not hold any more; the text is a sentence for them."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A version of the terms: parts with a heading and paragraphs."""
+
+    version: int
+    text: str
+
+    @property
+    def parts(self) -> list[tuple[str, list[str]]]:
+        """Every part: its first line, and the lines under it."""
+        blocks = [block.strip().splitlines() for block in self.text.split("\n\n") if block.strip()]
+        return [(lines[0], lines[1:]) for lines in blocks]
+
+
+def current() -> Text:
+    """The terms that hold now."""
+    latest = Terms.objects.order_by("-version").first()
+    return Text(latest.version, latest.text) if latest else Text(1, SHIPPED.read_text(encoding="utf-8"))
+
+
+def version(number: int) -> Text | None:
+    """The terms of that version; None if there was none."""
+    row = Terms.objects.filter(version=number).first()
+    if row is not None:
+        return Text(row.version, row.text)
+    return Text(1, SHIPPED.read_text(encoding="utf-8")) if number == 1 else None
+
+
+def has_consented(worker: Worker) -> bool:
+    """Whether a worker agreed to the terms that hold now."""
+    return Consent.objects.filter(worker=worker, version=current().version).exists()
+
+
+def consent(worker: Worker, agreed: int) -> Consent:
+    """The consent, noted once. Raises StaleTerms if the version that was read is not the one that holds."""
+    holds = current().version
+    if agreed != holds:
+        raise StaleTerms(f"The terms changed while you read: version {holds} holds now. Please read it again.")
+    return Consent.objects.get_or_create(worker=worker, version=holds)[0]

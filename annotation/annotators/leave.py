@@ -1,0 +1,122 @@
+"""Erases annotators who ask for it, once nothing is owed; takes back what was promised for tutorials nobody finished.
+
+Answers stay, and belong to nobody: the worker's row loses its account, its id on the platform and its hash.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from decimal import Decimal
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from annotation.annotators.models import Appeal, Consent, Feedback, Leaving, Message, TutorialRun
+from annotation.annotators.teach import take_back
+from annotation.models import Assignment, Payment, Worker, WorkerIdentity
+from kbpo.accounts.models import User
+from kbpo.money.spend import release, unspend
+
+PATIENCE = timedelta(days=14)
+"""How long a promise for a tutorial waits for somebody who has begun it."""
+REMARKS = """
+    UPDATE annotation_response r SET value = r.value - 'remark'
+    FROM annotation_assignment a WHERE a.id = r.assignment_id AND a.worker_id = %s AND r.value ? 'remark'
+"""
+
+
+def tick() -> int:
+    """How many annotators were erased and promises taken back."""
+    pending = Leaving.objects.filter(erased_at=None).values_list("worker", flat=True)
+    return sum(finish(pk) for pk in list(pending)) + _stale_promises()
+
+
+def ask(worker: Worker, *, waives: bool) -> bool:
+    """Whether a worker who asked to leave is erased already; else it is done as soon as nothing is owed."""
+    with transaction.atomic():
+        Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+        Leaving.objects.update_or_create(worker=worker, defaults={"waives": waives})
+        Assignment.objects.filter(worker=worker, status="leased").update(
+            status="returned", status_since=timezone.now(), reason=Assignment.RETURNED_BY_WORKER
+        )
+    return finish(worker.pk)
+
+
+def stay(worker: Worker) -> bool:
+    """Whether a request to leave was taken back; one that was done cannot be."""
+    return bool(Leaving.objects.filter(worker=worker, erased_at=None).delete()[0])
+
+
+@transaction.atomic
+def finish(worker_pk: int) -> bool:
+    """Whether a worker who asked for it was erased now: nothing of theirs is being read, nothing is owed."""
+    worker = Worker.objects.select_for_update(of=("self",)).get(pk=worker_pk)
+    leaving = Leaving.objects.filter(worker=worker, erased_at=None).first()
+    if leaving is None or worker.assignments.filter(status__in=["submitted", "accepted"]).exists():
+        return False
+    owed = (
+        Payment.objects.select_for_update(of=("self",))
+        .filter(worker=worker)
+        .exclude(status__in=["paid", "waived", "withheld"])
+    )
+    if owed.exclude(status="owed").exists() or (owed.exists() and not leaving.waives):
+        return False
+    leaving.waived = _waive(list(owed))
+    _erase(worker)
+    leaving.erased_at = timezone.now()
+    leaving.save(update_fields=["waived", "erased_at"])
+    return True
+
+
+def _waive(payments: list[Payment]) -> Decimal:
+    """The sum of what was given up; it goes back to those who would have paid."""
+    for payment in payments:
+        unspend(f"assignment:{payment.assignment_id}" if payment.assignment_id else payment.token)
+        payment.move("waived", "Given up by its worker, who left.")
+    for run in TutorialRun.objects.filter(worker__payments__in=payments, promised__gt=0, passed=True).distinct():
+        if run.track is not None:
+            release(run.track, run.purpose, key=f"{run.purpose}/waived", why="Given up by its worker, who left")
+    return sum((payment.amount for payment in payments), Decimal("0.00"))
+
+
+def _erase(worker: Worker) -> None:
+    for run in TutorialRun.objects.filter(worker=worker, passed=None):
+        take_back(run, "The annotator left")
+    for model in (Consent, Message, Feedback, Appeal, TutorialRun):
+        model._default_manager.filter(worker=worker).delete()
+    WorkerIdentity.objects.filter(worker=worker).delete()
+    mine = Assignment.objects.filter(worker=worker)
+    mine.update(draft=None, external_id="")
+    for assignment in mine.filter(raw__has_key="remark"):
+        assert isinstance(assignment.raw, dict)
+        assignment.raw.pop("remark")
+        assignment.save(update_fields=["raw"])
+    with connection.cursor() as cursor:
+        cursor.execute(REMARKS, [worker.pk])
+    user, worker.user = worker.user, None
+    worker.handle, worker.last_seen_at = secrets.token_hex(16), None
+    worker.save(update_fields=["user", "handle", "last_seen_at"])
+    if user is not None:
+        _close(user)
+
+
+def _close(user: User) -> None:
+    """Deletes an account that was an annotator's alone; takes the role off one that is more."""
+    if user.is_staff or user.is_researcher or user.teams.exists():
+        user.is_annotator = user.is_volunteer = False
+        user.save(update_fields=["is_annotator", "is_volunteer"])
+    else:
+        user.delete()
+
+
+def _stale_promises() -> int:
+    late = timezone.now() - PATIENCE
+    taken = 0
+    for run in TutorialRun.objects.filter(passed=None, promised__gt=0, started_at__lt=late)[:500]:
+        with transaction.atomic():
+            row = TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+            if row.passed is None:
+                take_back(row, "The tutorial was not finished within a fortnight")
+                taken += 1
+    return taken

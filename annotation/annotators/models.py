@@ -1,0 +1,222 @@
+"""The people who judge: what they agreed to and learned, what they say and are told, and how they were paid."""
+
+from __future__ import annotations
+
+import secrets
+from decimal import Decimal
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.models import Payment, Worker
+from kbpo.accounts.models import User
+from kbpo.tracks.models import Track
+
+
+class Intake(models.Model):
+    """How the service (without a track) or one track deals with annotators; a track's own goes first."""
+
+    class Volunteers(models.TextChoices):
+        CLOSED = "closed"  # by invitation only
+        QUEUE = "queue"  # anybody may ask; an admin admits them
+        OPEN = "open"  # anybody may begin at once
+
+    track = models.OneToOneField(Track, null=True, on_delete=models.CASCADE, related_name="intake")
+    volunteers = models.CharField(max_length=8, choices=Volunteers.choices, default=Volunteers.CLOSED)
+    tutorial_reward = models.DecimalField(max_digits=6, decimal_places=2, default=Decimal("0.00"))
+    payout_minimum = models.DecimalField(max_digits=8, decimal_places=2, default=Decimal("5.00"))
+
+    class Meta:
+        db_table_comment = "How the service and its tracks take annotators in"
+        constraints = [
+            models.UniqueConstraint(fields=["track"], name="intake_one_of_the_service", nulls_distinct=False),
+            models.CheckConstraint(condition=Q(tutorial_reward__gte=0, payout_minimum__gte=0), name="intake_amounts"),
+        ]
+
+    def __str__(self) -> str:
+        return f"policy of {self.track or 'the service'}"
+
+
+class Terms(models.Model):
+    """A version of the terms; the latest holds. Without any row the text that ships with the service is version 1."""
+
+    version = models.PositiveIntegerField(unique=True)
+    text = models.TextField()
+    made_at = models.DateTimeField(default=timezone.now)
+    made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        db_table_comment = "Versions of the terms for annotators"
+
+    def __str__(self) -> str:
+        return f"terms {self.version}"
+
+
+class Consent(models.Model):
+    """An annotator agreed to a version of the terms."""
+
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="consents")
+    version = models.PositiveIntegerField()
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Who agreed to which version of the terms"
+        constraints = [models.UniqueConstraint(fields=["worker", "version"], name="consent_once")]
+
+    def __str__(self) -> str:
+        return f"{self.worker} to terms {self.version}"
+
+
+class TutorialRun(models.Model):
+    """One attempt at a version of an interface's tutorial; `answers` grows by one a question."""
+
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="tutorials")
+    interface = models.CharField(max_length=32)
+    version = models.PositiveSmallIntegerField()
+    attempt = models.PositiveSmallIntegerField()
+    answers = models.JSONField(default=list, help_text="For each question: right, what was missed")
+    passed = models.BooleanField(null=True, help_text="Not known until the last question is answered")
+    started_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True)
+    promised = models.DecimalField(max_digits=6, decimal_places=2, default=Decimal("0.00"))
+    track = models.ForeignKey(Track, null=True, on_delete=models.PROTECT, help_text="Who pays what is promised")
+    purpose = models.CharField(max_length=64, blank=True, help_text="Ledger purpose of the promise")
+
+    class Meta:
+        db_table_comment = "Attempts at tutorials"
+        constraints = [
+            models.UniqueConstraint(fields=["worker", "interface", "version", "attempt"], name="tutorial_attempt_once"),
+            models.CheckConstraint(condition=Q(passed=None) | Q(ended_at__isnull=False), name="tutorial_result_at_end"),
+            models.CheckConstraint(condition=Q(promised=0) | Q(track__isnull=False), name="tutorial_promise_has_payer"),
+        ]
+
+    def __str__(self) -> str:
+        return f"tutorial {self.interface} {self.version}, attempt {self.attempt}"
+
+
+class Application(models.Model):
+    """Somebody asks to judge as a volunteer; admitted at once where the policy is open, by an admin otherwise."""
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="application")
+    why = models.TextField(blank=True)
+    made_at = models.DateTimeField(default=timezone.now)
+    admitted = models.BooleanField(null=True)
+    answered_at = models.DateTimeField(null=True)
+    answered_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        db_table_comment = "The queue of volunteers"
+
+    def __str__(self) -> str:
+        return f"application {self.pk}"
+
+
+class Message(models.Model):
+    """What an admin wrote to an annotator, who reads it on their own page."""
+
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="messages")
+    subject = models.CharField(max_length=120)
+    text = models.TextField()
+    by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField(default=timezone.now)
+    read_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Messages to annotators"
+
+    def __str__(self) -> str:
+        return f"message {self.pk}"
+
+
+class Feedback(models.Model):
+    """What an annotator thinks of the work; for admins only."""
+
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="feedback")
+    interface = models.CharField(max_length=32)
+    clear = models.BooleanField(help_text="The instructions are clear")
+    fair = models.BooleanField(help_text="The pay is fair")
+    comment = models.TextField(blank=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Feedback of annotators; never public"
+
+    def __str__(self) -> str:
+        return f"feedback {self.pk}"
+
+
+class Appeal(models.Model):
+    """An excluded annotator disagrees; an admin answers, and may take the exclusion back."""
+
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="appeals")
+    excluded_reason = models.TextField(help_text="What was appealed against, as it stood then")
+    text = models.TextField()
+    made_at = models.DateTimeField(default=timezone.now)
+    answer = models.TextField(blank=True)
+    readmitted = models.BooleanField(null=True)
+    answered_at = models.DateTimeField(null=True)
+    answered_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        db_table_comment = "Appeals against exclusions"
+        constraints = [
+            models.UniqueConstraint(fields=["worker"], condition=Q(answered_at=None), name="appeal_one_open"),
+            models.CheckConstraint(condition=Q(answered_at=None) | ~Q(answer=""), name="appeal_answered_in_words"),
+        ]
+
+    def __str__(self) -> str:
+        return f"appeal {self.pk}"
+
+
+def _number() -> str:
+    """A receipt's number, which says nothing about how many there are."""
+    return secrets.token_hex(5).upper()
+
+
+class Payout(models.Model):
+    """What an admin paid an annotator in one go, outside of this service; a receipt."""
+
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payouts")
+    amount = models.DecimalField(max_digits=10, decimal_places=2)
+    reference = models.CharField(max_length=120, help_text="How it can be found again at the bank")
+    key = models.CharField(max_length=64, unique=True, help_text="Of the form: a second click pays nothing")
+    paid_at = models.DateTimeField(default=timezone.now)
+    paid_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    number = models.CharField(max_length=16, unique=True, default=_number, help_text="Of the receipt")
+
+    class Meta:
+        db_table_comment = "Payouts to annotators of the pool"
+        constraints = [models.CheckConstraint(condition=Q(amount__gt=0), name="payout_positive")]
+
+    def __str__(self) -> str:
+        return f"payout {self.number}"
+
+
+class PayoutItem(models.Model):
+    """A payment that was part of a payout. One payment, one payout: the database sees to it."""
+
+    payout = models.ForeignKey(Payout, on_delete=models.CASCADE, related_name="items")
+    payment = models.OneToOneField(Payment, on_delete=models.PROTECT, related_name="payout_item")
+
+    class Meta:
+        db_table_comment = "Which payments a payout settled"
+
+    def __str__(self) -> str:
+        return f"payment {self.payment_id} in payout {self.payout_id}"
+
+
+class Leaving(models.Model):
+    """An annotator asked to be erased. Done once nothing is owed: paid, or waived in so many words."""
+
+    worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="leaving")
+    waives = models.BooleanField(help_text="Gives up what is owed; else it is paid first")
+    waived = models.DecimalField(max_digits=10, decimal_places=2, default=Decimal("0.00"))
+    asked_at = models.DateTimeField(default=timezone.now)
+    erased_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Who asked to be erased, and when it was done"
+
+    def __str__(self) -> str:
+        return f"leaving of worker {self.worker_id}"

@@ -1,0 +1,86 @@
+"""What annotators and admins say to each other: messages, feedback, appeals."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from annotation.annotators.models import Appeal, Feedback, Message
+from annotation.command import readmit_worker
+from annotation.models import Worker
+from kbpo.accounts.models import User
+
+LONGEST = 4000
+A_DAY = 20
+"""Feedback that one annotator may give in a day."""
+
+
+class CannotSay(Exception):
+    """Nothing was noted; the text is a sentence for whoever tried."""
+
+
+def clean(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> str:
+    """The text, trimmed. Raises CannotSay if it is empty or too long."""
+    said = text.replace("\x00", "").strip()
+    if needed and not said:
+        raise CannotSay(f"{what} is empty. Write a sentence or two.")
+    if len(said) > most:
+        raise CannotSay(f"{what} is {len(said)} characters long; {most} is the most.")
+    return said
+
+
+def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
+    """The message to a worker, who finds it on their page. Raises CannotSay."""
+    if worker.user_id is None:
+        raise CannotSay("This annotator has no account here any more.")
+    subject = clean(subject, "The subject", most=120)
+    return Message.objects.create(worker=worker, subject=subject, text=clean(text, "The message"), by=by)
+
+
+def write_to_all(subject: str, text: str, by: User | None) -> int:
+    """How many annotators got a message: all who have an account. Raises CannotSay."""
+    subject, text = clean(subject, "The subject", most=120), clean(text, "The message")
+    workers = Worker.objects.filter(user__is_annotator=True, user__is_active=True)
+    return len(Message.objects.bulk_create(Message(worker=one, subject=subject, text=text, by=by) for one in workers))
+
+
+def read(worker: Worker) -> None:
+    """Notes that a worker has read all messages."""
+    Message.objects.filter(worker=worker, read_at=None).update(read_at=timezone.now())
+
+
+def give_feedback(worker: Worker, interface: str, *, clear: bool, fair: bool, comment: str) -> Feedback:
+    """The feedback, for admins only. Raises CannotSay."""
+    today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    if Feedback.objects.filter(worker=worker, at__gte=today).count() >= A_DAY:
+        raise CannotSay("That was a lot of feedback for one day. Thank you; come back tomorrow.")
+    comment = clean(comment, "The comment", needed=False)
+    return Feedback.objects.create(worker=worker, interface=interface, clear=clear, fair=fair, comment=comment)
+
+
+def appeal(worker: Worker, text: str) -> Appeal:
+    """The appeal of an excluded worker; one at a time. Raises CannotSay."""
+    if worker.excluded_at is None:
+        raise CannotSay("You are not left out, so there is nothing to appeal.")
+    said = clean(text, "The appeal")
+    try:
+        with transaction.atomic():
+            return Appeal.objects.create(worker=worker, excluded_reason=worker.excluded_reason, text=said)
+    except IntegrityError as twice:
+        raise CannotSay("Your appeal is being read. You will find the answer here.") from twice
+
+
+@transaction.atomic
+def answer(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
+    """The appeal, answered once, its worker readmitted if so decided. Raises CannotSay."""
+    said = clean(text, "The answer")
+    row = Appeal.objects.select_for_update(of=("self",)).select_related("worker").filter(pk=appeal_pk).first()
+    if row is None:
+        raise CannotSay("There is no such appeal any more.")
+    if row.answered_at is not None:
+        raise CannotSay("This appeal was answered already.")
+    row.answer, row.readmitted, row.answered_at, row.answered_by = said, readmit, timezone.now(), who
+    row.save(update_fields=["answer", "readmitted", "answered_at", "answered_by"])
+    if readmit:
+        readmit_worker(row.worker.handle, who)
+    return row

@@ -1,0 +1,189 @@
+"""Teaches an interface: a tutorial of explained questions, two attempts, remembered by version, paid once if promised.
+
+A tutorial is a file `tutorials/<interface>.json`: its version, how many answers must be right, and questions, each with
+the payload as a track would write it, the right answer as the form would send it, and the explanation. Answers are
+compared as the interface parses them, so a new interface needs nothing but its file.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.annotators.intake import tutorial_rewards
+from annotation.annotators.models import TutorialRun
+from annotation.interfaces.base import ParsedResponse
+from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.models import Payment, Question, Worker
+from kbpo.money.spend import ZERO, OverBudget, release, reserve, spend
+
+DIRECTORY = Path(__file__).with_name("tutorials")
+ATTEMPTS = 2
+
+
+@dataclass(frozen=True)
+class Tutorial:
+    """What is taught of one interface."""
+
+    interface: str
+    version: int
+    needed: int
+    intro: list[str]
+    criteria: dict[str, str]
+    questions: list[dict[str, Any]]
+
+    @property
+    def seconds(self) -> int:
+        """About how long it takes: twice the time of a real question for each, since one reads the explanation too."""
+        return 2 * interface_of(self.interface).default_seconds * len(self.questions)
+
+    def question(self, number: int) -> Question:
+        """The number-th question (from 1), as an unsaved row that the interface can show and parse."""
+        interface = interface_of(self.interface)
+        return Question(
+            interface=self.interface, payload=self.questions[number - 1]["payload"], target_id=0,
+            reward=interface.default_reward, seconds=interface.default_seconds,
+        )  # fmt: skip
+
+
+@cache
+def tutorials() -> dict[str, Tutorial]:
+    """The tutorials there are, by interface."""
+    found = [Tutorial(**json.loads(path.read_text(encoding="utf-8"))) for path in sorted(DIRECTORY.glob("*.json"))]
+    return {one.interface: one for one in found if one.interface in INTERFACES}
+
+
+def taught(worker: Worker) -> list[str]:
+    """The interfaces that a worker may be asked through: without a tutorial, or with one that they passed."""
+    passed = set(TutorialRun.objects.filter(worker=worker, passed=True).values_list("interface", "version"))
+    known = tutorials()
+    return [name for name in INTERFACES if name not in known or (name, known[name].version) in passed]
+
+
+def runs_of(worker: Worker, tutorial: Tutorial) -> list[TutorialRun]:
+    """A worker's attempts at this version of a tutorial, the first one first."""
+    rows = TutorialRun.objects.filter(worker=worker, interface=tutorial.interface, version=tutorial.version)
+    return list(rows.order_by("attempt"))
+
+
+@transaction.atomic
+def begin(worker: Worker, tutorial: Tutorial) -> TutorialRun | None:
+    """The attempt under way, or a new one; None if the tutorial is passed or no attempt is left.
+
+    What is paid for passing it is reserved here, before the work: a promise that cannot be kept is not made.
+    """
+    Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    runs = runs_of(worker, tutorial)
+    if runs and runs[-1].passed is None:
+        return runs[-1]
+    if len(runs) >= ATTEMPTS or any(run.passed for run in runs):
+        return None
+    run = TutorialRun.objects.create(
+        worker=worker, interface=tutorial.interface, version=tutorial.version, attempt=len(runs) + 1
+    )
+    if runs:  # the second attempt takes over what the first was promised
+        _take_over(runs[-1], run)
+    else:
+        _promise(run)
+    return run
+
+
+def _take_over(before: TutorialRun, run: TutorialRun) -> None:
+    run.promised, run.track, run.purpose = before.promised, before.track, before.purpose
+    run.save(update_fields=["promised", "track", "purpose"])
+    TutorialRun.objects.filter(pk=before.pk).update(promised=ZERO)
+
+
+def payment_key(run: TutorialRun) -> str:
+    """The key of what a worker is paid for an interface's tutorial: once, whatever its version."""
+    return f"tutorial:{run.interface}:{run.worker_id}"
+
+
+def _promise(run: TutorialRun) -> None:
+    """Reserves the reward on the first track that pays for tutorials and can; else nothing is promised."""
+    if Payment.objects.filter(token=payment_key(run)).exists():
+        return
+    purpose = f"tutorial:{run.pk}"
+    for track, reward in tutorial_rewards():
+        try:
+            reserve(track, None, purpose, reward, key=f"{purpose}/reserve", why=f"Tutorial, {run.interface}")
+        except OverBudget:
+            continue
+        run.promised, run.track, run.purpose = reward, track, purpose
+        run.save(update_fields=["promised", "track", "purpose"])
+        return
+
+
+@transaction.atomic
+def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
+    """The attempt with the answer to its number-th question. The first answer counts; one out of turn changes nothing.
+
+    Raises BadAnswer for one that the interface would not accept.
+    """
+    tutorial = tutorials()[run.interface]
+    asked = tutorial.question(number)
+    given = interface_of(run.interface).parse(asked, raw)
+    row = TutorialRun.objects.select_for_update(of=("self",)).select_related("track").get(pk=run.pk)
+    if number != len(row.answers) + 1 or row.passed is not None:
+        return row
+    missed = missed_by(given, right_of(tutorial, number))
+    row.answers.append({"right": not missed, "missed": missed, "raw": raw})
+    if len(row.answers) == len(tutorial.questions):
+        _end(row, tutorial)
+    row.save()
+    return row
+
+
+def right_of(tutorial: Tutorial, number: int) -> list[ParsedResponse]:
+    """The right answer to a question, as its interface reads it."""
+    return interface_of(tutorial.interface).parse(tutorial.question(number), tutorial.questions[number - 1]["right"])
+
+
+def missed_by(given: list[ParsedResponse], right: list[ParsedResponse]) -> list[str]:
+    """The criteria under which an answer is not the right one; parts that the right answer leaves open do not count."""
+    said = {(one.target_id, one.criterion): one.value for one in given}
+    wrong = [
+        one.criterion
+        for one in right
+        if any(said.get((one.target_id, one.criterion), {}).get(name) != value for name, value in one.value.items())
+    ]
+    return sorted(set(wrong))
+
+
+def _end(run: TutorialRun, tutorial: Tutorial) -> None:
+    run.passed = sum(one["right"] for one in run.answers) >= tutorial.needed
+    run.ended_at = timezone.now()
+    if run.passed:
+        _pay(run)
+    elif run.attempt == ATTEMPTS:
+        take_back(run, "The tutorial was not passed")
+
+
+def _pay(run: TutorialRun) -> None:
+    """Spends the promise and notes what is owed, once for each worker and interface."""
+    if run.promised <= 0 or run.track is None:
+        return
+    key = payment_key(run)
+    spend(run.track, run.purpose, run.promised, key=key, why=f"Tutorial, {run.interface}")
+    Payment.objects.get_or_create(
+        token=key,
+        defaults={
+            "status": "owed", "worker_id": run.worker_id, "amount": run.promised,
+            "why": f"Tutorial passed: {run.interface}",
+        },
+    )  # fmt: skip
+
+
+def take_back(run: TutorialRun, why: str) -> None:
+    """Gives a promise back to its track: it was not earned, or nobody came for it."""
+    if run.promised > 0 and run.track is not None:
+        release(run.track, run.purpose, key=f"{run.purpose}/release", why=why)
+        run.promised = Decimal(0)
+        run.save(update_fields=["promised"])

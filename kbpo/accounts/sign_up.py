@@ -1,0 +1,25 @@
+"""The form with which somebody makes an account: by an invitation, or as a volunteer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.forms import BaseUserCreationForm
+
+from kbpo.accounts.models import User
+
+
+class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
+    """A name to log in with, an e-mail address that may stay empty, and a password, twice."""
+
+    class Meta:
+        model = User
+        fields = ("username", "email")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].label = "Name to log in with"
+        self.fields["username"].help_text = "Letters, digits and @ . + - _ only."
+        self.fields["email"].help_text = "May stay empty. We write only about your own work."
+        self.fields["password2"].label = "The password again"
+        self.fields["password2"].help_text = ""

@@ -1,0 +1,187 @@
+"""Terms and tutorials: nobody answers a real question before them, two attempts, remembered by version, paid once."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from annotation_world import GOOD, learn, take
+from django.test import Client
+from test_annotation_crowd import knows, logins
+
+from annotation import settle
+from annotation.annotators import consent, teach
+from annotation.annotators.models import Consent, Intake, Terms, TutorialRun
+from annotation.interfaces.registry import INTERFACES
+from annotation.lease import lease
+from annotation.models import Assignment, Payment, Worker
+from annotation.simulate import Crowd
+from annotation.worker import worker_of
+from kbpo.money.models import Budget
+from kbpo.money.spend import balance
+from kbpo.submissions.models import Submission
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
+TERMS, TUTORIAL = "/annotate/terms/", "/annotate/tutorial/relation/"
+
+
+def agree(client: Client, **change: Any) -> Any:
+    return client.post(TERMS, {"agree": "yes", "version": consent.current().version, **change})
+
+
+def attempt(client: Client, *, wrong: int = 0) -> str:
+    """Goes through the tutorial with some wrong answers; what its page says at the end."""
+    client.post(TUTORIAL)
+    for number, question in enumerate(teach.tutorials()["relation"].questions, start=1):
+        said = question["right"] if number > wrong else {**question["right"], "a": "other", "b": "other"}
+        assert client.post(f"{TUTORIAL}{number}/", said)["Location"] == f"{TUTORIAL}{number}/"
+    return client.get(TUTORIAL).content.decode()
+
+
+def the_worker() -> Worker:
+    return Worker.objects.get(user__username="ada")
+
+
+def test_every_tutorial_can_be_read_and_passed_and_says_why() -> None:
+    assert set(teach.tutorials()) == {path.stem for path in teach.DIRECTORY.glob("*.json")} <= set(INTERFACES)
+    for tutorial in teach.tutorials().values():
+        assert 0 < tutorial.needed <= len(tutorial.questions)
+        for number, question in enumerate(tutorial.questions, start=1):
+            right = teach.right_of(tutorial, number)
+            assert right and teach.missed_by(right, right) == [] and len(question["why"]) > 40
+            assert {one.criterion for one in right} <= set(tutorial.criteria)
+
+
+def test_terms_then_tutorial_then_the_first_question(published: Submission, ada: Client) -> None:
+    assert ada.get("/annotate/next/")["Location"] == TERMS
+    assert lease(the_worker()) is None, "nothing is leased to somebody who agreed to nothing"
+    assert agree(ada)["Location"] == "/annotate/next/"
+    assert ada.get("/annotate/next/")["Location"] == TUTORIAL
+    assert lease(the_worker()) is None
+    assert "You passed" in attempt(ada)
+    assert take(ada)
+    assert ada.post(take(ada), GOOD).status_code == 302
+    assert Assignment.objects.filter(status="submitted").count() == 1
+
+
+def test_the_tick_and_the_version_are_wanted(published: Submission, ada: Client) -> None:
+    refused = ada.post(TERMS, {"version": "1"})
+    assert refused.status_code == 422 and "Tick the box" in refused.content.decode()
+    stale = agree(ada, version=7)
+    assert stale.status_code == 422 and "version 1 holds now" in stale.content.decode()
+    assert agree(ada, version="x").status_code == 422
+    assert not Consent.objects.exists()
+    assert (
+        ada.post(TERMS, {"agree": "yes", "version": 1, "next": "https://example.org/"})["Location"] == "/annotate/next/"
+    )
+
+
+def test_terms_that_change_are_asked_again_and_lose_nothing(published: Submission, ada: Client) -> None:
+    agree(ada)
+    attempt(ada)
+    address = take(ada)
+    Terms.objects.create(version=2, text="All is new\nRead it.")
+    sent = ada.post(address, GOOD)
+    assert sent["Location"] == f"{TERMS}?next={address}"
+    page = ada.get(sent["Location"]).content.decode()
+    assert "All is new" in page and f'name="next" value="{address}"' in page
+    assert agree(ada, next=address)["Location"] == address
+    assert 'value="0-3" checked' in ada.get(address).content.decode()
+    assert Consent.objects.count() == 2
+    assert "Read it." in Client().get(f"{TERMS}2/").content.decode()
+    assert "You read short texts" in Client().get(f"{TERMS}1/").content.decode()
+    assert Client().get(f"{TERMS}3/").status_code == 404
+
+
+def test_an_explanation_stands_under_each_answer_and_not_before(published: Submission, ada: Client) -> None:
+    agree(ada)
+    ada.post(TUTORIAL)
+    why = teach.tutorials()["relation"].questions[0]["why"]
+    assert "two sentences hold" in why and "two sentences hold" not in ada.get(f"{TUTORIAL}1/").content.decode()
+    ada.post(f"{TUTORIAL}1/", {"a": "0-11", "b": "21-31", "none": "1"})
+    page = ada.get(f"{TUTORIAL}1/").content.decode()
+    assert "two sentences hold" in page and "what the text says about A and B" in page
+    ada.post(f"{TUTORIAL}1/", teach.tutorials()["relation"].questions[0]["right"])
+    assert [one["right"] for one in TutorialRun.objects.get().answers] == [False], "the first answer counts"
+    assert ada.get(f"{TUTORIAL}5/")["Location"] == TUTORIAL
+    assert ada.post(f"{TUTORIAL}2/", {}).status_code == 422
+    assert ada.get("/annotate/tutorial/nonsense/").status_code == 404
+
+
+def test_there_are_two_attempts_and_no_third(published: Submission, ada: Client) -> None:
+    agree(ada)
+    assert "You have a second attempt" in attempt(ada, wrong=3)
+    assert "Not passed" in attempt(ada, wrong=3)
+    ada.post(TUTORIAL)
+    assert TutorialRun.objects.count() == 2
+    assert ada.get("/annotate/next/")["Location"] == TUTORIAL
+    assert lease(the_worker()) is None
+
+
+def test_a_new_version_is_learned_anew(published: Submission, ada: Client) -> None:
+    agree(ada)
+    attempt(ada)
+    assert take(ada)
+    Assignment.objects.update(status="returned")
+    TutorialRun.objects.update(version=0)
+    assert ada.get("/annotate/next/")["Location"] == TUTORIAL
+
+
+def test_passing_is_paid_once_out_of_money_that_was_reserved_before(published: Submission, ada: Client) -> None:
+    track = published.track
+    Intake.objects.create(track=track, tutorial_reward=Decimal("0.75"))
+    agree(ada)
+    assert "Passing is paid once: <b>$0.75</b>" in ada.get(TUTORIAL).content.decode()
+    ada.post(TUTORIAL)
+    purpose = TutorialRun.objects.get().purpose
+    assert balance(purpose=purpose).open == Decimal("0.75")
+    attempt(ada, wrong=3)
+    attempt(ada)
+    ada.post(f"{TUTORIAL}8/", teach.tutorials()["relation"].questions[7]["right"])  # sent again
+    payment = Payment.objects.get()
+    assert (payment.amount, payment.status, payment.worker) == (Decimal("0.75"), "owed", the_worker())
+    sums = balance(purpose=purpose)
+    assert (sums.reserved, sums.spent, sums.open) == (Decimal("0.75"), Decimal("0.75"), 0)
+    TutorialRun.objects.update(version=0)
+    attempt(ada)
+    assert Payment.objects.count() == 1 and balance(track=track).reserved == Decimal("100.75")
+    settle.tick()
+
+
+def test_a_promise_that_was_not_earned_goes_back(published: Submission, ada: Client) -> None:
+    Intake.objects.create(tutorial_reward=Decimal("0.75"))
+    agree(ada)
+    attempt(ada, wrong=3)
+    attempt(ada, wrong=3)
+    purpose = TutorialRun.objects.exclude(purpose="").first().purpose
+    assert balance(purpose=purpose).released == Decimal("0.75") and not Payment.objects.exists()
+
+
+def test_nothing_is_promised_beyond_the_budget(published: Submission, ada: Client) -> None:
+    Intake.objects.create(tutorial_reward=Decimal("0.75"))
+    Budget.objects.create(track=published.track, scope="track", cap=Decimal("100.50"))
+    agree(ada)
+    ada.post(TUTORIAL)
+    assert "The tutorial is not paid" in ada.get(TUTORIAL).content.decode()
+    attempt(ada)
+    assert not Payment.objects.exists() and balance(track=published.track).reserved == Decimal("100.00")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_simulated_crowd_reads_the_terms_and_learns_from_the_explanations(
+    published: Submission, live_server: Any
+) -> None:
+    work = Crowd(live_server.url, logins("ada", "bea", "cid"), knows).work(at_most=60)
+    assert (work.answers, work.wrong, work.errors) == (18, 0, [])
+    assert Consent.objects.count() == 3
+    assert (
+        list(TutorialRun.objects.order_by("attempt").values_list("attempt", "passed"))
+        == [(1, False)] * 3 + [(2, True)] * 3
+    )
+
+
+def test_learning_by_hand_is_what_the_fixture_does(annotator: Any) -> None:
+    worker = worker_of(annotator("dee"))
+    learn(worker)
+    assert consent.has_consented(worker) and teach.taught(worker) == list(INTERFACES)
