@@ -115,7 +115,7 @@ class Migration(migrations.Migration):
                 ('track', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='intake', to='tracks.track')),
             ],
             options={
-                'db_table_comment': 'How annotators are taken in, of the service and of tracks',
+                'db_table_comment': 'How the service and its tracks take annotators in',
             },
         ),
         migrations.CreateModel(
