@@ -17,7 +17,7 @@ from annotation.annotators.intake import tracks_for_volunteers
 from annotation.annotators.models import Leaving
 from annotation.annotators.teach import taught, tutorials
 from annotation.gold import gold_instead
-from annotation.interfaces.registry import INTERFACES
+from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import COUNTED, HIT, Assignment, Worker
 
 PLATFORMS = ["pool", "simulated"]
@@ -99,15 +99,16 @@ def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]
     gold = gold_instead(worker, hit)
     if gold is not None and not gold.questions.exclude(interface__in=taught(worker)).exists():
         hit = gold
-    lease_until = now + lease_time()
+    lease_until = now + lease_time(hit)
     return False, Assignment.objects.create(
         status="leased", hit=hit, worker=worker, accepted_at=now, leased_until=lease_until
     )
 
 
-def lease_time() -> timedelta:
-    """How long a question stays with a worker who does nothing."""
-    return timedelta(minutes=settings.LEASE_MINUTES)
+def lease_time(hit: HIT | None = None) -> timedelta:
+    """How long a question, or those of a HIT, stay with a worker who does nothing: whole documents take longer."""
+    asked = hit.questions.values_list("interface", flat=True) if hit is not None else ()
+    return timedelta(minutes=max([settings.LEASE_MINUTES, *(interface_of(name).lease_minutes for name in asked)]))
 
 
 def open_to(worker: Worker, most: int = 100, interfaces: list[str] | None = None) -> int:
@@ -141,7 +142,7 @@ def _where(worker: Worker, interfaces: list[str] | None = None) -> dict[str, Any
 def renew(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
     """Whether the lease still held and was renewed; a draft is kept with it."""
     now = timezone.now()
-    fields: dict[str, object] = {"leased_until": now + lease_time()}
+    fields: dict[str, object] = {"leased_until": now + lease_time(assignment.hit)}
     if draft is not None:
         fields["draft"] = draft
     held = Assignment.objects.filter(pk=assignment.pk, status="leased")  # not yet returned: the place is still theirs
@@ -155,7 +156,7 @@ def revive(assignment: Assignment) -> bool:
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
     if row.status != "returned" or not is_free(hit, row):
         return False
-    row.move("leased", leased_until=timezone.now() + lease_time())
+    row.move("leased", leased_until=timezone.now() + lease_time(hit))
     assignment.refresh_from_db()
     return True
 

@@ -109,7 +109,7 @@ def _new_label(question: Question, label: AggregatedLabel) -> NewLabel:
     return NewLabel(
         target_id=label.target_id,
         value=label.value,
-        source=Label.Source.CROWD,
+        source=label.source,
         method=label.method,
         n=label.n,
         origin=question.origin,

@@ -126,8 +126,9 @@ def _answer(request: HttpRequest, worker: Worker, assignment: Assignment) -> Htt
 
 
 def raw_of(form: QueryDict) -> dict[str, Any]:
-    """A form exactly as it was sent, but for its CSRF token."""
-    return {name: values for name, values in form.lists() if name != "csrfmiddlewaretoken"}
+    """A form exactly as it was sent, but for its CSRF token and for NUL, which no text has and no database keeps."""
+    fields = ((name.replace("\0", ""), values) for name, values in form.lists() if name != "csrfmiddlewaretoken")
+    return {name: [value.replace("\0", "") for value in values] for name, values in fields}
 
 
 def _page(request: HttpRequest, assignment: Assignment, answer: Any, *, error: str = "") -> HttpResponse:
@@ -136,7 +137,7 @@ def _page(request: HttpRequest, assignment: Assignment, answer: Any, *, error: s
         "assignment": assignment,
         "standing": standing(assignment.worker, True),
         "elapsed": int((timezone.now() - assignment.accepted_at).total_seconds()),
-        "lease_seconds": int(lease.lease_time().total_seconds()),
+        "lease_seconds": int(lease.lease_time(assignment.hit).total_seconds()),
         "error": error,
     }
     return show(request, asked, answer, context, status=422 if error else 200)
@@ -162,7 +163,7 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     lease.revive(assignment)
     if not lease.renew(assignment, raw_of(request.POST)):
         return JsonResponse({"error": LOST}, status=409)
-    return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": int(lease.lease_time().total_seconds())})
+    return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": int(lease.lease_time(assignment.hit).total_seconds())})
 
 
 @require_POST

@@ -51,6 +51,7 @@ class AggregatedLabel:
     method: str
     n: int
     disagreement: float
+    source: str = "crowd"
 
 
 class Interface(ABC):
@@ -62,6 +63,8 @@ class Interface(ABC):
     version: ClassVar[int] = 1
     default_reward: ClassVar[str]
     default_seconds: ClassVar[int]
+    lease_minutes: ClassVar[int] = 0
+    """How long a question stays with somebody at least; 0 leaves it to the setting LEASE_MINUTES."""
 
     @abstractmethod
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:

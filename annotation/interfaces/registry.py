@@ -8,6 +8,8 @@ from annotation.interfaces.base import Interface
 
 INTERFACES = {
     "relation": "annotation.interfaces.relation.Relation",
+    "entities": "annotation.interfaces.entities.Entities",
+    "relations_exhaustive": "annotation.interfaces.relations_exhaustive.RelationsExhaustive",
 }
 
 

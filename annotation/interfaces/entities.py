@@ -1,0 +1,120 @@
+"""The entities interface: every name in a document, with its type, the entity that it names, and its Wikipedia title."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from annotation.interfaces.base import AggregatedLabel, Interface, ParsedResponse
+from annotation.interfaces.flag import PROBLEMS, flag_of, flagged
+from annotation.interfaces.mentions import Settled, settle_mentions
+from annotation.interfaces.reading import Marked, Reading
+from kbpo.instances.targets import Place, targets_at
+
+if TYPE_CHECKING:
+    from annotation.models import Question, Response
+
+METHOD = "token_majority"
+SOURCE = "document"
+NAMES = {
+    "PER": ("Person", "p"), "ORG": ("Organisation", "o"), "GPE": ("State or city", "g"), "LOC": ("Place", "l"),
+    "FAC": ("Building", "b"), "DATE": ("Date", "t"), "TIME": ("Date", "t"), "NUM": ("Number", "v"),
+    "NUMBER": ("Number", "v"), "TITLE": ("Title", "i"), "STRING": ("Other words", "s"), "MISC": ("Other name", "m"),
+}  # fmt: skip
+TAKEN = set("jzywcfenudx")
+"""Keys that do something else on the page."""
+
+
+class Entities(Interface):
+    """Mark every name in a document; say what it is and which names mean the same."""
+
+    name: ClassVar[str] = "entities"
+    template: ClassVar[str] = "annotation/entities.html"
+    script: ClassVar[str] = "annotation/entities.js"
+    version: ClassVar[int] = 1
+    default_reward: ClassVar[str] = "2.60"
+    default_seconds: ClassVar[int] = 780
+    lease_minutes: ClassVar[int] = 240
+
+    def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        reading, left = Reading(question.payload), answer or {}
+        document = reading.data["document"]
+        return {
+            "key": document["key"],
+            "title": document.get("title") or document["key"],
+            "date": document.get("date", ""),
+            "words": len(reading.tokens),
+            "text": reading.text,
+            "types": types_of(reading),
+            "data": {
+                "text": reading.text,
+                "tokens": reading.data["tokens"],
+                "sentences": reading.data["sentences"],
+                "types": types_of(reading),
+                "date": document.get("date", ""),
+            },
+            "left": {name: str(_first(left, name)) for name in ("mentions", "read", "nothing")},
+            "problems": [(code, words, code == _first(left, "problem")) for code, words in PROBLEMS.items()],
+            "flagged": bool(_first(left, "problem")),
+            "remark": str(_first(left, "remark")),
+        }
+
+    def whole(self, question: Question, text: str) -> dict[str, Any]:
+        return {"text": text, "marks": []}
+
+    def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
+        if (flag := flag_of(raw)) is not None:
+            return [ParsedResponse(question.target_id, "flag", flag)]
+        mentions = Reading(question.payload).marked(raw)
+        return [ParsedResponse(question.target_id, "mentions", {"mentions": [one.as_json() for one in mentions]})]
+
+    def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+        """Labels of the mentions that most found, and one of the document that says how many there are."""
+        if (flag := flagged(question, responses, "mentions")) is not None:
+            return [flag]
+        readers = [
+            [Marked.of(one) for one in response.value["mentions"]]
+            for response in responses
+            if response.criterion == "mentions"
+        ]
+        if not readers:
+            return []
+        found = settle_mentions(Reading(question.payload), readers)
+        document = question.target.document
+        places = [Place("mention", document.pk, one.span) for one in found]
+        targets = targets_at(document.corpus, places)
+        labels = [_label(targets[place], one) for place, one in zip(places, found, strict=True)]
+        worst = max((label.disagreement for label in labels), default=0.0)
+        whole = {"mentions": len(found)}
+        return [AggregatedLabel(question.target_id, whole, METHOD, len(readers), worst, SOURCE), *labels]
+
+
+def _label(target: int, one: Settled) -> AggregatedLabel:
+    value: dict[str, Any] = {"canonical": list(one.canonical), "type": one.type, "votes": one.votes}
+    if one.link is not None:
+        value["link"] = one.link
+    if one.value:
+        value["value"] = "" if one.value == "none" else one.value
+    return AggregatedLabel(target, value, METHOD, one.n, one.disagreement, SOURCE)
+
+
+def types_of(reading: Reading) -> list[dict[str, Any]]:
+    """The types as the page shows them: name, word, key and what its mentions hold."""
+    found: list[dict[str, Any]] = []
+    used = set(TAKEN)
+    for name, one in reading.types.items():
+        word, wish = NAMES.get(name.upper(), (one["description"].split(",")[0].split(":")[0].capitalize() or name, ""))
+        if name == "LOC" and "GPE" in reading.types:
+            word = "Other place"
+        letters = [wish, *name.lower(), *"abhkqr"]
+        key = next((letter for letter in letters if letter.isascii() and letter.isalpha() and letter not in used), "")
+        used.add(key)
+        found.append({"name": name, "word": word, "key": key, "value": one["value"], "about": one["description"]})
+    return found
+
+
+def _first(answer: Mapping[str, Any], name: str) -> Any:
+    values = answer.get(name) or [""]
+    return values[0] if isinstance(values, list) else values
+
+

@@ -1,0 +1,46 @@
+"""The flag: a question that cannot be answered. It is paid like an answer; if most set it, its label is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from annotation.interfaces.base import AggregatedLabel, BadAnswer
+
+if TYPE_CHECKING:
+    from annotation.models import Question, Response
+
+PROBLEMS = {
+    "text": "The text cannot be understood",
+    "language": "It is in another language",
+    "marks": "Words are cut in the wrong places",
+    "else": "Something else",
+}
+LONGEST = 500
+
+
+def flag_of(raw: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The flag in a raw answer, if it has one. Raises BadAnswer for one that the page does not offer."""
+    problem, remark = _text(raw, "problem"), _text(raw, "remark")
+    if not problem:
+        return None
+    if problem not in PROBLEMS:
+        raise BadAnswer("Say again what is wrong with this document, or take the flag away.")
+    return {"problem": problem, "remark": remark}
+
+
+def flagged(question: Question, responses: Sequence[Response], criterion: str) -> AggregatedLabel | None:
+    """The empty label of a question that more than half flagged."""
+    flags = sum(one.criterion == "flag" for one in responses)
+    n = flags + sum(one.criterion == criterion for one in responses)
+    if 2 * flags <= n:
+        return None
+    return AggregatedLabel(question.target_id, {}, "flagged", n, (n - flags) / n)
+
+
+def _text(raw: Mapping[str, Any], name: str) -> str:
+    values = raw.get(name) or [""]
+    value = values[0] if isinstance(values, list) else values
+    if not isinstance(value, str):
+        raise BadAnswer("The answer did not arrive as it was sent. Please choose again.")
+    return value.strip()[:LONGEST]

@@ -1,0 +1,133 @@
+"""Mentions that several people marked in one document, added up: what is a mention, of what, and which are the same.
+
+A token is in a mention if more than half of the readers marked it (Chaganty 2018, section 3.5.3); type, date and title
+are those that most said. Two mentions are the same thing if more than half of those who marked both say so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from annotation.interfaces.majority import most
+from annotation.interfaces.reading import NO_VALUE, Marked, Reading, Span
+from estimators.votes import token_majority
+
+Reader = Sequence[Marked]
+
+
+@dataclass
+class Settled:
+    """A mention that most readers found. `votes`: how many named which canonical mention; `n`: how many found it."""
+
+    span: Span
+    type: str
+    n: int
+    disagreement: float
+    canonical: Span = (0, 0)
+    value: str = ""
+    link: str | None = None
+    votes: dict[str, int] = field(default_factory=dict)
+
+
+def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled]:
+    """The mentions on which most of the readers agree, in the order of the text."""
+    spans = _spans(reading, readers)
+    order = list(reading.types)
+    of = [[_marked_at(span, reader) for reader in readers] for span in spans]
+    found = []
+    for span, marks in zip(spans, of, strict=True):
+        given = [mark for mark in marks if mark is not None]
+        kind = most([mark.type for mark in given], order)
+        assert kind is not None
+        same = sum(mark.span == span and mark.type == kind.value for mark in given)
+        found.append(Settled(span, kind.value, len(given), 1 - same / len(readers), canonical=span))
+    for cluster in _clusters(reading, found, of):
+        _name(reading, [found[at] for at in cluster], [of[at] for at in cluster])
+    for one, marks in zip(found, of, strict=True):
+        if reading.types[one.type]["value"] == "date":
+            dates = most([mark.value for mark in marks if mark is not None and mark.type == one.type and mark.value])
+            one.value = dates.value if dates else NO_VALUE
+    return found
+
+
+def _spans(reading: Reading, readers: Sequence[Reader]) -> list[Span]:
+    tokens = [(reading.in_tokens(mark.span), who) for who, reader in enumerate(readers) for mark in reader]
+    marked = [(span, who) for span, who in tokens if span is not None]
+    if not marked:
+        return []
+    spans = token_majority(
+        [span for span, _ in marked], [who for _, who in marked], len(reading.tokens), len(readers)
+    ).spans
+    return [(reading.tokens[first][0], reading.tokens[last - 1][1]) for first, last in spans.tolist()]
+
+
+def _marked_at(span: Span, reader: Reader) -> Marked | None:
+    """What a reader marked there: the mention that shares most with the span."""
+    best = max(reader, key=lambda mark: (_shared(mark.span, span), -mark.span[0]), default=None)
+    return best if best is not None and _shared(best.span, span) > 0 else None
+
+
+def _shared(one: Span, other: Span) -> int:
+    return min(one[1], other[1]) - max(one[0], other[0])
+
+
+def _clusters(reading: Reading, found: list[Settled], of: list[list[Marked | None]]) -> list[list[int]]:
+    """The mentions that are the same thing, as numbers: who is the same as whom is passed on."""
+    parent = list(range(len(found)))
+
+    def root(at: int) -> int:
+        while parent[at] != at:
+            parent[at] = parent[parent[at]]
+            at = parent[at]
+        return at
+
+    for j in range(len(found)):
+        if not reading.linkable(found[j].type):
+            continue
+        for i in range(j):
+            if found[i].type == found[j].type and root(i) != root(j) and _are_same(of[i], of[j]):
+                parent[root(j)] = root(i)
+    clusters: dict[int, list[int]] = {}
+    for at in range(len(found)):
+        clusters.setdefault(root(at), []).append(at)
+    return list(clusters.values())
+
+
+def _are_same(one: Sequence[Marked | None], other: Sequence[Marked | None]) -> bool:
+    both = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None and a is not b]
+    return 2 * sum(a.canonical == b.canonical for a, b in both) > len(both)
+
+
+def _name(reading: Reading, cluster: list[Settled], marks: list[list[Marked | None]]) -> None:
+    """Gives the mentions of a cluster the canonical mention that most named, and the title that most gave.
+
+    A tie goes to the longest, then to the first: people name things in full once, mostly at the beginning.
+    """
+    total: Counter[Span] = Counter()
+    for one, row in zip(cluster, marks, strict=True):
+        named = [_settled_at(mark.canonical, cluster) for mark in row if mark is not None]
+        total.update(span for span in named if span is not None)
+        one.votes = {f"{begin}-{end}": n for (begin, end), n in Counter(s for s in named if s is not None).items()}
+    first = min(cluster, key=lambda one: (-total[one.span], one.span[0] - one.span[1], one.span))
+    links = _links(marks)
+    link = most(list(links.values())) if links and reading.linkable(first.type) else None
+    for one in cluster:
+        one.canonical = first.span
+        one.link = None if link is None else "" if link.value == NO_VALUE else link.value
+
+
+def _settled_at(span: Span, cluster: Sequence[Settled]) -> Span | None:
+    best = max(cluster, key=lambda one: (_shared(one.span, span), -one.span[0]))
+    return best.span if _shared(best.span, span) > 0 else None
+
+
+def _links(marks: Sequence[Sequence[Marked | None]]) -> Mapping[int, str]:
+    """The title that each reader gave the cluster: that of the first of its mentions that has one."""
+    found: dict[int, str] = {}
+    for row in marks:
+        for who, mark in enumerate(row):
+            if mark is not None and mark.link:
+                found.setdefault(who, mark.link)
+    return found

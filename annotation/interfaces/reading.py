@@ -1,0 +1,193 @@
+"""What a question about a whole document carries, and a worker's mentions in it: read, and checked word by word.
+
+All spans are half-open and in characters of the document (code points); they begin and end where tokens do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import Any, TypedDict
+
+from annotation.interfaces.base import BadAnswer
+
+Span = tuple[int, int]
+NO_VALUE = "none"  # a date that cannot be told, an entity without a page
+LONGEST_TITLE = 255  # bytes, as in MediaWiki
+MOST_TOKENS = 60  # of one mention: more is a slip of the finger
+DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", re.ASCII)
+NOT_IN_TITLES = re.compile(r"[\[\]{}|<>#\x00-\x1f]")
+GARBLED = "The answer did not arrive as it was sent. Nothing of it was lost here: please send it again."
+
+
+class TypePayload(TypedDict):
+    """A type of mention: its name in the schema, what it covers, and what its mentions hold (None for entities)."""
+
+    name: str
+    description: str
+    value: str | None
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A mention as one worker marked it, checked. `value` is the date of a date; `link` the title of its entity."""
+
+    span: Span
+    type: str
+    canonical: Span
+    value: str = ""
+    link: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"span": list(self.span), "type": self.type, "canonical": list(self.canonical)}
+        return found | {name: value for name, value in (("value", self.value), ("link", self.link)) if value}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Marked:
+        """A mention out of a response."""
+        (begin, end), (first, last) = data["span"], data["canonical"]
+        return cls((begin, end), data["type"], (first, last), data.get("value", ""), data.get("link", ""))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The payload of a question about a document, read."""
+
+    data: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        return str(self.data["text"])
+
+    @cached_property
+    def tokens(self) -> list[Span]:
+        return [(begin, end) for begin, end in self.data["tokens"]]
+
+    @cached_property
+    def types(self) -> dict[str, TypePayload]:
+        return {one["name"]: one for one in self.data["types"]}
+
+    @cached_property
+    def _begins(self) -> dict[int, int]:
+        return {begin: at for at, (begin, _) in enumerate(self.tokens)}
+
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        return {end: at + 1 for at, (_, end) in enumerate(self.tokens)}
+
+    def gloss(self, span: Span) -> str:
+        return self.text[span[0] : span[1]]
+
+    def in_tokens(self, span: Span) -> Span | None:
+        """The span counted in tokens; None if it does not begin and end where tokens do."""
+        first, last = self._begins.get(span[0]), self._ends.get(span[1])
+        return (first, last) if first is not None and last is not None and first < last else None
+
+    def linkable(self, type_name: str) -> bool:
+        return self.types[type_name]["value"] is None
+
+    def marked(self, raw: Mapping[str, Any]) -> list[Marked]:
+        """The mentions in a raw answer, in the order of the text. Raises BadAnswer for the first that is wrong."""
+        rows = _rows(raw)
+        if not rows and not _first(raw, "nothing"):
+            raise BadAnswer("Nothing is marked yet. If the document has no name at all, say so with the box.")
+        found = sorted((self._mention(row) for row in rows), key=lambda one: one.span)
+        for one, other in zip(found, found[1:], strict=False):
+            if other.span[0] < one.span[1]:
+                raise BadAnswer(f"“{self.gloss(one.span)}” and “{self.gloss(other.span)}” overlap. Keep one of them.")
+        by_span = {one.span: one for one in found}
+        return [self._linked(one, by_span) for one in found]
+
+    def _mention(self, row: Any) -> Marked:
+        if not isinstance(row, dict):
+            raise BadAnswer(GARBLED)
+        span = _span(row.get("span"))
+        tokens = self.in_tokens(span)
+        if tokens is None:
+            raise BadAnswer(f"A mark at {span[0]}–{span[1]} does not begin and end with words of this document.")
+        gloss = self.gloss(span)
+        if tokens[1] - tokens[0] > MOST_TOKENS:
+            raise BadAnswer(f"“{gloss[:40]} …” is {tokens[1] - tokens[0]} words long; at most {MOST_TOKENS} are a name.")
+        kind = row.get("type")
+        if not isinstance(kind, str) or not kind:
+            raise BadAnswer(f"Say what “{gloss}” is: a person, a place …")
+        if kind not in self.types:
+            raise BadAnswer(f"“{gloss}” has the type “{kind[:40]}”, which is not one of this page.")
+        canonical = _span(row["canonical"]) if row.get("canonical") and self.linkable(kind) else span
+        return Marked(span, kind, canonical, self._value(row, kind, gloss), _title(row, gloss))
+
+    def _value(self, row: Mapping[str, Any], kind: str, gloss: str) -> str:
+        value = row.get("value") or ""
+        if self.types[kind]["value"] != "date":
+            return ""
+        if not isinstance(value, str) or not value.strip():
+            raise BadAnswer(f"Write the date of “{gloss}” as 2013-03 or 2013-03-25, or say that it cannot be told.")
+        value = value.strip()
+        if value != NO_VALUE and not is_date(value):
+            raise BadAnswer(f"“{value[:40]}” is not a date of “{gloss}”: write it as 2013, 2013-03 or 2013-03-25.")
+        return value
+
+    def _linked(self, one: Marked, by_span: Mapping[Span, Marked]) -> Marked:
+        """The mention with the title of its entity, which is that of its canonical mention."""
+        name = by_span.get(one.canonical)
+        if name is None or name.canonical != name.span:
+            raise BadAnswer(f"“{self.gloss(one.span)}” is said to be the same as something that is not marked.")
+        if name.type != one.type:
+            words = self.types[one.type]["name"], self.types[name.type]["name"]
+            raise BadAnswer(
+                f"“{self.gloss(one.span)}” is marked {words[0]}, but it is said to be the same as"
+                f" “{self.gloss(name.span)}”, which is marked {words[1]}."
+            )
+        link = name.link if self.linkable(one.type) else ""
+        return Marked(one.span, one.type, one.canonical, one.value, link)
+
+
+def is_date(value: str) -> bool:
+    """Whether a text is a year, a month or a day of the calendar: 2013, 2013-03, 2013-03-25."""
+    parts = DATE.fullmatch(value)
+    if parts is None:
+        return False
+    year, month, day = (int(part) if part else 1 for part in parts.groups())
+    try:
+        date(year, month, day)
+    except ValueError:
+        return False
+    return True
+
+
+def _rows(raw: Mapping[str, Any]) -> list[Any]:
+    text = _first(raw, "mentions")
+    try:
+        rows = json.loads(text or "[]")
+        json.dumps(rows, ensure_ascii=False).encode()  # half a character would break every page that shows it
+    except (ValueError, RecursionError) as error:
+        raise BadAnswer(GARBLED) from error
+    if not isinstance(rows, list):
+        raise BadAnswer(GARBLED)
+    return rows
+
+
+def _first(raw: Mapping[str, Any], name: str) -> str:
+    values = raw.get(name) or [""]
+    value = values[0] if isinstance(values, list) else values
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _span(value: Any) -> Span:
+    if not isinstance(value, Sequence) or len(value) != 2 or not all(type(end) is int for end in value):
+        raise BadAnswer(GARBLED)
+    return value[0], value[1]
+
+
+def _title(row: Mapping[str, Any], gloss: str) -> str:
+    link = row.get("link") or ""
+    if not isinstance(link, str):
+        raise BadAnswer(GARBLED)
+    title = " ".join(link.replace("_", " ").split())
+    if NOT_IN_TITLES.search(title) or len(title.encode()) > LONGEST_TITLE:
+        raise BadAnswer(f"“{title[:60]}” cannot be the title of a Wikipedia page, for “{gloss}”.")
+    return title

@@ -1,0 +1,130 @@
+"""The exhaustive relation interface: every pair of a document's mentions that may be related, in the order of the text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from annotation.interfaces.base import AggregatedLabel, BadAnswer, Interface, ParsedResponse
+from annotation.interfaces.flag import PROBLEMS, flag_of, flagged
+from annotation.interfaces.majority import holding
+from annotation.interfaces.payload import COMMON, PredicatePayload, parts_of
+
+if TYPE_CHECKING:
+    from annotation.models import Question, Response
+
+METHOD = "majority"
+SOURCE = "document"
+GARBLED = "The answer did not arrive as it was sent. Nothing of it was lost here: please send it again."
+
+
+class RelationsExhaustive(Interface):
+    """For each pair of mentions within the scope: which relations the text says hold between them.
+
+    Payload: `document`, `text`, `sentences`; `mentions` (span, gloss, type, number of the entity); `options`, lists of
+    predicates; `pairs` (target, a, b: numbers of mentions; options: number of the list; sentence); `scope`.
+    """
+
+    name: ClassVar[str] = "relations_exhaustive"
+    template: ClassVar[str] = "annotation/relations_exhaustive.html"
+    script: ClassVar[str] = "annotation/relations_exhaustive.js"
+    version: ClassVar[int] = 1
+    default_reward: ClassVar[str] = "2.25"
+    default_seconds: ClassVar[int] = 540
+    lease_minutes: ClassVar[int] = 240
+
+    def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        data, left = question.payload, answer or {}
+        return {
+            "key": data["document"]["key"],
+            "title": data["document"].get("title") or data["document"]["key"],
+            "text": data["text"],
+            "pairs": len(data["pairs"]),
+            "sentences": len({pair["sentence"] for pair in data["pairs"]}),
+            "data": {
+                "text": data["text"],
+                "sentences": data["sentences"],
+                "mentions": data["mentions"],
+                "options": [_options(options) for options in data["options"]],
+                "pairs": [[pair["a"], pair["b"], pair["options"], pair["sentence"]] for pair in data["pairs"]],
+            },
+            "left": {"pairs": _first(left, "pairs")},
+            "problems": [(code, words, code == _first(left, "problem")) for code, words in PROBLEMS.items()],
+            "flagged": bool(_first(left, "problem")),
+            "remark": _first(left, "remark"),
+        }
+
+    def whole(self, question: Question, text: str) -> dict[str, Any]:
+        return {"text": text, "marks": [(*one["span"], "other") for one in question.payload["mentions"]]}
+
+    def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
+        if (flag := flag_of(raw)) is not None:
+            return [ParsedResponse(question.target_id, "flag", flag)]
+        holds = _holds(question.payload, raw)
+        return [ParsedResponse(question.target_id, "relations", {"holds": holds})]
+
+    def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+        """A label for each pair of which something holds, and one of the document: it was read whole.
+
+        What nobody marked gets no label: people miss facts, so that it is missing and never false.
+        """
+        if (flag := flagged(question, responses, "relations")) is not None:
+            return [flag]
+        answers = [one.value["holds"] for one in responses if one.criterion == "relations"]
+        if not answers:
+            return []
+        data = question.payload
+        labels, worst = [], 0.0
+        for pair in data["pairs"]:
+            parts = [part for predicate in data["options"][pair["options"]] for part in parts_of(predicate)]
+            target = str(pair["target"])
+            found, votes, disagreement = holding([answer.get(target, ()) for answer in answers], parts)
+            worst = max(worst, disagreement)
+            if found:
+                value = {"shown": sorted(found), "holds": sorted(found), "votes": votes}
+                label = AggregatedLabel(pair["target"], value, METHOD, len(answers), disagreement, SOURCE)
+                labels.append(label)
+        whole = {"scope": data["scope"], "closed": False}
+        return [AggregatedLabel(question.target_id, whole, METHOD, len(answers), worst, SOURCE), *labels]
+
+
+def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:
+    """What the page shows of a list of predicates: the value that is sent, the sentence, and whether it is folded."""
+    return [
+        {"part": " ".join(parts_of(one)), "template": one["template"], "forward": one["part"].endswith(">"),
+         "rare": at >= COMMON}
+        for at, one in enumerate(predicates)
+    ]  # fmt: skip
+
+
+def _holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Target -> the parts that hold, where any does. Raises BadAnswer where a pair is missing or something is unknown."""
+    try:
+        said = json.loads(_first(raw, "pairs") or "{}")
+        json.dumps(said, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise BadAnswer(GARBLED) from error
+    if not isinstance(said, dict):
+        raise BadAnswer(GARBLED)
+    holds = {}
+    for at, pair in enumerate(data["pairs"]):
+        a, b = (data["mentions"][pair[side]]["gloss"] for side in ("a", "b"))
+        if str(at) not in said:
+            raise BadAnswer(f"Pair {at + 1} of {len(data['pairs'])} is missing: “{a}” and “{b}”.")
+        values = said[str(at)]
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise BadAnswer(GARBLED)
+        parts = [part for predicate in data["options"][pair["options"]] for part in parts_of(predicate)]
+        chosen = {part for value in values for part in value.split()}
+        if unknown := sorted(chosen - set(parts)):
+            raise BadAnswer(f"“{unknown[0][:60]}” is not one of the relations between “{a}” and “{b}”.")
+        if chosen:
+            holds[str(pair["target"])] = [part for part in parts if part in chosen]
+    return holds
+
+
+def _first(answer: Mapping[str, Any], name: str) -> str:
+    values = answer.get(name) or [""]
+    value = values[0] if isinstance(values, list) else values
+    return value if isinstance(value, str) else ""

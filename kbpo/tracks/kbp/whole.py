@@ -1,0 +1,153 @@
+"""Says what is asked of a document that is annotated whole: its mentions, then the relations between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from formats.schema import Schema, load_schema
+from kbpo.corpus.models import Corpus, Document, Predicate
+from kbpo.instances.models import Instance, Label, Target
+from kbpo.instances.targets import Place, targets_at
+from kbpo.tracks.base import QuestionDraft
+from kbpo.tracks.kbp.facts import REACH
+from kbpo.tracks.kbp.judge import Clusters, Span, directed
+from kbpo.tracks.kbp.questions import sentences_of
+from kbpo.tracks.models import Track
+
+Settled = Mapping[Span, Mapping[str, Any]]
+"""Mentions of one document with the values of their labels"""
+
+
+def mentions_draft(track: Track, document: Document) -> QuestionDraft:
+    """The question for all mentions of a document."""
+    place = Place("document", document.pk)
+    schema = load_schema(track.corpus.schema)
+    payload = _text_of(document) | {
+        "tokens": [list(span) for span in zip(document.token_begin, document.token_end, strict=True)],
+        "types": [
+            {"name": one.name, "description": one.description, "value": one.value}
+            for one in schema.entity_types.values()
+        ],
+    }
+    return QuestionDraft(targets_at(track.corpus, [place])[place], "entities", payload)
+
+
+def relations_draft(track: Track, document: Document, origin: str) -> QuestionDraft | None:
+    """The question for the relations between the mentions that were settled under an origin; None if no two of them
+    may be related."""
+    values = mentions_of(document.pk, origin)
+    schema = load_schema(track.corpus.schema)
+    spans = sorted(values)
+    clusters = Clusters(document.text, values)
+    pairs = list(_pairs(document, values, clusters, schema, REACH[track.scope]))
+    if not pairs:
+        return None
+    whole = Place("document", document.pk)
+    places = [Place.pair(document.pk, a, b) for a, b, _ in pairs]
+    targets = targets_at(track.corpus, [whole, *places])
+    options: dict[tuple[str, str], int] = {}
+    of_types = [(values[a]["type"], values[b]["type"]) for a, b, _ in pairs]
+    for types in of_types:
+        options.setdefault(types, len(options))
+    at = {span: number for number, span in enumerate(spans)}
+    numbers: dict[Span, int] = {}
+    payload = _text_of(document) | {
+        "scope": track.scope,
+        "mentions": [
+            {
+                "span": list(span),
+                "gloss": document.gloss(*span),
+                "type": values[span]["type"],
+                "number": numbers.setdefault(clusters.root(span) or span, len(numbers) + 1),
+            }
+            for span in spans
+        ],
+        "options": [sentences_of(parts_between(schema, a, b), {a}, {b}, schema) for a, b in options],
+        "pairs": [
+            {"target": targets[place], "a": at[a], "b": at[b], "options": options[types], "sentence": sentence}
+            for (a, b, sentence), place, types in zip(pairs, places, of_types, strict=True)
+        ],
+    }
+    return QuestionDraft(targets[whole], "relations_exhaustive", payload)
+
+
+def parts_between(schema: Schema, a_type: str, b_type: str) -> list[str]:
+    """The directed predicates that may hold between mentions of two types, in the order of the schema."""
+    ahead = {predicate.name for predicate in schema.between({a_type}, {b_type})}
+    back = {predicate.name for predicate in schema.between({b_type}, {a_type})}
+    return [
+        directed(name, forward)
+        for name in schema.predicates
+        for forward, allowed in ((True, name in ahead), (False, name in back))
+        if allowed
+    ]
+
+
+def _pairs(
+    document: Document, values: Settled, clusters: Clusters, schema: Schema, reach: int
+) -> Iterator[tuple[Span, Span, int]]:
+    """Pairs of mentions of different entities that may be related, with the sentence in which the second one stands.
+
+    Within a sentence all of them; across sentences, where the track's scope reaches so far, the nearest two mentions of
+    two entities that no sentence holds together.
+    """
+    spans = sorted(values)
+    sentence = {span: document.sentence_of(span[0]) for span in spans}
+    kinds = {(a, b) for p in schema.predicates.values() for a, b in p.types}
+    related = kinds | {(b, a) for a, b in kinds}
+    together: set[tuple[Span, Span]] = set()
+    near: list[tuple[Span, Span]] = []
+    far: dict[tuple[Span, Span], tuple[int, Span, Span]] = {}
+    for j, b in enumerate(spans):
+        for a in spans[:j]:
+            apart = sentence[b] - sentence[a]
+            one, other = clusters.root(a) or a, clusters.root(b) or b
+            if apart > reach or one == other or (values[a]["type"], values[b]["type"]) not in related:
+                continue
+            key = (min(one, other), max(one, other))
+            if apart == 0:
+                near.append((a, b))
+                together.add(key)
+            else:
+                far[key] = min(far.get(key, (1 << 30, a, b)), (b[0] - a[1], a, b))
+    chosen = [*near, *((a, b) for key, (_, a, b) in far.items() if key not in together)]
+    yield from sorted(((a, b, sentence[b]) for a, b in chosen), key=lambda one: (one[2], one[0], one[1]))
+
+
+def mentions_of(document: int, origin: str) -> dict[Span, dict[str, Any]]:
+    """The mentions of a document whose labels came from an origin."""
+    rows = Label.objects.filter(target__document=document, target__kind=Target.Kind.MENTION, origin=origin)
+    return {(b, e): value for b, e, value in rows.values_list("target__a_begin", "target__a_end", "value")}
+
+
+def store_facts(corpus: Corpus, origin: str) -> int:
+    """How many relations a document's annotation found: each is an instance, whether or not a system claims it."""
+    labels = Label.objects.filter(origin=origin, target__kind=Target.Kind.PAIR).select_related("target")
+    numbers = dict(Predicate.objects.filter(corpus=corpus).values_list("name", "pk"))
+    rows = [
+        (label.target, part[:-1], part.endswith(">")) for label in labels for part in label.value.get("holds", ())
+    ]
+    made = [_instance(target, numbers[name], forward) for target, name, forward in rows if name in numbers]
+    made.sort(key=lambda one: (one.subject_begin, one.object_begin, one.subject_end, one.object_end, one.predicate_id))
+    Instance.objects.bulk_create(made, ignore_conflicts=True)
+    return len(made)
+
+
+def _instance(target: Target, predicate: int, forward: bool) -> Instance:
+    a, b = (target.a_begin, target.a_end), (target.b_begin, target.b_end)
+    subject, object_ = (a, b) if forward else (b, a)
+    return Instance(
+        target=target, document_id=target.document_id, predicate_id=predicate, subject_begin=subject[0],
+        subject_end=subject[1], object_begin=object_[0], object_end=object_[1],
+    )  # fmt: skip
+
+
+def _text_of(document: Document) -> dict[str, Any]:
+    return {
+        "document": {"key": document.key, "title": document.title, "date": document.date},
+        "text": document.text,
+        "sentences": [list(span) for span in document.sentences],
+    }
+
+
