@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from datetime import timedelta
+from decimal import Decimal
 
 from django.db import models
 from django.db.models import Q
@@ -13,7 +14,7 @@ from annotation.evidence import Adjudication, Comparison, Gold, Pilot, Policy, R
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.queue import Moving
-from kbpo.sampling.models import Sample
+from kbpo.sampling.models import DocumentSample, Sample
 from kbpo.tracks.models import Track
 
 __all__ = [
@@ -283,3 +284,60 @@ class Payment(Moving):
 
     def __str__(self) -> str:
         return f"payment {self.pk}"
+
+
+class DocumentOrder(models.Model):
+    """An administrator's order to have documents annotated whole: at which price, and out of which reservation."""
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="document_orders")
+    documents = models.PositiveIntegerField(help_text="How many were ordered")
+    per_token = models.DecimalField(max_digits=8, decimal_places=4, help_text="Dollars for one token, to one worker")
+    per_pair = models.DecimalField(max_digits=8, decimal_places=4, help_text="Dollars for one pair, to one worker")
+    fee_rate = models.DecimalField(max_digits=4, decimal_places=3, default=Decimal("0"))
+    workers = models.PositiveSmallIntegerField(default=3)
+    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+    closed_at = models.DateTimeField(null=True, help_text="When nothing of it was left to be done, and its money back")
+
+    class Meta:
+        db_table_comment = "Orders to annotate documents whole"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(per_token__gt=0, per_pair__gt=0, fee_rate__gte=0), name="document_order_costs"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"documents of order {self.pk}"
+
+    @property
+    def purpose(self) -> str:
+        """The ledger's name for what it pays."""
+        return f"documents:{self.pk}"
+
+
+class OrderedDocument(models.Model):
+    """A drawn document in an order. Where it is follows from its questions and its sample."""
+
+    sample = models.OneToOneField(DocumentSample, primary_key=True, on_delete=models.CASCADE, related_name="ordered")
+    order = models.ForeignKey(DocumentOrder, on_delete=models.CASCADE, related_name="ordered")
+
+    class Meta:
+        db_table_comment = "Documents of orders, each at most once a track"
+
+    def __str__(self) -> str:
+        return f"sample {self.sample_id} of order {self.order_id}"
+
+
+class Title(models.Model):
+    """A title that is suggested for the links of entities: a page of the reference encyclopaedia."""
+
+    title = models.TextField()
+    folded = models.TextField(help_text="The title in lower case without accents: what is typed is looked up in it")
+
+    class Meta:
+        db_table_comment = "Titles that are suggested for links"
+        indexes = [models.Index(fields=["folded"], opclasses=["text_pattern_ops"], name="title_by_beginning")]
+
+    def __str__(self) -> str:
+        return self.title

@@ -101,7 +101,7 @@ def _make_batch(payer: str) -> int:
         cost = question.price * question.answers_wanted
         if cost > left:
             why = f"${max(left, ZERO)} of the reservation is left; the next question needs ${cost}."
-            if not chosen and not committed(payer):
+            if not chosen and not committed(payer) and payer.startswith("submission:"):
                 return _forgo(due, why)
             _wait(payer, why)
             break

@@ -163,7 +163,9 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     lease.revive(assignment)
     if not lease.renew(assignment, raw_of(request.POST)):
         return JsonResponse({"error": LOST}, status=409)
-    return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": int(lease.lease_time(assignment.hit).total_seconds())})
+    return JsonResponse(
+        {"saved": timezone.now().isoformat(), "lease_seconds": int(lease.lease_time(assignment.hit).total_seconds())}
+    )
 
 
 @require_POST

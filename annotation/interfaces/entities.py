@@ -1,4 +1,4 @@
-"""The entities interface: every name in a document, with its type, the entity that it names, and its Wikipedia title."""
+"""The entities interface: every name in a document, its type, the entity that it names, its Wikipedia title."""
 
 from __future__ import annotations
 
@@ -116,5 +116,3 @@ def types_of(reading: Reading) -> list[dict[str, Any]]:
 def _first(answer: Mapping[str, Any], name: str) -> Any:
     values = answer.get(name) or [""]
     return values[0] if isinstance(values, list) else values
-
-

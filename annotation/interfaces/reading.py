@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypedDict
 
 from annotation.interfaces.base import BadAnswer
@@ -96,7 +97,7 @@ class Reading:
         if not rows and not _first(raw, "nothing"):
             raise BadAnswer("Nothing is marked yet. If the document has no name at all, say so with the box.")
         found = sorted((self._mention(row) for row in rows), key=lambda one: one.span)
-        for one, other in zip(found, found[1:], strict=False):
+        for one, other in pairwise(found):
             if other.span[0] < one.span[1]:
                 raise BadAnswer(f"“{self.gloss(one.span)}” and “{self.gloss(other.span)}” overlap. Keep one of them.")
         by_span = {one.span: one for one in found}
@@ -111,7 +112,9 @@ class Reading:
             raise BadAnswer(f"A mark at {span[0]}–{span[1]} does not begin and end with words of this document.")
         gloss = self.gloss(span)
         if tokens[1] - tokens[0] > MOST_TOKENS:
-            raise BadAnswer(f"“{gloss[:40]} …” is {tokens[1] - tokens[0]} words long; at most {MOST_TOKENS} are a name.")
+            raise BadAnswer(
+                f"“{gloss[:40]} …” is {tokens[1] - tokens[0]} words long; at most {MOST_TOKENS} are a name."
+            )
         kind = row.get("type")
         if not isinstance(kind, str) or not kind:
             raise BadAnswer(f"Say what “{gloss}” is: a person, a place …")

@@ -1,4 +1,4 @@
-"""The exhaustive relation interface: every pair of a document's mentions that may be related, in the order of the text."""
+"""The exhaustive relation interface: every pair of mentions that may be related, in the order of the text."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:
 
 
 def _holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Target -> the parts that hold, where any does. Raises BadAnswer where a pair is missing or something is unknown."""
+    """Target -> the parts that hold, where any does. Raises BadAnswer for a pair that is missing."""
     try:
         said = json.loads(_first(raw, "pairs") or "{}")
         json.dumps(said, ensure_ascii=False).encode()

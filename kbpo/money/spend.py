@@ -62,7 +62,7 @@ def balance(**where: object) -> Balance:
 
 def allowance(track: Track, team: Team | None, purpose: str) -> Allowance:
     """What may still be reserved for a purpose under all caps of the track."""
-    lefts = [(max(ZERO, b.cap - _committed(b, team, purpose)), str(b.scope)) for b in _budgets(track, team)]
+    lefts = [(max(ZERO, b.cap - _committed(b, team, purpose)), str(b.scope)) for b in _budgets(track, team, purpose)]
     return Allowance(*min(lefts)) if lefts else Allowance(None, None)
 
 
@@ -131,8 +131,12 @@ def _team(purpose: str) -> Team | None:
     return row.team if row else None
 
 
-def _budgets(track: Track, team: Team | None) -> list[Budget]:
-    return list(Budget.objects.filter(track=track).filter(Q(team=None) | Q(team=team)))
+def _budgets(track: Track, team: Team | None, purpose: str) -> list[Budget]:
+    """The caps that hold for a purpose: those of submissions and teams do not for what the track itself pays."""
+    rows = Budget.objects.filter(track=track).filter(Q(team=None) | Q(team=team))
+    if not purpose.startswith("submission:"):
+        rows = rows.exclude(scope__in=[Budget.Scope.SUBMISSION, Budget.Scope.TEAM])
+    return list(rows)
 
 
 def _committed(budget: Budget, team: Team | None, purpose: str) -> Decimal:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kbpo.corpus.models import Corpus
+    from kbpo.corpus.models import Corpus, Document
     from kbpo.tracks.models import Track as TrackRow
 
 
@@ -105,6 +105,18 @@ class Track(ABC):
     def facts(self, instances: NDArray[np.int64], submissions: list[int], annotated: list[int]) -> Facts | None:
         """What recall needs besides the draws; None if this kind of track has no recall."""
         return None
+
+    def mentions_question(self, document: Document) -> QuestionDraft | None:
+        """What is asked first of a document that is annotated whole; None if this kind of track has no such thing."""
+        return None
+
+    def relations_question(self, document: Document, origin: str) -> QuestionDraft | None:
+        """What is asked then, between the mentions whose labels have that origin; None if there is nothing to ask."""
+        return None
+
+    def store_facts(self, origin: str) -> int:
+        """How many facts the labels of that origin hold; each is an instance from then on, whoever claims it."""
+        return 0
 
     @abstractmethod
     def unanswered(self, target_ids: Sequence[int], submissions: Sequence[int]) -> set[int]:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from formats.codes import CODES, FATAL
 from formats.messages import Report
 from formats.schema import load_schema
+from kbpo.corpus.models import Document
 from kbpo.tracks.base import Facts, QuestionDraft, Track, Unusable
-from kbpo.tracks.kbp import judgments, questions
+from kbpo.tracks.kbp import judgments, questions, whole
 from kbpo.tracks.kbp.facts import read_facts
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.store import store
@@ -67,6 +68,15 @@ class KbpTrack(Track):
 
     def facts(self, instances: Ids, submissions: list[int], annotated: list[int]) -> Facts | None:
         return read_facts(self.track, instances, submissions, annotated)
+
+    def mentions_question(self, document: Document) -> QuestionDraft:
+        return whole.mentions_draft(self.track, document)
+
+    def relations_question(self, document: Document, origin: str) -> QuestionDraft | None:
+        return whole.relations_draft(self.track, document, origin)
+
+    def store_facts(self, origin: str) -> int:
+        return whole.store_facts(self.corpus, origin)
 
 
 def why_unusable(report: Report) -> str:

@@ -125,9 +125,7 @@ def store_facts(corpus: Corpus, origin: str) -> int:
     """How many relations a document's annotation found: each is an instance, whether or not a system claims it."""
     labels = Label.objects.filter(origin=origin, target__kind=Target.Kind.PAIR).select_related("target")
     numbers = dict(Predicate.objects.filter(corpus=corpus).values_list("name", "pk"))
-    rows = [
-        (label.target, part[:-1], part.endswith(">")) for label in labels for part in label.value.get("holds", ())
-    ]
+    rows = [(label.target, part[:-1], part.endswith(">")) for label in labels for part in label.value.get("holds", ())]
     made = [_instance(target, numbers[name], forward) for target, name, forward in rows if name in numbers]
     made.sort(key=lambda one: (one.subject_begin, one.object_begin, one.subject_end, one.object_end, one.predicate_id))
     Instance.objects.bulk_create(made, ignore_conflicts=True)
@@ -149,5 +147,3 @@ def _text_of(document: Document) -> dict[str, Any]:
         "text": document.text,
         "sentences": [list(span) for span in document.sentences],
     }
-
-

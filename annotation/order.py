@@ -1,0 +1,166 @@
+"""Orders documents to be annotated whole: says what it will cost at most, reserves that, and never spends more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+
+from django.db import transaction
+from django.db.models import F, Func, IntegerField, Sum
+
+from annotation.models import DocumentOrder, OrderedDocument, Question
+from annotation.publish import committed
+from kbpo.accounts.models import User
+from kbpo.corpus.models import Document
+from kbpo.money.models import Price
+from kbpo.money.spend import balance, reserve
+from kbpo.queue import nudge
+from kbpo.sampling.choose_documents import Chosen, choose_documents, draw_chosen
+from kbpo.sampling.documents import CannotDraw
+from kbpo.tracks.models import Track
+
+CENT = Decimal("0.01")
+PER_TOKEN = Decimal("0.0075")
+PER_PAIR = Decimal("0.05")
+PAIRS_A_TOKEN = Decimal("0.2")
+"""Reserved before anything is known: the literature's 45 pairs in 350 tokens, half as many again."""
+SURE = 5  # documents after which the track's own number of pairs a token is known well enough
+SPARE = Decimal("1.25")
+
+
+class CannotOrder(ValueError):
+    """An order that was not placed; the text is a sentence for the administrator."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What annotating some documents would cost, in dollars, and how long one of them takes a worker."""
+
+    chosen: Chosen
+    tokens: int
+    workers: int
+    entities: Decimal
+    relations: Decimal
+    per_token: Decimal
+    per_pair: Decimal
+    fee_rate: Decimal
+
+    @property
+    def documents(self) -> int:
+        return len(self.chosen.documents)
+
+    @property
+    def at_most(self) -> Decimal:
+        return self.entities + self.relations
+
+
+def round_up(amount: Decimal) -> Decimal:
+    """An amount of dollars in cents, rounded up."""
+    return amount.quantize(CENT, rounding=ROUND_CEILING)
+
+
+def plan_documents(track: Track, n: int, *, per_token: Decimal = PER_TOKEN, per_pair: Decimal = PER_PAIR) -> Plan:
+    """What the next `n` documents would cost: mentions to the cent, relations at most, by the pairs to be expected.
+
+    Raises CannotOrder with a sentence.
+    """
+    if not per_token > 0 or not per_pair > 0:
+        raise CannotOrder("A token and a pair must each cost something.")
+    try:
+        ordered = OrderedDocument.objects.filter(order__track=track).values_list("pk", flat=True)
+        chosen = choose_documents(track, n, list(ordered))
+    except CannotDraw as refusal:
+        raise CannotOrder(str(refusal)) from refusal
+    fee = _fee(track)
+    tokens = list(_tokens(chosen.documents).values())
+    ratio = _pairs_a_token(track)
+    workers = track.workers_per_question
+    entities = sum((price_of(one, per_token, fee) for one in tokens), Decimal(0)) * workers
+    pairs = [int((one * ratio).to_integral_value(ROUND_CEILING)) for one in tokens]
+    relations = sum((price_of(one, per_pair, fee) for one in pairs), Decimal(0)) * workers
+    return Plan(chosen, sum(tokens), workers, entities, relations, per_token, per_pair, fee)
+
+
+@transaction.atomic
+def order_documents(
+    track: Track,
+    n: int,
+    at_most: Decimal,
+    *,
+    who: User | None = None,
+    per_token: Decimal = PER_TOKEN,
+    per_pair: Decimal = PER_PAIR,
+) -> DocumentOrder:
+    """The order: the documents are drawn, their money is set aside, and the clock asks about them.
+
+    `at_most` is the price that was shown. Raises CannotOrder if it would be more by now, OverBudget if a cap forbids
+    it, and then nothing has changed.
+    """
+    Track.objects.select_for_update(of=("self",)).get(pk=track.pk)  # two orders must not draw the same documents
+    plan = plan_documents(track, n, per_token=per_token, per_pair=per_pair)
+    if plan.at_most > at_most:
+        raise CannotOrder(f"These documents would cost up to ${plan.at_most}, not ${at_most}. Look at the price again.")
+    order = DocumentOrder.objects.create(
+        track=track, documents=plan.documents, per_token=per_token, per_pair=per_pair, fee_rate=plan.fee_rate,
+        workers=plan.workers, who=who,
+    )  # fmt: skip
+    samples = draw_chosen(track, plan.chosen)
+    OrderedDocument.objects.bulk_create(OrderedDocument(sample=sample, order=order) for sample in samples)
+    why = f"{plan.documents} documents to be annotated whole"
+    reserve(track, None, order.purpose, plan.at_most, key=order.purpose, who=who, why=why)
+    nudge("documents")
+    return order
+
+
+@transaction.atomic
+def add_money(order: DocumentOrder, *, who: User | None = None) -> Decimal:
+    """What was set aside besides, so that all questions of the order that wait can be published; 0.00 if none needs it.
+
+    Raises OverBudget if a cap forbids it.
+    """
+    order = DocumentOrder.objects.select_for_update(of=("self",)).select_related("track").get(pk=order.pk)
+    amount = missing(order)
+    if amount <= 0:
+        return Decimal("0.00")
+    key = f"{order.purpose}:more:{balance(purpose=order.purpose).reserved}"
+    reserve(order.track, None, order.purpose, amount, key=key, who=who, why="More pairs than were expected")
+    nudge("publish")
+    return amount
+
+
+def missing(order: DocumentOrder) -> Decimal:
+    """What the waiting questions of an order need beyond what is set aside for it."""
+    waiting = Question.objects.filter(payer=order.purpose, status="waiting")
+    needed = waiting.aggregate(sum=Sum(F("price") * F("answers_wanted")))["sum"] or Decimal(0)
+    return max(Decimal("0.00"), needed - (balance(purpose=order.purpose).open - committed(order.purpose)))
+
+
+def price_of(units: int, each: Decimal, fee_rate: Decimal) -> Decimal:
+    """The price of one assignment: its reward, rounded up to the cent, with the platform's fee, rounded up again."""
+    return round_up(reward_of(units, each) * (1 + fee_rate))
+
+
+def reward_of(units: int, each: Decimal) -> Decimal:
+    """What one worker gets for some tokens or pairs, rounded up to the cent."""
+    return max(CENT, round_up(units * each))
+
+
+def _fee(track: Track) -> Decimal:
+    """The fee that the track pays on any answer: that of its price of a relation."""
+    price = Price.objects.filter(track=track).order_by("-interface").first()
+    return price.fee_rate if price else Decimal(0)
+
+
+def _tokens(documents: list[int]) -> dict[int, int]:
+    length = Func(F("token_begin"), function="cardinality", output_field=IntegerField())
+    return dict(Document.objects.filter(pk__in=documents).annotate(n=length).values_list("pk", "n"))
+
+
+def _pairs_a_token(track: Track) -> Decimal:
+    """How many pairs a token brings: what was found on this track, a quarter more; a guess before that is known."""
+    payloads = Question.objects.filter(track=track, interface="relations_exhaustive").order_by("-pk")
+    found = list(payloads.values_list("target__document", "payload__pairs")[:50])
+    if len(found) < SURE:
+        return PAIRS_A_TOKEN
+    tokens = sum(_tokens([document for document, _ in found]).values())
+    return SPARE * sum(len(pairs) for _, pairs in found) / max(1, tokens)

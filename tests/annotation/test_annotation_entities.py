@@ -1,0 +1,167 @@
+"""The entities interface: what the server accepts, and what three readers add up to, by hand."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from annotation.interfaces.base import BadAnswer
+from annotation.interfaces.entities import Entities, types_of
+from annotation.interfaces.mentions import settle_mentions
+from annotation.interfaces.reading import Marked, Reading, is_date
+from annotation.interfaces.registry import interface_of
+
+TEXT = "Mara Lindt founded Nordwerk in March 1990. Lindt lives in Oslo. 😀 Oslo grew."
+TOKENS = [(0, 4), (5, 10), (11, 18), (19, 27), (28, 30), (31, 36), (37, 41), (41, 42), (43, 48), (49, 54), (55, 57),
+          (58, 62), (62, 63), (64, 65), (66, 70), (71, 75), (75, 76)]  # fmt: skip
+TYPES = [
+    {"name": "PER", "description": "person", "value": None},
+    {"name": "ORG", "description": "organisation", "value": None},
+    {"name": "GPE", "description": "place", "value": None},
+    {"name": "DATE", "description": "date", "value": "date"},
+    {"name": "TITLE", "description": "title", "value": "string"},
+]
+PAYLOAD: dict[str, Any] = {
+    "document": {"key": "d1", "title": "Story"}, "text": TEXT, "tokens": [list(one) for one in TOKENS],
+    "sentences": [[0, 42], [43, 63], [64, 76]], "types": TYPES,
+}  # fmt: skip
+MARA, LINDT, NORDWERK, MARCH = (0, 10), (43, 48), (19, 27), (31, 41)
+OSLO, OSLO2 = (58, 62), (66, 70)
+
+
+def mark(span: tuple[int, int], kind: str, same: tuple[int, int] | None = None, **more: str) -> dict[str, Any]:
+    return {"span": list(span), "type": kind, "canonical": list(same or span), **more}
+
+
+def parse(*mentions: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+    question = SimpleNamespace(payload=PAYLOAD, target_id=7)
+    (found,) = interface_of("entities").parse(question, {"mentions": [json.dumps(list(mentions))], **more})  # type: ignore[arg-type]
+    assert found.target_id == 7 and found.criterion == "mentions"
+    mentions_: list[dict[str, Any]] = found.value["mentions"]
+    return mentions_
+
+
+def test_marks_are_kept_in_the_order_of_the_text_with_the_title_of_their_entity() -> None:
+    found = parse(mark(LINDT, "PER", MARA), mark(MARA, "PER", link="Mara_Lindt"), mark(MARCH, "DATE", value="1990-03"))
+    assert found == [
+        {"span": [0, 10], "type": "PER", "canonical": [0, 10], "link": "Mara Lindt"},
+        {"span": [31, 41], "type": "DATE", "canonical": [31, 41], "value": "1990-03"},
+        {"span": [43, 48], "type": "PER", "canonical": [0, 10], "link": "Mara Lindt"},
+    ]
+
+
+def test_spans_count_characters_not_halves_of_them() -> None:
+    assert TEXT[slice(*OSLO2)] == "Oslo"
+    assert parse(mark(OSLO2, "GPE"))[0]["span"] == [66, 70]
+
+
+@pytest.mark.parametrize(
+    ("mentions", "sentence"),
+    [
+        ([mark((0, 3), "PER")], "does not begin and end with words"),
+        ([mark((0, 4000), "PER")], "does not begin and end with words"),
+        ([mark((10, 5), "PER")], "does not begin and end with words"),
+        ([mark((-4, 10), "PER")], "does not begin and end with words"),
+        ([mark(MARA, "")], "Say what “Mara Lindt” is"),
+        ([mark(MARA, "DOG")], "not one of this page"),
+        ([mark(MARA, "PER"), mark((5, 10), "PER")], "overlap"),
+        ([mark(MARA, "PER"), mark(MARA, "PER")], "overlap"),
+        ([mark(LINDT, "PER", MARA)], "same as something that is not marked"),
+        ([mark(LINDT, "PER", MARA), mark(MARA, "PER", LINDT)], "same as something that is not marked"),
+        ([mark(LINDT, "ORG", MARA), mark(MARA, "PER")], "is marked ORG"),
+        ([mark(MARCH, "DATE")], "Write the date of “March 1990”"),
+        ([mark(MARCH, "DATE", value="last March")], "is not a date"),
+        ([mark(MARCH, "DATE", value="1990-13")], "is not a date"),
+        ([mark(MARA, "PER", link="Mara [[Lindt]]")], "cannot be the title"),
+        ([mark(MARA, "PER", link="x" * 300)], "cannot be the title"),
+        ([], "Nothing is marked yet"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_a_sentence(mentions: list[dict[str, Any]], sentence: str) -> None:
+    with pytest.raises(BadAnswer, match=sentence.replace("[", r"\[")):
+        parse(*mentions)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    ["{", "7", "[7]", "[[]]", '[{"span": [0, "4"], "type": "PER"}]', '[{"span": [true, 4], "type": "PER"}]',
+     '[{"span": [0, 4], "type": ["PER"]}]', '[{"span": [0, 4], "type": "PER", "canonical": 3}]',
+     '[{"span": [0, 4], "type": "PER", "link": 3}]', '[{"span": [0, 4], "type": "PER", "link": "\\ud800"}]',
+     "[" * 100_000, '[{"span": [31, 41], "type": "DATE", "value": {}}]'],
+)  # fmt: skip
+def test_garbled_answers_are_refused_with_a_sentence(sent: str) -> None:
+    question = SimpleNamespace(payload=PAYLOAD, target_id=7)
+    with pytest.raises(BadAnswer):
+        Entities().parse(question, {"mentions": [sent]})  # type: ignore[arg-type]
+
+
+def test_a_document_without_names_and_a_flag_are_answers_too() -> None:
+    assert parse(nothing=["1"]) == []
+    question = SimpleNamespace(payload=PAYLOAD, target_id=7)
+    (flag,) = Entities().parse(question, {"problem": ["text"]})  # type: ignore[arg-type]
+    assert flag.criterion == "flag"
+    with pytest.raises(BadAnswer):
+        Entities().parse(question, {"problem": ["boring"]})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("value", "right"), [("2013", True), ("2013-03", True), ("2013-03-25", True),
+    ("2013-02-30", False), ("13", False), ("0000", False), ("2013-3", False), ("２０１３", False)])  # fmt: skip
+def test_dates_are_those_of_the_calendar(value: str, right: bool) -> None:
+    assert is_date(value) is right
+
+
+def test_every_type_has_a_word_and_a_key_of_its_own() -> None:
+    keys = [one["key"] for one in types_of(Reading(PAYLOAD))]
+    assert keys == ["p", "o", "g", "t", "i"]
+    many = [{"name": f"X{letter}", "description": "", "value": None} for letter in "ABCDEFGHIJ"]
+    keys = [one["key"] for one in types_of(Reading({**PAYLOAD, "types": many})) if one["key"]]
+    assert len(set(keys)) == len(keys)
+
+
+def readers(*of: list[dict[str, Any]]) -> list[list[Marked]]:
+    return [[Marked.of(one) for one in marks] for marks in of]
+
+
+def test_a_token_is_in_a_mention_if_more_than_half_marked_it() -> None:
+    found = settle_mentions(
+        Reading(PAYLOAD),
+        readers(
+            [mark(MARA, "PER"), mark(NORDWERK, "ORG")],
+            [mark(MARA, "PER"), mark(NORDWERK, "GPE"), mark(OSLO, "GPE")],
+            [mark((5, 10), "PER"), mark(NORDWERK, "ORG")],
+        ),
+    )
+    assert [(one.span, one.type, one.n) for one in found] == [(MARA, "PER", 3), (NORDWERK, "ORG", 3)]
+    assert [round(one.disagreement, 2) for one in found] == [0.33, 0.33]  # one marked less; one said GPE
+
+
+def test_what_is_the_same_is_what_most_of_those_say_who_marked_both() -> None:
+    found = settle_mentions(
+        Reading(PAYLOAD),
+        readers(
+            [mark(MARA, "PER"), mark(LINDT, "PER", MARA), mark(OSLO, "GPE"), mark(OSLO2, "GPE", OSLO)],
+            [mark(MARA, "PER"), mark(LINDT, "PER", MARA), mark(OSLO, "GPE"), mark(OSLO2, "GPE")],
+            [mark(LINDT, "PER"), mark(OSLO, "GPE"), mark(OSLO2, "GPE")],
+        ),
+    )
+    # Both who marked Mara Lindt say that Lindt is she; two of three say that the two Oslos are different places.
+    assert [(one.span, one.canonical) for one in found] == [
+        (MARA, MARA), (LINDT, MARA), (OSLO, OSLO), (OSLO2, OSLO2),
+    ]  # fmt: skip
+    assert found[1].votes == {"0-10": 2, "43-48": 1}
+
+
+def test_titles_and_dates_are_those_that_most_gave() -> None:
+    title = [mark(MARA, "PER", link="Mara Lindt"), mark(MARCH, "DATE", value="1990-03")]
+    other = [mark(MARA, "PER", link="none"), mark(MARCH, "DATE", value="1990")]
+    found = settle_mentions(Reading(PAYLOAD), readers(title, title, other))
+    assert [(one.link, one.value) for one in found] == [("Mara Lindt", ""), (None, "1990-03")]
+    found = settle_mentions(Reading(PAYLOAD), readers(other, other, [mark(MARA, "PER")]))
+    assert found[0].link == ""  # most of those who said anything say that there is no page
+
+
+def test_nobody_found_anything() -> None:
+    assert settle_mentions(Reading(PAYLOAD), readers([], [mark(MARA, "PER")], [])) == []
