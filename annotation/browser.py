@@ -41,6 +41,8 @@ class Page:
     path: str
     text: str
     forms: list[Form]
+    data: dict[str, str] = field(default_factory=dict)
+    """Text of the scripts that are no programs but data, by id"""
 
     def has_form(self, id: str) -> bool:
         return any(form.id == id for form in self.forms)
@@ -58,6 +60,8 @@ class _Reader(HTMLParser):
         super().__init__()
         self.forms: list[Form] = []
         self.current: Form | None = None
+        self.data: dict[str, str] = {}
+        self.reading = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         have = {name: value or "" for name, value in attrs}
@@ -65,12 +69,20 @@ class _Reader(HTMLParser):
             data = {name[5:]: value for name, value in have.items() if name.startswith("data-")}
             self.current = Form(have.get("id", ""), have.get("action", ""), data)
             self.forms.append(self.current)
+        elif tag == "script" and have.get("type") == "application/json":
+            self.reading = have.get("id", "")
         elif tag == "input" and self.current is not None and "name" in have:
             box = have.get("type") in ("radio", "checkbox")
             value = have.get("value", "on" if box else "")
             self.current.fields.append((have["name"], value, "checked" in have if box else True))
 
+    def handle_data(self, data: str) -> None:
+        if self.reading:
+            self.data[self.reading] = self.data.get(self.reading, "") + data
+
     def handle_endtag(self, tag: str) -> None:
+        if tag == "script":
+            self.reading = ""
         if tag == "form":
             self.current = None
 
@@ -103,7 +115,7 @@ class Browser:
                 reader.feed(text)
                 for form in reader.forms:
                     form.action = _path(urljoin(self.base + path, form.action or path))
-                return Page(status, path, text, reader.forms)
+                return Page(status, path, text, reader.forms, reader.data)
             method, body, path = "GET", None, _path(urljoin(self.base + path, location))
         raise ConnectionError(f"{path} redirects too often")
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from annotation import simulate_reading
 from annotation.browser import Browser, Form, Page
 
 Span = tuple[int, int]
@@ -58,6 +59,8 @@ class Crowd:
         logins: Sequence[tuple[str, str]],
         knows: Knows,
         *,
+        finds: simulate_reading.Finds | None = None,
+        mention_recall: float = 0.8,
         accuracy: float | Sequence[float] = 1.0,
         seconds: float = 0.0,
         seed: int = 1,
@@ -65,6 +68,7 @@ class Crowd:
     ) -> None:
         accuracies = [accuracy] * len(logins) if isinstance(accuracy, float) else list(accuracy)
         self.work_done = Work()
+        self.finds, self.mention_recall = finds, mention_recall
         self._lock = threading.Lock()
         self._workers = []
         for number, (login, right) in enumerate(zip(logins, accuracies, strict=True)):
@@ -150,7 +154,7 @@ class _Worker:
             return False
         form = page.form("answer")
         wrong = self.rng.random() >= self.accuracy
-        values = form.values() | self._answer(form, wrong)
+        values = form.values() | self._answer_to(page, form, wrong)
         if self.seconds:
             time.sleep(self.seconds * self.rng.uniform(0.5, 1.5))
         after = self.browser.submit(form, values)
@@ -186,6 +190,21 @@ class _Worker:
         if (right := self.learned.get(form.data["tutorial"])) is not None:
             return right
         return {side: form.options(side)[:1] for side in ("a", "b") if form.options(side)} | {"none": ["1"]}
+
+    def _answer_to(self, page: Page, form: Form, wrong: bool) -> dict[str, list[str]]:
+        """The fields of an answer to the page's kind of question."""
+        document = form.data["document"]
+        if form.data.get("interface", "relation") == "relation":
+            return self._answer(form, wrong)
+        shown = json.loads(page.data["document-data"])
+        if form.data["interface"] == "relations_exhaustive":
+            holds = lambda key, a, b: self.knows(key, a, b).holds  # noqa: E731
+            return {"pairs": [simulate_reading.pairs(shown, document, holds, self.accuracy, self.rng)]}
+        if self.crowd.finds is None:
+            raise LookupError("this crowd does not know which mentions a document has")
+        recall = self.crowd.mention_recall
+        marks = simulate_reading.marks(shown, document, self.crowd.finds, recall, self.accuracy, self.rng)
+        return {"mentions": [marks], "nothing": ["1"]}
 
     def _answer(self, form: Form, wrong: bool) -> dict[str, list[str]]:
         truth = self.knows(form.data["document"], _span(form.data["a"]), _span(form.data["b"]))

@@ -29,6 +29,7 @@ urlpatterns = [
     path("try/", attempt.index, name="try"),
     path("try/<int:number>/", attempt.question, name="try_question"),
     path("preview/<int:pk>/", views.preview, name="annotate_preview"),
+    path("titles/", views.titles, name="annotate_titles"),
     path("<str:token>/", views.question, name="annotate_question"),
     path("<str:token>/draft/", views.draft, name="annotate_draft"),
     path("<str:token>/return/", views.give_back, name="annotate_return"),

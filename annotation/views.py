@@ -18,9 +18,10 @@ from annotation import lease
 from annotation.annotators.consent import has_consented
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
-from annotation.models import Assignment, Question, Worker
+from annotation.models import Assignment, Question, Title, Worker
 from annotation.standing import standing
 from annotation.submit import Outcome, submit
+from annotation.titles import suggest
 from annotation.worker import worker_of
 from kbpo.corpus.models import Document
 
@@ -150,7 +151,16 @@ def show(
     interface = interface_of(asked.interface)
     shown = interface.render(asked, answer if isinstance(answer, dict) else None)
     page = {"reward": asked.reward, "seconds": asked.seconds, "script": interface.script, "page": shown, **context}
+    if interface.name == "entities" and Title.objects.exists():
+        page["titles_url"] = reverse("annotate_titles")
     return render(request, interface.template, page, status=status)
+
+
+@require_GET
+@login_required
+def titles(request: HttpRequest) -> JsonResponse:
+    """Titles that begin with `q`, as far as an index of them was loaded."""
+    return JsonResponse({"titles": suggest(request.GET.get("q", "").replace("\0", ""))})
 
 
 @require_POST

@@ -48,6 +48,7 @@ class Knowledge:
             canonical = int(row["canonical_begin"]), int(row["canonical_end"])
             known = Known(row["type"], int(row["entity"]), canonical, row.get("link", ""))
             self.mentions[row["doc_id"], span] = known
+        self._by_document: dict[str, dict[Span, Known]] = defaultdict(dict)
         self.relations: dict[tuple[str, Span, Span], set[str]] = defaultdict(set)
         for row in rows(gold):
             subject = int(row["subj_begin"]), int(row["subj_end"])
@@ -61,6 +62,13 @@ class Knowledge:
         one, two = self.mention(document_id, subject), self.mention(document_id, object_)
         holds = frozenset({(name, ">") for name in forward} | {(name, "<") for name in backward})
         return Answer(one.canonical, one.link, two.canonical, two.link, holds)
+
+    def mentions_of(self, document_id: str) -> dict[Span, Known]:
+        """All mentions of a document."""
+        if not self._by_document:
+            for (document, span), known in self.mentions.items():
+                self._by_document[document][span] = known
+        return self._by_document.get(document_id, {})
 
     def mention(self, document_id: str, span: Span) -> Known:
         """What is known of a mention."""

@@ -21,12 +21,15 @@ class Command(BaseCommand):
         parser.add_argument("url", help="Address of the site")
         parser.add_argument(
             "--knows", nargs="+", required=True, metavar=("CLASS", "FILE"),
-            help="Dotted name of a class with true_answer(document, a, b), and the files that it is made from",
+            help="Dotted name of a class with true_answer(document, a, b) and mentions_of(document), and its files",
         )  # fmt: skip
         parser.add_argument("--user", default="annotator", help="Login of the first; the others are NAME2, NAME3 …")
         parser.add_argument("--password", required=True)
         parser.add_argument("--workers", type=int, default=3)
         parser.add_argument("--accuracy", type=float, default=1.0, help="Probability that an answer is right")
+        parser.add_argument(
+            "--mention-recall", type=float, default=0.8, help="Share of a document's mentions that a worker finds"
+        )
         parser.add_argument("--seconds", type=float, default=0.0, help="Mean seconds that a worker takes for an answer")
         parser.add_argument("--seed", type=int, default=1)
         parser.add_argument("--until-empty", action="store_true", help="Stop when nobody finds anything to judge")
@@ -41,6 +44,8 @@ class Command(BaseCommand):
             options["url"],
             [(name, options["password"]) for name in names],
             knowledge.true_answer,
+            finds=getattr(knowledge, "mentions_of", None),
+            mention_recall=options["mention_recall"],
             accuracy=options["accuracy"],
             seconds=options["seconds"],
             seed=options["seed"],

@@ -1,0 +1,91 @@
+// Keeps what is being made: on the server every few seconds and on leave, in this browser while the server is away.
+
+const minutesOf = (milliseconds) => Math.max(0, Math.round(milliseconds / 60000));
+const clock = (moment) => `${String(moment.getUTCHours()).padStart(2, "0")}:${String(moment.getUTCMinutes()).padStart(2, "0")} UTC`;
+
+/** Saving for a form with `data-draft`, `data-token` and `data-lease`. `fill` writes the state into the form's fields;
+ * `status` says when it was saved, `kept` until when the document is one's own. */
+export class Draft {
+  constructor(form, { fill, status, kept, lost }) {
+    Object.assign(this, { form, fill, status, kept, lost });
+    this.url = form.dataset.draft;
+    this.store = `draft:${form.dataset.token}`;
+    this.leaseEnds = Date.now() + 1000 * Number(form.dataset.lease || 0);
+    this.savedAt = 0;
+    this.failing = null;
+    this.dirty = false;
+    this.sending = false;
+    this.timer = 0;
+    if (!this.url) return;
+    setInterval(() => this.keep(), 60000); // the lease is renewed while the page is open
+    setInterval(() => this.tell(), 5000);
+    document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") this.leave(); });
+    addEventListener("pagehide", () => this.leave());
+    this.tell();
+  }
+
+  /** What this browser kept while the server was away: the values of the form's fields by name, or null. */
+  remembered() {
+    const found = JSON.parse(localStorage.getItem(this.store) || "null");
+    return found && typeof found === "object" && !Array.isArray(found) ? found : null;
+  }
+
+  soon() {
+    if (!this.url) return;
+    this.dirty = true;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.keep(), 2500);
+  }
+
+  async keep() {
+    if (!this.url || this.sending) return;
+    this.dirty = false;
+    this.fill();
+    try {
+      const reply = await fetch(this.url, { method: "POST", body: new FormData(this.form) });
+      const said = await reply.json();
+      if (reply.status === 409 || reply.status === 403) { this.sending = true; this.lost(said.error); return; }
+      if (!reply.ok) throw new Error(String(reply.status));
+      this.savedAt = Date.now();
+      this.leaseEnds = this.savedAt + 1000 * said.lease_seconds;
+      this.failing = null;
+      localStorage.removeItem(this.store);
+    } catch {
+      this.failing = this.failing || new Date();
+      this.remember();
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.keep(), 5000);
+      this.dirty = true;
+    }
+    this.tell();
+  }
+
+  remember() {
+    const fields = [...new FormData(this.form)].filter(([name]) => name !== "csrfmiddlewaretoken");
+    localStorage.setItem(this.store, JSON.stringify(Object.fromEntries(fields)));
+  }
+
+  leave() {
+    if (!this.url || !this.dirty || this.sending) return;
+    this.fill();
+    this.remember();
+    navigator.sendBeacon(this.url, new FormData(this.form));
+    this.dirty = false;
+  }
+
+  /** Called when the answer itself goes off. */
+  sent() {
+    this.sending = true;
+    clearTimeout(this.timer);
+    if (this.url) localStorage.removeItem(this.store);
+  }
+
+  tell() {
+    const seconds = Math.round((Date.now() - this.savedAt) / 1000);
+    this.status.classList.toggle("saved", Boolean(this.savedAt) && !this.failing);
+    if (this.failing) this.status.textContent = `Not saved since ${clock(this.failing)}`;
+    else if (this.savedAt) this.status.textContent = seconds < 2 ? "saved just now" : seconds < 100 ? `saved ${seconds} s ago` : `saved ${minutesOf(1000 * seconds)} min ago`;
+    if (this.failing) this.kept.textContent = `Not saved since ${clock(this.failing)}. We keep trying; your answers are kept in this browser.`;
+    else this.kept.textContent = `You can leave and come back: the document is yours until ${clock(new Date(this.leaseEnds))}.`;
+  }
+}

@@ -1,0 +1,275 @@
+// The marks in one document: mentions and the entities that they name, with undo; what is open, what is likely.
+//
+// A state is a value: { mentions, links, names, read }. A mention is { id, first, last, type, entity, value, open };
+// tokens first … last - 1. Nothing here touches the page.
+
+import { isDate, looksLikeDate, normalDate } from "./dates.js";
+
+const MOST_UNDO = 400;
+const EMPTY = { mentions: [], links: {}, names: {} };
+
+export class Marks {
+  constructor(data) {
+    this.types = new Map(data.types.map((one) => [one.name, one]));
+    this.dateType = data.types.find((one) => one.value === "date")?.name || "";
+    const chars = /[\ud800-\udfff]/.test(data.text) ? Array.from(data.text) : null; // offsets count characters, not halves of them
+    this.slice = (begin, end) => (chars ? chars.slice(begin, end).join("") : data.text.slice(begin, end));
+    this.spans = data.tokens;
+    this.words = data.tokens.map(([begin, end]) => this.slice(begin, end));
+    this.sentenceOf = sentencesOf(data.tokens, data.sentences);
+    this.state = EMPTY;
+    this.past = [];
+    this.future = [];
+  }
+
+  // -- Reading
+
+  get mentions() { return this.state.mentions; }
+  find(id) { return this.state.mentions.find((one) => one.id === id) || null; }
+  text(first, last) { return this.slice(this.spans[first][0], this.spans[last - 1][1]).replace(/\s+/g, " "); }
+  textOf(mention) { return this.text(mention.first, mention.last); }
+  linkable(type) { return Boolean(type) && this.types.get(type)?.value == null; }
+  isDate(type) { return this.types.get(type)?.value === "date"; }
+  linkOf(entity) { return this.state.links[entity] || ""; }
+
+  /** The shortest mention over a token. */
+  at(token) {
+    const over = this.state.mentions.filter((one) => one.first <= token && token < one.last);
+    return over.sort((a, b) => (a.last - a.first) - (b.last - b.first))[0] || null;
+  }
+
+  /** The mention by whose words an entity is called: the one that was chosen, else the first longest. */
+  nameOf(entity) {
+    const own = this.state.mentions.filter((one) => one.entity === entity);
+    const chosen = own.find((one) => one.id === this.state.names[entity]);
+    return chosen || own.reduce((best, one) => (!best || this.textOf(one).length > this.textOf(best).length ? one : best), null);
+  }
+
+  /** Entity -> { id, name, type, mentions }, in the order of their first mentions. */
+  entities() {
+    const found = new Map();
+    for (const mention of this.state.mentions) {
+      if (!found.has(mention.entity)) found.set(mention.entity, { id: mention.entity, mentions: [] });
+      found.get(mention.entity).mentions.push(mention);
+    }
+    for (const one of found.values()) {
+      one.name = this.nameOf(one.id);
+      one.type = one.name.type;
+    }
+    return found;
+  }
+
+  /** Who a mention may be, likeliest first: the same words, words in common, then the nearest. */
+  candidates(mention, most = 6) {
+    if (!this.linkable(mention.type)) return [];
+    const own = this.textOf(mention).toLowerCase();
+    const rated = [];
+    for (const one of this.entities().values()) {
+      const others = one.mentions.filter((other) => other.id !== mention.id);
+      if (!others.length || one.type !== mention.type) continue;
+      const likeness = Math.max(...others.map((other) => this.likeness(own, this.textOf(other).toLowerCase())));
+      const apart = Math.min(...others.map((other) => Math.abs(other.first - mention.first)));
+      rated.push({ id: one.id, name: this.textOf(one.name), likeness, apart, where: this.where(mention, others) });
+    }
+    return rated.sort((a, b) => b.likeness - a.likeness || a.apart - b.apart).slice(0, most);
+  }
+
+  likeness(one, other) {
+    if (one === other) return 3;
+    const [short, long] = [one, other].map((text) => text.split(" ")).sort((a, b) => a.length - b.length);
+    return short.every((word) => long.includes(word)) ? 2 : initials(long) === short.join("").replace(/\./g, "") && short.join("").length > 1 ? 1 : 0;
+  }
+
+  where(mention, others) {
+    const apart = others.map((other) => this.sentenceOf[mention.first] - this.sentenceOf[other.first]);
+    const near = apart.reduce((best, one) => (Math.abs(one) < Math.abs(best) ? one : best));
+    if (near === 0) return "same sentence";
+    const number = Math.abs(near);
+    return `${number === 1 ? "one sentence" : `${number} sentences`} ${near > 0 ? "before" : "after"}`;
+  }
+
+  /** What must be settled before it can be sent: { mention, sentence }, in the order of the text. */
+  conflicts() {
+    const found = [];
+    const say = (mention, sentence) => found.push({ mention: mention.id, sentence });
+    const names = new Map([...this.entities().values()].map((one) => [one.id, one.name]));
+    let before = null;
+    for (const one of this.state.mentions) {
+      const words = `“${short(this.textOf(one))}”`;
+      if (before && one.first < before.last) say(one, `${words} overlaps “${short(this.textOf(before))}”. Keep one of them.`);
+      if (!before || one.last > before.last) before = one;
+      const name = names.get(one.entity);
+      if (!one.type) say(one, `What is ${words}? Choose a type.`);
+      else if (this.isDate(one.type) && one.value !== "none" && !isDate(one.value)) say(one, `Which date is ${words}? Write it as 2013-03, or say that it cannot be told.`);
+      else if (name.id !== one.id && name.type !== one.type) say(one, `${words} is marked ${this.word(one.type)}, but the same as “${short(this.textOf(name))}”, which is marked ${this.word(name.type)}.`);
+      else if (one.open) say(one, `${words} could be two ${one.type.startsWith("PER") ? "people" : "things"}. Read the sentence and choose.`);
+    }
+    return found;
+  }
+
+  word(type) { return (this.types.get(type)?.word || "nothing").toLowerCase(); }
+
+  /** The next words from a token on that look like a name and are not marked: [first, last], or null. */
+  nextUnmarked(from) {
+    const marked = new Uint8Array(this.words.length + 1);
+    for (const one of this.state.mentions) marked.fill(1, one.first, one.last);
+    for (let step = 0; step < this.words.length; step += 1) {
+      const at = (from + step) % this.words.length;
+      if (marked[at] || !this.looksNamed(at) || (at > 0 && !marked[at - 1] && step > 0 && this.looksNamed(at - 1))) continue;
+      let last = at + 1;
+      while (last < this.words.length && !marked[last] && /^\p{Lu}/u.test(this.words[last]) && this.sentenceOf[last] === this.sentenceOf[at]) last += 1;
+      return [at, last];
+    }
+    return null;
+  }
+
+  looksNamed(at) {
+    const word = this.words[at];
+    if (this.dateType && /^(1[0-9]|20)\d{2}$/.test(word)) return true;
+    if (!/^\p{Lu}/u.test(word) || word === "I") return false;
+    const begins = at === 0 || this.sentenceOf[at] !== this.sentenceOf[at - 1] || /^["“'‘(]$/.test(this.words[at - 1]);
+    return !begins || (at + 1 < this.words.length && /^\p{Lu}/u.test(this.words[at + 1]));
+  }
+
+  // -- Changing: every change is one step of undo
+
+  change(next) {
+    this.past.push(this.state);
+    if (this.past.length > MOST_UNDO) this.past.shift();
+    this.future = [];
+    this.state = { ...this.state, ...next };
+  }
+
+  undo() { return this.turn(this.past, this.future); }
+  redo() { return this.turn(this.future, this.past); }
+
+  turn(from, to) {
+    if (!from.length) return false;
+    to.push(this.state);
+    this.state = from.pop();
+    return true;
+  }
+
+  /** Marks tokens and returns the mention; without a type it is guessed from the same words elsewhere, or left open. */
+  mark(first, last, type = "") {
+    const there = this.state.mentions.find((one) => one.first === first && one.last === last);
+    if (there) return type && type !== there.type ? this.retype(there.id, type) : there;
+    const id = 1 + Math.max(0, ...this.state.mentions.map((one) => one.id));
+    const blank = { id, first, last, type, entity: 0, value: "", open: false };
+    const made = this.placed({ ...blank, type: type || this.guess(blank) });
+    this.change({ mentions: inOrder([...this.state.mentions, made]) });
+    return made;
+  }
+
+  guess(mention) {
+    const own = this.text(mention.first, mention.last).toLowerCase();
+    const rated = this.state.mentions.filter((one) => one.type).map((one) => [this.likeness(own, this.textOf(one).toLowerCase()), one.type]);
+    const best = Math.max(0, ...rated.map(([likeness]) => likeness));
+    const types = new Set(rated.filter(([likeness]) => likeness === best && best >= 2).map(([, type]) => type));
+    if (types.size === 1) return [...types][0];
+    return this.dateType && looksLikeDate(this.text(mention.first, mention.last)) ? this.dateType : "";
+  }
+
+  /** A mention with the entity that it most likely names; open where two are as likely. */
+  placed(mention) {
+    const value = this.isDate(mention.type) ? normalDate(this.textOf(mention)) : "";
+    const likely = this.candidates(mention).filter((one) => one.likeness > 0);
+    const best = likely.filter((one) => one.likeness === likely[0].likeness);
+    if (!best.length) return { ...mention, value, entity: mention.entity || this.newEntity(), open: false };
+    return { ...mention, value, entity: best[0].id, open: best.length > 1 };
+  }
+
+  newEntity() {
+    const used = new Set(this.state.mentions.map((one) => one.entity));
+    let number = 1;
+    while (used.has(number)) number += 1;
+    return number;
+  }
+
+  update(id, change) {
+    let found = null;
+    const mentions = this.state.mentions.map((one) => (one.id === id ? (found = { ...one, ...change }) : one));
+    return [found, mentions];
+  }
+
+  retype(id, type) {
+    const mention = this.find(id);
+    const alone = this.state.mentions.filter((one) => one.entity === mention.entity).length === 1;
+    const asked = alone || !this.linkable(type) ? this.placed({ ...mention, type }) : { ...mention, type, value: "", open: false };
+    if (!this.linkable(type)) asked.entity = alone ? mention.entity : this.newEntity();
+    const [found, mentions] = this.update(id, asked);
+    this.change({ mentions });
+    return found;
+  }
+
+  /** Gives all mentions of an entity one type. */
+  retypeAll(entity, type) {
+    this.change({ mentions: this.state.mentions.map((one) => (one.entity === entity ? { ...one, type } : one)) });
+  }
+
+  /** Says that a mention names an entity; 0 is a new one. */
+  assign(id, entity) {
+    const [found, mentions] = this.update(id, { entity: entity || this.newEntity(), open: false });
+    this.change({ mentions });
+    return found;
+  }
+
+  resize(id, first, last) {
+    const [found, mentions] = this.update(id, { first, last });
+    this.change({ mentions: inOrder(mentions) });
+    return found;
+  }
+
+  remove(id) { this.change({ mentions: this.state.mentions.filter((one) => one.id !== id) }); }
+  value(id, value) { this.change({ mentions: this.update(id, { value })[1] }); }
+  link(entity, title) { this.change({ links: { ...this.state.links, [entity]: title } }); }
+  name(entity, mention) { this.change({ names: { ...this.state.names, [entity]: mention } }); }
+
+  // -- To the server and back
+
+  toJson() {
+    const names = new Map([...this.entities().values()].map((one) => [one.id, one.name]));
+    const span = (one) => [this.spans[one.first][0], this.spans[one.last - 1][1]];
+    return this.state.mentions.map((one) => {
+      const name = names.get(one.entity);
+      const sent = { span: span(one), type: one.type, canonical: span(this.linkable(one.type) ? name : one), entity: one.entity };
+      if (one.value) sent.value = one.value;
+      if (name.id === one.id && this.linkable(one.type) && this.linkOf(one.entity)) sent.link = this.linkOf(one.entity);
+      if (name.id === one.id && this.state.names[one.entity] === one.id) sent.named = true;
+      if (one.open) sent.open = true;
+      return sent;
+    });
+  }
+
+  fromJson(rows) {
+    const first = new Map(this.spans.map(([begin], at) => [begin, at]));
+    const last = new Map(this.spans.map(([, end], at) => [end, at + 1]));
+    const links = {};
+    const names = {};
+    const mentions = [];
+    for (const row of Array.isArray(rows) ? rows : []) {
+      const [from, to] = [first.get(row.span?.[0]), last.get(row.span?.[1])];
+      if (from === undefined || to === undefined || from >= to) continue;
+      const id = mentions.length + 1;
+      const entity = Number(row.entity) || this.spans.length + id;
+      mentions.push({ id, first: from, last: to, type: this.types.has(row.type) ? row.type : "", entity, value: String(row.value || ""), open: Boolean(row.open) });
+      if (row.link) links[entity] = String(row.link);
+      if (row.named) names[entity] = id;
+    }
+    this.state = { mentions: inOrder(mentions), links, names };
+    this.past = [];
+    this.future = [];
+  }
+}
+
+function inOrder(mentions) { return mentions.sort((a, b) => a.first - b.first || b.last - a.last); }
+function initials(words) { return words.filter((word) => /^\p{L}/u.test(word) && !/^(of|the|and|for|in)$/.test(word)).map((word) => word[0]).join(""); }
+function short(text) { return text.length > 40 ? `${text.slice(0, 38)}…` : text; }
+
+function sentencesOf(tokens, sentences) {
+  let at = 0;
+  return tokens.map(([begin]) => {
+    while (at + 1 < sentences.length && begin >= sentences[at + 1][0]) at += 1;
+    return at;
+  });
+}

@@ -1,0 +1,262 @@
+// The pairs of a document, one after the other in the order of the text: what holds, keys, undo, saving.
+
+import { Draft } from "./draft.js";
+
+const data = JSON.parse(document.getElementById("document-data").textContent);
+const form = document.getElementById("answer");
+const place = document.getElementById("text");
+const choices = document.getElementById("choices");
+const rarer = document.getElementById("rarer");
+const primary = document.getElementById("primary");
+const missing = document.getElementById("missing");
+const say = document.getElementById("say");
+const flag = form.querySelector("details.flag");
+const chars = /[\ud800-\udfff]/.test(data.text) ? Array.from(data.text) : null; // offsets count characters
+const slice = (begin, end) => (chars ? chars.slice(begin, end).join("") : data.text.slice(begin, end));
+const pairs = data.pairs.map(([a, b, options, sentence]) => ({ a: data.mentions[a], b: data.mentions[b], numbers: [a, b], options: data.options[options], sentence }));
+
+let answers = {}; // number of a pair -> the parts that hold; a pair without an entry is not judged yet
+let past = [];
+let at = 0;
+
+// -- The text: every mention an element, the pair at hand and its sentences lit
+
+const spots = new Map();
+const sentences = data.sentences.map(() => document.createElement("span"));
+
+function build() {
+  const doc = document.createElement("div");
+  doc.className = "doc pair-text";
+  const end = chars ? chars.length : data.text.length;
+  const inOrder = data.mentions.map((one, number) => [one.span[0], one.span[1], number]).sort((a, b) => a[0] - b[0]);
+  let from = 0;
+  data.sentences.forEach(([begin], number) => {
+    const stop = number + 1 < data.sentences.length ? data.sentences[number + 1][0] : end;
+    if (begin > from) doc.append(slice(from, begin));
+    from = begin;
+    const holder = sentences[number];
+    while (inOrder.length && inOrder[0][0] < stop) {
+      const [first, last, mention] = inOrder.shift();
+      if (first < from) continue;
+      const mark = document.createElement("mark");
+      mark.className = "m-other";
+      mark.textContent = slice(first, last);
+      holder.append(slice(from, first), mark);
+      spots.set(mention, mark);
+      from = last;
+    }
+    if (stop > from) holder.append(slice(from, stop));
+    from = Math.max(from, stop);
+    doc.append(holder);
+  });
+  if (end > from) doc.append(slice(from, end));
+  place.replaceChildren(doc);
+}
+
+let lit = [];
+function light(pair) {
+  for (const [element, className] of lit) {
+    element.className = className;
+    delete element.dataset.badge;
+  }
+  lit = [];
+  const set = (element, className, badge) => {
+    if (!element) return;
+    lit.push([element, element.className]);
+    element.className = className;
+    if (badge) element.dataset.badge = badge;
+  };
+  const first = sentences.findIndex((one) => one.contains(spots.get(pair.numbers[0])));
+  for (let number = Math.max(0, first); number <= pair.sentence; number += 1) set(sentences[number], "lit", "");
+  set(spots.get(pair.numbers[0]), "m-subject", "A");
+  set(spots.get(pair.numbers[1]), "m-object", "B");
+  document.getElementById("sentence-number").textContent = `Sentence ${pair.sentence + 1} of ${data.sentences.length}`;
+  const box = spots.get(pair.numbers[1])?.getBoundingClientRect();
+  const side = document.querySelector(".text-side");
+  if (!box) return;
+  const scrolls = side.scrollHeight > side.clientHeight + 4 && getComputedStyle(side).overflowY === "auto";
+  const top = scrolls ? side.getBoundingClientRect().top : 0;
+  const bottom = scrolls ? side.getBoundingClientRect().bottom : innerHeight * 0.5;
+  if (box.top < top + 40 || box.bottom > bottom - 60) (scrolls ? side : window).scrollBy({ top: box.top - top - (bottom - top) / 3 });
+}
+
+// -- The pair at hand
+
+const piece = (text, className) => Object.assign(document.createElement("span"), { className, textContent: text });
+
+function sentenceOf(pair, option) {
+  const [subject, object] = option.forward ? [pair.a, pair.b] : [pair.b, pair.a];
+  const [roleOfSubject, roleOfObject] = option.forward ? ["subject", "object"] : ["object", "subject"];
+  return option.template.split(/(\{subject\}|\{object\})/).filter(Boolean).map((part) =>
+    part === "{subject}" ? piece(subject.gloss, roleOfSubject) : part === "{object}" ? piece(object.gloss, roleOfObject) : piece(part, "verb"));
+}
+
+function choice(text, value, digit, checked, none) {
+  const label = document.createElement("label");
+  label.className = none ? "choice none" : "choice";
+  const input = Object.assign(document.createElement("input"), { type: "checkbox", value, checked });
+  if (none) input.dataset.none = "";
+  const key = Object.assign(piece(digit, "cap-key"), { ariaHidden: "true" });
+  const words = piece("", "text");
+  words.append(...text);
+  label.append(input, key, words);
+  if (!none) label.append(piece("holds", "state"));
+  return label;
+}
+
+function draw() {
+  const pair = pairs[at];
+  const said = answers[at];
+  document.getElementById("gloss-a").textContent = `“${pair.a.gloss}”`;
+  document.getElementById("gloss-b").textContent = `“${pair.b.gloss}”`;
+  const rows = pair.options.map((option, number) => [option, choice(sentenceOf(pair, option), option.part, option.rare ? "" : String(number + 1), Boolean(said?.includes(option.part)), false)]);
+  choices.replaceChildren(...rows.filter(([option]) => !option.rare).map(([, row]) => row), choice(["None of these"], "", "0", Boolean(said && !said.length), true));
+  const rare = rows.filter(([option]) => option.rare);
+  rarer.hidden = !rare.length;
+  rarer.open = rare.some(([option]) => said?.includes(option.part));
+  rarer.querySelector("summary").textContent = `${rare.length} rarer relation${rare.length === 1 ? "" : "s"}`;
+  rarer.querySelector(".choices").replaceChildren(...rare.map(([, row]) => row));
+  drawState();
+  light(pair);
+}
+
+function drawState() {
+  const done = Object.keys(answers).length;
+  document.getElementById("pair-number").textContent = String(at + 1);
+  document.getElementById("pair-bar").value = done;
+  document.getElementById("judged").textContent = `${done} of ${pairs.length} pair${pairs.length === 1 ? "" : "s"} judged`;
+  primary.firstChild.textContent = done === pairs.length ? "Send " : at === pairs.length - 1 ? "To what is not judged " : "Next pair ";
+  document.getElementById("back").disabled = at === 0;
+}
+
+function remember() {
+  past.push([at, answers]);
+  if (past.length > 400) past.shift();
+}
+
+function set(said) {
+  remember();
+  answers = { ...answers };
+  if (said === null) delete answers[at];
+  else answers[at] = said;
+  missing.hidden = true;
+  draft.soon();
+}
+
+function onChange(event) {
+  const input = event.target;
+  if (!input.closest(".choices")) return;
+  if ("none" in input.dataset) set(input.checked ? [] : null);
+  else {
+    const held = [...form.querySelectorAll(".choices input:not([data-none]):checked")].map((one) => one.value);
+    set(held.length ? held : null);
+  }
+  const folded = rarer.open;
+  draw();
+  rarer.open = folded;
+  form.querySelector(`.choices input[value="${CSS.escape(input.value)}"]`)?.focus({ preventScroll: true });
+}
+
+function goTo(number) {
+  at = Math.max(0, Math.min(pairs.length - 1, number));
+  draw();
+  const pair = pairs[at];
+  say.textContent = `Pair ${at + 1}: ${pair.a.gloss} and ${pair.b.gloss}`;
+}
+
+const unanswered = (from) => [...pairs.keys()].map((step) => (from + step) % pairs.length).find((number) => !(number in answers));
+
+function goOn() {
+  if (!(at in answers)) { tell("Pick what the text says about this pair, or “None of these”."); return; }
+  if (Object.keys(answers).length === pairs.length) { if (at === pairs.length - 1 || document.activeElement === primary) send(); else goTo(at + 1); return; }
+  goTo(at === pairs.length - 1 ? unanswered(0) : at + 1);
+}
+
+function noneForTheRest() {
+  const open = [...pairs.keys()].filter((number) => pairs[number].sentence === pairs[at].sentence && !(number in answers));
+  if (!open.length) return;
+  remember();
+  answers = { ...answers, ...Object.fromEntries(open.map((number) => [number, []])) };
+  draft.soon();
+  const next = unanswered(at);
+  goTo(next === undefined ? pairs.length - 1 : next);
+  tell(`None for ${open.length} pair${open.length === 1 ? "" : "s"}. Z takes it back.`);
+}
+
+function undo() {
+  if (!past.length) return;
+  [at, answers] = past.pop();
+  draft.soon();
+  draw();
+}
+
+function tell(sentence) {
+  missing.textContent = sentence;
+  missing.hidden = false;
+}
+
+function fill() { form.elements.pairs.value = JSON.stringify(answers); }
+
+function send() {
+  fill();
+  draft.sent();
+  primary.disabled = true;
+  setTimeout(() => { primary.textContent = "Sending …"; }, 300);
+  form.submit();
+}
+
+// -- Keys
+
+function pick(digit) {
+  const input = digit === 0 ? choices.querySelector("[data-none]") : choices.querySelectorAll("input:not([data-none])")[digit - 1];
+  input?.click();
+}
+
+const KEYS = {
+  Backspace: () => goTo(at - 1), ArrowLeft: () => goTo(at - 1), ArrowRight: () => goTo(at + 1), x: noneForTheRest, z: undo,
+  n: () => { const next = unanswered(at); if (next !== undefined) goTo(next); }, m: () => { rarer.open = !rarer.open; }, f: () => { flag.open = !flag.open; },
+};
+
+function onKey(event) {
+  const typing = event.target.matches?.("input:not([type=radio], [type=checkbox]), textarea, select");
+  if (event.altKey || event.ctrlKey || event.metaKey || typing || event.target.closest?.("details.flag") || document.querySelector("dialog[open], [popover]:popover-open")) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  let action = KEYS[key];
+  if (/^[0-9]$/.test(key)) action = () => pick(Number(key));
+  if (key === "Enter") action = event.target.matches("button, a, summary") && event.target !== primary ? null : goOn;
+  if (!action) return;
+  event.preventDefault();
+  event.stopPropagation();
+  action();
+}
+
+// -- Begin
+
+const draft = new Draft(form, {
+  fill,
+  status: document.getElementById("saved"),
+  kept: document.getElementById("kept"),
+  lost: (sentence) => { tell(sentence); primary.disabled = true; setTimeout(() => location.assign("/annotate/next/"), 4000); },
+});
+form.addEventListener("change", onChange);
+form.addEventListener("submit", (event) => {
+  if (event.submitter?.hasAttribute("formaction")) { draft.sent(); return; }
+  event.preventDefault();
+});
+document.addEventListener("keydown", onKey, true);
+primary.addEventListener("click", () => { if (Object.keys(answers).length === pairs.length) send(); else goOn(); });
+document.getElementById("back").addEventListener("click", () => goTo(at - 1));
+document.getElementById("none-rest").addEventListener("click", noneForTheRest);
+document.getElementById("send-flag").addEventListener("click", () => {
+  if (form.querySelector("input[name=problem]:checked")?.value) send();
+  else tell("Say what is wrong, then send the flag.");
+});
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+build();
+const before = draft.remembered();
+const left = before?.pairs || form.elements.pairs.value;
+if (left) answers = Object.fromEntries(Object.entries(JSON.parse(left)).filter(([number, said]) => pairs[number] && Array.isArray(said)));
+if (before) draft.soon();
+goTo(unanswered(0) ?? pairs.length - 1);
+document.documentElement.dataset.ready = "1";

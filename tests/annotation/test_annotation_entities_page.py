@@ -1,0 +1,227 @@
+"""The entities page in a browser: by keyboard alone, by mouse, by finger, after a reload, on a phone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from documents_world import order
+from playwright.sync_api import Browser, Page, sync_playwright
+from test_annotation_relation_page import CHROMIUM, FLAGS, open_page
+
+from annotation.models import Assignment, Question, Title
+from tests.conftest import Toy
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs a loop in this thread; we only read rows
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield started
+        started.close()
+    if before is None:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def ordered(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Question:
+    """The first document of the toy corpus, open to annotators, with a type for dates."""
+    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+    toy.corpus.schema["entity_types"].append({"name": "DATE", "description": "date", "value": "date"})
+    toy.corpus.save()
+    order(toy.track, 4)
+    Question.objects.exclude(target__document=toy.documents["d1"]).update(order=9)
+    question = Question.objects.get(target__document=toy.documents["d1"])
+    question.hits.update(order=-1)
+    return question
+
+
+def start(browser: Browser, live_server: Any, **options: Any) -> Page:
+    page = open_page(browser, live_server, **options)
+    page.wait_for_selector("html[data-ready]")
+    return page
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def word(page: Page, words: str, which: int = 0) -> Any:
+    return page.locator(".t", has_text=words).nth(which)
+
+
+def sent() -> list[dict[str, Any]]:
+    raw = Assignment.objects.get(status="submitted").raw
+    assert raw is not None
+    found: list[dict[str, Any]] = json.loads(raw["mentions"][0])
+    return [{k: v for k, v in one.items() if k not in ("entity", "named")} for one in found]
+
+
+# Mara Lindt founded Nordwerk in 1990. Lindt was born in Halden. Nordwerk is based in Bergen.
+EXPECTED = [
+    {"span": [0, 10], "type": "PER", "canonical": [0, 10], "link": "Mara Lindt"},
+    {"span": [19, 27], "type": "ORG", "canonical": [19, 27]},
+    {"span": [31, 35], "type": "DATE", "canonical": [31, 35], "value": "1990"},
+    {"span": [37, 42], "type": "PER", "canonical": [0, 10]},
+    {"span": [55, 61], "type": "GPE", "canonical": [55, 61]},
+    {"span": [63, 71], "type": "ORG", "canonical": [19, 27]},
+    {"span": [84, 90], "type": "GPE", "canonical": [84, 90]},
+]
+
+
+def test_a_document_is_finished_by_keyboard_alone(browser: Browser, live_server: Any, ordered: Question) -> None:
+    page = start(browser, live_server)
+    press(page, "ArrowRight", "Shift+ArrowRight", "Enter", "p", "w")
+    page.keyboard.type("Mara Lindt")
+    press(page, "Enter", "j", "o", "j", "Enter")  # Nordwerk; 1990 is a date by itself
+    press(page, "ArrowRight", "ArrowRight", "p", "j", "g", "j", "Enter")  # Lindt is Mara Lindt; Halden; Nordwerk
+    press(page, "j", "g", "z", "y", "c")  # undone and done again; then the check
+    assert page.locator(".phases [aria-current]").inner_text() == "3 Send"
+    with page.expect_navigation():
+        press(page, "Control+Enter")
+    assert sent() == EXPECTED
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_a_document_is_finished_by_mouse(browser: Browser, live_server: Any, ordered: Question) -> None:
+    page = start(browser, live_server)
+
+    def choose(kind: str) -> None:
+        page.locator("#inspector .type", has_text=kind).click()
+
+    word(page, "Mara").hover()
+    page.mouse.down()
+    word(page, "Lindt").hover()
+    page.mouse.up()
+    choose("Person")
+    page.get_by_label("Its Wikipedia title, if you know it").fill("Mara Lindt")
+    for words, which, kind in [("Nordwerk", 0, "Organisation"), ("1990", 0, ""), ("Lindt", 1, "Person"),
+                               ("Halden", 0, "State"), ("Nordwerk", 1, ""), ("Bergen", 0, "State")]:  # fmt: skip
+        word(page, words, which).dblclick()
+        if kind:
+            choose(kind)
+    page.locator("#primary").click()
+    with page.expect_navigation():
+        page.locator("#primary").click()
+    assert sent() == EXPECTED
+
+
+def test_what_is_open_stands_first_and_must_be_settled_before_sending(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
+    page = start(browser, live_server)
+    word(page, "Halden").dblclick()
+    assert "What is “Halden”? Choose a type." in page.locator("#entities .notice").inner_text()
+    press(page, "c")
+    assert "1 question is open" in page.locator("#missing").inner_text()
+    press(page, "g")
+    assert page.locator("#entities .notice").count() == 0
+    word(page, "Lindt", 1).dblclick()
+    press(page, "p")
+    word(page, "Lindt", 0).dblclick()
+    assert page.locator("#inspector .type[aria-pressed=true]").inner_text().startswith("Person")
+    press(page, "o")  # one of two marks of one entity is said to be something else
+    assert "but the same as" in page.locator("#entities .notice").inner_text()
+    press(page, "c", "c")
+    assert Assignment.objects.get().status == "leased"
+    page.locator("#inspector button", has_text="All 2 are").click()
+    assert page.locator("#entities .notice").count() == 0
+    word(page, "1990").dblclick()
+    press(page, "p")
+    page.locator("#inspector .type", has_text="Date").click()
+    page.get_by_label("The date, as 2013-03 or 2013-03-25").fill("last March")
+    press(page, "Enter", "n")
+    assert "Which date is “1990”?" in page.locator("#entities .notice").inner_text()
+
+
+def test_two_people_of_one_name_are_asked_about(browser: Browser, live_server: Any, ordered: Question) -> None:
+    page = start(browser, live_server)
+    press(page, "ArrowRight", "Shift+ArrowRight", "p")  # Mara Lindt
+    word(page, "Nordwerk").click()
+    press(page, "Shift+ArrowRight", "p", "Escape")  # "Nordwerk in", somebody else
+    word(page, "Lindt", 1).dblclick()
+    assert page.locator(".who-one[aria-pressed=true]").inner_text().startswith("1\nMara Lindt")
+    press(page, "0")
+    assert "Somebody new" in page.locator(".who-one[aria-pressed=true]").inner_text()
+    press(page, "1")
+    assert "Mara Lindt" in page.locator(".who-one[aria-pressed=true]").inner_text()
+
+
+def test_it_saves_by_itself_and_a_reload_loses_nothing(browser: Browser, live_server: Any, ordered: Question) -> None:
+    page = start(browser, live_server)
+    with page.expect_response("**/draft/"):
+        press(page, "ArrowRight", "Shift+ArrowRight", "p", "j", "o")
+    page.wait_for_selector("#saved.saved")
+    press(page, "j", "Enter")  # left at once: the beacon keeps it
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert "3 with 3 mentions" in page.locator("#entities .head").inner_text()
+    assert "1990" in page.locator("#entities").inner_text()
+    assert Assignment.objects.count() == 1
+
+
+def test_offline_it_says_so_and_this_browser_keeps_the_marks(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
+    page = start(browser, live_server)
+    page.context.route("**/draft/", lambda route: route.abort())
+    press(page, "ArrowRight", "Shift+ArrowRight", "p")
+    page.wait_for_selector("text=Not saved since")
+    page.context.unroute("**/draft/")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert "1 with 1 mention" in page.locator("#entities .head").inner_text()
+
+
+def test_titles_are_suggested_from_the_index(browser: Browser, live_server: Any, ordered: Question) -> None:
+    Title.objects.create(title="Mära Lindt (founder)", folded="mara lindt (founder)")
+    page = start(browser, live_server)
+    with page.expect_response("**/titles/**"):
+        press(page, "ArrowRight", "Shift+ArrowRight", "p", "w")
+    page.wait_for_selector("#titles option", state="attached")
+    assert page.locator("#titles option").get_attribute("value") == "Mära Lindt (founder)"
+
+
+SCREENS = [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark"), (360, "light")]
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_it_fits_the_screen_and_fingers(
+    browser: Browser, live_server: Any, ordered: Question, tmp_path: Path, width: int, scheme: str
+) -> None:
+    phone = width < 700
+    viewport = {"width": width, "height": 800 if phone else 900}
+    page = start(browser, live_server, viewport=viewport, color_scheme=scheme, has_touch=phone)
+    where = os.environ.get("SHOTS", str(tmp_path))
+    page.screenshot(path=f"{where}/entities-{width}-{scheme}-first.png")
+    poke = (lambda one: one.tap()) if phone else (lambda one: one.click())
+    for words, which, kind in [("Mara", 0, "Person"), ("Nordwerk", 0, "Organisation"), ("1990", 0, "Date"),
+                               ("Lindt", 1, "Person"), ("Halden", 0, "State")]:  # fmt: skip
+        poke(word(page, words, which))
+        if words == "Mara":
+            poke(page.get_by_label("One word more at the end"))
+        poke(page.locator("#inspector .type", has_text=kind))
+    page.screenshot(path=f"{where}/entities-{width}-{scheme}.png")
+    page.screenshot(path=f"{where}/entities-{width}-{scheme}-full.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert "4 with 5 mentions" in page.locator("#entities .head").inner_text()
+    if phone:
+        targets = page.locator("#inspector button:visible, #inspector input:visible, .submit-bar .button:visible")
+        heights = [box["height"] for box in (one.bounding_box() for one in targets.all()) if box]
+        assert min(heights) >= 40
+        box = page.locator("#inspector").bounding_box()
+        assert box is not None and box["y"] + box["height"] <= 801 and box["height"] <= 0.55 * 800
+    assert page.faults == []  # type: ignore[attr-defined]
