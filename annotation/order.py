@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
 from django.db import transaction
 from django.db.models import F, Func, IntegerField, Sum
+from django.utils import timezone
 
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from annotation.publish import committed
@@ -15,8 +17,8 @@ from kbpo.corpus.models import Document
 from kbpo.money.models import Price
 from kbpo.money.spend import balance, reserve
 from kbpo.queue import nudge
-from kbpo.sampling.choose_documents import Chosen, choose_documents, draw_chosen
-from kbpo.sampling.documents import CannotDraw
+from kbpo.sampling import documents as sampling
+from kbpo.sampling.models import DocumentBatch, DocumentSample, TrackKey
 from kbpo.tracks.models import Track
 
 CENT = Decimal("0.01")
@@ -36,7 +38,11 @@ class CannotOrder(ValueError):
 class Plan:
     """What annotating some documents would cost, in dollars, and how long one of them takes a worker."""
 
-    chosen: Chosen
+    waiting: list[int]
+    """Documents that are drawn and wait"""
+    new: list[int]
+    """Documents that are drawn with the order, with `seed`"""
+    seed: int
     tokens: int
     workers: int
     entities: Decimal
@@ -47,7 +53,7 @@ class Plan:
 
     @property
     def documents(self) -> int:
-        return len(self.chosen.documents)
+        return len(self.waiting) + len(self.new)
 
     @property
     def at_most(self) -> Decimal:
@@ -66,19 +72,15 @@ def plan_documents(track: Track, n: int, *, per_token: Decimal = PER_TOKEN, per_
     """
     if not per_token > 0 or not per_pair > 0:
         raise CannotOrder("A token and a pair must each cost something.")
-    try:
-        ordered = OrderedDocument.objects.filter(order__track=track).values_list("pk", flat=True)
-        chosen = choose_documents(track, n, list(ordered))
-    except CannotDraw as refusal:
-        raise CannotOrder(str(refusal)) from refusal
+    waiting, new, seed = _next(track, n)
     fee = _fee(track)
-    tokens = list(_tokens(chosen.documents).values())
+    tokens = list(_tokens([*waiting, *new]).values())
     ratio = _pairs_a_token(track)
     workers = track.workers_per_question
     entities = sum((price_of(one, per_token, fee) for one in tokens), Decimal(0)) * workers
     pairs = [int((one * ratio).to_integral_value(ROUND_CEILING)) for one in tokens]
     relations = sum((price_of(one, per_pair, fee) for one in pairs), Decimal(0)) * workers
-    return Plan(chosen, sum(tokens), workers, entities, relations, per_token, per_pair, fee)
+    return Plan(waiting, new, seed, sum(tokens), workers, entities, relations, per_token, per_pair, fee)
 
 
 @transaction.atomic
@@ -104,12 +106,37 @@ def order_documents(
         track=track, documents=plan.documents, per_token=per_token, per_pair=per_pair, fee_rate=plan.fee_rate,
         workers=plan.workers, who=who,
     )  # fmt: skip
-    samples = draw_chosen(track, plan.chosen)
+    if plan.new:
+        sampling.order_documents(track, len(plan.new), seed=plan.seed, user=who)
+    samples = DocumentSample.objects.filter(track=track, document__in=[*plan.waiting, *plan.new])
     OrderedDocument.objects.bulk_create(OrderedDocument(sample=sample, order=order) for sample in samples)
     why = f"{plan.documents} documents to be annotated whole"
     reserve(track, None, order.purpose, plan.at_most, key=order.purpose, who=who, why=why)
-    nudge("documents")
+    nudge("read")
     return order
+
+
+def _next(track: Track, n: int) -> tuple[list[int], list[int], int]:
+    """The next `n` documents that nobody has ordered: those that wait, then new ones, drawn uniformly with a seed that
+    nobody can foresee; the same ones until something is drawn or ordered."""
+    if n < 1:
+        raise CannotOrder("Order at least one document.")
+    ordered = set(OrderedDocument.objects.filter(order__track=track).values_list("sample__document", flat=True))
+    waiting = [pk for pk in sampling.waiting_documents(track) if pk not in ordered][:n]
+    missing = n - len(waiting)
+    if missing and sampling.in_two_stages(track):
+        raise CannotOrder(
+            f"{len(waiting):,} drawn documents wait to be ordered. This track draws its documents in two stages, and "
+            "the second is drawn once the first is annotated."
+        )
+    key, _ = TrackKey.objects.get_or_create(track=track)
+    message = f"{key.secret}|documents|{DocumentSample.objects.filter(track=track).count()}"
+    seed = int.from_bytes(hashlib.sha256(message.encode()).digest()[:7], "big")
+    batch = DocumentBatch(track=track, size=missing, seed=seed, drawn_at=timezone.now())
+    new = sampling.uniform_draw(batch) if missing else []
+    if len(new) < missing:
+        raise CannotOrder(f"Only {len(waiting) + len(new):,} documents are left; {n:,} cannot be ordered.")
+    return waiting, new, seed
 
 
 @transaction.atomic

@@ -15,9 +15,10 @@ from django.utils import timezone
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from annotation.order import price_of, reward_of
 from annotation.publish import committed
-from kbpo.instances.models import Label, Target
+from kbpo.instances.models import Label
 from kbpo.money.spend import release
 from kbpo.queue import nudge
+from kbpo.sampling.documents import settle_documents
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.registry import kind_of
@@ -48,7 +49,9 @@ def _move(pk: int) -> int:
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.read_documents'), %s)", [pk])
         if not cursor.fetchone()[0]:
             return 0
-    row = OrderedDocument.objects.select_related("order", "sample__track__corpus", "sample__document").get(pk=pk)
+    row = OrderedDocument.objects.select_related(
+        "order", "sample__track__corpus", "sample__document", "sample__batch"
+    ).get(pk=pk)
     sample = row.sample
     if sample.settled_at is not None:
         return 0
@@ -92,7 +95,8 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
     order, first = row.order, draft.interface == MENTIONS
     units = len(draft.payload["tokens"] if first else draft.payload["pairs"])
     each: Decimal = order.per_token if first else order.per_pair
-    u = Target.objects.values_list("u", flat=True).get(pk=draft.target_id)
+    size = row.sample.batch.size if row.sample.batch else 1
+    place = min(1.0, row.sample.position / max(1, size))  # a batch goes out in its random order
     Question.objects.create(
         status="waiting",
         track=order.track,
@@ -100,7 +104,7 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
         interface=draft.interface,
         payload=draft.payload,
         payer=order.purpose,
-        order=u if first else u - 1,  # what is begun is finished before anything else is begun
+        order=place if first else place - 2,  # what is begun is finished before anything else is begun
         answers_wanted=order.workers,
         price=price_of(units, each, order.fee_rate),
         reward=reward_of(units, each),
@@ -113,7 +117,7 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
 def _settle(sample: DocumentSample, last: Question) -> int:
     """1: the facts of the document are instances now, and it counts as annotated whole."""
     kind_of(sample.track).store_facts(last.origin)
-    DocumentSample.objects.filter(pk=sample.pk, settled_at=None).update(settled_at=timezone.now())
+    settle_documents(sample.track, [sample.document_id])
     nudge("estimate")
     return 1
 

@@ -20,7 +20,7 @@ PIPELINE: dict[str, str] = {
     "draw":      "kbpo.sampling.draw.tick",                          # 4  p_i, Labels -> SampleBatch, Sample
     "documents": "kbpo.sampling.second_stage.tick",                  # 4a documents of the first stage -> the second
     "ask":       "annotation.ask.tick",                              # 5  Sample -> Question
-    "documents": "annotation.read_documents.tick",                   # 5a ordered DocumentSample -> Questions -> settled
+    "read":      "annotation.read_documents.tick",                   # 5a ordered DocumentSample -> Questions -> settled
     "publish":   "annotation.publish.tick",                          # 6  Question -> HIT, inside the budget
     "collect":   "annotation.collect.tick",                          # 7  answers only the platform has; lost leases
     "settle":    "annotation.settle.tick",                           # 8, 9  raw -> Response -> Label; approve and pay
