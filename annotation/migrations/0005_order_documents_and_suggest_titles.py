@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0003_hold_answers_against_gold_and_others'),
+        ('annotation', '0004_pay_for_more_than_assignments'),
         ('sampling', '0002_note_when_batches_settle'),
         ('tracks', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
