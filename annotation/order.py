@@ -155,6 +155,14 @@ def add_money(order: DocumentOrder, *, who: User | None = None) -> Decimal:
     return amount
 
 
+def add_money_to(track: Track, pk: int, *, who: User | None = None) -> Decimal:
+    """What was set aside besides for an order of a track. Raises CannotOrder if there is none, or OverBudget."""
+    order = DocumentOrder.objects.filter(track=track, pk=pk, closed_at=None).first()
+    if order is None:
+        raise CannotOrder("There is no such order, or it is closed.")
+    return add_money(order, who=who)
+
+
 def missing(order: DocumentOrder) -> Decimal:
     """What the waiting questions of an order need beyond what is set aside for it."""
     waiting = Question.objects.filter(payer=order.purpose, status="waiting")

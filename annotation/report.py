@@ -17,13 +17,35 @@ from django.utils import timezone
 
 from annotation.agreement import Agreement, fleiss
 from annotation.command import CannotRetry, exclude_worker, pause, readmit_worker, resume, retry, stop_publishing
+from annotation.follow_documents import document_orders
 from annotation.models import ANSWERED, HIT, Assignment, Halt, Payment, Question, Response, Worker
+from annotation.order import CannotOrder, order_documents, plan_documents
+from annotation.order import add_money_to as add_money
 from annotation.publish import committed
 from kbpo.tracks.models import Track
 
 __all__ = [
-    "CannotRetry", "agreement", "committed", "exclude_worker", "failures", "halts", "judgments", "oldest", "owed",
-    "pause", "progress", "readmit_worker", "resume", "retry", "stop_publishing", "workers",
+    "CannotOrder",
+    "CannotRetry",
+    "add_money",
+    "agreement",
+    "committed",
+    "document_orders",
+    "exclude_worker",
+    "failures",
+    "halts",
+    "judgments",
+    "oldest",
+    "order_documents",
+    "owed",
+    "pause",
+    "plan_documents",
+    "progress",
+    "readmit_worker",
+    "resume",
+    "retry",
+    "stop_publishing",
+    "workers",
 ]  # fmt: skip
 
 WINDOW = timedelta(hours=1)  # of answers, from which the rate is told
