@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbpo.web import board, define, desk, documents, gallery, people, pooling, prose, submissions, tracks, upload
+from kbpo.web import board, define, desk, gallery, people, pooling, prose, reading, submissions, tracks, upload
 
 urlpatterns = [
     *board.urlpatterns,
@@ -13,7 +13,7 @@ urlpatterns = [
     *desk.urlpatterns,
     *tracks.urlpatterns,
     *define.urlpatterns,
-    *documents.urlpatterns,
+    *reading.urlpatterns,
     *pooling.urlpatterns,
     *gallery.urlpatterns,
 ]

@@ -53,14 +53,14 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and "more" in request.POST:
         refusal = _add_money(track, request)
         if not refusal:
-            return redirect("desk-documents", slug=slug)
+            return redirect("desk-reading", slug=slug)
         form = OrderForm()
     elif form.is_bound and form.is_valid():
         try:
             plan = report.plan_documents(track, form.cleaned_data["n"], **form.terms())
             if request.method == "POST":
                 _order(track, form, request)
-                return redirect("desk-documents", slug=slug)
+                return redirect("desk-reading", slug=slug)
         except (report.CannotOrder, OverBudget) as error:
             refusal = str(error)
     samples = DocumentSample.objects.filter(track=track)
@@ -76,7 +76,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "waiting": len(waiting_documents(track)),
         "two_stages": in_two_stages(track),
     }
-    return render(request, "desk/documents.html", context, status=409 if refusal and request.method == "POST" else 200)
+    return render(request, "desk/reading.html", context, status=409 if refusal and request.method == "POST" else 200)
 
 
 def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
@@ -105,4 +105,4 @@ def _add_money(track: Track, request: HttpRequest) -> str:
     return ""
 
 
-urlpatterns = [path("desk/tracks/<slug:slug>/documents/", show, name="desk-documents")]
+urlpatterns = [path("desk/tracks/<slug:slug>/reading/", show, name="desk-reading")]
