@@ -59,10 +59,9 @@ export class DocumentView {
       if (wanted[at] !== this.painted[at]) this.touch(at, wanted[at]);
     }
     this.painted = wanted;
-    this.sentences.forEach((one, number) => {
-      const unread = number >= read;
-      if (one.classList.contains("unread") !== unread) one.classList.toggle("unread", unread);
-    });
+    if (this.read === read) return;
+    this.read = read;
+    this.sentences.forEach((one, number) => one.classList.toggle("unread", number >= read));
   }
 
   touch(at, wanted) {

@@ -223,9 +223,19 @@ function draw() {
   drawRest();
 }
 
+let drawn = {};
 function drawRest() {
-  const open = marks.conflicts();
-  drawList(list, marks, open, at.active, phase);
+  const entity = marks.find(at.active)?.entity;
+  const now = { state: marks.state, entity, phase, read };
+  if (Object.keys(now).every((name) => drawn[name] === now[name])) return; // moving about changes nothing here
+  const open = drawn.state === marks.state ? drawn.open : marks.conflicts();
+  const same = drawn.state === marks.state && drawn.phase === phase;
+  if (!same) drawList(list, marks, open, phase);
+  if (!same || drawn.entity !== entity) {
+    list.querySelector(".current")?.classList.remove("current");
+    list.querySelector(`[data-entity="${entity}"]`)?.classList.add("current");
+  }
+  drawn = { ...now, open };
   readBar.value = Math.min(read, sentences);
   readWords.textContent = `${Math.min(read, sentences)} of ${sentences} sentence${sentences === 1 ? "" : "s"}`;
   const step = read < sentences ? "mark" : phase;

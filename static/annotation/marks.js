@@ -17,6 +17,7 @@ export class Marks {
     this.spans = data.tokens;
     this.words = data.tokens.map(([begin, end]) => this.slice(begin, end));
     this.sentenceOf = sentencesOf(data.tokens, data.sentences);
+    this.texts = new Map();
     this.state = EMPTY;
     this.past = [];
     this.future = [];
@@ -26,7 +27,11 @@ export class Marks {
 
   get mentions() { return this.state.mentions; }
   find(id) { return this.state.mentions.find((one) => one.id === id) || null; }
-  text(first, last) { return this.slice(this.spans[first][0], this.spans[last - 1][1]).replace(/\s+/g, " "); }
+  text(first, last) {
+    const key = first * 65536 + last;
+    if (!this.texts.has(key)) this.texts.set(key, this.slice(this.spans[first][0], this.spans[last - 1][1]).replace(/\s+/g, " "));
+    return this.texts.get(key);
+  }
   textOf(mention) { return this.text(mention.first, mention.last); }
   linkable(type) { return Boolean(type) && this.types.get(type)?.value == null; }
   isDate(type) { return this.types.get(type)?.value === "date"; }
@@ -39,23 +44,22 @@ export class Marks {
   }
 
   /** The mention by whose words an entity is called: the one that was chosen, else the first longest. */
-  nameOf(entity) {
-    const own = this.state.mentions.filter((one) => one.entity === entity);
-    const chosen = own.find((one) => one.id === this.state.names[entity]);
-    return chosen || own.reduce((best, one) => (!best || this.textOf(one).length > this.textOf(best).length ? one : best), null);
-  }
+  nameOf(entity) { return this.entities().get(entity)?.name || null; }
 
   /** Entity -> { id, name, type, mentions }, in the order of their first mentions. */
   entities() {
+    if (this.known?.state === this.state) return this.known.entities;
     const found = new Map();
     for (const mention of this.state.mentions) {
       if (!found.has(mention.entity)) found.set(mention.entity, { id: mention.entity, mentions: [] });
       found.get(mention.entity).mentions.push(mention);
     }
     for (const one of found.values()) {
-      one.name = this.nameOf(one.id);
+      const chosen = one.mentions.find((own) => own.id === this.state.names[one.id]);
+      one.name = chosen || one.mentions.reduce((best, own) => (this.textOf(own).length > this.textOf(best).length ? own : best));
       one.type = one.name.type;
     }
+    this.known = { state: this.state, entities: found };
     return found;
   }
 

@@ -98,9 +98,8 @@ function suggest(input, titles, name) {
 }
 
 /** Draws the running list: what is open, then the entities by type. */
-export function drawList(place, marks, conflicts, active, phase) {
+export function drawList(place, marks, conflicts, phase) {
   const entities = [...marks.entities().values()];
-  const current = marks.find(active)?.entity;
   const count = marks.mentions.length;
   const parts = [el("div", { class: "head" }, el("h2", {}, "Entities"), el("span", { class: "quiet" }, count ? `${entities.length} with ${count} mention${count === 1 ? "" : "s"}` : "none yet"))];
   if (conflicts.length) {
@@ -110,16 +109,16 @@ export function drawList(place, marks, conflicts, active, phase) {
   for (const type of [...marks.types.values(), { name: "", word: "Not said yet" }]) {
     const own = entities.filter((one) => one.type === type.name);
     if (!own.length) continue;
-    parts.push(el("h3", { class: "label" }, type.word), el("ul", { class: "entity-list" }, ...own.map((one) => row(marks, one, one.id === current))));
+    parts.push(el("h3", { class: "label" }, type.word), el("ul", { class: "entity-list" }, ...own.map((one) => row(marks, one))));
   }
   if (phase !== "mark") parts.push(el("p", {}, el("button", { type: "button", class: "link-button", "data-act": "unmarked" }, "Next unmarked word that looks like a name ", cap("j"))));
   place.replaceChildren(...parts);
 }
 
-function row(marks, one, current) {
+function row(marks, one) {
   const words = marks.textOf(one.name);
   const value = one.mentions[0].value;
   const aside = marks.isDate(one.type) ? (value === "none" ? "cannot be told" : value) : one.mentions.length > 1 ? `×${one.mentions.length}` : "";
-  return el("li", { class: current ? "current" : null }, el("button", { type: "button", class: "entity", "data-act": "go", "data-value": String(one.name.first) },
+  return el("li", { "data-entity": String(one.id) }, el("button", { type: "button", class: "entity", "data-act": "go", "data-value": String(one.name.first) },
     el("span", { class: `n ${classOf(one.type)}` }, String(one.id)), el("span", { class: "words" }, words), el("span", { class: "aside" }, aside)));
 }
