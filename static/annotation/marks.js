@@ -18,6 +18,8 @@ export class Marks {
     this.words = data.tokens.map(([begin, end]) => this.slice(begin, end));
     this.sentenceOf = sentencesOf(data.tokens, data.sentences);
     this.texts = new Map();
+    const within = (at) => at > 0 && this.sentenceOf[at] === this.sentenceOf[at - 1] && /[\p{L}\p{N},]$/u.test(this.words[at - 1]);
+    this.named = new Set(this.words.filter((word, at) => /^\p{Lu}/u.test(word) && word !== "I" && within(at))); // names also where they begin a sentence
     this.state = EMPTY;
     this.past = [];
     this.future = [];
@@ -131,6 +133,7 @@ export class Marks {
     const word = this.words[at];
     if (this.dateType && /^(1[0-9]|20)\d{2}$/.test(word)) return true;
     if (!/^\p{Lu}/u.test(word) || word === "I") return false;
+    if (this.named.has(word)) return true;
     const begins = at === 0 || this.sentenceOf[at] !== this.sentenceOf[at - 1] || /^["“'‘(]$/.test(this.words[at - 1]);
     return !begins || (at + 1 < this.words.length && /^\p{Lu}/u.test(this.words[at + 1]));
   }

@@ -39,7 +39,8 @@ def browser() -> Iterator[Browser]:
 def ordered(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Question:
     """The first document of the toy corpus, open to annotators, with a type for dates."""
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
-    toy.corpus.schema["entity_types"].append({"name": "DATE", "description": "date", "value": "date"})
+    dates = {"name": "DATE", "description": "date", "value": "date"}
+    toy.corpus.schema = {**toy.corpus.schema, "entity_types": [*toy.corpus.schema["entity_types"], dates]}
     toy.corpus.save()
     order(toy.track, 4)
     Question.objects.exclude(target__document=toy.documents["d1"]).update(order=9)
@@ -87,7 +88,7 @@ def test_a_document_is_finished_by_keyboard_alone(browser: Browser, live_server:
     press(page, "ArrowRight", "Shift+ArrowRight", "Enter", "p", "w")
     page.keyboard.type("Mara Lindt")
     press(page, "Enter", "j", "o", "j", "Enter")  # Nordwerk; 1990 is a date by itself
-    press(page, "ArrowRight", "ArrowRight", "p", "j", "g", "j", "Enter")  # Lindt is Mara Lindt; Halden; Nordwerk
+    press(page, "ArrowRight", "ArrowRight", "p", "j", "g", "j", "Enter")  # Lindt is Mara Lindt; Halden; Nordwerk again
     press(page, "j", "g", "z", "y", "c")  # undone and done again; then the check
     assert page.locator(".phases [aria-current]").inner_text() == "3 Send"
     with page.expect_navigation():
@@ -219,9 +220,9 @@ def test_it_fits_the_screen_and_fingers(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert "4 with 5 mentions" in page.locator("#entities .head").inner_text()
     if phone:
-        targets = page.locator("#inspector button:visible, #inspector input:visible, .submit-bar .button:visible")
+        targets = page.locator("#inspector button:visible, #inspector .check:visible, .submit-bar .button:visible")
         heights = [box["height"] for box in (one.bounding_box() for one in targets.all()) if box]
-        assert min(heights) >= 40
+        assert min(heights) >= 44
         box = page.locator("#inspector").bounding_box()
         assert box is not None and box["y"] + box["height"] <= 801 and box["height"] <= 0.55 * 800
     assert page.faults == []  # type: ignore[attr-defined]
