@@ -45,6 +45,8 @@ class Predicate:
     inverse_by_object_type: Mapping[str, str] = field(default_factory=dict)
     frequency: int = 0
     wikidata: str | None = None
+    inverse_in_gold: float | None = None
+    """Share of its instances whose inverse is in the gold standard too; None: nobody says"""
 
     @property
     def symmetric(self) -> bool:
@@ -113,6 +115,14 @@ class Schema:
         inverse = found.inverse_by_object_type.get(object_type, found.inverse)
         return inverse if inverse in self.predicates else None
 
+    def same_as(self, predicate: str, object_type: str) -> str | None:
+        """The inverse, if one holds whenever the other does: not where the gold standard keeps both by themselves."""
+        name = self.inverse(predicate, object_type)
+        sure = name is not None and all(
+            self.predicates[one].inverse_in_gold in (None, 1.0) for one in (predicate, name)
+        )
+        return name if sure else None
+
     def linkable(self, entity_type: str) -> bool:
         """True if mentions of this type refer to entities; False for dates, titles, numbers and unknown types."""
         found = self.entity_types.get(entity_type)
@@ -158,6 +168,7 @@ def _predicate_as_dict(predicate: Predicate) -> dict[str, Any]:
         "inverse_by_object_type": dict(predicate.inverse_by_object_type),
         "frequency": predicate.frequency,
         "wikidata": predicate.wikidata,
+        "inverse_in_gold": predicate.inverse_in_gold,
     }
 
 
@@ -244,6 +255,7 @@ def _predicate(data: Mapping[str, Any]) -> Predicate:
         inverse_by_object_type=dict(data.get("inverse_by_object_type") or {}),
         frequency=int(data.get("frequency") or 0),
         wikidata=data.get("wikidata"),
+        inverse_in_gold=None if data.get("inverse_in_gold") is None else float(data["inverse_in_gold"]),
     )
 
 

@@ -21,3 +21,15 @@ def test_a_predicate_and_its_inverse_are_one_sentence_and_its_other_direction_is
 
 def test_a_predicate_whose_inverse_is_not_asked_stands_alone() -> None:
     assert also(["per:children>"], "PER", "PER") == {"per:children>": []}
+
+
+def test_directions_that_the_gold_standard_keeps_by_themselves_are_asked_by_themselves() -> None:
+    schema = shipped_schema("docred")
+
+    def alone(part: str, a: str, b: str) -> bool:
+        inverse = schema.inverse(part[:-1], b)
+        return [one["also"] for one in sentences_of([part, f"{inverse}<"], {a}, {b}, schema)] == [[], []]
+
+    assert alone("loc:located_in_administrative_entity>", "LOC", "LOC")
+    assert alone("loc:contains_administrative_entity>", "LOC", "LOC")
+    assert not alone("misc:follows>", "MISC", "MISC")

@@ -119,12 +119,15 @@ def _payload(
 
 
 def sentences_of(visible: Sequence[str], a_types: set[str], b_types: set[str], schema: Schema) -> list[dict[str, Any]]:
-    """One sentence for each group of parts that say the same: `also` are inverses and turned symmetric predicates."""
+    """One sentence for each group of parts that say the same: `also` are inverses and turned symmetric predicates.
+
+    Where the gold standard of a schema keeps the two directions by themselves, each has a sentence of its own.
+    """
     sentences: dict[str, dict[str, Any]] = {}
     told: dict[str, str] = {}
     for part in visible:
         objects = b_types if part.endswith(">") else a_types
-        same = {schema.inverse(part[:-1], kind) for kind in objects} - {None}
+        same = {schema.same_as(part[:-1], kind) for kind in objects} - {None}
         turned = {directed(str(name), part.endswith("<")) for name in same}
         if first := next((told[one] for one in sorted(turned) if one in told), None):
             sentences[first]["also"].append(part)
