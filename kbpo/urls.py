@@ -6,6 +6,7 @@ from django.urls import include, path
 
 urlpatterns = [
     path("annotate/", include("annotation.urls")),
+    path("desk/requests/", include("annotation.annotators.urls")),
     path("api/", include("kbpo.web.api.urls")),
     path("", include("kbpo.web.urls")),
 ]

@@ -122,6 +122,17 @@ def _promise(run: TutorialRun) -> None:
 
 
 @transaction.atomic
+def forget(worker: Worker, tutorial: Tutorial) -> bool:
+    """Whether a worker who failed every attempt may begin anew: the attempts are deleted, no promise is open."""
+    Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    runs = runs_of(worker, tutorial)
+    if len(runs) < ATTEMPTS or any(run.passed is not False for run in runs):
+        return False
+    TutorialRun.objects.filter(pk__in=[run.pk for run in runs]).delete()
+    return True
+
+
+@transaction.atomic
 def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
     """The attempt with the answer to its number-th question. The first answer counts; one out of turn changes nothing.
 

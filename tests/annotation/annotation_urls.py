@@ -4,4 +4,8 @@ from django.contrib.auth.views import LoginView
 from django.urls import include, path
 
 login = LoginView.as_view(template_name="people/login.html", next_page="annotate")
-urlpatterns = [path("annotate/", include("annotation.urls")), path("login/", login, name="login")]
+urlpatterns = [
+    path("annotate/", include("annotation.urls")),
+    path("desk/requests/", include("annotation.annotators.urls")),
+    path("login/", login, name="login"),
+]

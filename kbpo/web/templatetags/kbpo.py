@@ -178,6 +178,8 @@ NAV: Mapping[str, Sequence[tuple[str, str, str]]] = {
         ("desk", "Desk", "g d"),
         ("desk-tracks", "Tracks", "g t"),
         ("desk-people", "People", "g p"),
+        ("desk-requests", "Requests", "g r"),
+        ("desk-money", "Money", "g m"),
         ("home", "Leaderboard", "g l"),
     ],
 }

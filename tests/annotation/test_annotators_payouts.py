@@ -1,0 +1,148 @@
+"""Payouts: a list, a minimum, marked as paid exactly once, with a receipt."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from annotation_world import GOOD, answer_all, take
+from django.db import connection
+from django.test import Client
+
+from annotation import settle
+from annotation.annotators import payout
+from annotation.annotators.models import Intake, Payout, PayoutItem
+from annotation.models import Assignment, Payment, Worker
+from kbpo.accounts.models import User
+from kbpo.submissions.models import Submission
+
+pytestmark = pytest.mark.django_db
+PAGE = "/desk/requests/payouts/"
+
+
+@pytest.fixture
+def admin() -> Client:
+    client = Client()
+    client.force_login(User.objects.create(username="anna", is_staff=True))
+    return client
+
+
+@pytest.fixture
+def earned(published: Submission, ada: Client) -> Submission:
+    """Ada has earned $0.30 with six answers."""
+    Intake.objects.create(payout_minimum=Decimal("0.20"))
+    answer_all(ada)
+    settle.tick()
+    return published
+
+
+def form_of(**change: Any) -> dict[str, Any]:
+    [one] = payout.owed()
+    said = {"worker": one.worker.handle, "upto": one.upto, "amount": one.amount, "key": "k" * 16,
+            "reference": "bank 2026-11-21/7"}  # fmt: skip
+    return said | change
+
+
+def test_a_second_click_pays_nothing(earned: Submission, admin: Client, ada: Client) -> None:
+    page = admin.get(PAGE).content.decode()
+    assert "Paid $0.30" in page and "ada" in page
+    said = form_of()
+    assert admin.post(PAGE, said)["Location"] == PAGE
+    assert admin.post(PAGE, said)["Location"] == PAGE
+    other = admin.post(PAGE, said | {"key": "another form's"})
+    assert other.status_code == 409 and "anna has marked $0.30 as paid on" in other.content.decode()
+    made = Payout.objects.get()
+    assert (made.amount, made.items.count(), made.reference) == (Decimal("0.30"), 6, "bank 2026-11-21/7")
+    assert Payment.objects.counts() == {"paid": 6} and Assignment.objects.counts() == {"paid": 6}
+    assert payout.owed() == []
+    home = ada.get("/annotate/").content.decode()
+    assert "<dt>Paid</dt><dd>$0.30</dd>" in home
+
+
+def test_what_comes_after_the_list_was_shown_is_of_the_next_payout(
+    published: Submission, admin: Client, ada: Client
+) -> None:
+    Intake.objects.create(payout_minimum=Decimal("0"))
+    ada.post(take(ada), GOOD)
+    settle.tick()
+    said = form_of()
+    ada.post(take(ada), GOOD)
+    settle.tick()
+    assert admin.post(PAGE, said).status_code == 302
+    [left] = payout.owed()
+    assert left.amount == Decimal("0.05") and Payout.objects.get().amount == Decimal("0.05")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"amount": "0.25"}, "$0.30 are owed, and the form said $0.25"),
+        ({"amount": "many"}, "did not arrive"),
+        ({"upto": "x"}, "did not arrive"),
+        ({"worker": "nobody"}, "did not arrive"),
+        ({"key": ""}, "did not arrive"),
+        ({"reference": "  "}, "Give a reference"),
+        ({"reference": "x" * 121}, "Give a reference"),
+        ({"upto": "0"}, "owed nothing"),
+    ],
+)
+def test_a_form_that_is_wrong_pays_nothing(earned: Submission, admin: Client, change: dict, says: str) -> None:
+    refused = admin.post(PAGE, form_of(**change))
+    assert refused.status_code == 409 and says in refused.content.decode()
+    assert not Payout.objects.exists() and Payment.objects.counts() == {"owed": 6}
+
+
+def test_little_waits_for_more(earned: Submission, admin: Client) -> None:
+    Intake.objects.update(payout_minimum=Decimal("5"))
+    page = admin.get(PAGE).content.decode()
+    assert "below the least payout" in page and "Paid $0.30" not in page
+    assert len(admin.get(f"{PAGE}owed.csv").content.decode().splitlines()) == 1
+    Intake.objects.update(payout_minimum=Decimal("0.30"))
+    _, line = admin.get(f"{PAGE}owed.csv").content.decode().splitlines()
+    assert line.split(",")[1:5] == ["ada", "", "0.30", "6"]
+
+
+def test_payouts_are_for_admins(earned: Submission, ada: Client) -> None:
+    for path in (PAGE, f"{PAGE}owed.csv"):
+        assert ada.get(path).status_code == 403
+        assert Client().get(path).status_code == 302
+
+
+def test_a_receipt_adds_up_and_is_its_workers_alone(
+    earned: Submission, admin: Client, ada: Client, annotator: Any
+) -> None:
+    admin.post(PAGE, form_of())
+    made = Payout.objects.get()
+    assert sum(line.amount for line in payout.lines_of(made)) == made.amount
+    assert [(line.what, line.n) for line in payout.lines_of(made)] == [("relation", 6)]
+    address = f"/annotate/receipts/{made.number}/"
+    assert made.number in ada.get("/annotate/receipts/").content.decode()
+    page = ada.get(address).content.decode()
+    assert "bank 2026-11-21/7" in page and "<b>$0.30</b>" in page
+    other = Client()
+    other.force_login(annotator("bo"))
+    assert other.get(address).status_code == 404
+    assert admin.get(f"{PAGE}{made.number}/").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_five_admins_at_once_pay_once(earned: Submission) -> None:
+    said = form_of()
+    worker, anna = Worker.objects.get(), User.objects.create(username="anna", is_staff=True)
+
+    def pay(number: int) -> str:
+        try:
+            made = payout.pay(worker, upto=said["upto"], amount=said["amount"], reference="r", key=f"key-{number % 3}",
+                              who=anna)  # fmt: skip
+            return made.number
+        except payout.CannotPay:
+            return ""
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(5) as pool:
+        numbers = {number for number in pool.map(pay, range(5)) if number}
+    assert len(numbers) == 1 == Payout.objects.count()
+    assert PayoutItem.objects.count() == 6 and Payment.objects.counts() == {"paid": 6}

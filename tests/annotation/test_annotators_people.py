@@ -1,0 +1,257 @@
+"""Volunteers, messages, feedback, appeals, and leaving."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from annotation_world import GOOD, answer_all, take
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+
+from annotation import command, settle
+from annotation.annotators import leave, teach
+from annotation.annotators.models import Appeal, Application, Consent, Feedback, Intake, Message, Terms, TutorialRun
+from annotation.models import Assignment, Payment, Response, Worker, WorkerIdentity
+from kbpo.accounts.models import Audit, User
+from kbpo.money.spend import balance
+from kbpo.submissions.models import Submission
+
+pytestmark = pytest.mark.django_db
+VOLUNTEER, LEAVE, DESK = "/annotate/volunteer/", "/annotate/leave/", "/desk/requests/"
+NEW = {"username": "vera", "email": "vera@example.org", "password1": "plenty of letters",
+       "password2": "plenty of letters"}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_cache(settings: Any) -> None:
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    cache.clear()
+
+
+@pytest.fixture
+def admin() -> Client:
+    client = Client()
+    client.force_login(User.objects.create(username="anna", is_staff=True))
+    return client
+
+
+def worker(name: str = "ada") -> Worker:
+    return Worker.objects.get(user__username=name)
+
+
+def text_of(response: Any) -> str:
+    return str(response.content.decode())
+
+
+# -- Volunteers
+
+
+def test_nobody_volunteers_where_that_is_closed(client: Client) -> None:
+    assert "We take no volunteers" in text_of(client.get(VOLUNTEER))
+    assert client.post(VOLUNTEER, NEW).status_code == 422
+    assert not User.objects.exists()
+
+
+def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
+    published: Submission, admin: Client
+) -> None:
+    Intake.objects.create(volunteers="queue")
+    vera = Client()
+    assert vera.post(VOLUNTEER, {**NEW, "password2": "other"}).status_code == 422
+    assert vera.post(VOLUNTEER, {**NEW, "why": "I read a lot."})["Location"] == VOLUNTEER
+    assert "You are in the queue" in text_of(vera.get(VOLUNTEER))
+    assert vera.get("/annotate/").status_code == 403
+    row = Application.objects.get()
+    assert "I read a lot." in text_of(admin.get(DESK))
+    admin.post(f"{DESK}volunteers/{row.pk}/", {"decision": "admit"})
+    admin.post(f"{DESK}volunteers/{row.pk}/", {"decision": "decline"})
+    user = User.objects.get(username="vera")
+    assert user.is_annotator and user.is_volunteer and Audit.objects.filter(what="volunteer").count() == 1
+    assert "6 questions wait" in text_of(vera.get("/annotate/"))
+    Intake.objects.create(track=published.track, volunteers="closed")
+    assert "Nothing to judge right now" in text_of(vera.get("/annotate/"))
+
+
+def test_an_open_door_lets_in_at_once_and_not_a_crowd_of_robots(published: Submission) -> None:
+    Intake.objects.create(volunteers="open")
+    for number in range(10):
+        assert Client().post(VOLUNTEER, NEW | {"username": f"v{number}"})["Location"] == "/annotate/"
+    refused = Client().post(VOLUNTEER, NEW)
+    assert refused.status_code == 422 and "Many accounts were made" in text_of(refused)
+    assert not User.objects.filter(username="vera").exists()
+
+
+def test_somebody_who_is_turned_away_reads_it(admin: Client) -> None:
+    Intake.objects.create(volunteers="queue")
+    tim = Client()
+    tim.force_login(User.objects.create(username="tim", is_researcher=True))
+    tim.post(VOLUNTEER, {})
+    admin.post(f"{DESK}volunteers/{Application.objects.get().pk}/", {"decision": "decline"})
+    assert "could not take you" in text_of(tim.get(VOLUNTEER))
+    assert not User.objects.get(username="tim").is_annotator
+
+
+# -- Messages and feedback
+
+
+def test_a_message_stands_on_the_page_until_it_is_read(ada: Client, admin: Client) -> None:
+    admin.post(f"{DESK}write/", {"to": "ada", "subject": "Dates", "text": "Please read\n<b>part 3</b>"})
+    assert "(1 new)" in text_of(ada.get("/annotate/"))
+    assert "&lt;b&gt;part 3" in text_of(ada.get("/annotate/messages/"))
+    assert "new)" not in text_of(ada.get("/annotate/"))
+    page = admin.post(f"{DESK}write/", {"to": "nobody", "subject": "x", "text": "y"}, follow=True)
+    assert "There is no annotator “nobody”" in text_of(page)
+    admin.post(f"{DESK}write/", {"all": "yes", "subject": "To all", "text": "Thank you"})
+    admin.post(f"{DESK}write/", {"to": "ada", "subject": " ", "text": "y"})
+    assert Message.objects.count() == 2
+
+
+def test_feedback_is_for_admins_alone(ada: Client, admin: Client, clients: list[Client] | None = None) -> None:
+    refused = ada.post("/annotate/feedback/", {"clear": "yes", "comment": "so-so"})
+    assert refused.status_code == 422 and "so-so" in text_of(refused)
+    said = {"clear": "no", "fair": "yes", "comment": "The dates are hard.", "interface": "relation"}
+    assert ada.post("/annotate/feedback/", said)["Location"] == "/annotate/"
+    page = text_of(admin.get(DESK))
+    assert "The dates are hard." in page and "0 of 1 find it clear, 1 of 1 find the pay fair" in page
+    assert ada.get(DESK).status_code == 403
+    Feedback.objects.bulk_create(Feedback(worker=worker(), clear=True, fair=True) for _ in range(20))
+    assert ada.post("/annotate/feedback/", said).status_code == 422
+
+
+# -- Appeals
+
+
+def test_an_appeal_is_answered_once_and_may_readmit(published: Submission, ada: Client, admin: Client) -> None:
+    answer_all(ada)
+    settle.tick()
+    command.exclude_worker(worker().handle, User.objects.get(username="anna"), "Too fast for reading")
+    page = text_of(ada.get("/annotate/"))
+    assert "Too fast for reading" in page and "Your appeal" in page
+    assert "is empty" in text_of(ada.post("/annotate/appeal/", {"text": " "}, follow=True))
+    ada.post("/annotate/appeal/", {"text": "I had read it before."})
+    assert "is being read" in text_of(ada.post("/annotate/appeal/", {"text": "Again."}, follow=True))
+    row = Appeal.objects.get()
+    assert "I had read it before." in text_of(admin.get(DESK))
+    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "", "decision": "readmit"})
+    assert worker().excluded_at is not None, "an answer needs words"
+    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "You are right, sorry.", "decision": "readmit"})
+    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "Changed my mind", "decision": "keep"})
+    assert worker().excluded_at is None
+    assert "You are right, sorry." in text_of(ada.get("/annotate/"))
+    assert not Response.objects.exclude(excluded_reason="").exists()
+
+
+def test_who_is_not_left_out_has_nothing_to_appeal(ada: Client) -> None:
+    ada.post("/annotate/appeal/", {"text": "Just in case."})
+    assert not Appeal.objects.exists()
+
+
+# -- Leaving
+
+
+def test_leaving_wants_a_word_and_a_decision_about_the_money(published: Submission, ada: Client) -> None:
+    ada.post(take(ada), GOOD)
+    settle.tick()
+    assert "type the word erase" in text_of(ada.post(LEAVE, {"money": "waive"}))
+    assert "what becomes of the money" in text_of(ada.post(LEAVE, {"word": "erase"}))
+    assert User.objects.filter(username="ada").exists()
+
+
+def test_what_was_waived_goes_back_and_nobody_is_left_in_the_rows(published: Submission, ada: Client) -> None:
+    ada.post(take(ada), GOOD | {"problem": "text", "remark": "ask Ada Lovelace, 555-1234"})
+    ada.post(take(ada), GOOD)
+    settle.tick()
+    take(ada)
+    handle, spent = worker().handle, balance(purpose=published.purpose).spent
+    assert spent == Decimal("0.12")
+    assert ada.post(LEAVE, {"word": "erase", "money": "waive"})["Location"] == "/annotate/gone/"
+    assert "You are erased" in text_of(ada.get("/annotate/gone/"))
+    gone = Worker.objects.get()
+    assert gone.user is None and gone.handle != handle and gone.leaving.waived == Decimal("0.10")
+    assert not User.objects.filter(username="ada").exists() and not WorkerIdentity.objects.exists()
+    assert not Consent.objects.exists() and not TutorialRun.objects.exists()
+    assert "555-1234" not in str(list(Assignment.objects.values_list("raw", "draft")))
+    assert "555-1234" not in str(list(Response.objects.values_list("value")))
+    assert Response.objects.filter(assignment__worker=gone).count() == 4, "the answers stay"
+    assert set(Payment.objects.values_list("status", flat=True)) == {"waived"}
+    assert balance(purpose=published.purpose).spent == 0
+    assert Assignment.objects.counts() == {"approved": 2, "returned": 1}
+    assert ada.get("/annotate/").status_code == 302
+
+
+def test_whoever_wants_to_be_paid_first_waits_and_may_stay(published: Submission, ada: Client) -> None:
+    ada.post(take(ada), GOOD)
+    assert ada.post(LEAVE, {"word": "erase", "money": "pay"})["Location"] == "/annotate/"
+    assert "You asked to be erased" in text_of(ada.get("/annotate/"))
+    assert take(ada) == "", "nothing new is offered"
+    settle.tick()
+    assert leave.tick() == 0
+    ada.post(LEAVE, {"stay": "yes"})
+    assert take(ada)
+    ada.post(LEAVE, {"word": "erase", "money": "pay"})
+    Payment.objects.update(status="paid")
+    assert leave.tick() == 1
+    assert worker_gone() and leave.tick() == 0
+
+
+def worker_gone() -> bool:
+    return not User.objects.filter(username="ada").exists() and Worker.objects.get().user is None
+
+
+def test_an_account_that_is_more_than_an_annotators_stays(published: Submission, ada: Client) -> None:
+    User.objects.filter(username="ada").update(is_researcher=True)
+    ada.post(LEAVE, {"word": "erase"})
+    user = User.objects.get(username="ada")
+    assert user.is_researcher and not user.is_annotator and Worker.objects.get().user is None
+
+
+def test_a_promise_that_nobody_comes_for_goes_back(published: Submission, ada: Client) -> None:
+    Intake.objects.create(tutorial_reward=Decimal("0.75"))
+    TutorialRun.objects.all().delete()
+    lesson = teach.tutorials()["relation"]
+    run = teach.begin(worker(), lesson)
+    assert run is not None and run.promised == Decimal("0.75")
+    assert leave.tick() == 0
+    TutorialRun.objects.update(started_at=timezone.now() - timedelta(days=15))
+    assert leave.tick() == 1 and leave.tick() == 0
+    assert balance(purpose=run.purpose).open == 0
+    for number, question in enumerate(lesson.questions, start=1):
+        run = teach.answer(run, number, question["right"])
+    assert run.passed and not Payment.objects.exists()
+
+
+# -- Rules and terms
+
+
+def test_admins_set_the_rules_and_publish_terms(published: Submission, admin: Client, ada: Client) -> None:
+    assert admin.get(f"{DESK}rules/").status_code == 200
+    admin.post(f"{DESK}rules/intake/", {"mode": "open", "reward": "0.75", "minimum": "2"})
+    service = Intake.objects.get()
+    assert (service.volunteers, service.tutorial_reward, service.payout_minimum) == ("open", Decimal("0.75"), 2)
+    for wrong in ("0.755", "-1", "NaN", "a lot", "1e9"):
+        admin.post(f"{DESK}rules/intake/", {"mode": "open", "reward": wrong, "minimum": "2"})
+    admin.post(f"{DESK}rules/intake/", {"track": "toy", "mode": "closed", "reward": "0"})
+    assert Intake.objects.get(track=published.track).tutorial_reward == 0
+    admin.post(f"{DESK}rules/intake/", {"track": "toy", "mode": ""})
+    service.refresh_from_db()
+    assert Intake.objects.count() == 1 and service.tutorial_reward == Decimal("0.75")
+    text = "Everything new\n" + "You read and say what you read. " * 5
+    assert admin.post(f"{DESK}rules/", {"text": text}).status_code == 422
+    assert admin.post(f"{DESK}rules/", {"text": "Short", "word": "publish"}).status_code == 422
+    assert admin.post(f"{DESK}rules/", {"text": text, "word": "publish"}).status_code == 302
+    assert Terms.objects.get().version == 2 and "Everything new" in text_of(ada.get("/annotate/terms/"))
+    assert ada.post(f"{DESK}rules/", {"text": text, "word": "publish"}).status_code == 403
+
+
+def test_another_attempt_can_be_granted(published: Submission, admin: Client, ada: Client) -> None:
+    TutorialRun.objects.update(passed=False)
+    run = TutorialRun.objects.get()
+    TutorialRun.objects.create(worker=run.worker, interface="relation", version=run.version, attempt=2, passed=False,
+                               ended_at=timezone.now())  # fmt: skip
+    assert "Failed a tutorial twice" in text_of(admin.get(DESK))
+    admin.post(f"{DESK}tutorials/{worker().handle}/relation/")
+    assert not TutorialRun.objects.exists()
