@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db import transaction
+
 from annotation.publish import committed
 from kbpo.corpus.fetch import fetch
 from kbpo.money.spend import balance, release
@@ -22,8 +24,14 @@ def tick() -> int:
     return sum(give_back(submission) for submission in ended)
 
 
+@transaction.atomic
 def give_back(submission: Submission) -> bool:
-    """Whether anything was given back. A repeat gives back nothing more."""
+    """Whether anything was given back. A repeat gives back nothing more.
+
+    The submission's lock is held: what is reserved at this moment, for an order of more, is not given back too.
+    """
+    if not Submission.objects.select_for_update(of=("self",)).filter(pk=submission.pk, status__in=ENDED).exists():
+        return False
     purpose = submission.purpose
     sums = balance(purpose=purpose)
     keep = committed(purpose)

@@ -24,6 +24,7 @@ from kbpo.evaluation.slices import SliceScore, slice_scores
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time, work
 from kbpo.sampling.designs import design_of
+from kbpo.sampling.designs.base import Realised, last_batch
 from kbpo.sampling.guess import VERSION
 from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
 from kbpo.submissions.models import Submission
@@ -94,7 +95,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     found = default_estimates(data, kind.criteria, kind.recall_criteria) if data.judged.size else {}
     rows = list(scores(data, found, kind.criteria, kind.recall_criteria))
     for one in done:
-        _move_on(one, _guaranteed(track, data, rows, one))
+        _move_on(one, _guaranteed(track, data, found, one))
     last = track.evaluations.aggregate(Max("number"))["number__max"] or 0
     track.evaluations.filter(stage_end=False).delete()
     evaluation = Evaluation.objects.create(
@@ -107,7 +108,8 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     sliced = (one for one in slice_scores(track, data) if data.shown[one.score.column])
     Estimate.objects.bulk_create((_of_slice(evaluation, data, one, final) for one in sliced), batch_size=2000)
     _look(track, data, rows, done)
-    evaluation.comparisons = comparisons(data, found, final)
+    standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
+    evaluation.comparisons = comparisons(data, found, standing)
     evaluation.seconds = time.monotonic() - began
     evaluation.save(update_fields=["comparisons", "seconds"])
     return evaluation
@@ -118,31 +120,33 @@ def _lock(ended: Iterable[Submission]) -> list[Submission]:
     return list(rows.filter(pk__in=[one.pk for one in ended], status="judging").order_by("pk"))
 
 
-def _guaranteed(track: Track, data: Data, rows: list[Score], submission: Submission) -> float | None:
-    """The realised variance of a submission's guaranteed number."""
-    if submission.pk not in data.systems:  # nothing was drawn of its own
+def _guaranteed(
+    track: Track, data: Data, found: dict[Key, tuple[Found, Design]], submission: Submission
+) -> Realised | None:
+    """The variances of a submission's guaranteed number, realised and anticipated."""
+    key = ("precision", track.criterion, track.distribution)
+    if submission.pk not in data.systems or key not in found:  # nothing was drawn of its own
         return None
-    column = data.systems.index(submission.pk)
-    wanted = (column, "precision", track.criterion, track.distribution, DEFAULT)
-    for row in rows:
-        if (row.column, row.quantity, row.criterion, row.distribution, row.method) == wanted:
-            return None if math.isnan(row.variance) else row.variance
-    return None
+    column, estimate = data.systems.index(submission.pk), found[key][0]
+    shape = np.shape(estimate.value)
+    variance, anticipated = (
+        float(np.broadcast_to(one, shape)[column]) for one in (estimate.variance, estimate.anticipated)
+    )
+    return None if math.isnan(variance) else Realised(variance, anticipated)
 
 
-def _move_on(submission: Submission, variance: float | None) -> None:
+def _move_on(submission: Submission, realised: Realised | None) -> None:
     """To the board; or to its next stage. What the stage came to is kept with its batch."""
-    last = submission.batches.filter(distribution__kind=submission.track.distribution).order_by("stage").last()
-    if last is not None:
-        last.settings |= {"realised_variance": variance}
-        last.save(update_fields=["settings"])
-    why = design_of(submission.track).enough(submission, variance)
+    if realised is not None and (last := last_batch(submission)) is not None:
+        realised.keep(last)
+    why = design_of(submission.track).enough(submission, realised.larger if realised else None)
     if not why:
         submission.move("confirmed")
         nudge("draw")
         return
     submission.move("scored", scored_at=timezone.now(), stage_reason=why)
     nudge("give_back")
+    nudge("plan")
 
 
 def _settings(track: Track, data: Data, found: dict[Key, tuple[Found, Design]]) -> dict[str, Any]:

@@ -152,9 +152,8 @@ def figures(submission: Submission, **where: Any) -> dict[tuple[str, str, str, s
 
 def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row]:
     found: dict[int, dict[tuple[str, str], Figure]] = {}
-    estimates = evaluation.estimates.filter(criterion=criterion, slice="", submission__status="scored").defer(
-        "influence"
-    )
+    standing = Submission.objects.filter(track=evaluation.track_id).on_board()
+    estimates = evaluation.estimates.filter(criterion=criterion, slice="", submission__in=standing).defer("influence")
     for row in estimates:
         if row.distribution == distribution or row.quantity == "recall":
             found.setdefault(row.submission_id, {})[row.quantity, row.method] = Figure.of(row)

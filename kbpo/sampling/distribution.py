@@ -8,13 +8,15 @@ from kbpo.corpus.fetch import fetch
 from kbpo.queue import OwnersFault, nudge, work
 from kbpo.sampling.models import Overlap, SamplingDistribution
 from kbpo.sampling.plan import plan
+from kbpo.sampling.plan import tick as plan_further
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 
 
 def tick() -> int:
-    """How many submissions got their distributions and their plan."""
-    return work(Submission, "read", _prepare)
+    """How many submissions got their distributions and their plan; or, once they are scored, the plan of what more
+    would take."""
+    return work(Submission, "read", _prepare) + plan_further()
 
 
 def _prepare(submission: Submission) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import ClassVar
+
 from django.db import models
 from django.utils import timezone
 
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document, new_key
 from kbpo.instances.models import Instance, Target
+from kbpo.queue import Moving
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -97,6 +101,25 @@ class Sample(models.Model):
 
     def __str__(self) -> str:
         return f"sample {self.pk}"
+
+
+class Further(Moving):
+    """What narrower intervals of a scored submission would take, beyond what was asked: made anew for every order."""
+
+    DEADLINES: ClassVar = {
+        "wanted": (timedelta(hours=6), "failed", "What more would cost was not reckoned within six hours."),
+    }
+
+    submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="further")
+    order = models.PositiveSmallIntegerField(help_text="Which order of its submission it prepares, from 1")
+    plan = models.JSONField(default=dict, help_text="Options by half-width, as in a submission's plan")
+    made_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Plans for more judgments of scored submissions"
+
+    def __str__(self) -> str:
+        return f"order {self.order} of {self.submission_id}"
 
 
 class Threshold(models.Model):

@@ -2,28 +2,84 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from django.db.models import Exists, F, OuterRef, Q
+from django.utils import timezone
+
 from kbpo.money.spend import allowance
+from kbpo.queue import nudge, work
 from kbpo.sampling.designs import design_of
+from kbpo.sampling.designs.base import Realised, half_width_at, last_batch
+from kbpo.sampling.models import Further, SampleBatch
 from kbpo.submissions.models import Submission
 
 HALF_WIDTHS = ("0.050", "0.040", "0.030", "0.020")
+NARROWER = ("0.100", "0.075", "0.050", "0.040", "0.030", "0.025", "0.020", "0.015", "0.010")
+CHOICES = 3
+"""Narrower half-widths that are offered once a submission is scored."""
+AGAIN = timedelta(minutes=10)
+MUCH = 0.95
+"""Half-widths above this share of what is there already are not offered."""
 
 
 def plan(submission: Submission) -> dict[str, Any]:
     """The plan that is shown before anybody confirms: one option per half-width, and the chosen one."""
     track = submission.track
     chosen = str(submission.target_half_width or track.target_half_width)
-    widths = sorted({*HALF_WIDTHS, chosen}, reverse=True)
+    return _plan(submission, sorted({*HALF_WIDTHS, chosen}, reverse=True)) | {"chosen": chosen}
+
+
+def _plan(submission: Submission, widths: list[str]) -> dict[str, Any]:
+    track = submission.track
     left = allowance(track, submission.team, submission.purpose)
     return {
         "design": track.design,
         "distribution": track.distribution,
         "criterion": track.criterion,
         "level": str(track.confidence_level),
-        "chosen": chosen,
         "options": design_of(track).options(submission, widths),
         "allowance": None if left.left is None else str(left.left),
         "allowance_scope": left.scope,
     }
+
+
+def tick() -> int:
+    """How many scored submissions were told what narrower intervals would take."""
+    scored = Submission.objects.filter(status="scored", track__status="open", sampled_at__isnull=False)
+    Further.objects.bulk_create(
+        [Further(submission=one, status="wanted", order=one.orders + 1) for one in scored.filter(further=None)[:100]],
+        ignore_conflicts=True,
+    )
+    spent = Further.objects.filter(submission__in=scored, order__lte=F("submission__orders"))
+    for row in spent.select_related("submission"):
+        row.move("wanted", order=row.submission.orders + 1, plan={})
+    return work(Further, "wanted", _further)
+
+
+def _further(row: Further) -> None:
+    submission = Submission.objects.select_related("track", "team").get(pk=row.submission_id)
+    widths = narrower(submission)
+    row.move("made", plan=_plan(submission, widths) if widths else {}, made_at=timezone.now())
+
+
+def narrower(submission: Submission) -> list[str]:
+    """Half-widths that are worth ordering, the widest first: what was ordered and not reached is among them."""
+    realised = Realised.of(last_batch(submission))
+    now = half_width_at(submission, realised.larger) if realised else float("inf")
+    found = [one for one in NARROWER if float(one) < MUCH * now][:CHOICES]
+    chosen = str(submission.plan.get("chosen", ""))
+    if submission.stage_reason != "target" and chosen and float(chosen) < now:
+        found.append(chosen)
+    return sorted(set(found), reverse=True)
+
+
+def refresh(submission: Submission) -> None:
+    """Nothing; what more would take is reckoned anew if others' judgments have come since, or if it had failed."""
+    now = timezone.now()
+    old = Further.objects.filter(submission=submission, status_since__lt=now - AGAIN)
+    since = SampleBatch.objects.filter(submission__track=submission.track, settled_at__gt=OuterRef("made_at"))
+    stale = Q(status="failed") | Q(Exists(since), status="made")
+    if old.filter(stale).update(status="wanted", status_since=now, next_try_at=now, attempts=0):
+        nudge("plan")

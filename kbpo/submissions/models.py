@@ -21,8 +21,13 @@ class SubmissionQuerySet(MovingQuerySet["Submission"]):
         return self.filter(confirmed_at__isnull=False).exclude(status__in=["withdrawn", "failed", "refused"])
 
     def scored(self) -> SubmissionQuerySet:
-        """Submissions that stand on the board."""
+        """Submissions that are judged to their end."""
         return self.filter(status="scored")
+
+    def on_board(self) -> SubmissionQuerySet:
+        """Submissions that stand on the board: those that are scored, also while more is judged that was ordered."""
+        again = models.Q(scored_at__isnull=False, status__in=["confirmed", "judging"])
+        return self.filter(models.Q(status="scored") | again)
 
 
 class Submission(Moving):
@@ -68,6 +73,7 @@ class Submission(Moving):
     plan = models.JSONField(default=dict, help_text="The plan that was shown: draws, new questions, price, seconds")
     target_half_width = models.DecimalField(max_digits=4, decimal_places=3, null=True, help_text="The owner's choice")
     stage_reason = models.CharField(max_length=24, blank=True, help_text="Why it stopped: target, budget, exhausted")
+    orders = models.PositiveSmallIntegerField(default=0, help_text="How often more was ordered after it was scored")
     idempotency_key = models.CharField(max_length=80, null=True)
     received_at = models.DateTimeField(default=timezone.now)
     read_at = models.DateTimeField(null=True)
@@ -97,6 +103,11 @@ class Submission(Moving):
         from kbpo.submissions.progress import progress_of
 
         return 1.0 if self.read_at else progress_of(self.pk)
+
+    @property
+    def is_on_board(self) -> bool:
+        """Whether it stands on the board; it stays there while more is judged that was ordered."""
+        return self.status == "scored" or (self.scored_at is not None and self.status in ("confirmed", "judging"))
 
     def get_status_display(self) -> str:
         """The status in words."""

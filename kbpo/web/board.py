@@ -150,9 +150,16 @@ def _row(row: Row, mine: set[int]) -> dict[str, Any]:
         "mine": row.submission.team_id in mine,
         "rank": _rank(row.rank),
         "judged": row.n_labels,
-        "kind": "few" if row.precision and row.precision.few else "final",
+        "kind": _kind(row),
         "url": reverse("submission", args=[row.submission.pk]),
     }
+
+
+def _kind(row: Row) -> str:
+    """How its bars are drawn: hatched while more is judged that was ordered, grey where judgments are few."""
+    if row.submission.status != "scored":
+        return "live"
+    return "few" if row.precision and row.precision.few else "final"
 
 
 def _rank(rank: tuple[int, int] | None) -> str:

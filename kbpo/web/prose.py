@@ -24,7 +24,8 @@ STATES = {
     "planned": "The plan and its price are on the submission’s page. Nothing is spent before you confirm.",
     "confirmed": "The price is reserved. The sample is drawn.",
     "judging": "People answer. Scores are shown as they come in, marked provisional.",
-    "scored": "The whole sample is judged. The scores stand on the board; what was not spent is given back.",
+    "scored": "The whole sample is judged. The scores stand on the board; what was not spent is given back. More"
+    " judgments can be ordered, for a narrower interval.",
     "refused": "Nothing in the file could be used. The page says why. It cost nothing.",
     "expired": "The plan was never confirmed. It cost nothing; upload again when you like.",
     "withdrawn": "You took it back. What people had judged by then is kept and paid; it leaves the board.",
@@ -137,6 +138,7 @@ EXAMPLES = {
     "description": "Patterns and a classifier",
     "file": "@my_run_1.kb.gz",
     "half_width": "0.030",
+    "order": "1",
     "good_lines_only": "true",
     "Idempotency-Key": "my-run-1-first-try",
     "criterion": "relation",

@@ -49,9 +49,9 @@ def width_of(submission: Submission, asked: str | None) -> str:
     return str(asked if known else submission.plan.get("chosen", ""))
 
 
-def quotes(submission: Submission) -> list[Quote]:
-    """Every option of the submission's plan, the widest interval first; none before there is a plan."""
-    options = submission.plan.get("options", {})
+def quotes(submission: Submission, options: dict[str, Any] | None = None) -> list[Quote]:
+    """Every option of the submission's plan (or those given), the widest interval first; none without a plan."""
+    options = submission.plan.get("options", {}) if options is None else options
     if not options:
         return []
     room = allowance(submission.track, submission.team, submission.purpose)

@@ -32,6 +32,7 @@ from kbpo.web import drawing
 from kbpo.web.board import CRITERIA, DISTRIBUTIONS, interval
 from kbpo.web.figures import half_width_text
 from kbpo.web.judged import VERDICTS, describe, may_see, only_public, verdicts
+from kbpo.web.order import more
 from kbpo.web.sampled import sampled
 from kbpo.web.slices import by_slice, watched
 
@@ -55,7 +56,7 @@ def find(request: HttpRequest, pk: int, *, own: bool = False) -> Submission:
     Raises Http404 for everything else, so that nothing is told about other people's drafts.
     """
     row = get_object_or_404(Submission.objects.select_related("track__corpus", "team", "user"), pk=pk)
-    if is_own(request, row) or (row.status == "scored" and not own):
+    if is_own(request, row) or (row.is_on_board and not own):
         return row
     raise Http404("There is no such submission, or it is not yours to see.")
 
@@ -89,6 +90,7 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "submission": submission,
         "own": own,
         "moving": moving,
+        "again": moving and submission.orders > 0,
         "stages": stages(submission, sample),
         "sample": sample,
         "tables": tables(submission),
@@ -100,6 +102,7 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     }
     if own:
         found |= {"cost": cost(submission, sample), "noticed": noticed(submission), "sampled": sampled(submission)}
+        found |= {"more": more(submission)}
     if seen:
         ids, right, _ = verdicts(submission, public=not own)
         newest = ids[-5:] if ids else []
@@ -204,11 +207,12 @@ def cost(submission: Submission, sample: dict[str, Any]) -> dict[str, Any]:
     """What it cost so far and what is set aside."""
     sums = balance(purpose=submission.purpose)
     option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
+    each = Decimal(option.get("each", "0"))
+    paid = int(sums.spent / each) if each else 0
     return {
-        "free": option.get("judged", 0),
-        "new": option.get("new", 0),
-        "each": Decimal(option.get("each", "0")),
-        "at_most": Decimal(option.get("at_most", "0")),
+        "free": max(0, sample["judged"] - paid) if sample["targets"] else option.get("judged", 0),
+        "paid": paid,
+        "each": each,
         "spent": sums.spent,
         "reserved": sums.open,
         "given_back": sums.released,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kbpo.web import board, define, desk, gallery, people, pooling, prose, reading, submissions, tracks, upload
+from kbpo.web import board, define, desk, gallery, order, people, pooling, prose, reading, submissions, tracks, upload
 
 urlpatterns = [
     *board.urlpatterns,
     *submissions.urlpatterns,
+    *order.urlpatterns,
     *upload.urlpatterns,
     *prose.urlpatterns,
     *people.urlpatterns,

@@ -46,6 +46,7 @@ function watch(section) {
     const kept = root.contains(document.activeElement) ? document.activeElement.id : "";
     root.replaceWith(fresh);
     root = fresh;
+    root.dispatchEvent(new CustomEvent("live:replaced", { bubbles: true }));
     if (kept) document.getElementById(kept)?.focus();
     const says = root.querySelector("[data-live-say]")?.textContent.trim();
     if (says && says !== said) voice.textContent = says;

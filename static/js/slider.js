@@ -35,3 +35,4 @@ function start(slider) {
 }
 
 document.querySelectorAll("[data-slider]").forEach(start);
+document.addEventListener("live:replaced", (event) => event.target.querySelectorAll("[data-slider]").forEach(start));

@@ -59,7 +59,7 @@ def test_deleting_what_was_shown_to_be_wrong_gains_nothing(toy: Toy, design: str
 
 @pytest.mark.statistical
 def test_without_the_rule_the_second_upload_would_be_printed_near_one(toy: Toy, monkeypatch: Any) -> None:
-    monkeypatch.setattr("kbpo.sampling.designs.poisson.all_seen", lambda *_: {})
+    monkeypatch.setattr("kbpo.sampling.designs.state.all_seen", lambda *_: {})
     monkeypatch.setattr("kbpo.evaluation.data.all_seen", lambda *_: {})
     world = Replay.of(toy, N, SHARE)
     world.judge(world.upload("Patterns", EVERYTHING))

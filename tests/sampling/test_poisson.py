@@ -10,8 +10,9 @@ import pytest
 from estimators.model import expected_error
 from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import read
-from kbpo.sampling.designs.base import target_variance
-from kbpo.sampling.designs.poisson import FIRST, _goal, _State
+from kbpo.sampling.designs.base import Realised, target_variance
+from kbpo.sampling.designs.poisson import FIRST, _goal
+from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import VERSION, guess
 from kbpo.sampling.models import Threshold
 from kbpo.sampling.pool import read_pool
@@ -24,7 +25,7 @@ N = 300
 
 def test_the_first_plan_knows_no_model(toy: Toy) -> None:
     world = Replay.of(toy, N, 0.5)
-    state = _State(world.upload("Patterns", range(N)))
+    state = State(world.upload("Patterns", range(N)))
     assert state.guess.labels == 0
     assert (state.v == 0.25).all()
     assert state.total == pytest.approx(0.5)
@@ -33,7 +34,7 @@ def test_the_first_plan_knows_no_model(toy: Toy) -> None:
 def test_thresholds_are_raised_by_the_expected_error_of_the_model(toy: Toy) -> None:
     world = Replay.of(toy, N, 0.5)
     world.judge(world.upload("Patterns", range(N)))
-    state = _State(world.upload("Neural", range(0, N, 2)))
+    state = State(world.upload("Neural", range(0, N, 2)))
     assert state.guess.labels > 30
     pool = read_pool(toy.track, list(toy.track.submissions.order_by("pk").values_list("pk", flat=True)))
     g = state.guess.g[np.flatnonzero(pool.member[:, [1]].toarray().ravel())]
@@ -48,7 +49,7 @@ def test_what_a_stage_came_to_is_kept_and_ends_the_judging(toy: Toy) -> None:
     told = [one.settings for one in row.batches.order_by("stage")]
     assert row.stage_reason == "target" and len(told) > 1
     assert told[0]["planned_variance"] == pytest.approx(FIRST * target)
-    assert told[1]["planned_variance"] == pytest.approx(target)
+    assert told[1]["planned_variance"] < told[0]["planned_variance"]
     assert [one["realised_variance"] > 1.02 * target for one in told] == [True] * (len(told) - 1) + [False]
     assert all(one["why"] == "target" and one["half_width"] == "0.050" for one in told)
     assert told[0]["labels"] == 0 < told[1]["labels"]
@@ -63,10 +64,10 @@ def test_a_stage_that_fell_short_makes_the_next_one_plan_for_less(toy: Toy) -> N
     row = world.judge(world.upload("Patterns", range(N)))
     target = target_variance(row, row.plan["chosen"])
     last = row.batches.order_by("stage").last()
-    last.settings |= {"planned_variance": target, "realised_variance": 2 * target}
-    last.save()
-    state = _State(row)
-    assert _goal(row, state) == pytest.approx(0.995 * state.planned / 2)
+    Realised(2 * target, target).keep(last)
+    state = State(row)
+    assert row.batches.count() > 1
+    assert _goal(row, state) == pytest.approx(0.995 * state.planned / 2**0.5)
     assert len(state.new(state.asked(state.raised(_goal(row, state))))) > 0
 
 

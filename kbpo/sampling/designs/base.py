@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from scipy.stats import norm
 
 from kbpo.money.models import Price
-from kbpo.sampling.models import TrackKey
+from kbpo.sampling.models import SampleBatch, TrackKey
 from kbpo.submissions.models import Submission
+
+
+@dataclass(frozen=True)
+class Realised:
+    """What the judgments of a stage came to: variance of the guaranteed number, and the one the model anticipates."""
+
+    variance: float
+    anticipated: float
+
+    @property
+    def larger(self) -> float:
+        """What the interval rests on."""
+        return max(self.variance, self.anticipated)
+
+    @classmethod
+    def of(cls, batch: SampleBatch | None) -> Realised | None:
+        """What was kept with a batch; None if it is open, or nothing was judged."""
+        told = batch.settings.get("realised") if batch is not None else None
+        return cls(*(math.inf if one is None else one for one in told)) if told else None
+
+    def keep(self, batch: SampleBatch) -> None:
+        """Nothing; the batch remembers it."""
+        kept = [one if math.isfinite(one) else None for one in (self.variance, self.anticipated)]
+        larger = self.larger if math.isfinite(self.larger) else None
+        batch.settings |= {"realised": kept, "realised_variance": larger}
+        batch.save(update_fields=["settings"])
 
 
 class Design(ABC):
@@ -21,7 +49,7 @@ class Design(ABC):
     @abstractmethod
     def options(self, submission: Submission, half_widths: Sequence[str]) -> dict[str, dict[str, Any]]:
         """What each half-width would take: targets, judged already, new, at_most (dollars), work_seconds, and what the
-        design needs to draw it later."""
+        design needs to draw it later. For a submission that is scored: what it would take beyond what was asked."""
 
     @abstractmethod
     def sample(self, submission: Submission) -> int:
@@ -32,6 +60,11 @@ class Design(ABC):
     def enough(self, submission: Submission, variance: float | None) -> str:
         """Why nothing more is to be asked (target, budget, exhausted), once all that was drawn is answered; empty if
         another stage is due. `variance` is the realised one of the guaranteed number."""
+
+
+def last_batch(submission: Submission) -> SampleBatch | None:
+    """The submission's latest batch of the guaranteed distribution; None before its first."""
+    return submission.batches.filter(distribution__kind=submission.track.distribution).order_by("stage").last()
 
 
 def target_variance(submission: Submission, half_width: str | Decimal) -> float:

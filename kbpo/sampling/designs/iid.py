@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from estimators.poisson import planned_variance
 from estimators.sample_size import required_samples
-from kbpo.sampling.designs.base import Design, price_of, seed_of, target_variance
+from kbpo.sampling.designs.base import Design, Realised, last_batch, price_of, seed_of, target_variance
+from kbpo.sampling.designs.state import State
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.sampling.overlap import overlaps
 from kbpo.sampling.probabilities import Floats, Ids, matrix, support
@@ -20,6 +22,8 @@ from kbpo.tracks.registry import kind_of
 
 """Even where others' labels would do: they say nothing of what this system alone states."""
 DRAW_LIMIT = 20_000
+CLOSE = 1.02
+"""A variance that is above its target by so little is as good as on it."""
 LEAST = 30
 """Own draws of every system: what nobody else states would count as wrong without any."""
 SUPPORT_LIMIT = 20_000
@@ -31,6 +35,9 @@ class Iid(Design):
 
     def options(self, submission: Submission, half_widths: Sequence[str]) -> dict[str, dict[str, Any]]:
         supports = {kind: support(submission, kind) for kind in submission.track.distributions}
+        if last_batch(submission) is not None:
+            state = State(submission)
+            return {width: _more(submission, Decimal(width), supports, state) for width in half_widths}
         existing = existing_draws(submission)
         return {width: _option(submission, Decimal(width), supports, existing) for width in half_widths}
 
@@ -40,20 +47,22 @@ class Iid(Design):
         return sum(fill(make_batch(submission, kind, size)) for kind, size in sizes.items())
 
     def enough(self, submission: Submission, variance: float | None) -> str:
-        return "target"
+        reached = variance is None or variance <= CLOSE * target_variance(submission, submission.plan["chosen"])
+        return "target" if reached else "exhausted"
 
 
 def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
-    """The batch of a distribution at stage 1: everything that its draw depends on."""
+    """The batch of a distribution, one for each order: everything that its draw depends on."""
+    stage = 1 + submission.orders
     batch, _ = SampleBatch.objects.get_or_create(
         submission=submission,
         distribution=SamplingDistribution.objects.get(submission=submission, kind=kind),
         design="iid",
-        stage=1,
+        stage=stage,
         defaults={
-            "seed": seed_of(submission, kind),
+            "seed": seed_of(submission, kind, stage),
             "size": size,
-            "settings": {"half_width": submission.plan["chosen"]},
+            "settings": {"half_width": submission.plan["chosen"], "order": submission.orders},
         },
     )
     return batch
@@ -135,6 +144,41 @@ def _option(
         targets.update(target[index].tolist())
     new = len(kind_of(track).unanswered(sorted(targets), [submission.pk]))
     return {"half_width": str(half_width), "draws": draws} | price_of(submission, len(targets), new)
+
+
+def _more(
+    submission: Submission, half_width: Decimal, supports: dict[str, tuple[Ids, Ids, Floats]], state: State
+) -> dict[str, Any]:
+    """An option of a scored submission: draws beyond those it has."""
+    draws = sizes(submission.track, _required_more(submission, half_width, state))
+    old = set(Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True))
+    targets: set[int] = set()
+    for kind, n in draws.items():
+        _, target, p = supports[kind]
+        index, _ = draw(p, n, seed_of(submission, kind, 2 + submission.orders))
+        targets.update(target[index].tolist())
+    new = len(kind_of(submission.track).unanswered(sorted(targets), [submission.pk]))
+    return {"half_width": str(half_width), "draws": draws} | price_of(submission, len(targets | old), new)
+
+
+def _required_more(submission: Submission, half_width: Decimal, state: State) -> int:
+    """The fewest further draws with which the variance that the board's estimator expects meets the half-width, by as
+    much less than what it expects now as the realised one asks for."""
+    target, realised = target_variance(submission, half_width), Realised.of(last_batch(submission))
+    now, one = state.chances(), np.bincount(state.row, weights=state.p)
+
+    def planned(n: int) -> float:
+        chance = 1 - (1 - now) * (1 - np.minimum(one, 1.0)) ** n
+        return planned_variance(state.p, chance[state.row], state.v, target=state.row)
+
+    share = target / realised.larger if realised and 0 < realised.larger < np.inf else 1.0
+    before = planned(0)
+    goal = share * before if 0 < before < np.inf else target
+    low, high = 0, DRAW_LIMIT
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if planned(middle) <= goal else (middle + 1, high)
+    return low
 
 
 def _required(

@@ -20,6 +20,7 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import figures
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm
+from kbpo.sampling.order import CannotOrder, offer_of, order
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, receive, withdraw
 from kbpo.tracks.models import Track
@@ -34,6 +35,13 @@ class UploadForm(serializers.Serializer[Any]):
     description = serializers.CharField(required=False, allow_blank=True, default="", max_length=2000)
     file = serializers.FileField(allow_empty_file=True)
     again = serializers.BooleanField(required=False, default=False, help_text="Yes, the same file once more")
+
+
+class OrderForm(serializers.Serializer[Any]):
+    """What an order of more judgments must say."""
+
+    half_width = serializers.DecimalField(max_digits=4, decimal_places=3)
+    order = serializers.IntegerField(required=False, min_value=1, max_value=9999, help_text="Which order it is, from 1")
 
 
 class ConfirmForm(serializers.Serializer[Any]):
@@ -60,6 +68,9 @@ def shown(submission: Submission) -> dict[str, Any]:
         "door": submission.door,
         "counts": submission.counts,
         "plan": submission.plan,
+        "stage_reason": submission.stage_reason,
+        "orders": submission.orders,
+        "further": _further(submission),
         "money": {"reserved": str(sums.open), "spent": str(sums.spent)},
         "times": {
             name: getattr(submission, f"{name}_at")
@@ -70,6 +81,14 @@ def shown(submission: Submission) -> dict[str, Any]:
             for key, figure in figures(submission).items()
         ],
     }
+
+
+def _further(submission: Submission) -> dict[str, Any] | None:
+    """What can be ordered now beyond what was judged; None if nothing can."""
+    offer = offer_of(submission) if submission.status == "scored" else None
+    if offer is None:
+        return None
+    return {"order": offer.order, "made_at": offer.made_at, "options": offer.plan["options"]}
 
 
 def own(request: Request) -> QuerySet[Submission]:
@@ -165,6 +184,33 @@ class Confirm(APIView):
             )
         except CannotConfirm as refusal:
             raise Refused(str(refusal), "cannot_confirm") from refusal
+        except OverBudget as refusal:
+            raise Refused(str(refusal), "over_budget", 402, left=str(refusal.left)) from refusal
+        return Response(shown(submission))
+
+
+class Order(APIView):
+    """Order more judgments of a scored submission for a narrower interval: the price is reserved, judging goes on.
+
+    What is offered stands under `further` of the submission. Say its `order` number, and a repeat changes nothing.
+    """
+
+    permission_classes = [IsAuthenticated]
+    parser_classes = [JSONParser, FormParser, MultiPartParser]
+
+    @extend_schema(operation_id="order", request=OrderForm, responses=OpenApiTypes.OBJECT)
+    def post(self, request: Request, pk: int) -> Response:
+        submission = find(request, pk)
+        form = OrderForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        said = form.validated_data
+        assert isinstance(request.user, User)
+        try:
+            submission = order(
+                submission, request.user, half_width=f"{said['half_width']:.3f}", number=said.get("order")
+            )
+        except CannotOrder as refusal:
+            raise Refused(str(refusal), "cannot_order") from refusal
         except OverBudget as refusal:
             raise Refused(str(refusal), "over_budget", 402, left=str(refusal.left)) from refusal
         return Response(shown(submission))

@@ -14,6 +14,7 @@ urlpatterns = [
     path("submissions/", submissions.SubmissionList.as_view(), name="api-submissions"),
     path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="api-submission"),
     path("submissions/<int:pk>/confirm/", submissions.Confirm.as_view(), name="api-confirm"),
+    path("submissions/<int:pk>/order/", submissions.Order.as_view(), name="api-order"),
     path("submissions/<int:pk>/withdraw/", submissions.Withdraw.as_view(), name="api-withdraw"),
     path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),
 ]

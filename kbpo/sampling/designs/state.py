@@ -1,0 +1,101 @@
+"""What a plan starts from: a submission's targets with their weights, their chances so far, and the model's doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from estimators.model import expected_error
+from estimators.poisson import next_goal, planned_variance, water_fill
+from kbpo.sampling.designs.base import Realised
+from kbpo.sampling.guess import Guess, guess, one_verdict
+from kbpo.sampling.inclusion import inclusion, thresholds
+from kbpo.sampling.models import Sample
+from kbpo.sampling.pool import Pool, read_pool
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.sampling.seen import Seen, all_seen, private
+from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
+
+BOLD = 1e9
+"""How far an order of more goes at once: the model was tried in the stages before."""
+
+
+class State:
+    """What a raise starts from: the submission's targets with p, thresholds, random numbers, and the model's doubt."""
+
+    def __init__(self, submission: Submission) -> None:
+        self.track = submission.track
+        sampled = Submission.objects.filter(track=self.track, sampled_at__isnull=False).exclude(pk=submission.pk)
+        systems = [*sampled.order_by("pk").values_list("pk", flat=True), submission.pk]
+        pool = read_pool(self.track, systems)
+        mine = np.flatnonzero(np.asarray(pool.member[:, [len(systems) - 1]].toarray()).ravel())
+        found = all_seen(pool)
+        self.guess = self._guess(pool, found)
+        code = pool.target[mine]
+        own, self.row = np.unique(code, return_inverse=True)
+        self.target_id: Ids = pool.target_id[own]
+        self.u: Floats = pool.u[own]
+        self.seen = found[len(systems) - 1].of(own) if len(systems) - 1 in found else None
+        others = private(pool, found, but=len(systems) - 1)
+        self.old: Floats = thresholds(self.track, self.target_id, private=others)
+        self.p: Floats = pool.p[self.track.distribution][:, [len(systems) - 1]].toarray().ravel()[mine]
+        g = self.guess.g[mine]
+        self.total = float(self.p @ g)
+        self.v: Floats = np.full(mine.size, 0.25)
+        if self.guess.labels:
+            self.v = expected_error(self.p, g, self.row, correlation=self.guess.rho)
+        self.submission = submission
+        self._pool, self._own, self._others = pool, own, others
+        self._seen = found.get(len(systems) - 1)
+
+    def _guess(self, pool: Pool, found: Mapping[int, Seen]) -> Guess:
+        verdicts = kind_of(self.track).judge(pool.instance, pool.systems)[self.track.criterion]
+        return guess(pool, one_verdict(verdicts, pool.member), key=self.track.corpus.hash_key, seen=found)
+
+    def raised(self, goal: float) -> Floats:
+        """Thresholds (per target) that plan for a variance.
+
+        What the team had seen is no sample of this submission: judged, it is certain and costs nothing; unjudged, it
+        starts anew, so that a near-copy pays for itself.
+        """
+        pi = water_fill(self.p, self.start[self.row], self.v, target_variance=goal, target=self.row)
+        by_target = np.zeros(self.target_id.size)
+        by_target[self.row] = pi
+        return self.seen.raised(by_target, self.old) if self.seen else by_target
+
+    @property
+    def start(self) -> Floats:
+        """Probabilities of the submission's own (per target) before it raises any."""
+        return self.seen.start(self.old) if self.seen else self.old
+
+    @property
+    def planned(self) -> float:
+        """The variance that the thresholds so far plan for."""
+        return planned_variance(self.p, self.start[self.row], self.v, target=self.row)
+
+    def aim(self, target: float, realised: Realised | None, *, stage: int = 1, most: float = BOLD) -> float:
+        """The variance to plan for, so that the target is realised after what was realised so far."""
+        planned = self.planned
+        if realised is None or not 0 < planned < np.inf:
+            return target
+        return next_goal(
+            planned, realised.variance, realised.anticipated, target_variance=target, stage=stage, most=most
+        )
+
+    def chances(self) -> Floats:
+        """The submission's own probability (per target) that it is asked about, by any way so far."""
+        now = inclusion(self.track, self._pool, set(), private=self._others)
+        return (self._seen.own(now) if self._seen else now.pi)[self._own]
+
+    def asked(self, pi: Floats) -> Ids:
+        """Targets below their thresholds."""
+        return np.asarray(self.target_id[self.u < pi])
+
+    def new(self, targets: Ids) -> set[int]:
+        """Those that nobody has answered and that nobody else is paying for already."""
+        open_ones = kind_of(self.track).unanswered(targets.tolist(), [self.submission.pk])
+        others = Sample.objects.filter(target__in=open_ones).exclude(batch__submission=self.submission)
+        ordered = others.filter(batch__submission__status__in=["confirmed", "judging"])
+        return open_ones - set(ordered.values_list("target_id", flat=True))

@@ -1,0 +1,187 @@
+"""More is ordered for a scored submission: paid for once, judged on, and its interval narrows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import connections, transaction
+from django.utils import timezone
+
+from annotation.give_back import give_back
+from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.leaderboard import board
+from kbpo.money.models import Budget, Ledger
+from kbpo.money.spend import OverBudget, balance
+from kbpo.sampling import distribution, draw
+from kbpo.sampling.models import Further, Sample
+from kbpo.sampling.open_track import freeze_track
+from kbpo.sampling.order import CannotOrder, offer_of, order
+from kbpo.sampling.plan import narrower, refresh
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.replay import Replay
+
+pytestmark = pytest.mark.django_db
+N = 600
+
+
+def scored(toy: Toy, design: str = "poisson") -> tuple[Replay, Submission]:
+    """A submission on the board, with what more would take."""
+    world = Replay.of(toy, N, 0.5, design=design)
+    row = world.judge(world.upload("Patterns", range(N)))
+    give_back(row)
+    distribution.tick()
+    return world, row
+
+
+def half_width(world: Replay, row: Submission) -> float:
+    printed = world.number(row)
+    return (printed.high80 - printed.low80) / 2
+
+
+def go_on(world: Replay, row: Submission) -> Submission:
+    """The submission, judged until it is scored again."""
+    for _ in range(14):
+        row.refresh_from_db()
+        if row.status == "scored":
+            return row
+        world.stage(row)
+    raise AssertionError(f"still {row.status}: {row.reason}")
+
+
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_more_is_ordered_and_the_interval_narrows(toy: Toy, design: str) -> None:
+    world, row = scored(toy, design)
+    before, asked = half_width(world, row), Sample.objects.filter(batch__submission=row).count()
+    offer = offer_of(row)
+    assert offer is not None and offer.order == 1
+    widths = list(offer.plan["options"])
+    assert widths and all(float(one) < before for one in widths)
+    option = offer.plan["options"]["0.030"]
+    assert option["new"] > 0 and option["judged"] > 0 and Decimal(option["at_most"]) > 0
+    row = order(row, toy.users["Rosa"], half_width="0.030", number=1)
+    assert (row.status, row.orders, row.plan["chosen"], row.stage_reason) == ("confirmed", 1, "0.030", "")
+    assert balance(purpose=row.purpose).open == Decimal(option["at_most"])
+    row = go_on(world, row)
+    gained = Sample.objects.filter(batch__submission=row).count() - asked
+    assert gained > 0 and half_width(world, row) < 0.8 * before
+    assert half_width(world, row) == pytest.approx(0.03, abs=0.006)
+    assert row.stage_reason == "target" or design == "iid"
+    assert abs(world.number(row).value - world.truth(range(N))) < 0.08
+    assert not give_back(row) or balance(purpose=row.purpose).open == 0
+    distribution.tick()
+    again = offer_of(row)
+    assert again is not None and again.order == 2
+    assert all(float(one) < half_width(world, row) for one in again.plan["options"])
+
+
+def test_the_same_order_twice_is_paid_once(toy: Toy) -> None:
+    _, row = scored(toy)
+    rosa = toy.users["Rosa"]
+    first = order(row, rosa, half_width="0.030", number=1)
+    assert order(row, rosa, half_width="0.030", number=1).orders == first.orders == 1
+    assert order(row, rosa, half_width="0.030").orders == 1
+    with pytest.raises(CannotOrder, match="confirmed"):
+        order(row, rosa, half_width="0.025")
+    with pytest.raises(CannotOrder, match="confirmed"):
+        order(row, rosa, half_width="0.030", number=2)
+    kept = Ledger.objects.filter(purpose=row.purpose, kind="reserve", key__startswith="order:")
+    assert [one.key for one in kept] == [f"order:{row.pk}:1"]
+
+
+def test_a_wider_interval_or_one_that_is_not_offered_is_refused(toy: Toy) -> None:
+    _, row = scored(toy)
+    spent = balance(purpose=row.purpose)
+    for width in ("0.050", "0.500", "nan", ""):
+        with pytest.raises(CannotOrder, match="not offered"):
+            order(row, toy.users["Rosa"], half_width=width)
+    with pytest.raises(CannotOrder, match="reckoned anew"):
+        order(row, toy.users["Rosa"], half_width="0.030", made_at=timezone.now())
+    row.refresh_from_db()
+    assert row.status == "scored" and row.orders == 0 and balance(purpose=row.purpose) == spent
+
+
+def test_a_small_allowance_is_said_and_nothing_is_reserved(toy: Toy) -> None:
+    _, row = scored(toy)
+    before = balance(purpose=row.purpose)
+    Budget.objects.update_or_create(
+        track=toy.track, scope="submission", defaults={"cap": before.reserved - before.released + Decimal("0.15")}
+    )
+    with pytest.raises(OverBudget, match=r"\$0\.15 is left"):
+        order(row, toy.users["Rosa"], half_width="0.030", number=1)
+    row.refresh_from_db()
+    assert row.status == "scored" and row.orders == 0 and balance(purpose=row.purpose) == before
+
+
+def test_money_that_ends_first_is_said_and_what_was_ordered_is_offered_again(toy: Toy) -> None:
+    world, row = scored(toy)
+    offer = Further.objects.get(submission=row)
+    offer.plan["options"]["0.030"] |= {"at_most": "3.00"}  # prices rise: others withdrew what they were paying for
+    offer.save()
+    row = go_on(world, order(row, toy.users["Rosa"], half_width="0.030", number=1))
+    assert row.stage_reason == "budget"
+    distribution.tick()
+    assert "0.030" in narrower(row) and "0.030" in offer_of(row).plan["options"]
+    assert Sample.objects.filter(batch__submission=row, batch__settings__order=1).count() <= 20
+
+
+def test_a_frozen_track_takes_no_orders(toy: Toy) -> None:
+    _, row = scored(toy)
+    freeze_track(toy.track)
+    with pytest.raises(CannotOrder, match="frozen"):
+        order(row, toy.users["Rosa"], half_width="0.030", number=1)
+
+
+def test_it_stays_on_the_board_while_more_is_judged(toy: Toy) -> None:
+    world, row = scored(toy)
+    row = order(row, toy.users["Rosa"], half_width="0.030", number=1)
+    assert row.is_on_board
+    draw.tick()
+    evaluate(toy.track)
+    row.refresh_from_db()
+    assert row.status == "judging" and row.is_on_board
+    assert world.number(row).kind == "provisional"
+    shown = board(toy.track, distribution="instance", criterion="relation")
+    assert [one.submission.pk for one in shown.rows] == [row.pk]
+
+
+def test_what_more_would_take_is_reckoned_anew_when_judgments_came(toy: Toy) -> None:
+    world, row = scored(toy)
+    refresh(row)
+    assert Further.objects.get(submission=row).status == "made"
+    long_ago = timezone.now() - timedelta(hours=1)
+    Further.objects.filter(submission=row).update(made_at=long_ago, status_since=long_ago)
+    world.judge(world.upload("Neural", range(0, N, 2)))
+    refresh(row)
+    assert Further.objects.get(submission=row).status == "wanted"
+    assert offer_of(row) is not None, "what was reckoned can be ordered meanwhile"
+    distribution.tick()
+    assert Further.objects.get(submission=row, status="made").made_at > long_ago
+
+
+def test_what_is_ordered_is_not_given_back_with_the_rest(toy: Toy) -> None:
+    _, row = scored(toy)
+    stale = Submission.objects.get(pk=row.pk)
+    ordered = order(row, toy.users["Rosa"], half_width="0.030", number=1)
+    assert stale.status == "scored" and not give_back(stale)
+    assert balance(purpose=row.purpose).open == Decimal(ordered.plan["options"]["0.030"]["at_most"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_presses_at_the_same_moment_pay_once(toy: Toy) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with transaction.atomic():
+        _, row = scored(toy)
+
+    def press(_: int) -> int:
+        try:
+            return order(row, toy.users["Rosa"], half_width="0.030", number=1).orders
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(press, range(4))) == [1, 1, 1, 1]
+    assert Ledger.objects.filter(purpose=row.purpose, key__startswith="order:").count() == 1
