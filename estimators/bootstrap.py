@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,12 +35,19 @@ class Bootstrap:
     replicates : (B,) or (B, m) array
         The statistic of each resample.
     acceleration : float or (m,) array
-        Skewness of the leave-one-out values over 6, for BCa; NaN where they do not vary.
+        Skewness of the leave-one-out values over 6, for BCa; NaN where they do not vary. Worked out when it is first
+        asked for: it takes the statistic of as many samples as there are units.
     """
 
     value: Numbers
     replicates: FloatArray
-    acceleration: Numbers
+    skew: Numbers | Callable[[], Numbers]
+    """The acceleration, or what works it out."""
+
+    @cached_property
+    def acceleration(self) -> Numbers:
+        """The skewness of the leave-one-out values over 6."""
+        return self.skew() if callable(self.skew) else self.skew
 
     @property
     def standard_error(self) -> Numbers:
@@ -62,7 +70,8 @@ class Bootstrap:
             raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
         tail = (1 - checks.level(confidence_level)) / 2
         table = self.replicates.reshape(len(self.replicates), -1)
-        values, skews = np.atleast_1d(self.value), np.atleast_1d(self.acceleration)
+        values = np.atleast_1d(self.value)
+        skews = np.atleast_1d(self.acceleration) if method == "bca" else np.zeros(values.size)
         ends = np.array(
             [
                 _ends(column[np.isfinite(column)], value, skew, tail, method)
@@ -167,7 +176,7 @@ def bootstrap(
     parts = [
         _apply(statistic, _take(units, min(step, n_resamples - start), rng)) for start in range(0, n_resamples, step)
     ]
-    return Bootstrap(plain(value), np.concatenate(parts), plain(_acceleration(statistic, units, step)))
+    return Bootstrap(plain(value), np.concatenate(parts), lambda: plain(_acceleration(statistic, units, step)))
 
 
 @dataclass(frozen=True, eq=False)

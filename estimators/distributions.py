@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from estimators import checks
 from estimators.checks import FloatArray, IntArray
@@ -110,14 +111,14 @@ def normalise(weight: ArrayLike) -> FloatArray:
     return values / total
 
 
-def overlap(P: ArrayLike) -> FloatArray:
+def overlap(P: ArrayLike | sparse.sparray | sparse.spmatrix) -> FloatArray:
     """Return Σ_x p_i(x) p_j(x) of every pair of systems, shape (m, m).
 
     Parameters
     ----------
-    P : array_like of float, shape (N, m)
+    P : array_like of float or scipy.sparse, shape (N, m)
         Probability of every one of the N instances that anybody predicts under each of the m systems; each column
-        sums to 1 (or to 0, for a system that predicts nothing).
+        sums to 1 (or to 0, for a system that predicts nothing). Sparse where there are many: most are 0.
 
     Returns
     -------
@@ -138,14 +139,19 @@ def overlap(P: ArrayLike) -> FloatArray:
     >>> overlap([[0.5, 0.0], [0.5, 1.0]]).tolist()
     [[0.5, 0.5], [0.5, 1.0]]
     """
-    probabilities = checks.probabilities("P", P)
-    if probabilities.ndim != 2:
-        raise ValueError(f"P must have two dimensions; got shape {probabilities.shape}")
-    sums = probabilities.sum(axis=0)
+    if sparse.issparse(P):
+        matrix = sparse.csr_array(P, dtype=np.float64)
+        checks.probabilities("P", matrix.data)
+    else:
+        matrix = checks.probabilities("P", P)
+    if matrix.ndim != 2:
+        raise ValueError(f"P must have two dimensions; got shape {matrix.shape}")
+    sums = np.asarray(matrix.sum(axis=0))
     for column in np.flatnonzero((np.abs(sums - 1) > SUM_TOLERANCE) & (sums != 0)):
         raise ValueError(f"every column of P must sum to 1; column {column} sums to {float(sums[column])!r}")
-    product: FloatArray = probabilities.T @ probabilities
-    return product
+    product = matrix.T @ matrix
+    dense: FloatArray = product.toarray() if sparse.issparse(product) else product
+    return dense
 
 
 def _unnormalised(kind: str, subject: IntArray, predicate: IntArray, object: IntArray) -> FloatArray:

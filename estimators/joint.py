@@ -240,28 +240,27 @@ def f1(precision: Estimate, recall: Estimate) -> Estimate:
 
 def _precision_terms(draws: Draws, method: str) -> tuple[FloatArray, BoolArray]:
     """Return the terms and which of the draws count (labelled, with a positive weight), both (n, m)."""
-    labelled = ~np.isnan(draws.label)
     counted, terms = np.empty(draws.P.shape, dtype=np.bool_), np.empty(draws.P.shape)
-    for i in range(draws.n_systems):
-        inverse = draws.inverse_proposal(i, labelled[:, i], method)
-        counted[:, i] = inverse > 0
-        importance = inverse * draws.P[:, i]
-        right = np.where(labelled[:, i], draws.label[:, i], 0.0)
-        terms[:, i] = importance * right if importance.any() else np.nan
+    reached = np.zeros(draws.n_systems, dtype=np.bool_)
+    for rows, inverse in draws.inverse_proposals(method):
+        counted[rows] = inverse > 0
+        importance = np.multiply(inverse, draws.P[rows], out=inverse)
+        reached |= importance.any(axis=0)
+        terms[rows] = importance * np.where(counted[rows], draws.label[rows], 0.0)
+    terms[:, ~reached] = np.nan
     return terms, counted
 
 
 def _from_terms(terms: FloatArray, counted: BoolArray, n: IntArray, draws: Draws, ddof: int) -> Estimate:
     """Return the Estimate whose values are the column sums of `terms`; NaN for a system with n = 0."""
     unknown = n == 0
-    influence = np.column_stack(
-        [draws.centred(terms[:, i], counted[:, i], ddof=ddof) for i in range(draws.n_systems)]
-    ).reshape(terms.shape)
+    influence = draws.centred(terms, counted, ddof=ddof)
+    influence[:, unknown] = np.nan
     return Estimate(
         value=np.where(unknown, np.nan, terms.sum(axis=0)),
-        variance=np.where(unknown, np.nan, np.einsum("tm,tm->m", influence, influence)),
+        variance=np.einsum("tm,tm->m", influence, influence) + np.where(unknown, np.nan, 0.0),
         n=n.astype(np.int64),
-        influence=np.where(unknown, np.nan, influence),
+        influence=influence,
     )
 
 

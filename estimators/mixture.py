@@ -6,6 +6,7 @@ q_i(x) = Σ_j w_ij p_j(x) (Chaganty 2018, section 3.4.3).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,10 @@ from numpy.typing import ArrayLike
 
 from estimators import checks
 from estimators.checks import BoolArray, FloatArray, IntArray
+from estimators.sums import by_code
 
 METHODS = ("heuristic", "balance", "uniform")
+ENTRIES_AT_A_TIME = 1_000_000
 
 
 def mixture_weights(overlap: ArrayLike, n: ArrayLike, *, method: str = "heuristic") -> FloatArray:
@@ -56,14 +59,14 @@ def mixture_weights(overlap: ArrayLike, n: ArrayLike, *, method: str = "heuristi
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     counts = checks.non_negative("n", n)
-    shared = _read_overlap(overlap, counts.size)
-    if method == "heuristic":
-        weight = shared * counts
-    else:
-        row = counts if method == "balance" else (counts > 0).astype(np.float64)
-        weight = np.tile(row, (counts.size, 1))
-    total = weight.sum(axis=1, keepdims=True)
-    shares: FloatArray = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
+    return _shares(_read_overlap(overlap, counts.size), np.broadcast_to(counts, (counts.size, counts.size)), method)
+
+
+def _shares(overlap: FloatArray, counts: FloatArray, method: str) -> FloatArray:
+    """Return w_ij where n_j is `counts` (m, m), row i for the score of system i."""
+    pull = {"heuristic": overlap * counts, "balance": counts, "uniform": (counts > 0).astype(np.float64)}[method]
+    total = pull.sum(axis=1, keepdims=True)
+    shares: FloatArray = np.divide(pull, total, out=np.zeros_like(pull), where=total > 0)
     return shares
 
 
@@ -139,20 +142,37 @@ class Draws:
         inverse: FloatArray = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=numerator > 0)
         return inverse
 
+    def inverse_proposals(self, method: str) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield some rows after the other with w_ij / (n_j q_i(x)) of every system i, (rows, m).
+
+        As :meth:`inverse_proposal`, all systems at once: a draw counts for those whose column of `label` is known.
+        """
+        labelled = ~np.isnan(self.label)
+        counts = by_code(labelled.astype(np.float64), self.system, self.n_systems).T
+        weight = _shares(self.overlap, counts, method)
+        by_draw = np.divide(weight, counts, out=np.zeros_like(weight), where=counts > 0).T
+        step = max(1, ENTRIES_AT_A_TIME // max(self.n_systems, 1))
+        for start in range(0, self.system.size, step):
+            rows = slice(start, start + step)
+            numerator = by_draw[self.system[rows]] * labelled[rows]
+            yield rows, np.divide(numerator, self.P[rows] @ weight.T, out=numerator, where=numerator > 0)
+
     def centred(self, terms: FloatArray, counted: BoolArray, *, ddof: int = 0) -> FloatArray:
         """Return each counted draw's term minus the mean of its system's counted draws, 0 for the others.
 
         The sum of squares is Σ_j n_j Var_j, Var_j the variance of the terms of system j's draws with divisor
-        n_j − ddof; NaN from a system of which no more than ddof draws count.
+        n_j − ddof; NaN from a system of which no more than ddof draws count. Terms are (n,), or (n, m) with a column
+        for each score.
         """
-        counts = self.counts(counted)
-        kept = np.where(counted, terms, 0.0)
-        sums = np.bincount(self.system, weights=kept, minlength=self.n_systems).astype(np.float64)
-        mean = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
-        scale = np.full(self.n_systems, np.nan)
+        counts = by_code(counted.astype(np.float64), self.system, self.n_systems)
+        residual = np.where(counted, terms, 0.0)
+        sums = by_code(residual, self.system, self.n_systems)
+        residual -= np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)[self.system]
+        scale = np.full(counts.shape, np.nan)
         np.divide(counts, counts - ddof, out=scale, where=counts > ddof)
-        residual = np.where(counted, terms - mean[self.system], 0.0)
-        return np.where(counted, residual * np.sqrt(scale)[self.system], 0.0)
+        residual *= np.sqrt(scale)[self.system]
+        residual[~counted] = 0.0
+        return residual
 
 
 def read_draws(

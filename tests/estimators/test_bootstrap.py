@@ -78,6 +78,17 @@ def test_chunks_do_not_change_the_replicates(monkeypatch):
     assert piecewise.acceleration == pytest.approx(whole.acceleration)
 
 
+def test_only_bca_leaves_units_out():
+    seen = []
+    result = bootstrap.bootstrap(lambda w: seen.append(w) or w.mean(axis=1), 6, rng=rng(), n_resamples=5)
+    result.confidence_interval(method="basic")
+    result.confidence_interval(method="percentile")
+    assert sum(len(w) for w in seen) == 1 + 5
+    result.confidence_interval(method="bca")
+    result.confidence_interval(method="bca")
+    assert sum(len(w) for w in seen) == 1 + 5 + 6
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("right", [0.0, 1.0])
 def test_all_right_or_all_wrong_is_a_point(method, right):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from estimators import distributions
 
@@ -93,6 +94,19 @@ def test_overlap_of_identical_disjoint_and_nested_systems():
     same, other, part = [0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [1, 0, 0, 0]
     overlap = distributions.overlap(np.column_stack([same, same, other, part]))
     assert overlap.tolist() == [[0.5, 0.5, 0, 0.5], [0.5, 0.5, 0, 0.5], [0, 0, 0.5, 0], [0.5, 0.5, 0, 1]]
+
+
+def test_overlap_of_a_sparse_table_is_that_of_the_dense_one():
+    rng = np.random.default_rng(4)
+    P = rng.random((50, 4)) * (rng.random((50, 4)) < 0.2)
+    P /= P.sum(axis=0)
+    found = distributions.overlap(sparse.csc_array(P))
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found, distributions.overlap(P), rtol=1e-14)
+    with pytest.raises(ValueError, match="column 0 sums to 0"):
+        distributions.overlap(sparse.csr_array(P / 2))
+    with pytest.raises(ValueError, match=r"P must be in \[0, 1\]; got .*-0\.5"):
+        distributions.overlap(sparse.csr_array([[-0.5], [1.5]]))
 
 
 def test_overlap_refuses_columns_that_are_no_distributions():

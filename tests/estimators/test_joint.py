@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators import distributions, joint
+from estimators import distributions, joint, mixture
 from estimators.estimate import Estimate
 from tests.estimators.universe import samples, shares, universes
 
@@ -26,6 +26,33 @@ def test_a_system_without_labels_gets_no_weight_and_the_others_share_it():
     assert joint.mixture_weights(overlap, [0, 10], method="uniform").tolist() == [[0, 1], [0, 1]]
     assert joint.mixture_weights(overlap, [0, 0], method="balance").tolist() == [[0, 0], [0, 0]]
     assert joint.mixture_weights(np.eye(2), [0, 10]).tolist() == [[0, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_systems_at_once_are_what_they_are_one_by_one(method, monkeypatch):
+    """Labels that are missing for some systems only, a system without draws, one that shares nothing."""
+    monkeypatch.setattr(mixture, "ENTRIES_AT_A_TIME", 20)
+    rng = np.random.default_rng(8)
+    universe = rng.random((30, 5)) * (rng.random((30, 5)) < 0.4)
+    universe[:, 4] = 0
+    universe = np.concatenate([universe, [[0, 0, 0, 0, 1.0]]])
+    universe /= universe.sum(axis=0)
+    system = np.repeat([0, 1, 2, 4], 6)
+    rows = np.concatenate([rng.choice(31, 6, p=universe[:, i]) for i in (0, 1, 2, 4)])
+    label = np.where(rng.random((24, 5)) < 0.3, np.nan, rng.random((24, 5)) < 0.5)
+    draws = mixture.read_draws(universe[rows], system, label, distributions.overlap(universe), method=method)
+    blocks = list(draws.inverse_proposals(method))
+    assert len(blocks) == 6
+    together = np.concatenate([block for _, block in blocks])
+    known = ~np.isnan(draws.label)
+    for i in range(5):
+        alone = draws.inverse_proposal(i, known[:, i], method)
+        np.testing.assert_allclose(together[:, i], alone, rtol=1e-13)
+        np.testing.assert_allclose(
+            draws.centred(draws.P, together > 0, ddof=1)[:, i],
+            draws.centred(draws.P[:, i], alone > 0, ddof=1),
+            rtol=1e-12,
+        )
 
 
 def test_the_proposal_mixes_the_columns():
