@@ -8,7 +8,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation import quality
+from annotation import reject as rejecting
 from annotation.models import HIT, Assignment, Halt, Question, Worker
+from annotation.reject import CannotReject
+from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
@@ -32,7 +35,7 @@ class CannotRetry(Exception):
 
 
 @transaction.atomic
-def retry(kind: str, pk: int) -> str:
+def retry(kind: str, pk: int, who: User | None = None) -> str:
     """The status in which a question, HIT or assignment is tried again at once. Raises CannotRetry.
 
     A question that was given up goes back to those who may answer it, or to settling if enough did.
@@ -45,6 +48,7 @@ def retry(kind: str, pk: int) -> str:
         raise CannotRetry(f"This {kind} is {row.status}; there is nothing to retry.")
     if isinstance(row, HIT) and row.status == "failed":
         row.questions.filter(status="waiting").update(status="published", status_since=timezone.now(), reason="")
+    note("retry", f"{kind}:{pk}", who=who, before=row.status, after=str(status), why=row.reason)
     row.move(status)
     nudge("publish")
     nudge("settle")
@@ -69,17 +73,23 @@ def stop_publishing(track: Track | None, who: User | None, why: str) -> Halt:
     return _halt(track, Halt.Scope.PUBLISHING, who, why)
 
 
+@transaction.atomic
 def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
     if not why.strip():
         raise ValueError("Say why; whoever waits will read it.")
     log.warning("%s stopped %s of %s: %s", who, scope, track or "all tracks", why)
+    about, slug = ("every track", "") if track is None else (f"track:{track.slug}", track.slug)
+    note("stop publishing" if scope == Halt.Scope.PUBLISHING else "pause", about, who=who, why=why, track=slug)
     return Halt.objects.create(track=track, scope=scope, who=who, why=why.strip())
 
 
+@transaction.atomic
 def resume(track: Track | None, who: User | None) -> int:
-    """How many stops of a track (None: of all tracks together) were lifted."""
-    lifted = Halt.objects.filter(track=track, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=who)
+    """How many stops of a track (None: of all tracks together) were lifted; those of single batches stay."""
+    lifted = Halt.objects.filter(track=track, payer="", lifted_at=None).update(lifted_at=timezone.now(), lifted_by=who)
     log.warning("%s lifted %s stops of %s", who, lifted, track or "all tracks")
+    if lifted:
+        note("go on", f"track:{track.slug}" if track else "every track", who=who, track=track.slug if track else "")
     nudge("publish")
     return lifted
 
@@ -95,3 +105,26 @@ def readmit_worker(handle: str, who: User, why: str = "") -> int:
     """How many answers of a worker count again."""
     log.warning("%s readmitted worker %s", who, handle)
     return quality.readmit(Worker.objects.get(handle=handle), who, why)
+
+
+def answer_of(pk: int) -> Assignment:
+    """The answer with this number. Raises CannotReject if there is none."""
+    row = Assignment.objects.filter(pk=pk).select_related("hit").first()
+    if row is None:
+        raise CannotReject("There is no such answer.")
+    return row
+
+
+def check_rejection(pk: int, evidence: str) -> None:
+    """Nothing; raises CannotReject if an answer cannot be rejected with this evidence."""
+    rejecting.check(answer_of(pk), evidence)
+
+
+def reject_answer(pk: int, who: User, evidence: str) -> None:
+    """Nothing; an answer is not paid, for a reason that its worker reads. Raises CannotReject."""
+    rejecting.reject(answer_of(pk), who, evidence)
+
+
+def undo_rejection(pk: int, who: User, why: str) -> None:
+    """Nothing; a rejected answer counts and is paid after all. Raises CannotReject."""
+    rejecting.undo(answer_of(pk), who, why)

@@ -18,6 +18,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Max, Q
 from django.utils import timezone
 
+from annotation.describe import title_of
 from annotation.interfaces.base import Judgment, ParsedResponse
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Comparison, Gold, Policy, Question, Signal, Worker
@@ -58,6 +59,10 @@ class Standing:
     gold: Gold
     answers: int
     against: int
+
+    @property
+    def title(self) -> str:
+        return title_of(self.gold.question)
 
     @property
     def doubtful(self) -> bool:

@@ -91,7 +91,7 @@ def _make_batch(payer: str) -> int:
         if not cursor.fetchone()[0]:
             return 0
     due = Question.objects.filter(payer=payer, status="waiting", next_try_at__lte=timezone.now())
-    if (halt := halt_of(due)) is not None:
+    if (halt := halt_of(due, payer)) is not None:
         _wait(payer, f"Publishing is stopped: {halt.why}")
         return 0
     left = balance(purpose=payer).open - committed(payer)
@@ -111,10 +111,11 @@ def _make_batch(payer: str) -> int:
     return len(chosen)
 
 
-def halt_of(questions: QuerySet[Question]) -> Halt | None:
-    """The stop that holds for the track of these questions, if there is one."""
+def halt_of(questions: QuerySet[Question], payer: str) -> Halt | None:
+    """The stop that holds for these questions of a payer, or for their track, if there is one."""
     tracks = Track.objects.filter(questions__in=questions)
-    return Halt.objects.filter(lifted_at=None).filter(Q(track=None) | Q(track__in=tracks)).first()
+    held = Halt.objects.filter(lifted_at=None, payer__in=["", payer])
+    return held.filter(Q(track=None) | Q(track__in=tracks)).first()
 
 
 def _forgo(questions: QuerySet[Question], why: str) -> int:

@@ -55,6 +55,7 @@ class Limit:
 
 
 LIMITS = {"majority": Limit(10, 0.20), "gold": Limit(3, 0.30), "too_fast": Limit(10, 0.50)}
+NAMES = {"majority": "Against most of the others", "gold": "Wrong on gold", "too_fast": "Too fast"}
 WORDS = {
     "majority": "differ from what most of the others said",
     "gold": "to questions with a known answer are wrong",
@@ -73,6 +74,18 @@ class Flag:
     @property
     def share(self) -> float:
         return self.against / self.of if self.of else 0.0
+
+    @property
+    def agreeing(self) -> float:
+        return 1.0 - self.share
+
+    @property
+    def limit(self) -> Limit:
+        return LIMITS[self.kind]
+
+    @property
+    def name(self) -> str:
+        return NAMES[self.kind]
 
     @property
     def beyond(self) -> bool:

@@ -12,41 +12,108 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Avg, Count, F, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
-from annotation.agreement import Agreement, fleiss
-from annotation.command import CannotRetry, exclude_worker, pause, readmit_worker, resume, retry, stop_publishing
+from annotation.batch import (
+    Batch,
+    CannotChange,
+    batch,
+    batches,
+    cost_of_extending,
+    extend_batch,
+    pause_batch,
+    resume_batch,
+    stop_batch,
+)
+from annotation.command import (
+    CannotRetry,
+    check_rejection,
+    exclude_worker,
+    pause,
+    readmit_worker,
+    reject_answer,
+    resume,
+    retry,
+    stop_publishing,
+    undo_rejection,
+)
+from annotation.describe import AnswerLine, Record, WorkerLine, answer, online, record, title_of, workers
 from annotation.follow_documents import document_orders
-from annotation.models import ANSWERED, HIT, Assignment, Halt, Payment, Question, Response, Worker
+from annotation.gold import CannotMake, policy_of
+from annotation.gold import candidates as gold_candidates
+from annotation.gold import money_left as gold_money
+from annotation.gold import retire as retire_gold
+from annotation.gold import set_aside as set_gold_aside
+from annotation.gold import set_rate as set_gold_rate
+from annotation.gold import standings as golds
+from annotation.measure import Measured, measure
+from annotation.models import ANSWERED, HIT, Assignment, Halt, Payment, Question, Response
 from annotation.order import CannotOrder, order_documents, plan_documents
 from annotation.order import add_money_to as add_money
 from annotation.publish import committed
+from annotation.quality import Flag
+from annotation.reject import CannotReject
+from annotation.revise import Revision, revision
+from annotation.revise import switch as switch_aggregation
 from kbpo.tracks.models import Track
 
 __all__ = [
+    "AnswerLine",
+    "Batch",
+    "CannotChange",
+    "CannotMake",
     "CannotOrder",
+    "CannotReject",
     "CannotRetry",
+    "Flag",
+    "Measured",
+    "Record",
+    "Revision",
+    "WorkerLine",
     "add_money",
-    "agreement",
+    "answer",
+    "batch",
+    "batches",
+    "check_rejection",
     "committed",
+    "cost_of_extending",
     "document_orders",
     "exclude_worker",
+    "extend_batch",
     "failures",
+    "gold_candidates",
+    "gold_money",
+    "golds",
     "halts",
     "judgments",
+    "measure",
     "oldest",
+    "online",
     "order_documents",
     "owed",
     "pause",
+    "pause_batch",
     "plan_documents",
+    "policy_of",
     "progress",
     "readmit_worker",
+    "record",
+    "reject_answer",
     "resume",
+    "resume_batch",
+    "retire_gold",
     "retry",
+    "revision",
+    "set_gold_aside",
+    "set_gold_rate",
+    "stop_batch",
     "stop_publishing",
+    "switch_aggregation",
+    "title_of",
+    "undo_rejection",
     "workers",
-]  # fmt: skip
+]
 
 WINDOW = timedelta(hours=1)  # of answers, from which the rate is told
 ZERO = Decimal("0.00")
@@ -79,21 +146,6 @@ def judgments(targets: Iterable[int]) -> dict[int, Votes]:
         else:
             one.flags += 1
     return dict(votes)
-
-
-def agreement(*, track: Track | None = None, payer: str = "") -> Agreement:
-    """Fleiss' kappa over (question, directed predicate shown), of a track or of one payer's questions."""
-    rows = Response.objects.filter(
-        criterion="relation", excluded_reason="", question__gold=None, **_of(track, payer, "question__")
-    )
-    yes: Counter[tuple[int, str]] = Counter()
-    answers: Counter[int] = Counter()
-    shown: dict[int, list[str]] = {}
-    for question, value, parts in rows.values_list("question", "value", "question__shown").iterator():
-        answers[question] += 1
-        shown[question] = parts
-        yes.update((question, part) for part in value["holds"])
-    return fleiss((yes[question, part], n) for question, n in answers.items() for part in shown[question])
 
 
 @dataclass(frozen=True)
@@ -248,46 +300,6 @@ def _failures(kind: str, rows: QuerySet[Any], limit: int) -> list[Failure]:
 def halts() -> list[Halt]:
     """The stops that hold now."""
     return list(Halt.objects.filter(lifted_at=None).select_related("track", "who").order_by("since"))
-
-
-@dataclass(frozen=True)
-class WorkerLine:
-    """One annotator by hash: answers, mean seconds, signals, what is owed, and whether excluded."""
-
-    handle: str
-    platform: str
-    answers: int
-    seconds: float | None
-    signals: int
-    owed: Decimal
-    last_seen_at: datetime | None
-    excluded_reason: str
-
-
-def workers(limit: int = 200) -> list[WorkerLine]:
-    """Annotators by hash, most recently seen first."""
-    rows = Worker.objects.order_by(F("last_seen_at").desc(nulls_last=True))[:limit]
-    done = Assignment.objects.filter(worker__in=[row.pk for row in rows], status__in=ANSWERED)
-    numbers = done.values_list("worker").annotate(Count("pk"), Avg("seconds")).order_by()
-    counts: dict[int, tuple[int, float | None]] = {worker: (n, mean) for worker, n, mean in numbers}
-    signals = dict(Worker.objects.filter(pk__in=[row.pk for row in rows]).values_list("pk").annotate(Count("signals")))
-    debts = _owed_by_worker()
-    return [
-        WorkerLine(
-            row.handle,
-            row.platform,
-            *counts.get(row.pk, (0, None)),
-            signals.get(row.pk, 0),
-            debts.get(row.pk, ZERO),
-            row.last_seen_at,
-            row.excluded_reason,
-        )
-        for row in rows
-    ]
-
-
-def _owed_by_worker() -> dict[int, Decimal]:
-    return dict(Payment.objects.filter(status="owed").values_list("worker").annotate(Sum("amount")).order_by())
 
 
 def owed() -> Decimal:

@@ -17,6 +17,8 @@ from annotation.interfaces.base import AggregatedLabel, BadAnswer, ParsedRespons
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Payment, Question, Response
 from annotation.quality import hold_against_the_others, note_signals, review
+from annotation.revise import ask_one_more
+from annotation.revise import tick as revise
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import spend
@@ -38,7 +40,7 @@ def tick() -> int:
     moved += _work(Assignment, "accepted", approve)
     if moved:
         review()
-    return moved
+    return moved + revise()
 
 
 def _work(model: type[Row], status: str, handle: Callable[[Row], None]) -> int:
@@ -83,8 +85,10 @@ def _parsed(question: Question, assignment: Assignment) -> list[ParsedResponse]:
 
 
 def _complete(question: Question, hit: HIT) -> bool:
-    done = hit.assignments.filter(status__in=["accepted", "approved", "paid"]).count()
-    return done >= min(hit.max_assignments, question.answers_wanted)
+    hits = question.hits.exclude(status__in=["disposed", "failed"])  # one more answer has a HIT of its own
+    done = Assignment.objects.filter(hit__in=hits, status__in=["accepted", "approved", "paid"]).count()
+    places = sum(hits.values_list("max_assignments", flat=True)) or hit.max_assignments
+    return done >= min(places, question.answers_wanted)
 
 
 def settle(question: Question) -> None:
@@ -93,6 +97,8 @@ def settle(question: Question) -> None:
     if not labels:  # every answer was excluded: it is asked again, as far as the money reaches
         _close(question, "disposed")
         question.move("waiting", "All answers were excluded; it is asked again.")
+        return
+    if question.status == "answered" and ask_one_more(question):
         return
     record(_new_label(question, label) for label in labels)
     hold_against_the_others(question)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 from django.views.generic import RedirectView
 
-from annotation import attempt, views
+from annotation import attempt, decide, views
 from annotation.annotators import pages
 from annotation.annotators import views as annotators
 
@@ -28,6 +28,7 @@ urlpatterns = [
     path("tutorial/<slug:interface>/<int:number>/", annotators.tutorial_question, name="annotate_tutorial_question"),
     path("try/", attempt.index, name="try"),
     path("try/<int:number>/", attempt.question, name="try_question"),
+    path("gold/<int:pk>/", decide.gold, name="gold_make"),
     path("preview/<int:pk>/", views.preview, name="annotate_preview"),
     path("titles/", views.titles, name="annotate_titles"),
     path("<str:token>/", views.question, name="annotate_question"),

@@ -56,7 +56,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
             "estimators", "kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.money", "kbpo.submissions",
             "kbpo.sampling", "kbpo.tracks", "kbpo.tracks.kbp",
         },
-        DJANGO | {"boto3", "botocore"},
+        DJANGO | {"numpy", "boto3", "botocore"},
     ),
 }  # fmt: skip
 
@@ -120,7 +120,8 @@ def test_boto3_is_imported_in_one_module_only() -> None:
 def test_http_stays_in_the_web_and_in_the_annotation_views() -> None:
     users = [m for m, p in modules() if any(n.startswith("django.http") for _, n in imports(p))]
     pages = {
-        f"annotation.{name}" for name in ("views", "attempt", "annotators.views", "annotators.pages", "annotators.desk")
+        f"annotation.{name}"
+        for name in ("views", "attempt", "decide", "annotators.views", "annotators.pages", "annotators.desk")
     }
     assert all(m.startswith("kbpo.web") or m in pages for m in users), users
 

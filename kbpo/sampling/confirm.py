@@ -48,6 +48,7 @@ def confirm(
         reserve(row.track, row.team, row.purpose, price, key=f"confirm:{row.pk}", who=who, why=why)
     row.move(
         "confirmed",
+        who=who,
         confirmed_at=timezone.now(),
         good_lines_only=True if row.counts.get("errors") else row.good_lines_only,
         plan=row.plan | {"chosen": width},

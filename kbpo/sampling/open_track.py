@@ -11,6 +11,8 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus
 from kbpo.instances.record import make_public
@@ -65,21 +67,21 @@ def create_track(corpus: Corpus, name: str, *, money: Money | None = None, **fie
     return track
 
 
-def open_track(track: Track) -> Track:
+def open_track(track: Track, who: User | None = None) -> Track:
     """The track, open: it takes submissions. Raises CannotMove."""
-    return _move(track, "open", opened_at=track.opened_at or timezone.now())
+    return _move(track, "open", who, opened_at=track.opened_at or timezone.now())
 
 
-def freeze_track(track: Track) -> Track:
+def freeze_track(track: Track, who: User | None = None) -> Track:
     """The track, frozen: it takes no more submissions and finishes those it has. Raises CannotMove."""
-    return _move(track, "frozen")
+    return _move(track, "frozen", who)
 
 
 @transaction.atomic
-def close_track(track: Track) -> Track:
+def close_track(track: Track, who: User | None = None) -> Track:
     """The track, closed: all that was judged for it can be seen by everybody from now on. Raises CannotMove."""
     now = timezone.now()
-    closed = _move(track, "closed", closed_at=now)
+    closed = _move(track, "closed", who, closed_at=now)
     make_public(targets_of(closed), now)
     return closed
 
@@ -105,12 +107,13 @@ def targets_of(track: Track) -> list[int]:
 
 
 @transaction.atomic
-def _move(track: Track, status: str, **fields: Any) -> Track:
+def _move(track: Track, status: str, who: User | None, **fields: Any) -> Track:
     row = Track.objects.select_for_update(of=("self",)).select_related("corpus").get(pk=track.pk)
     if row.status == status:
         return row
     if row.status not in MOVES[status]:
         raise CannotMove(f"The track {row.name} is {row.status}: it cannot become {status}.")
+    note(f"make {status}", f"track:{row.slug}", who=who, before=row.status, after=status, track=row.slug)
     row.status = status
     for name, value in fields.items():
         setattr(row, name, value)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 
+from kbpo.accounts.audit import note
 from kbpo.accounts.models import Team, User
 from kbpo.instances.models import Instance
 from kbpo.queue import Moving, MovingQuerySet
@@ -108,6 +109,13 @@ class Submission(Moving):
     def is_on_board(self) -> bool:
         """Whether it stands on the board; it stays there while more is judged that was ordered."""
         return self.status == "scored" or (self.scored_at is not None and self.status in ("confirmed", "judging"))
+
+    def move(self, status: str, reason: str = "", *, who: User | None = None, **fields: Any) -> None:
+        """Saves the row in a new status, and notes who moved it: the service itself if nobody is named."""
+        before = self.status
+        super().move(status, reason, **fields)
+        if status != before:
+            note("move", self.purpose, who=who, before=before, after=status, why=reason, track=self.track.slug)
 
     def get_status_display(self) -> str:
         """The status in words."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import OperationalError, transaction
 from django.utils import timezone
 
+from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 
 ENDED = ("withdrawn", "refused", "expired")
@@ -15,7 +16,7 @@ class CannotChange(Exception):
 
 
 @transaction.atomic
-def withdraw(submission: Submission) -> Submission:
+def withdraw(submission: Submission, who: User | None = None) -> Submission:
     """The submission, withdrawn; one that has ended already stays as it is.
 
     What people have judged is kept. The caller gives back what is reserved for it. Raises CannotChange while the
@@ -23,7 +24,7 @@ def withdraw(submission: Submission) -> Submission:
     """
     row = _locked(submission)
     if row.status not in ENDED:
-        row.move("withdrawn", withdrawn_at=timezone.now())
+        row.move("withdrawn", who=who, withdrawn_at=timezone.now())
     return row
 
 

@@ -24,6 +24,8 @@ from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.web.agreement import agreement_lines
+from kbpo.web.drawing import axis_over
 from kbpo.web.stages import failures, stages
 from kbpo.web.submissions import put_back
 from kbpo.web.teams import invite, links, usable
@@ -67,14 +69,23 @@ def _context() -> dict[str, Any]:
         "late": [row for row in rows if row.late],
         "failures": failures(),
         "money": money(),
-        "halts": report.halts(),
+        "halts": [halt for halt in report.halts() if not halt.payer],
         "workers": report.workers(8),
-        "agreement": [
-            {"track": track, "told": report.agreement(track=track)}
-            for track in Track.objects.filter(status__in=["open", "frozen"]).order_by("name")
-        ],
+        "online": report.online(),
+        "batches": report.batches(12),
+        **_agreement(),
         "now": timezone.now(),
     }
+
+
+def _agreement() -> dict[str, Any]:
+    """How far people agree on each track that is judged, and the axis that all of it is drawn on."""
+    tracks = Track.objects.filter(status__in=["open", "frozen"]).order_by("name")
+    found: list[dict[str, Any]] = [
+        {"track": track, "lines": agreement_lines(report.measure(track=track))} for track in tracks
+    ]
+    intervals = [line["interval"] for one in found for line in one["lines"]]
+    return {"agreement": found, "axis": axis_over(intervals, bounds=(-1.0, 1.0), ticks=3)}
 
 
 def money() -> dict[str, Any]:
@@ -117,13 +128,13 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
     if kind == "submission":
         row = get_object_or_404(Submission, pk=pk)
         if row.status == "failed":
-            put_back(row)
+            put_back(row, cast(User, request.user))
         else:
             row.retry()
         messages.success(request, f"{row.name} is tried again.")
         return redirect("desk")
     try:
-        status = report.retry(kind, pk)
+        status = report.retry(kind, pk, cast(User, request.user))
         messages.success(request, f"{kind.capitalize()} {pk} is {status} again.")
     except (report.CannotRetry, KeyError) as refusal:
         messages.error(request, str(refusal) if isinstance(refusal, report.CannotRetry) else f"There is no {kind}.")
@@ -148,9 +159,9 @@ def stop(request: HttpRequest) -> HttpResponse:
 @for_admins
 @require_POST
 def resume(request: HttpRequest) -> HttpResponse:
-    """Lifts every stop."""
+    """Lifts every stop of publishing but those of single batches."""
     user = cast(User, request.user)
-    lifted = sum(report.resume(track, user) for track in {halt.track for halt in report.halts()})
+    lifted = sum(report.resume(track, user) for track in {halt.track for halt in report.halts() if not halt.payer})
     messages.success(request, "Publishing goes on." if lifted else "Nothing was stopped.")
     return redirect("desk")
 

@@ -6,7 +6,7 @@ import csv
 from collections import Counter
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from django.contrib import messages
@@ -353,7 +353,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     """Withdraw a submission; what was not spent is given back."""
     try:
-        submission = withdraw(find(request, pk, own=True))
+        submission = withdraw(find(request, pk, own=True), cast(User, request.user))
     except CannotChange as refusal:
         messages.error(request, str(refusal))
         return redirect("submission", pk=pk)
@@ -365,14 +365,14 @@ def take_back(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Put a submission that was given up back where it was."""
-    put_back(find(request, pk, own=True))
+    put_back(find(request, pk, own=True), cast(User, request.user))
     return redirect("submission", pk=pk)
 
 
-def put_back(submission: Submission) -> None:
+def put_back(submission: Submission, who: User) -> None:
     """Nothing; a submission that was given up stands again where it was, and is tried at once."""
     if submission.status == "failed":
-        submission.move(["received", "read", "planned", "confirmed", "judging"][min(4, _reached(submission))])
+        submission.move(["received", "read", "planned", "confirmed", "judging"][min(4, _reached(submission))], who=who)
         for step in ("ingest", "plan", "draw", "estimate"):
             nudge(step)
 

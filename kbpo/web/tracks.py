@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
+from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
 from kbpo.money.spend import balance
@@ -176,7 +177,7 @@ def _move(track: Track, request: HttpRequest) -> str:
     if verb == "close" and request.POST.get("word", "").strip() != track.slug:
         return f"Nothing was closed: type {track.slug} to arm the button."
     try:
-        moved = VERBS[verb](track)
+        moved = VERBS[verb](track, cast(User, request.user))
     except CannotMove as refusal:
         return str(refusal)
     messages.success(request, f"{moved.name} is {moved.get_status_display().lower()} now.")

@@ -341,7 +341,7 @@ def discard(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, f"{submission.name} is confirmed. Withdraw it on its own page.")
         return redirect("submission", pk=pk)
     try:
-        withdraw(submission)
+        withdraw(submission, cast(User, request.user))
     except CannotChange as refusal:
         messages.error(request, str(refusal))
         return redirect("upload-check", pk=pk)

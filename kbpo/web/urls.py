@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from kbpo.web import board, define, desk, gallery, order, people, pooling, prose, reading, submissions, tracks, upload
+from kbpo.web import (
+    adding_up,
+    batches,
+    board,
+    define,
+    desk,
+    gallery,
+    log,
+    order,
+    people,
+    pooling,
+    prose,
+    quality,
+    reading,
+    submissions,
+    tracks,
+    upload,
+    workers,
+)
 
 urlpatterns = [
     *board.urlpatterns,
@@ -12,6 +30,11 @@ urlpatterns = [
     *prose.urlpatterns,
     *people.urlpatterns,
     *desk.urlpatterns,
+    *batches.urlpatterns,
+    *workers.urlpatterns,
+    *quality.urlpatterns,
+    *adding_up.urlpatterns,
+    *log.urlpatterns,
     *tracks.urlpatterns,
     *define.urlpatterns,
     *reading.urlpatterns,

@@ -4,8 +4,9 @@
 
 import { register } from "./keys.js";
 
-function start(list) {
-  const rows = () => [...list.children].filter((row) => row.getClientRects().length);
+// The rows are looked up at every key: a part of the page that keeps itself up to date may hold them.
+function start() {
+  const rows = () => [...document.querySelectorAll("[data-rows] > *")].filter((row) => row.getClientRects().length);
   const at = () => rows().findIndex((row) => row.classList.contains("selected"));
 
   function select(index) {
@@ -22,5 +23,4 @@ function start(list) {
   register("k", "row before", () => select(at() < 0 ? 0 : at() - 1));
 }
 
-const list = document.querySelector("[data-rows]");
-if (list) start(list);
+if (document.querySelector("[data-rows]")) start();

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from math import isnan
 from typing import Any
 
 import pytest
 
-from annotation.agreement import fleiss
 from annotation.interfaces.base import AggregatedLabel, BadAnswer
 from annotation.interfaces.majority import holding, most
 from annotation.interfaces.relation import Relation
+from annotation.measure import Row, agreement
 from annotation.models import Question, Response
 
 TEXT = "Ann Lee studied at Elm College in 1990."
@@ -122,11 +121,17 @@ def test_most_and_holding_by_hand() -> None:
 
 def test_kappa_by_hand() -> None:
     # Four items of two answers: agreed yes, agreed yes, agreed no, split. Observed 3/4; yes 5 of 8: chance 34/64.
-    found = fleiss([(2, 2), (2, 2), (0, 2), (1, 2), (1, 1)])
-    assert (found.items, found.answers, found.observed) == (4, 8, 0.75)
+    said = [("yes", "yes"), ("yes", "yes"), ("no", "no"), ("yes", "no"), ("yes",)]
+    rows = [Row(q, who, ("relation", "p>"), value) for q, some in enumerate(said) for who, value in enumerate(some)]
+    found = agreement("relation", "relation", rows)
+    assert (found.units, found.answers, found.workers, found.observed) == (4, 8, 2, 0.75)
     assert found.kappa == pytest.approx((0.75 - 34 / 64) / (1 - 34 / 64))
-    assert isnan(fleiss([(0, 3)]).kappa)
-    assert isnan(fleiss([]).observed)
+    # α: coincidences that differ 2 of 8; expected 2 · 5 · 3 / (8 · 7).
+    assert found.alpha == pytest.approx(1 - (2 / 8) / (2 * 5 * 3 / 56))
+    assert found.low95 is not None and found.low80 is not None and found.high80 is not None
+    assert found.low95 <= found.low80 <= found.alpha <= found.high80
+    assert agreement("relation", "relation", rows[:2]).kappa is None, "everybody said yes"
+    assert agreement("relation", "relation", []).alpha is None
 
 
 def test_one_sentence_settles_all_parts_that_say_the_same() -> None:

@@ -231,7 +231,7 @@ def test_the_report_counts_votes_states_and_agreement(published: Submission, cli
     assert pair is not None
     votes = report.judgments([pair.pk])[pair.pk]
     assert (votes.n, votes.holds, votes.shown) == (3, {PARTS[0]: 2}, set(PARTS))
-    measured = report.agreement(track=published.track)
+    measured = {one.what: one for one in report.measure(track=published.track)}["relation"]
     # Of 18 items, 12 are agreed by all (1) and 6 by two of three (1/3); yes is 12 of 54.
     assert measured.observed == pytest.approx((12 + 6 / 3) / 18)
     chance = (12 / 54) ** 2 + (42 / 54) ** 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import QuerySet
 from django.http import Http404
@@ -224,7 +224,7 @@ class Withdraw(APIView):
     @extend_schema(operation_id="withdraw", request=None, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request, pk: int) -> Response:
         try:
-            submission = withdraw(find(request, pk))
+            submission = withdraw(find(request, pk), cast(User, request.user))
         except CannotChange as refusal:
             raise Refused(str(refusal), "cannot_change") from refusal
         return Response(shown(submission))

@@ -177,9 +177,12 @@ NAV: Mapping[str, Sequence[tuple[str, str, str]]] = {
     "admin": [
         ("desk", "Desk", "g d"),
         ("desk-tracks", "Tracks", "g t"),
+        ("desk-quality", "Quality", "g q"),
+        ("desk-workers", "Annotators", "g a"),
         ("desk-people", "People", "g p"),
         ("desk-requests", "Requests", "g r"),
         ("desk-money", "Money", "g m"),
+        ("desk-log", "Log", ""),
         ("home", "Leaderboard", "g l"),
     ],
 }

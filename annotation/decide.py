@@ -1,0 +1,63 @@
+"""Pages on which admins answer questions themselves: right answers of gold, and what experts are asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+
+from annotation.gold import CannotMake, make_gold
+from annotation.interfaces.base import BadAnswer
+from annotation.models import Assignment, Question
+from annotation.views import raw_of, show
+from kbpo.accounts.models import User
+
+P = ParamSpec("P")
+
+
+def for_admins(
+    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """The view, for admins alone."""
+
+    @wraps(view)
+    @never_cache
+    @login_required
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not cast(User, request.user).is_staff:
+            raise PermissionDenied("This page is for the admins of this service.")
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+@for_admins
+def gold(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page of a settled question with an answer that was given, to be mended and made gold (POST)."""
+    source = get_object_or_404(Question.objects.select_related("track"), pk=pk, status="settled")
+    back = reverse("desk-gold", args=[source.track.slug])
+    context = {"deciding": "The right answer, for gold", "back": back, "elapsed": 0}
+    if request.method != "POST":
+        return show(request, source, _an_answer(source), context)
+    raw = raw_of(request.POST)
+    try:
+        made = make_gold(source, raw, cast(User, request.user), "")
+    except (BadAnswer, CannotMake) as bad:
+        return show(request, source, raw, context | {"error": str(bad)}, status=422)
+    messages.success(request, f"Gold question {made.pk} is made. It is dealt out at the rate of the track.")
+    return redirect(back)
+
+
+def _an_answer(question: Question) -> object:
+    """An answer that somebody gave to a question, to begin with; None if there is none that counts."""
+    rows = Assignment.objects.filter(hit__questions=question, responses__excluded_reason="", raw__isnull=False)
+    first = rows.order_by("pk").first()
+    return first.raw if first else None

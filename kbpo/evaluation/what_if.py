@@ -1,0 +1,86 @@
+"""Says what would change on the board if some labels were different, without changing any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from kbpo.evaluation.data import read
+from kbpo.evaluation.score import DEFAULT, Key, default_estimates, rows
+from kbpo.instances.record import NewLabel, record
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+
+@dataclass(frozen=True)
+class Change:
+    """One number of one system, as it is and as it would be; None where it is undefined."""
+
+    submission: Submission
+    quantity: str
+    before: float | None
+    after: float | None
+    low80: float | None
+    high80: float | None
+    rank_before: int
+    rank_after: int
+
+
+def what_if(track: Track, labels: Sequence[NewLabel]) -> list[Change]:
+    """F1 and precision (guaranteed distribution and criterion) and recall of every system, with these labels besides.
+
+    The labels are written in a transaction that is rolled back: so the numbers are those that the same labels will
+    give, precedence and all, and nobody ever sees them before that.
+    """
+    before = _numbers(track)
+    with transaction.atomic():
+        record(labels)
+        after = _numbers(track)
+        transaction.set_rollback(True)
+    submissions = Submission.objects.select_related("team").in_bulk({submission for submission, _ in before})
+    ranks = [_ranks(numbers) for numbers in (before, after)]
+    return [
+        Change(
+            submissions[pk], quantity, value, after[pk, quantity][0], low, high, ranks[0][pk, quantity],
+            ranks[1][pk, quantity],
+        )
+        for (pk, quantity), (value, low, high) in before.items()
+    ]  # fmt: skip
+
+
+Numbers = dict[tuple[int, str], tuple[float | None, float | None, float | None]]
+"""(submission, quantity) -> value and the ends of its 80 % interval"""
+
+
+def _numbers(track: Track) -> Numbers:
+    data, kind = read(track), kind_of(track)
+    if not data.judged.size:
+        return {}
+    found = default_estimates(data, kind.criteria, kind.recall_criteria)
+    wanted: list[Key] = [
+        ("f1", track.criterion, track.distribution),
+        ("precision", track.criterion, track.distribution),
+        ("recall", track.criterion, "instance"),
+    ]
+    return {
+        (data.systems[row.column], key[0]): (_known(row.value), _known(row.low80), _known(row.high80))
+        for key in wanted if key in found
+        for row in rows(data, found[key][0], *key, DEFAULT) if data.shown[row.column]
+    }  # fmt: skip
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else value
+
+
+def _ranks(numbers: Numbers) -> dict[tuple[int, str], int]:
+    """The place of each system by each number, from 1; undefined ones last."""
+    found = {}
+    for quantity in {quantity for _, quantity in numbers}:
+        of = {pk: one[0] for (pk, some), one in numbers.items() if some == quantity}
+        order = sorted(of, key=lambda pk: (of[pk] is None, -(of[pk] or 0.0), pk))
+        found.update({(pk, quantity): at for at, pk in enumerate(order, start=1)})
+    return found

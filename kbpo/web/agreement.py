@@ -1,0 +1,23 @@
+"""Names what agreement was measured on, and makes it ready to be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from annotation import report
+from kbpo.web.drawing import Interval
+
+NAMES = {("relation", "relation"): "Relation", ("relation", "linking"): "Linking"}
+
+
+def agreement_lines(measured: Sequence[report.Measured]) -> list[dict[str, Any]]:
+    """What was measured, each with its name and the interval of α."""
+    return [
+        {
+            "name": NAMES.get((one.interface, one.what), f"{one.interface}, {one.what}".replace("_", " ").capitalize()),
+            "told": one,
+            "interval": Interval(one.alpha, one.low80, one.high80, one.low95, one.high95),
+        }
+        for one in measured
+    ]

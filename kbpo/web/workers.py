@@ -1,0 +1,107 @@
+"""The admins' pages of annotators: what is known of each; leaving out, readmitting, refusing pay, undoing it."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from annotation import report
+from kbpo.accounts.models import User
+from kbpo.web.desk import for_admins
+
+
+@for_admins
+def listing(request: HttpRequest) -> HttpResponse:
+    """Every annotator, last seen first."""
+    lines = report.workers(500)
+    return render(request, "desk/workers.html", {"workers": lines, "online": report.online()})
+
+
+@for_admins
+def one(request: HttpRequest, handle: str) -> HttpResponse:
+    """One annotator: signals, agreement, answers, history. A POST leaves them out or readmits them."""
+    refusal = _change(request, handle) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-worker", handle=handle)
+    record = report.record(handle)
+    if record is None:
+        raise Http404("There is no such annotator.")
+    context = {"record": record, "worker": record.worker, "line": record.line, "refusal": refusal}
+    return render(request, "desk/worker.html", context, status=422 if refusal else 200)
+
+
+def _change(request: HttpRequest, handle: str) -> str:
+    """Why nothing was changed, as a sentence; nothing if something was."""
+    if report.record(handle, 1) is None:
+        raise Http404("There is no such annotator.")
+    user, why = cast(User, request.user), _text(request, "why")
+    verb = request.POST.get("verb")
+    if verb not in ("exclude", "readmit"):
+        return "Say whether to leave them out or to readmit them."
+    if not why:
+        return "Say why: it is recorded, and the annotator reads it."
+    if verb == "exclude":
+        n = report.exclude_worker(handle, user, why)
+        messages.warning(request, f"Left out: {n} judgments will not count for labels made from now on. All stay paid.")
+    else:
+        n = report.readmit_worker(handle, user, why)
+        messages.success(request, f"Readmitted: {n} judgments count again.")
+    return ""
+
+
+@for_admins
+def reject(request: HttpRequest, pk: int) -> HttpResponse:
+    """Refusing pay for an answer: the evidence first, then what follows from it, then the second click."""
+    found = report.answer(pk)
+    if found is None:
+        raise Http404("There is no such answer.")
+    worker, answer = found
+    user, evidence, refusal, sure = cast(User, request.user), _text(request, "evidence"), "", False
+    if request.method == "POST":
+        try:
+            report.check_rejection(pk, evidence)
+            sure = True
+            if request.POST.get("sure") == "yes":
+                report.reject_answer(pk, user, evidence)
+                messages.warning(request, "Pay is refused. The money stays set aside, and you can undo it.")
+                return redirect("desk-worker", handle=worker.handle)
+        except report.CannotReject as wrong:
+            refusal, sure = str(wrong), False
+    context = {
+        "worker": worker, "answer": answer, "evidence": evidence, "refusal": refusal, "sure": sure,
+        "sent": [(name, ", ".join(map(str, said)) if isinstance(said, list) else said)
+                 for name, said in (answer.raw if isinstance(answer.raw, dict) else {}).items()],
+    }  # fmt: skip
+    return render(request, "desk/reject.html", context, status=422 if refusal else 200)
+
+
+@for_admins
+@require_POST
+def undo(request: HttpRequest, pk: int) -> HttpResponse:
+    """A rejection is undone: the answer is paid."""
+    found = report.answer(pk)
+    if found is None:
+        raise Http404("There is no such answer.")
+    try:
+        report.undo_rejection(pk, cast(User, request.user), _text(request, "why"))
+        messages.success(request, "The rejection is undone: the answer counts and is paid.")
+    except report.CannotReject as wrong:
+        messages.error(request, str(wrong))
+    return redirect("desk-worker", handle=found[0].handle)
+
+
+def _text(request: HttpRequest, name: str) -> str:
+    return request.POST.get(name, "").replace("\x00", "").strip()[:2000]
+
+
+urlpatterns = [
+    path("desk/annotators/", listing, name="desk-workers"),
+    path("desk/annotators/<str:handle>/", one, name="desk-worker"),
+    path("desk/answers/<int:pk>/reject/", reject, name="desk-reject"),
+    path("desk/answers/<int:pk>/undo/", undo, name="desk-undo"),
+]

@@ -1,0 +1,131 @@
+"""Batches: paused, extended and stopped, with the money and the workers in mind."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from annotation_world import answer_all, make_submission, take
+from django.test import Client
+
+from annotation import ask, batch, command, publish, report, settle
+from annotation.models import HIT, Assignment, Payment, Question
+from kbpo.accounts.models import Audit, User
+from kbpo.instances.models import Label, Target
+from kbpo.money.models import Budget
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin(db: None) -> User:
+    return User.objects.create_user("root", password="long enough 1", is_staff=True)
+
+
+def test_a_batch_counts_its_questions_answers_and_money(published: Submission, clients: list[Client]) -> None:
+    answer_all(clients[0])
+    settle.tick()
+    [found] = report.batches()
+    assert (found.payer, found.name) == (published.purpose, "Team Patterns Patterns")
+    assert (found.published, found.open, found.asked, found.done) == (6, 6, 6, 0)
+    assert (found.answers, found.answers_wanted, found.spent) == (6, 18, Decimal("0.36"))
+    for client in clients[1:]:
+        answer_all(client)
+    settle.tick()
+    assert report.batches() == []
+    done = report.batch(published.purpose)
+    assert done is not None and (done.settled, done.open) == (6, 0)
+    assert report.batch("submission:99999") is None
+
+
+def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(
+    published: Submission, track: Track, targets: list[Target], clients: list[Client], admin: User
+) -> None:
+    with pytest.raises(batch.CannotChange, match="Say why"):
+        batch.pause_batch(published.purpose, admin, " ")
+    batch.pause_batch(published.purpose, admin, "The page shows too little.")
+    with pytest.raises(batch.CannotChange, match="paused already"):
+        batch.pause_batch(published.purpose, admin, "Again.")
+    assert take(clients[0]) == ""
+    command.resume(track, admin)
+    assert take(clients[0]) == "", "lifting the stop of a track leaves that of a batch"
+    assert batch.resume_batch(published.purpose, admin) == 1
+    assert take(clients[0]) != ""
+    assert [entry.what for entry in Audit.objects.filter(about=published.purpose, who=admin).order_by("pk")] == [
+        "pause", "go on",
+    ]  # fmt: skip
+
+
+def test_a_paused_batch_publishes_nothing(submission: Submission, admin: User) -> None:
+    ask.tick()
+    batch.pause_batch(submission.purpose, admin, "Not yet.")
+    publish.tick()
+    assert Question.objects.counts() == {"waiting": 6}
+    assert set(Question.objects.values_list("reason", flat=True)) == {"Publishing is stopped: Not yet."}
+
+
+def test_an_extended_batch_takes_one_more_answer_of_somebody_else(
+    published: Submission, clients: list[Client], admin: User
+) -> None:
+    answer_all(clients[0])
+    settle.tick()
+    assert batch.cost_of_extending(published.purpose) == (6, Decimal("0.36"), Decimal("0.00"))
+    assert batch.extend_batch(published.purpose, admin, "Too divided.") == 6
+    publish.tick()
+    assert HIT.objects.counts() == {"open": 12}
+    assert answer_all(clients[0]) == 0, "nobody answers a question twice"
+    for client in clients[1:]:
+        answer_all(client)
+    settle.tick()
+    assert Question.objects.counts() == {"published": 6}, "three answers are not four"
+    dana = Client()
+    dana.force_login(User.objects.create_user("dana", is_annotator=True))
+    assert answer_all(dana) == 6
+    settle.tick()
+    assert Question.objects.counts() == {"settled": 6}
+    assert set(Label.objects.filter(target__kind="pair").values_list("n", flat=True)) == {4}
+    assert Payment.objects.count() == 24 and publish.committed(published.purpose) == 0
+
+
+def test_extending_sets_money_aside_or_changes_nothing(track: Track, targets: list[Target], admin: User) -> None:
+    row = make_submission(track, targets[:2], "Poor", money="0.36")
+    ask.tick()
+    publish.tick()
+    cap = Budget.objects.create(track=track, scope="track", cap=Decimal("0.40"))
+    with pytest.raises(batch.CannotChange, match=r"Nothing was changed. This needs \$0.12, but \$0.04 is left"):
+        batch.extend_batch(row.purpose, admin, "")
+    assert set(Question.objects.values_list("answers_wanted", flat=True)) == {3}
+    Budget.objects.filter(pk=cap.pk).update(cap=Decimal("1.00"))
+    assert batch.extend_batch(row.purpose, admin, "") == 2
+    publish.tick()
+    assert publish.committed(row.purpose) == Decimal("0.48")
+
+
+def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
+    published: Submission, clients: list[Client], admin: User
+) -> None:
+    address = take(clients[0])
+    clients[0].post(address, {"a": "0-3", "b": "other", "holds": "per:schools_attended>"})
+    settle.tick()
+    in_hand = take(clients[0])
+    with pytest.raises(batch.CannotChange, match="Say why"):
+        batch.stop_batch(published.purpose, admin, "")
+    assert batch.stop_batch(published.purpose, admin, "The prices were wrong.") == 6
+    settle.tick()
+    assert Question.objects.counts() == {"given_up": 5, "settled": 1}
+    labels = Label.objects.filter(target__kind="pair")
+    assert sorted(labels.values_list("method", "n")) == [("given_up", 0)] * 5 + [("majority", 1)]
+    clients[0].post(in_hand, {"a": "0-3", "b": "other", "none": "1"})
+    settle.tick()
+    assert Payment.objects.count() == 2, "who was at work is paid"
+    assert Assignment.objects.counts() == {"approved": 2}
+    assert take(clients[1]) == ""
+    assert Audit.objects.get(what="stop").why == "The prices were wrong."
+
+
+def test_a_batch_that_does_not_exist_cannot_be_changed(admin: User) -> None:
+    for verb in (batch.pause_batch, batch.stop_batch):
+        with pytest.raises(batch.CannotChange, match="no such batch"):
+            verb("submission:5", admin, "Why not")

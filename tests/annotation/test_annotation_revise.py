@@ -1,0 +1,135 @@
+"""Answers added up anew: Dawid and Skene's model, labels appended, one more worker where it is unsure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from annotation_world import PARTS, answer_all
+from django.test import Client
+
+from annotation import publish, revise, settle
+from annotation.models import HIT, Policy, Question, Worker
+from kbpo.accounts.models import Audit, User
+from kbpo.instances.merge import merged
+from kbpo.instances.models import Label
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+YES = {"a": "0-3", "b": "other", "holds": PARTS[0]}
+NO = {"a": "0-3", "b": "other", "none": "1"}
+
+
+@pytest.fixture
+def admin(db: None) -> User:
+    return User.objects.create_user("root", password="long enough 1", is_staff=True)
+
+
+@pytest.fixture
+def divided(published: Submission, clients: list[Client]) -> Track:
+    """Ada says yes to everything; bo and cy say no to it."""
+    answer_all(clients[0], YES)
+    answer_all(clients[1], NO)
+    answer_all(clients[2], NO)
+    settle.tick()
+    return published.track
+
+
+def holds(track: Track) -> set[tuple[str, ...]]:
+    """What counts of each pair now."""
+    targets = Question.objects.filter(track=track).values("target")
+    return {tuple(merged(Label.objects.filter(target=one["target"])).get("holds", ())) for one in targets}
+
+
+def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that knows ada to be right and the others to press any button."""
+
+    def fit(votes: list[revise.Votes]) -> tuple[dict[str, object], dict[tuple[int, tuple[str, str]], float]]:
+        ada = Worker.objects.get(user__username="ada").pk
+        chances = {(one.question.pk, unit): 0.99 if said.get(ada) else 0.01
+                   for one in votes for unit, said in one.said.items()}  # fmt: skip
+        return {"prior": [0.5, 0.5], "confusion": {str(ada): [[0.99, 0.01], [0.01, 0.99]]}}, chances
+
+    monkeypatch.setattr(revise, "_fit", fit)
+
+
+def test_a_revision_says_what_would_flip_and_writes_nothing(divided: Track, monkeypatch: pytest.MonkeyPatch) -> None:
+    believe_ada(monkeypatch)
+    made = revise.revision(divided, revise.MODEL, 1)
+    assert (made.questions, len(made.flips)) == (6, 6)
+    assert (made.flips[0].before, made.flips[0].after) == ((), (PARTS[0],))
+    assert made.flips[0].posterior == {PARTS[0]: 0.99}
+    assert Label.objects.filter(target__kind="pair").count() == 6
+    assert revise.revision(divided, revise.MAJORITY, 1).flips == []
+    with pytest.raises(ValueError, match="no way of adding up"):
+        revise.revision(divided, "coin", 1)
+
+
+def test_switching_appends_labels_and_switching_back_too(
+    divided: Track, admin: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    believe_ada(monkeypatch)
+    assert holds(divided) == {()}
+    revise.switch(divided, revise.MODEL, admin, "Ada is always right.")
+    assert holds(divided) == {(PARTS[0],)}
+    labels = Label.objects.filter(target__kind="pair", method="dawid_skene")
+    assert labels.count() == 6 and labels[0].value["votes"] == {PARTS[0]: 1}
+    assert revise.switch(divided, revise.MODEL, admin, "Again.").flips == [], "nothing flips twice"
+    revise.switch(divided, revise.MAJORITY, admin, "She was not.")
+    assert holds(divided) == {()}
+    assert Label.objects.filter(target__kind="pair").count() == 18
+    assert [(entry.before, entry.why) for entry in Audit.objects.filter(what="add up by").order_by("pk")] == [
+        ("majority", "Ada is always right."), ("dawid_skene", "Again."), ("dawid_skene", "She was not."),
+    ]  # fmt: skip
+
+
+def test_the_fit_weighs_people_by_how_they_err(divided: Track) -> None:
+    made = revise.revision(divided, revise.MODEL, 1)
+    assert made.model["converged"] and set(made.model["confusion"]) == {
+        str(pk) for pk in Worker.objects.values_list("pk", flat=True)
+    }
+    assert made.flips == [], "of two against one the model believes two, knowing nothing else"
+
+
+def test_where_the_model_is_unsure_one_more_is_asked_and_never_more_than_five(
+    published: Submission, clients: list[Client], annotator: Callable[[str], User]
+) -> None:
+    track = published.track
+    unsure = [[0.6, 0.4], [0.4, 0.6]]
+    workers = {str(worker.pk): unsure for worker in Worker.objects.all()}
+    Policy.objects.create(track=track, aggregation="dawid_skene", model={"prior": [0.5, 0.5], "confusion": workers})
+    answer_all(clients[0], YES)
+    answer_all(clients[1], NO)
+    answer_all(clients[2], NO)
+    settle.tick()
+    assert Question.objects.counts() == {"published": 6}
+    assert set(Question.objects.values_list("answers_wanted", flat=True)) == {4}
+    publish.tick()
+    assert HIT.objects.filter(status="open", max_assignments=1).count() == 6
+    for name in ("dana", "eve", "fay"):
+        client = Client()
+        client.force_login(annotator(name))
+        answer_all(client, NO)
+        settle.tick()
+        publish.tick()
+    assert Question.objects.counts() == {"settled": 6}
+    assert max(Label.objects.filter(target__kind="pair").values_list("n", flat=True)) <= 5
+
+
+def test_without_money_the_question_is_settled_as_it_is(
+    published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from decimal import Decimal
+
+    from kbpo.money.spend import release
+
+    Policy.objects.create(
+        track=published.track, aggregation="dawid_skene", model={"prior": [0.5, 0.5], "confusion": {}}
+    )
+    monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
+    release(published.track, published.purpose, key="all", keep=Decimal("1.08"))
+    for client in clients:
+        answer_all(client, YES)
+    settle.tick()
+    assert Question.objects.counts() == {"settled": 6}

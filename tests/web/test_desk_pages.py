@@ -1,0 +1,188 @@
+"""The admins' pages of annotators, batches, quality and the log."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation import ask, publish, settle
+from annotation.annotators import consent, teach
+from annotation.models import Assignment, Gold, Payment, Policy, Question, Worker
+from annotation.worker import worker_of
+from kbpo.accounts.models import Audit
+from kbpo.money.models import Ledger
+from kbpo.sampling.confirm import confirm
+from kbpo.sampling.draw import tick as draw
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+
+As = Callable[[str], Client]
+Draft = Callable[..., Submission]
+pytestmark = pytest.mark.django_db
+EVIDENCE = "Everything was answered within one second."
+
+
+@pytest.fixture
+def judged(toy: Toy, draft: Draft, as_user: As) -> Submission:
+    """A submission whose questions Ada, Bo and Cy have answered alike."""
+    row = confirm(draft(), toy.users["Rosa"])
+    draw()
+    ask.tick()
+    publish.tick()
+    for name in ("Ada", "Bo", "Cy"):
+        learn(worker_of(toy.users[name]))
+        answer_all(as_user(name))
+    settle.tick()
+    row.refresh_from_db()
+    return row
+
+
+def learn(worker: Worker) -> None:
+    """Lets a worker agree to the terms and pass every tutorial."""
+    consent.consent(worker, consent.current().version)
+    for tutorial in teach.tutorials().values():
+        run = teach.begin(worker, tutorial)
+        for number, question in enumerate(tutorial.questions, start=1):
+            assert run is not None
+            run = teach.answer(run, number, question["right"])
+
+
+def answer_all(client: Client) -> None:
+    while (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
+        question = Assignment.objects.get(token=address.split("/")[2]).hit.questions.get()
+        first = dict.fromkeys(("a", "b"), "other")
+        part = question.payload["predicates"][0]
+        said = client.post(address, first | {"holds": " ".join([part["part"], *part.get("also", [])])})
+        assert said.status_code == 302, said.content.decode()
+
+
+def pages(row: Submission) -> list[str]:
+    worker = Worker.objects.get(user__username="ada")
+    answer = Assignment.objects.filter(worker=worker)[0]
+    question = Question.objects.filter(status="settled")[0]
+    return [
+        reverse("desk"), reverse("desk-workers"), reverse("desk-worker", args=[worker.handle]),
+        reverse("desk-reject", args=[answer.pk]), reverse("desk-batch", args=[row.purpose]),
+        reverse("desk-track-quality", args=["toy"]), reverse("desk-gold", args=["toy"]), reverse("desk-log"),
+        reverse("desk-log-csv"), reverse("gold_make", args=[question.pk]),
+    ]  # fmt: skip
+
+
+def test_only_admins_see_them(judged: Submission, as_user: As) -> None:
+    for address in pages(judged):
+        found = {who: as_user(who).get(address).status_code for who in ("Admin", "Rosa", "Ada", "")}
+        assert found == {"Admin": 200, "Rosa": 403, "Ada": 403, "": 302}, address
+
+
+def test_the_desk_shows_agreement_people_and_batches(judged: Submission, as_user: As) -> None:
+    page = as_user("Admin").get(reverse("desk")).content.decode()
+    assert "Relation" in page and "<b>3</b> online now" in page
+    assert Worker.objects.get(user__username="ada").handle[:6] in page
+
+
+def test_a_worker_is_left_out_and_readmitted_with_reasons(judged: Submission, as_user: As) -> None:
+    admin, worker = as_user("Admin"), Worker.objects.get(user__username="bo")
+    address = reverse("desk-worker", args=[worker.handle])
+    assert admin.post(address, {"verb": "exclude", "why": " "}).status_code == 422
+    assert admin.post(address, {"verb": "fly", "why": "x"}).status_code == 422
+    admin.post(address, {"verb": "exclude", "why": "Two people share the account."})
+    page = admin.get(address).content.decode()
+    assert "Two people share the account. (admin)" in page and "Readmit" in page
+    admin.post(address, {"verb": "readmit", "why": "They do not."})
+    worker.refresh_from_db()
+    assert worker.excluded_at is None
+    page = admin.get(address).content.decode()
+    assert "They do not." in page and "Leave out of labels and work" in page
+    assert admin.get(reverse("desk-worker", args=["nobody"])).status_code == 404
+
+
+def test_refusing_pay_takes_evidence_and_a_second_click_and_is_undone(judged: Submission, as_user: As) -> None:
+    admin = as_user("Admin")
+    answer = Assignment.objects.filter(worker__user__username="bo")[0]
+    address = reverse("desk-reject", args=[answer.pk])
+    assert admin.post(address, {"evidence": "bad"}).status_code == 422
+    page = admin.post(address, {"evidence": EVIDENCE}).content.decode()
+    assert "Are you sure?" in page and EVIDENCE in page
+    answer.refresh_from_db()
+    assert answer.status == "approved", "one click changes nothing"
+    admin.post(address, {"evidence": EVIDENCE, "sure": "yes"})
+    answer.refresh_from_db()
+    assert answer.status == "rejected" and Payment.objects.get(assignment=answer).status == "withheld"
+    page = admin.get(reverse("desk-worker", args=[answer.worker.handle])).content.decode()
+    assert "Refused by admin" in page
+    admin.post(reverse("desk-undo", args=[answer.pk]))
+    assert Payment.objects.get(assignment=answer).status == "owed"
+    assert admin.post(reverse("desk-undo", args=[answer.pk]), follow=True).status_code == 200
+    assert admin.get(reverse("desk-reject", args=[99])).status_code == 404
+
+
+def test_a_batch_is_paused_and_stopped_on_its_page(toy: Toy, draft: Draft, as_user: As) -> None:
+    row = confirm(draft(), toy.users["Rosa"])
+    draw()
+    ask.tick()
+    publish.tick()
+    admin, address = as_user("Admin"), reverse("desk-batch", args=[row.purpose])
+    admin.post(address, {"verb": "pause", "why": "Wrong prices."})
+    assert "Wrong prices." in admin.get(address).content.decode()
+    admin.post(address, {"verb": "go on"})
+    admin.post(address, {"verb": "extend"})
+    assert set(Question.objects.values_list("answers_wanted", flat=True)) == {4}
+    refused = admin.post(address, {"verb": "stop", "why": "Wrong prices.", "word": "stpo"})
+    assert refused.status_code == 422 and "type the word stop" in refused.content.decode()
+    assert Question.objects.filter(status="published").exists()
+    admin.post(address, {"verb": "stop", "why": "Wrong prices.", "word": "stop"})
+    settle.tick()
+    assert not Question.objects.filter(status="published").exists()
+    assert "Nothing is open" in admin.get(address).content.decode()
+    assert admin.get(reverse("desk-batch", args=["submission:9999"])).status_code == 404
+    assert admin.post(address, {"verb": "fly"}).status_code == 422
+
+
+def test_gold_is_made_rated_paid_for_and_retired(judged: Submission, as_user: As) -> None:
+    admin, address = as_user("Admin"), reverse("desk-gold", args=["toy"])
+    question = Question.objects.filter(status="settled")[0]
+    assert reverse("gold_make", args=[question.pk]) in admin.get(address).content.decode()
+    make = reverse("gold_make", args=[question.pk])
+    page = admin.get(make).content.decode()
+    assert "checked" in page, "it begins with an answer that was given"
+    assert admin.post(make, {"a": "other"}).status_code == 422
+    part = question.payload["predicates"][0]
+    holds = " ".join([part["part"], *part.get("also", [])])
+    assert admin.post(make, {"a": "other", "b": "other", "holds": holds})["Location"] == address
+    gold = Gold.objects.get()
+    assert gold.made_by is not None and gold.made_by.username == "admin"
+    for wrong in ({"verb": "rate", "percent": "80"}, {"verb": "rate", "percent": "x"}, {"verb": "money", "amount": "0"},
+                  {"verb": "money", "amount": "1.001"}, {"verb": "money", "amount": "9999"}, {"verb": "retire"},
+                  {}):  # fmt: skip
+        refused = admin.post(address, wrong)
+        assert refused.status_code == 422 and 'role="alert"' in refused.content.decode(), wrong
+    admin.post(address, {"verb": "rate", "percent": "5"})
+    for _ in range(2):  # the same form sent twice sets aside once
+        admin.post(address, {"verb": "money", "amount": "3.00", "key": "k"})
+    assert Policy.objects.get().gold_rate == 0.05
+    assert Ledger.objects.get(purpose=gold.question.payer).amount == Decimal("3.00")
+    admin.post(address, {"verb": "retire", "gold": str(gold.pk)})
+    gold.refresh_from_db()
+    assert gold.retired_at is not None
+
+
+def test_the_log_has_states_and_money_with_who_and_why(judged: Submission, as_user: As) -> None:
+    admin = as_user("Admin")
+    page = admin.get(reverse("desk-log"), {"about": judged.purpose}).content.decode()
+    assert "planned → confirmed" in page and "rosa" in page and "the service" in page and "reserve" in page
+    states = admin.get(reverse("desk-log"), {"book": "states", "who": "rosa"}).content.decode()
+    assert "confirmed" in states and "reserve" not in states
+    assert "No entry matches" in admin.get(reverse("desk-log"), {"track": "nowhere"}).content.decode()
+    Audit.objects.create(what="note", about="x", why="=cmd|' /C calc'!A0", at=timezone.now())
+    response: Any = admin.get(reverse("desk-log-csv"))
+    rows = list(csv.reader(b"".join(response.streaming_content).decode().splitlines()))
+    assert rows[0][:4] == ["at", "what", "about", "who"]
+    assert rows[1][6] == "'=cmd|' /C calc'!A0", "no cell is a formula"
+    assert len(rows) == 1 + Audit.objects.count() + Ledger.objects.count()
