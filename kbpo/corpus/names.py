@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from formats.schema import load_schema
@@ -26,11 +26,17 @@ def occurrences(corpus: Corpus, names: dict[str, int]) -> Iterator[tuple[int, in
     by_first = _by_first_word(names)
     rows = Document.objects.filter(corpus=corpus).order_by("pk").values_list("pk", "text")
     for document, text in rows.iterator(chunk_size=CHUNK):
-        times: dict[int, int] = defaultdict(int)
-        for code in _codes(WORD.findall(text), by_first):
-            times[code] += 1
-        for code, number in sorted(times.items()):
+        for code, number in _count(text, by_first):
             yield document, code, number
+
+
+def count_names(text: str, names: dict[str, int]) -> list[tuple[int, int]]:
+    """(code, number of times) of the codes of names that one text says."""
+    return _count(text, _by_first_word(names))
+
+
+def _count(text: str, by_first: dict[str, list[tuple[list[str], int]]]) -> list[tuple[int, int]]:
+    return sorted(Counter(_codes(WORD.findall(text), by_first)).items())
 
 
 def _by_first_word(names: dict[str, int]) -> dict[str, list[tuple[list[str], int]]]:

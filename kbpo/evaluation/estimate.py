@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -177,11 +178,14 @@ def _misses(data: Data) -> dict[str, Any] | None:
     share = found_share(data)
     if share is None or not share.n:
         return None
+    value = min(1.0, float(share.value))
+    inside = min(max(value, 0.5 / share.n), 1 - 0.5 / share.n)
+    share = replace(share, value=value, anticipated=inside * (1 - inside) / share.n)  # where all agree none is seen
     ends: dict[str, float] = {}
     for level in (80, 95):
         low, high = share.confidence_interval(level / 100, method="wilson")
         ends |= {f"low{level}": float(low), f"high{level}": float(high)}
-    return {"share": float(share.value), "n": share.n, **ends}
+    return {"share": value, "n": share.n, **ends}
 
 
 def _look(track: Track, data: Data, rows: list[Score], done: list[Submission]) -> None:

@@ -60,6 +60,8 @@ class Row:
     f1: Figure | None
     precision: Figure | None
     recall: Figure | None
+    recall_corrected: Figure | None
+    """The same with the facts put in that annotators of whole documents are reckoned to have missed"""
     simple: Figure | None
     joint: Figure | None
     rank: tuple[int, int] | None = None
@@ -155,7 +157,7 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
     standing = Submission.objects.filter(track=evaluation.track_id).on_board()
     estimates = evaluation.estimates.filter(criterion=criterion, slice="", submission__in=standing).defer("influence")
     for row in estimates:
-        if row.distribution == distribution or row.quantity == "recall":
+        if row.distribution == distribution or row.quantity in ("recall", "recall_corrected"):
             found.setdefault(row.submission_id, {})[row.quantity, row.method] = Figure.of(row)
     submissions = Submission.objects.filter(pk__in=found).select_related("team").in_bulk()
     return [
@@ -164,6 +166,7 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
             f1=some.get(("f1", "centred")),
             precision=some.get(("precision", "centred")),
             recall=some.get(("recall", "centred")),
+            recall_corrected=some.get(("recall_corrected", "centred")),
             simple=some.get(("precision", "simple")),
             joint=some.get(("precision", "joint")),
         )

@@ -105,6 +105,8 @@ class Label(models.Model):
         DOCUMENT = "document"
 
     PRECEDENCE = ("expert", "import", "crowd", "document")
+    OF_DOCUMENTS = ("import", "document")
+    """Sources that come from reading a document whole: what they mark is true, of the rest they say nothing."""
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="labels")
     value = models.JSONField()

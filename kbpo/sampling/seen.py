@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from estimators.seen import recondition, threshold
 from kbpo.accounts.models import Team
 from kbpo.corpus.fetch import fetch
+from kbpo.instances.models import Label
 from kbpo.sampling.inclusion import Inclusion, Private, chance_of_draw, spread
 from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
 from kbpo.sampling.pool import Pool
@@ -124,15 +125,15 @@ def _known(pool: Pool, submission: Submission) -> Bools:
 
 def _seen(pool: Pool, submission: Submission, known: Bools, documents: Sequence[int], hidden: Private) -> Seen:
     track, when = submission.track, submission.received_at
-    judged = _judged(pool, when)
+    judged, marked = _judged(pool, track, when)
     annotated = _annotated(track, documents, when)
     judged |= _in_documents(pool, annotated)
     others = {owner: targets for owner, targets in hidden.items() if owner != submission.pk}
     return Seen(
         exact=known & judged,
         unjudged=known & ~judged,
-        threshold=_thresholds(pool, track, when, judged),
-        drawn=_drawn(pool, track, when, judged, others),
+        threshold=_thresholds(pool, track, when, judged, marked),
+        drawn=_drawn(pool, track, when, judged, marked, others),
         beta=len(annotated) / track.corpus.n_documents,
     )
 
@@ -166,9 +167,23 @@ def _targets(submissions: Sequence[int]) -> Ids:
     return np.array([row[0] for row in rows], dtype=np.int64)
 
 
-def _judged(pool: Pool, when: datetime) -> Bools:
-    """Whether each target had a label by then; one that was given up has an empty one."""
-    return _with_label(pool, "created_at <= %s", when)
+def _judged(pool: Pool, track: Track, when: datetime) -> tuple[Bools, Bools]:
+    """Whether each target was judged by then (one that was given up has an empty label), and whether only the
+    annotation of its document marked it.
+
+    A mark alone is no judgment: people mark what is true, so that judged targets would be the true ones. It counts for
+    one where the target was drawn by a batch that is settled, or where all targets of the document have a label: there
+    whether it is judged does not depend on whether it is true.
+    """
+    labelled = _with_label(pool, "created_at <= %s", when)
+    by_itself = _with_label(pool, "source <> ALL(%s) AND created_at <= %s", list(Label.OF_DOCUMENTS), when)
+    of_target = np.zeros(pool.target_id.size, dtype=np.int64)
+    of_target[pool.target] = pool.document
+    complete = ~np.isin(of_target, of_target[~labelled])
+    settled = SampleBatch.objects.filter(submission__track__corpus=track.corpus_id, settled_at__lte=when)
+    drawn = Sample.objects.filter(batch__in=settled).values_list("target_id", flat=True).distinct()
+    marked = labelled & ~by_itself & ~complete
+    return labelled & (~marked | np.isin(pool.target_id, list(drawn))), marked
 
 
 def _public(pool: Pool, when: datetime) -> Bools:
@@ -176,10 +191,10 @@ def _public(pool: Pool, when: datetime) -> Bools:
     return _with_label(pool, "value <> '{}'::jsonb AND public_at <= %s", when)
 
 
-def _with_label(pool: Pool, condition: str, when: datetime) -> Bools:
+def _with_label(pool: Pool, condition: str, *parameters: object) -> Bools:
     rows = fetch(
         f"SELECT DISTINCT target_id FROM instances_label WHERE target_id = ANY(%s) AND {condition}",
-        [pool.target_id.tolist(), when],
+        [pool.target_id.tolist(), *parameters],
     )
     return np.isin(pool.target_id, [row[0] for row in rows])
 
@@ -196,11 +211,12 @@ def _in_documents(pool: Pool, documents: Sequence[int]) -> Bools:
     return found
 
 
-def _thresholds(pool: Pool, track: Track, when: datetime, judged: Bools) -> Floats:
+def _thresholds(pool: Pool, track: Track, when: datetime, judged: Bools, marked: Bools) -> Floats:
     """The threshold up to which everything was judged by then, on any track of the corpus: they share the u.
 
     Of what open batches had asked, only a share was answered. Where between the two thresholds it lies does not
-    matter: of the u in between, just that share is known not to be among the unjudged.
+    matter: of the u in between, just that share is known not to be among the unjudged. What was marked is not
+    asked, and so is in none of them.
     """
     rows = fetch(
         "SELECT h.target_id, max(h.pi), coalesce(max(h.pi) FILTER (WHERE b.settled_at <= %(when)s), 0)"
@@ -213,10 +229,10 @@ def _thresholds(pool: Pool, track: Track, when: datetime, judged: Bools) -> Floa
     highest = spread([(row[0], row[1]) for row in rows], pool.target_id)
     settled = spread([(row[0], row[2]) for row in rows], pool.target_id)
     asked = (settled <= pool.u) & (pool.u < highest)
-    return settled + (highest - settled) * _share(judged[asked])
+    return settled + np.where(marked, 0.0, (highest - settled) * _share(judged[asked & ~marked]))
 
 
-def _drawn(pool: Pool, track: Track, when: datetime, judged: Bools, private: Private) -> Floats:
+def _drawn(pool: Pool, track: Track, when: datetime, judged: Bools, marked: Bools, private: Private) -> Floats:
     """The probability that each target was drawn (design iid) and judged by then.
 
     What was drawn for others that it is private to is no way in, now or then; it says nothing of the draws that are.
@@ -226,7 +242,7 @@ def _drawn(pool: Pool, track: Track, when: datetime, judged: Bools, private: Pri
     )
     settled, still = batches.filter(settled_at__lte=when), batches.exclude(settled_at__lte=when)
     waiting = Sample.objects.filter(batch__in=still).values_list("target_id", flat=True).distinct()
-    share = _share(judged[np.isin(pool.target_id, list(waiting))])
+    share = np.where(marked, 0.0, _share(judged[np.isin(pool.target_id, list(waiting)) & ~marked]))
     return 1 - (1 - chance_of_draw(pool, settled, private)) * (1 - share * chance_of_draw(pool, still, private))
 
 

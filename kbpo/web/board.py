@@ -22,7 +22,7 @@ from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web import drawing, plots
-from kbpo.web.api.tracks import as_json
+from kbpo.web.api.tracks import PARTS, as_json
 
 DISTRIBUTIONS = {
     "instance": "Every prediction",
@@ -217,7 +217,7 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     shown = board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{track.slug}-{view.distribution}-{view.criterion}.csv"'
-    parts = ("f1", "precision", "recall", "simple", "joint")
+    parts = PARTS
     ends = ("value", "low80", "high80", "low95", "high95")
     writer = csv.writer(response)
     writer.writerow(["team", "system", "labels", "documents", *(f"{part}_{end}" for part in parts for end in ends)])

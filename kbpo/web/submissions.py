@@ -37,7 +37,12 @@ from kbpo.web.sampled import sampled
 from kbpo.web.slices import by_slice, watched
 
 PAGE = 25
-QUANTITIES = (("f1", "F1"), ("precision", "Precision"), ("recall", "Recall"))
+QUANTITIES = (
+    ("f1", "F1"),
+    ("precision", "Precision"),
+    ("recall", "Recall"),
+    ("recall_corrected", "Recall, with what annotators miss"),
+)
 
 
 ENDED = {

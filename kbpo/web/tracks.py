@@ -154,6 +154,7 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         if track.status in MOVES[becomes]
     ]
     sums = balance(track=track)
+    latest = track.evaluations.order_by("-number").first()
     context: dict[str, Any] = {
         "track": track,
         "moves": moves,
@@ -163,6 +164,7 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         "prices": Price.objects.filter(track=track),
         "submissions": track.submissions.select_related("team").exclude(confirmed_at=None).order_by("-pk")[:50],
         "read_in_full": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
+        "misses": latest.settings.get("misses") if latest else None,
         "distributions": [DISTRIBUTION_NAMES.get(name, name) for name in track.distributions],
         "criteria": [CRITERIA.get(name, name) for name in kind_of(track).criteria],
     }

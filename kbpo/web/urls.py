@@ -8,6 +8,8 @@ from kbpo.web import (
     board,
     define,
     desk,
+    diagnostics,
+    documents,
     gallery,
     log,
     order,
@@ -38,6 +40,8 @@ urlpatterns = [
     *tracks.urlpatterns,
     *define.urlpatterns,
     *reading.urlpatterns,
+    *documents.urlpatterns,
+    *diagnostics.urlpatterns,
     *pooling.urlpatterns,
     *gallery.urlpatterns,
 ]

@@ -13,6 +13,8 @@ from django.utils import timezone
 from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.open_track import close_track
 from kbpo.sampling.pool import read_pool
 from kbpo.sampling.seen import earlier, seen
@@ -190,3 +192,43 @@ def test_what_was_being_asked_at_the_upload_may_still_be_answered(toy: Toy) -> N
     threshold = first.batches.get().samples.first().probability
     assert np.allclose(found.threshold, threshold * 10 / asked)
     assert (found.own(by_threshold(np.full(N, threshold)))[found.unjudged] > 0).all()
+
+
+def mark(world: Replay, documents: list[int]) -> None:
+    """Nothing; people read some documents and marked what is true in them, which says nothing of the rest."""
+    part = "per:place_of_birth>"
+    held = [pk for at, pk in enumerate(world.target) if world.true[at] and at % len(world.documents) in documents]
+    record(NewLabel(pk, {"shown": [part], "holds": [part]}, "document", "majority", 3, "read") for pk in held)
+
+
+def test_what_readers_marked_is_no_judgment_by_itself(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    world.judge(world.upload("Patterns", EVERYTHING))
+    asked = set(Label.objects.filter(target__in=world.target).values_list("target_id", flat=True))
+    mark(world, [0, 1, 2, 3])
+    row = world.upload("Patterns", EVERYTHING)
+    found, targets = seen_by(world, row), _target_ids(world, row)
+    assert set(targets[found.exact].tolist()) == asked  # as before: by chance alone
+    assert found.unjudged.sum() == N - len(asked)
+    printed = world.number(world.judge(row))
+    assert honest(printed, world.truth(EVERYTHING))
+    data = read(toy.track)
+    at = data.systems.index(row.pk)
+    unjudged = data.seen[at].unjudged
+    f = np.full(data.pool.target_id.size, np.nan)
+    f[data.pool.target[data.judged]] = data.f["relation"][:, at]
+    new = unjudged & data.own[at].counts
+    assert 0.15 < np.nanmean(f[new]) < 0.65  # what was asked anew is not only what was marked
+
+
+def test_where_every_target_of_a_document_has_a_label_marks_count(toy: Toy) -> None:
+    world = Replay.of(toy, 80, SHARE)
+    world.judge(world.upload("Patterns", range(80)))
+    mark(world, [0])
+    part = "per:place_of_birth>"
+    rest = [pk for at, pk in enumerate(world.target) if at % 8 == 0 and not world.true[at]]
+    record(NewLabel(pk, {"shown": [part], "holds": []}, "document", "majority", 3, "read") for pk in rest)
+    row = world.upload("Patterns", range(80))
+    found, targets = seen_by(world, row), _target_ids(world, row)
+    inside = np.isin(targets, [pk for at, pk in enumerate(world.target) if at % 8 == 0])
+    assert found.exact[inside].all()

@@ -28,8 +28,7 @@ Ids = NDArray[np.int64]
 Fact = tuple[int, str, Span, Span]
 REACH = {"sentence": 0, "neighbours": 1, "document": 10**9}
 """Scope -> how many sentences apart the two mentions may be."""
-WHOLE = ("import", "document")
-"""Sources of labels that come from reading a document whole. An expert's is about one target, as the crowd's are."""
+WHOLE = Label.OF_DOCUMENTS
 
 
 @dataclass(frozen=True)

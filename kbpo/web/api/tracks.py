@@ -17,6 +17,9 @@ from kbpo.evaluation.leaderboard import SORTS, Board, Figure, board
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
+PARTS = ("f1", "precision", "recall", "simple", "joint", "recall_corrected")
+"""Figures of a system on a board, in the order of its CSV"""
+
 
 class TrackList(APIView):
     """The tracks there are."""
@@ -68,7 +71,7 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "team": row.submission.team.name,
                 "name": row.submission.name,
                 "description": row.submission.description,
-                **{part: _figure(getattr(row, part)) for part in ("f1", "precision", "recall", "simple", "joint")},
+                **{part: _figure(getattr(row, part)) for part in PARTS},
             }
             for row in shown.rows
         ],

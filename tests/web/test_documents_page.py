@@ -1,0 +1,139 @@
+"""The desk's pages of documents: order them, see what counts, and what samples would reach."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.reach import reach, read_incidence, sharing
+from kbpo.sampling.documents import settle_documents, waiting_documents
+from kbpo.sampling.models import DocumentBatch, DocumentSample
+from kbpo.sampling.second_stage import tick
+from kbpo.web.log_plot import Series, draw_log_log
+from tests.conftest import Toy
+from tests.evaluation.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world(toy: Toy) -> World:
+    return World(toy, n_documents=12)
+
+
+@pytest.fixture
+def admin(world: World) -> Client:
+    client = Client()
+    client.force_login(world.toy.users["Admin"])
+    return client
+
+
+def page(client: Client, name: str = "desk-documents", said: str = "") -> str:
+    answer = client.get(reverse(name, args=["world"]) + said)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) -> None:
+    address = reverse("desk-documents", args=["world"])
+    assert "Draw them" in page(admin)
+    assert admin.post(address, {"size": "10", "design": "two_stage", "seed": "7"}).status_code == 302
+    batch = DocumentBatch.objects.get()
+    assert (batch.size, batch.seed, batch.user) == (2, 7, world.toy.users["Admin"])
+    assert "drawn by itself once the first is annotated" in page(admin)
+    first = waiting_documents(world.track)
+    world.read_in_full([one for one in world.documents if one.pk in first], lambda one: True)
+    settle_documents(world.track, first)
+    assert tick() == 1
+    text = page(admin)
+    assert "Second stage" in text and "counts when all of it is annotated" in text and "Draw them" not in text
+    settle_documents(world.track, waiting_documents(world.track))
+    assert "each with its own probability" in page(admin)
+    rows = list(csv.DictReader(StringIO(admin.get(reverse("desk-documents-csv", args=["world"])).content.decode())))
+    assert len(rows) == 10 and {row["stage"] for row in rows} == {"1", "2"}
+    assert all(0 < float(row["probability"]) <= 1 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"size": "13", "design": "uniform"}, "13 more cannot be drawn"),
+        ({"size": "many", "design": "uniform"}, "Size: Enter a whole number"),
+        ({"size": "5", "design": "best"}, "Design: Select a valid choice"),
+        ({"design": "uniform"}, "Size: This field is required"),
+        ({"size": "5", "design": "uniform", "seed": "-1"}, "Seed: "),
+        ({"size": "3", "design": "two_stage"}, "between 4 and 12"),
+    ],
+)
+def test_a_bad_order_is_refused_in_a_sentence(world: World, admin: Client, said: dict[str, str], sentence: str) -> None:
+    answer = admin.post(reverse("desk-documents", args=["world"]), said)
+    assert answer.status_code == 422 and sentence in answer.content.decode()
+    assert not DocumentSample.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["desk-documents", "desk-documents-csv", "desk-diagnostics", "desk-diagnostics-reach"])
+def test_the_pages_are_the_admins(world: World, name: str) -> None:
+    client = Client()
+    client.force_login(world.toy.users["Rosa"])
+    address = reverse(name, args=["world"])
+    assert client.get(address).status_code == 403 and Client().get(address).status_code == 302
+
+
+def test_diagnostics_say_that_nothing_is_known_yet(world: World, admin: Client) -> None:
+    text = page(admin, "desk-diagnostics")
+    assert "No entity is known yet" in text and "No submission has predictions yet" in text
+    for what in ("frequency", "shared", "reach"):
+        assert admin.get(reverse(f"desk-diagnostics-{what}", args=["world"])).status_code == 404
+
+
+def test_diagnostics_show_what_documents_share_and_what_draws_reach(world: World, admin: Client) -> None:
+    row = world.system("all", lambda one: True)
+    world.read_in_full(world.documents, lambda one: True)
+    settle_documents(world.track, [one.pk for one in world.documents])
+    found = read_incidence(world.track)
+    assert found is not None and found.source == "people"
+    # Anna and five towns are in all twelve documents, four people and five firms in one each.
+    assert found.by_frequency() == [(1, 12 * 9), (12, 6)]
+    uniform, two_stage = sharing(found, 6)
+    assert uniform.by_documents == [(1, 6 * 9.0), (6, 6.0)] == two_stage.by_documents
+    assert uniform.shared == {"low": 0, "medium": 6, "high": 0} or sum(uniform.shared.values()) == 6
+    assert uniform.documents == 6
+    [reached] = reach(row)
+    assert reached.predicates == 3 and sum(reached.by_predicate.values()) == pytest.approx(1000)
+    assert sum(reached.entities.values()) == 1 and reached.several == 1  # the world gives all one subject
+    text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
+    assert text.count('role="img"') == 2 and "Entities with several relations" in text
+    assert admin.get(reverse("desk-diagnostics", args=["world"]) + "?submission=x").status_code == 404
+    for what, head in (("frequency", "documents,entities"), ("shared", "design,"), ("reach", "distribution,")):
+        lines = admin.get(reverse(f"desk-diagnostics-{what}", args=["world"])).content.decode().splitlines()
+        assert lines[0].startswith(head) and len(lines) > 2
+
+
+def test_a_log_plot_puts_points_where_their_logarithms_say() -> None:
+    svg = draw_log_log([Series("<x>", [(1, 1), (10, 100), (100, 0)])], "said <b>", x_name="x", y_name="y")
+    assert 'aria-label="said &lt;b&gt;"' in svg and "<title>&lt;x&gt;</title>" in svg
+    assert svg.count("<circle") == 2  # nothing has no logarithm
+    assert 'cx="2.0%" cy="98.0%"' in svg and 'cx="98.0%" cy="2.0%"' in svg
+
+
+def test_the_board_and_the_submission_tell_what_annotators_miss(world: World, admin: Client) -> None:
+    row = world.system("most", lambda one: one.pk % 5 != 0)
+    world.answer(world.sample(row))
+    world.read_in_full(world.documents, lambda one: one.pk % 3 != 0)
+    settle_documents(world.track, [one.pk for one in world.documents])
+    evaluate(world.track, [row])
+    row.refresh_from_db()
+    assert row.status == "scored"
+    board = page(admin, "board", "?criterion=relation")
+    assert "Annotators miss things" in board
+    own = admin.get(reverse("submission", args=[row.pk])).content.decode()
+    assert "Recall, with what annotators miss" in own
+    shown = admin.get(reverse("board-csv", args=["world"]) + "?criterion=relation").content.decode()
+    [line] = csv.DictReader(StringIO(shown))
+    assert float(line["recall_corrected_value"]) < float(line["recall_value"])
+    assert "annotators had marked" in admin.get(reverse("desk-track", args=["world"])).content.decode()
