@@ -1,0 +1,68 @@
+"""Titles that are suggested, and the commands that load them and order documents."""
+
+from __future__ import annotations
+
+import gzip
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation.models import DocumentOrder, Title
+from annotation.titles import load_titles, suggest
+from tests.conftest import Toy
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+
+
+@pytest.mark.django_db
+def test_titles_are_found_by_their_beginning_without_accents_and_case() -> None:
+    assert load_titles(["Łódź\n", "Malmö\n", "Malmö FF\n", "Malmö_Arena\n", "\n", "x" * 300]) == 4
+    assert suggest("malmo") == ["Malmö", "Malmö FF", "Malmö Arena"]
+    assert suggest("MALMÖ a") == ["Malmö Arena"]
+    assert suggest("m") == [] and suggest("%") == [] and suggest("_almo") == []
+
+
+@pytest.mark.django_db
+def test_a_new_index_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    load_titles(["Old title"])
+    packed = tmp_path / "titles.gz"
+    packed.write_bytes(gzip.compress(b"New_title\n"))
+    out = StringIO()
+    call_command("load_titles", packed, stdout=out)
+    assert "1 titles" in out.getvalue() and suggest("new") == ["New title"] and suggest("old") == []
+    packed.write_bytes(packed.read_bytes()[:15])
+    with pytest.raises(CommandError, match="nothing was changed"):
+        call_command("load_titles", packed)
+    assert Title.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_titles_are_suggested_to_people_who_are_logged_in(ada: Any) -> None:
+    load_titles(["Mara Lindt"])
+    assert ada.get("/annotate/titles/", {"q": "mara\0"}).json() == {"titles": ["Mara Lindt"]}
+    assert ada.get("/annotate/titles/").json() == {"titles": []}
+    assert Client().get("/annotate/titles/", {"q": "mara"}).status_code == 302
+
+
+@pytest.mark.django_db
+def test_the_command_shows_the_price_and_orders_when_told(toy: Toy) -> None:
+    out = StringIO()
+    call_command("annotate_documents", "toy", 2, stdout=out)
+    assert "together at most $" in out.getvalue() and "Nothing is ordered" in out.getvalue()
+    assert not DocumentOrder.objects.exists()
+    call_command("annotate_documents", "toy", 2, "--token", "1", "--pair", "4", "--yes", stdout=out)
+    order = DocumentOrder.objects.get()
+    assert (str(order.per_token), str(order.per_pair), order.documents) == ("0.0100", "0.0400", 2)
+    with pytest.raises(CommandError, match="Only 2 documents are left"):
+        call_command("annotate_documents", "toy", 3)
+    with pytest.raises(CommandError, match="no track none"):
+        call_command("annotate_documents", "none", 3)
+    with pytest.raises(CommandError):
+        call_command("annotate_documents", "toy", 1, "--token", "0.001")

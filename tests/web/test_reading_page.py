@@ -1,0 +1,89 @@
+"""The admins' page of documents that are read in full: the price first, then the order, then where it is."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.models import DocumentOrder, Question
+from annotation.order import order_documents, plan_documents
+from kbpo.money.models import Budget
+from tests.conftest import Toy
+
+PAGE = "/desk/tracks/toy/reading/"
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Client:
+    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+    client = Client()
+    client.force_login(toy.users["Admin"])
+    return client
+
+
+def test_only_admins_see_it(toy: Toy) -> None:
+    client = Client()
+    client.force_login(toy.users["Rosa"])
+    assert client.get(PAGE).status_code == 403
+
+
+def test_the_price_stands_there_before_anything_is_spent(toy: Toy, admin: Client) -> None:
+    plan = plan_documents(toy.track, 2)
+    page = admin.get(PAGE, {"n": 2, "token": "0.75", "pair": "5"}).content.decode()
+    assert f"Order, at most ${plan.at_most}" in page and not DocumentOrder.objects.exists()
+    order = {"n": 2, "token": "0.75", "pair": "5", "at_most": str(plan.at_most)}
+    assert admin.post(PAGE, order).status_code == 302
+    assert "2 not asked yet" in admin.get(PAGE).content.decode()
+    assert DocumentOrder.objects.get().who == toy.users["Admin"]
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"n": 2, "at_most": "0.01"}, "Look at the price again"),
+        ({"n": 2}, "Look at the price first"),
+        ({"n": 2, "at_most": "NaN"}, "Look at the price first"),
+        ({"n": 9, "at_most": "999"}, "Only 4 documents are left"),
+        ({"more": "77"}, "There is no such order"),
+        ({"more": "x" * 40}, "There is no such order"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(toy: Toy, admin: Client, said: dict[str, Any], sentence: str) -> None:
+    response = admin.post(PAGE, {"token": "0.75", "pair": "5", **said})
+    assert response.status_code == 409 and sentence in response.content.decode()
+    assert not DocumentOrder.objects.exists()
+
+
+@pytest.mark.parametrize("said", [{"n": "x"}, {"n": "0"}, {"n": "2", "token": "0", "pair": "5"}, {"n": "1" * 50}])
+def test_bad_input_gets_an_error_at_its_field(toy: Toy, admin: Client, said: dict[str, str]) -> None:
+    assert 'class="error"' in admin.get(PAGE, said).content.decode()
+
+
+def test_a_cap_is_told_and_nothing_is_ordered(toy: Toy, admin: Client) -> None:
+    Budget.objects.update(cap=Decimal("0.10"))
+    plan = plan_documents(toy.track, 2)
+    said = {"n": 2, "token": "0.75", "pair": "5", "at_most": str(plan.at_most)}
+    page = admin.post(PAGE, said)
+    assert page.status_code == 409 and "the track&#x27;s budget" in page.content.decode()
+    assert not DocumentOrder.objects.exists()
+
+
+def test_an_order_that_lacks_money_says_so_and_takes_more(toy: Toy, admin: Client) -> None:
+    plan = plan_documents(toy.track, 1)
+    order = order_documents(toy.track, 1, plan.at_most)
+    from annotation import publish, read_documents
+
+    read_documents.tick()
+    Question.objects.update(price=Decimal("90.00"))
+    publish.tick()
+    needed = f"${90 * 3 - plan.at_most}"
+    page = admin.get(PAGE).content.decode()
+    assert f"Set aside {needed} more" in page and "of the reservation is left" in page
+    admin.post(PAGE, {"more": str(order.pk)})
+    assert "Set aside $" not in admin.get(PAGE).content.decode()
+    publish.tick()
+    assert Question.objects.get().status == "published"
