@@ -105,11 +105,14 @@ class Travel:
         return self.follow(pk, "scored")
 
     @contextmanager
-    def judging(self) -> Iterator[Work]:
-        """Perfect annotators at work on the pages."""
+    def judging(self, mention_recall: float = 1.0) -> Iterator[Work]:
+        """Annotators at work on the pages, who find this share of a document's mentions and are perfect otherwise."""
         knowledge = Knowledge(self.files / "mentions.tsv", self.files / "gold.tsv")
         logins = [(f"annotator{number}", PASSWORD) for number in range(1, ANNOTATORS + 1)]
-        crowd, stop = Crowd(self.service.url, logins, knowledge.true_answer), threading.Event()
+        crowd = Crowd(
+            self.service.url, logins, knowledge.true_answer, finds=knowledge.mentions_of, mention_recall=mention_recall
+        )
+        stop = threading.Event()
         crowd.work_done = self.work
         thread = threading.Thread(target=crowd.work, args=(stop.is_set,), kwargs={"poll": 0.4}, daemon=True)
         thread.start()
@@ -148,8 +151,9 @@ def make_travel(
             create_track(corpus, name, money=Money(budget=Decimal(500)), design=design,
                          target_half_width=Decimal(half_width))
         )  # fmt: skip
-        drawn = draw_documents(track, read_in_full, seed)
-        import_annotations(track, directory / "gold.tsv", directory / "mentions.tsv", drawn, seed=seed)
+        if read_in_full:
+            drawn = draw_documents(track, read_in_full, seed)
+            import_annotations(track, directory / "gold.tsv", directory / "mentions.tsv", drawn, seed=seed)
         for number in range(1, ANNOTATORS + 1):
             _person(f"annotator{number}", is_annotator=True)
         systems = json.loads((directory / "systems" / "systems.json").read_text())

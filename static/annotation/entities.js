@@ -321,7 +321,8 @@ inspector.addEventListener("change", (event) => {
   act(input.dataset.act, input.type === "checkbox" ? (input.checked ? "none" : "") : input.value.trim());
   if (input.type === "checkbox") draw();
 });
-document.addEventListener("keydown", onKey, true);
+if ("preview" in form.dataset) form.inert = true; // it is shown to be read
+else document.addEventListener("keydown", onKey, true);
 document.getElementById("undo").addEventListener("click", () => turn(marks.undo()));
 document.getElementById("redo").addEventListener("click", () => turn(marks.redo()));
 document.getElementById("zoom").addEventListener("click", () => zoom(1));

@@ -243,7 +243,8 @@ form.addEventListener("submit", (event) => {
   if (event.submitter?.hasAttribute("formaction")) { draft.sent(); return; }
   event.preventDefault();
 });
-document.addEventListener("keydown", onKey, true);
+if ("preview" in form.dataset) form.inert = true; // it is shown to be read
+else document.addEventListener("keydown", onKey, true);
 primary.addEventListener("click", () => { if (Object.keys(answers).length === pairs.length) send(); else goOn(); });
 document.getElementById("back").addEventListener("click", () => goTo(at - 1));
 document.getElementById("none-rest").addEventListener("click", noneForTheRest);
