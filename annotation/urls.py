@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 from django.views.generic import RedirectView
 
-from annotation import attempt, decide, views
+from annotation import attempt, decide, expert, views
 from annotation.annotators import pages
 from annotation.annotators import views as annotators
 
@@ -31,6 +31,10 @@ urlpatterns = [
     path("gold/<int:pk>/", decide.gold, name="gold_make"),
     path("preview/<int:pk>/", views.preview, name="annotate_preview"),
     path("titles/", views.titles, name="annotate_titles"),
+    path("check/<slug:slug>/", expert.next_check, name="expert-next"),
+    path("check/<slug:slug>/<int:pk>/", expert.check, name="expert-check"),
+    path("check/<slug:slug>/<int:pk>/draft/", expert.draft, name="expert-draft"),
+    path("check/<slug:slug>/<int:pk>/document/", expert.document, name="expert-document"),
     path("<str:token>/", views.question, name="annotate_question"),
     path("<str:token>/draft/", views.draft, name="annotate_draft"),
     path("<str:token>/return/", views.give_back, name="annotate_return"),

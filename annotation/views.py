@@ -135,8 +135,14 @@ def raw_of(form: QueryDict) -> dict[str, Any]:
 def _page(request: HttpRequest, assignment: Assignment, answer: Any, *, error: str = "") -> HttpResponse:
     asked = assignment.hit.questions.all()[0]
     context = {
-        "assignment": assignment,
         "standing": standing(assignment.worker, True),
+        "addresses": {
+            "draft": reverse("annotate_draft", args=[assignment.token]),
+            "return": reverse("annotate_return", args=[assignment.token]),
+            "whole": reverse("annotate_document", args=[assignment.token]),
+            "next": reverse("annotate_next"),
+        },
+        "held": assignment.token,
         "elapsed": int((timezone.now() - assignment.accepted_at).total_seconds()),
         "lease_seconds": int(lease.lease_time(assignment.hit).total_seconds()),
         "error": error,

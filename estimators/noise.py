@@ -7,13 +7,17 @@ Whatever the crowd's errors depend on, the sum is unbiased.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from estimators import checks
-from estimators.checks import BoolArray, FloatArray, IntArray
+from estimators.checks import FloatArray
 from estimators.design import Design, target_probabilities
 from estimators.estimate import Estimate
+from estimators.horvitz_thompson import difference
+from estimators.labelled import columns
 from estimators.sums import by_code
 
 LEAST_DOUBT = 0.01  # even the surest crowd is checked now and then, or its errors there could never be seen
@@ -78,46 +82,97 @@ def ppi(
     >>> estimate.value, estimate.variance
     (0.0, 0.5)
     """
-    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
     score, truth = checks.labels("crowd", crowd), checks.labels("expert", expert)
-    guess, e = checks.probabilities("g", g), checks.positive_probabilities("expert_probability", expert_probability)
-    n = weight.shape[0]
-    for name, array in (("pi", chance), ("crowd", score), ("g", guess), ("expert", truth), ("expert_probability", e)):
+    n = np.shape(p)[0]
+    for name, array in (("crowd", score), ("g", np.asarray(g)), ("expert", truth)):
         if array.shape != (n,):
             raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
     code = np.arange(n) if target is None else checks.codes("target", target, n)
-    design = expert_design(chance, e, target=code, n_targets=n_targets)
-    known, checked = ~np.isnan(score), ~np.isnan(score) & ~np.isnan(truth)
-    first = np.where(known, score - guess, 0.0) / chance
-    second = np.where(checked, truth - score, 0.0) / (chance * e)
-    single = weight.ndim == 1
-    a = weight[:, None] if single else weight
-    influence = _both_phases(a, first, second, chance, code, design.pi.size // 2)
-    value = checks.finite("total_g", total_g) + a.T @ (first + second)
-    count = _labelled_targets(a, known, code)
-    if single:
-        z = influence[:, 0]
-        return Estimate(float(value[0]), design.variance(z), int(count[0]), z, total_g=float(np.asarray(total_g)))
-    guesses = np.broadcast_to(np.asarray(total_g, dtype=np.float64), value.shape)
-    return Estimate(value, design.variance(influence), count, influence, total_g=guesses)
+    alone = difference(p, pi, score, g, total_g, target=code, n_targets=n_targets)
+    design = Design(target_probabilities(pi, code, n_targets=n_targets))
+    return corrected(alone, design, p, pi, score, truth, expert_probability, target=code)
 
 
-def _both_phases(
-    weight: FloatArray, first: FloatArray, second: FloatArray, pi: FloatArray, code: IntArray, n_targets: int
-) -> FloatArray:
-    z = by_code(weight * (first + second)[:, None], code, n_targets)
-    checked = by_code(weight * (np.sqrt(pi) * second)[:, None], code, n_targets)
-    return np.concatenate([z, checked])
+def corrected(
+    estimate: Estimate,
+    design: Design,
+    p: ArrayLike,
+    pi: ArrayLike,
+    crowd: ArrayLike,
+    expert: ArrayLike,
+    expert_probability: ArrayLike,
+    *,
+    target: ArrayLike | None = None,
+    scale: ArrayLike = 1.0,
+) -> Estimate:
+    """Return an estimate that took the crowd's scores for the truth, corrected by expert checks.
 
+    Adds ``Σ_E (a/e)(f* − c)`` with a = p/π to any estimate that is a sum of terms over labelled targets (difference,
+    centred), with the variance of both phases as for :func:`ppi`. The correction is exactly unbiased for what the
+    expert would have changed in all p f, whatever the first estimate is.
 
-def _labelled_targets(weight: FloatArray, known: BoolArray, code: IntArray) -> IntArray:
-    rows = ((weight > 0) & known[:, None]).astype(np.float64)
-    counts: IntArray = (by_code(rows, code, int(code.max(initial=-1)) + 1) > 0).sum(axis=0)
-    return counts
+    Parameters
+    ----------
+    estimate : Estimate
+        From crowd scores; its influence has one row a target.
+    design : Design
+        Of the influence: the labelled targets, with clusters where labels came in with documents.
+    p, pi, crowd, expert, expert_probability, target
+        As for :func:`ppi`; crowd and expert may be (n, m), for criteria that depend on the system.
+    scale : float or (t,) array
+        What the influence was multiplied with, for :func:`estimators.seen.on_common_design`; ``pi`` is then the
+        system's own.
+
+    Returns
+    -------
+    Estimate
+        With 2t rows of influence, as :func:`ppi`.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or a value is out of range; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half, crowd, expert = np.full(2, 0.5), np.array([1.0, 1.0]), np.array([0.0, np.nan])
+    >>> alone = difference(half, np.ones(2), crowd, half, 0.5)
+    >>> both = corrected(alone, Design(np.ones(2)), half, np.ones(2), crowd, expert, half)
+    >>> alone.value, both.value, both.variance
+    (1.0, 0.0, 0.5)
+    """
+    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
+    e = checks.positive_probabilities("expert_probability", expert_probability)
+    n, single = weight.shape[0], weight.ndim == 1
+    for name, array in (("pi", chance), ("expert_probability", e)):
+        if array.shape != (n,):
+            raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
+    weight, score, truth = columns(weight, checks.labels("crowd", crowd), checks.labels("expert", expert))
+    for name, array in (("crowd", score), ("expert", truth)):
+        if array.shape not in ((n, 1), weight.shape):
+            raise ValueError(f"{name} must have {n} rows and one column or {weight.shape[1]}; got {array.shape}")
+    code = np.arange(n) if target is None else checks.codes("target", target, n)
+    second = np.nan_to_num(weight * (truth - score)) / (chance * e)[:, None]
+    n_targets = design.pi.size
+    both = expert_design(chance, e, target=code, n_targets=n_targets, design=design)
+    factor = np.reshape(np.broadcast_to(np.asarray(scale, dtype=np.float64), (n_targets,)), (n_targets, 1))
+    z = np.reshape(estimate.influence, (n_targets, weight.shape[1])) + factor * by_code(second, code, n_targets)
+    influence = np.concatenate([z, by_code(np.sqrt(chance)[:, None] * second, code, n_targets)])
+    value = np.asarray(estimate.value) + second.sum(axis=0)
+    if not single:
+        return replace(estimate, value=value, variance=both.variance(influence), influence=influence)
+    z = influence[:, 0]
+    return replace(estimate, value=float(value[0]), variance=both.variance(z), influence=z)
 
 
 def expert_design(
-    pi: ArrayLike, expert_probability: ArrayLike, *, target: ArrayLike | None = None, n_targets: int | None = None
+    pi: ArrayLike,
+    expert_probability: ArrayLike,
+    *,
+    target: ArrayLike | None = None,
+    n_targets: int | None = None,
+    design: Design | None = None,
 ) -> Design:
     """Return the design of the influence of :func:`ppi`: π for the t targets, then e for their checks.
 
@@ -130,6 +185,8 @@ def expert_design(
         As for :func:`ppi`.
     target, n_targets
         As for :func:`ppi`.
+    design : Design, optional
+        Of the t targets, in the place of ``pi``: where labels came in with documents.
 
     Examples
     --------
@@ -139,8 +196,15 @@ def expert_design(
     """
     chance = checks.positive_probabilities("pi", pi)
     code = np.arange(chance.size) if target is None else checks.codes("target", target, chance.size)
-    both = [target_probabilities(values, code, n_targets=n_targets) for values in (chance, expert_probability)]
-    return Design(np.concatenate(both))
+    checked = target_probabilities(expert_probability, code, n_targets=n_targets)
+    labelled = Design(target_probabilities(chance, code, n_targets=n_targets)) if design is None else design
+    if checked.shape != labelled.pi.shape:
+        raise ValueError(f"design must have {checked.size} rows, one a target; got {labelled.pi.size}")
+    both = np.concatenate([labelled.pi, checked])
+    if labelled.cluster is None or labelled.beta is None:
+        return Design(both)
+    cluster = np.concatenate([labelled.cluster, np.full(checked.size, -1, dtype=np.int64)])
+    return Design(both, cluster=cluster, beta=labelled.beta, n_clusters=labelled.n_clusters)
 
 
 def expert_probabilities(a: ArrayLike, doubt: ArrayLike, *, budget: float) -> FloatArray:

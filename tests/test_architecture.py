@@ -121,7 +121,7 @@ def test_http_stays_in_the_web_and_in_the_annotation_views() -> None:
     users = [m for m, p in modules() if any(n.startswith("django.http") for _, n in imports(p))]
     pages = {
         f"annotation.{name}"
-        for name in ("views", "attempt", "decide", "annotators.views", "annotators.pages", "annotators.desk")
+        for name in ("views", "attempt", "decide", "expert", "annotators.views", "annotators.pages", "annotators.desk")
     }
     assert all(m.startswith("kbpo.web") or m in pages for m in users), users
 

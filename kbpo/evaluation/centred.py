@@ -77,7 +77,7 @@ class Centred:
     def design(self) -> Design:
         """How the targets that count came in."""
         unique, _ = self.targets
-        pi = self._by_target(self.row_pi)
+        pi = self.by_target(self.row_pi)
         chance = self.data.inclusion
         if not chance.n_clusters:
             return Design(pi)
@@ -122,19 +122,23 @@ class Centred:
     ) -> Estimate:
         """The estimate of a system whose team had seen judgments: what it saw counts for itself alone, the rest with
         its own probabilities; its influence is that on the design of all."""
-        seen, target = self.data.seen[column], self.data.pool.target[self.row]
-        exact = seen.exact[target]
-        own = self._pi_of(column)[self.row]
-        used = exact | (self.data.own[column].counts[target] & (own > 0))
-        pi = np.where(used, own, 1.0)
+        used, pi = self.own(column)
+        exact = self.data.seen[column].exact[self.data.pool.target[self.row]]
         found = estimator(
             weight * used, pi, f, g[self.row], total,
             target=self.targets[1], n_targets=self.targets[0].size, exact=exact,
         )  # fmt: skip
-        influence = on_common_design(found.influence, self._by_target(pi), self.design.pi)
+        influence = on_common_design(found.influence, self.by_target(pi), self.design.pi)
         return replace(found, influence=influence, variance=self.design.variance(influence))
 
-    def _by_target(self, values: Floats) -> Floats:
+    def own(self, column: int) -> tuple[NDArray[np.bool_], Floats]:
+        """(n,) rows that count for a system whose team had seen judgments, and their probabilities for it."""
+        target = self.data.pool.target[self.row]
+        own = self._pi_of(column)[self.row]
+        used = self.data.seen[column].exact[target] | (self.data.own[column].counts[target] & (own > 0))
+        return used, np.where(used, own, 1.0)
+
+    def by_target(self, values: Floats) -> Floats:
         """One value a target, of values that are the same on all of its rows."""
         found = np.ones(self.targets[0].size)
         found[self.targets[1]] = values

@@ -17,6 +17,7 @@ from django.utils import timezone
 from estimators.design import Design
 from estimators.estimate import Estimate as Found
 from kbpo.evaluation.compare import comparisons
+from kbpo.evaluation.corrected import confusion, corrected_scores
 from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
@@ -27,7 +28,7 @@ from kbpo.queue import nudge, one_at_a_time, work
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.designs.base import Realised, last_batch
 from kbpo.sampling.guess import VERSION
-from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
+from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound, Sample, SampleBatch
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -69,6 +70,8 @@ def state_of(track: Track) -> dict[str, Any]:
         "batches": [batches["n"], batches["last"]],
         "taking_part": Submission.objects.filter(track=track).confirmed().count(),
         "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
+        "checks": ExpertCheck.objects.filter(track=track, answered_at__isnull=False).count(),
+        "rounds": ExpertRound.objects.filter(track=track, ended_at__isnull=False).count(),
     }
 
 
@@ -94,7 +97,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     data = read(track)
     kind = kind_of(track)
     found = default_estimates(data, kind.criteria, kind.recall_criteria) if data.judged.size else {}
-    rows = list(scores(data, found, kind.criteria, kind.recall_criteria))
+    rows = [*scores(data, found, kind.criteria, kind.recall_criteria), *corrected_scores(track, data, found)]
     for one in done:
         _move_on(one, _guaranteed(track, data, found, one))
     last = track.evaluations.aggregate(Max("number"))["number__max"] or 0
@@ -169,6 +172,7 @@ def _settings(track: Track, data: Data, found: dict[Key, tuple[Found, Design]]) 
         "of_documents": track.corpus.n_documents,
         "misses": _misses(data),
         "labels": Label.objects.filter(target__corpus=track.corpus_id).count(),
+        "expert": confusion(track, data),
         "version": settings.VERSION,
     }
 
@@ -225,6 +229,7 @@ def _stored(evaluation: Evaluation, data: Data, row: Score, final: set[int]) -> 
         n_labels=row.n_labels,
         n_missing=row.n_missing,
         n_documents=row.n_documents,
+        n_checked=row.n_checked,
         kind="final" if submission in final else "provisional",
         note="" if numbers["value"] is not None else "Nothing that this system states has a label yet.",
         **numbers,

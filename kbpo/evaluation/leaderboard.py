@@ -64,6 +64,8 @@ class Row:
     """The same with the facts put in that annotators of whole documents are reckoned to have missed"""
     simple: Figure | None
     joint: Figure | None
+    expert: Figure | None = None
+    """Precision corrected by expert checks, where there are any"""
     rank: tuple[int, int] | None = None
     """Best and worst place that agree with the judgments, all systems taken together"""
 
@@ -169,6 +171,7 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
             recall_corrected=some.get(("recall_corrected", "centred")),
             simple=some.get(("precision", "simple")),
             joint=some.get(("precision", "joint")),
+            expert=some.get(("precision", "expert")),
         )
         for pk, some in found.items()
     ]

@@ -44,6 +44,8 @@ class Score:
     n_labels: int
     n_missing: int
     n_documents: int
+    n_checked: int = 0
+    """Judgments of it that an expert has checked (method expert)"""
 
 
 Key = tuple[str, str, str]

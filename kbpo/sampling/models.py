@@ -215,3 +215,87 @@ class DocumentSample(models.Model):
 
     def __str__(self) -> str:
         return f"document sample {self.pk}"
+
+
+class ExpertRound(models.Model):
+    """One draw of judgments that an expert is to check; at most one of a track is open."""
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="expert_rounds")
+    number = models.PositiveSmallIntegerField(help_text="Counts from 1 within the track")
+    budget = models.PositiveIntegerField(help_text="Checks that were wanted: the expected number of new ones")
+    drawn_at = models.DateTimeField(default=timezone.now)
+    drawn_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    ended_at = models.DateTimeField(null=True, help_text="When all was answered, or the rest was given up")
+    released = models.FloatField(default=1.0, help_text="Once ended: a check counts if its number < released x chance")
+
+    class Meta:
+        db_table_comment = "Draws of judgments for experts to check"
+        constraints = [
+            models.UniqueConstraint(fields=["track", "number"], name="expert_round_number_once"),
+            models.UniqueConstraint(
+                fields=["track"], condition=models.Q(ended_at__isnull=True), name="expert_round_open_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(released__gte=0, released__lte=1), name="expert_round_released_is_share"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"round {self.number}"
+
+
+class ExpertChance(models.Model):
+    """How likely a round was to draw a judged target, and how likely the target itself was to be judged and to count.
+
+    Of every target that could have been drawn, so that the draw can be made again and its probabilities can be used.
+    """
+
+    round = models.ForeignKey(ExpertRound, on_delete=models.CASCADE, related_name="chances", db_index=False)
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+", db_index=False)
+    probability = models.FloatField(help_text="It is checked iff its keyed random number lies below")
+    inclusion = models.FloatField(help_text="Its inclusion probability then; 0: it counted for single systems alone")
+
+    class Meta:
+        db_table_comment = "Probabilities of expert checks, append-only"
+        constraints = [
+            models.UniqueConstraint(fields=["round", "target"], name="expert_chance_once"),
+            models.CheckConstraint(
+                condition=models.Q(probability__gt=0, probability__lte=1, inclusion__gte=0, inclusion__lte=1),
+                name="expert_chance_is_probability",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"chance of {self.target_id}"
+
+
+class ExpertCheck(models.Model):
+    """A judged target that an expert is asked about again, blind, and the answer. No label: see kbpo/README.md."""
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="expert_checks")
+    round = models.ForeignKey(ExpertRound, on_delete=models.CASCADE, related_name="checks")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
+    order = models.FloatField(help_text="Random number / chance: checks are answered in this order")
+    interface = models.CharField(max_length=32)
+    payload = models.JSONField(help_text="All that the page needs; neither claims nor what the crowd said")
+    shown = models.JSONField(default=list)
+    taken_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    taken_at = models.DateTimeField(null=True)
+    draft = models.JSONField(null=True, help_text="A raw answer that is not finished")
+    raw = models.JSONField(null=True, help_text="The answer as it was sent")
+    value = models.JSONField(null=True, help_text="Target -> value; empty: it cannot be answered")
+    answered_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    answered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Judged targets that experts check, with their answers"
+        constraints = [
+            models.UniqueConstraint(fields=["track", "target"], name="expert_check_once"),
+            models.CheckConstraint(
+                condition=models.Q(answered_at__isnull=True) | models.Q(value__isnull=False),
+                name="expert_check_answered_has_value",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"check of {self.target_id}"

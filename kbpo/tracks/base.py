@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+Answers: TypeAlias = "Mapping[int, Mapping[int, Mapping[str, Any]]]"
+"""target -> what somebody said when asked about it: target (itself, its mentions) -> value"""
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,6 +104,18 @@ class Track(ABC):
     def judge(self, instances: NDArray[np.int64], submissions: Sequence[int]) -> dict[str, NDArray[np.float64]]:
         """Right (1.0), wrong (0.0) or missing (NaN) per criterion, shape (n, m): each instance as each submission
         states it. Where a submission does not state it, missing or not is all that counts."""
+
+    def again(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
+        """Yields one question about each target that asks all of what was asked of it, as if nobody had answered yet:
+        for experts. Nothing, if this kind of track cannot be checked."""
+        return ()
+
+    def rejudge(
+        self, instances: NDArray[np.int64], submissions: Sequence[int], answers: Answers
+    ) -> dict[str, NDArray[np.float64]]:
+        """As `judge`, but each target by its own answer alone in the place of what labels say of it and its mentions;
+        missing where the answer says nothing. Every instance lies on a target that has one."""
+        raise NotImplementedError(f"A track of kind {self.kind} cannot be checked by experts.")
 
     def facts(self, instances: NDArray[np.int64], submissions: list[int], annotated: list[int]) -> Facts | None:
         """What recall needs besides the draws; None if this kind of track has no recall."""

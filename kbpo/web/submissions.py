@@ -20,7 +20,6 @@ from django.views.decorators.http import require_POST
 
 from kbpo.accounts.models import User
 from kbpo.evaluation.estimate import open_targets
-from kbpo.evaluation.leaderboard import figures
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.queue import nudge
@@ -28,22 +27,14 @@ from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, withdraw
 from kbpo.submissions.receive import describe as rename
-from kbpo.web import drawing
-from kbpo.web.board import CRITERIA, DISTRIBUTIONS, interval
 from kbpo.web.figures import half_width_text
 from kbpo.web.judged import VERDICTS, describe, may_see, only_public, verdicts
 from kbpo.web.order import more
 from kbpo.web.sampled import sampled
+from kbpo.web.score_tables import checked, tables
 from kbpo.web.slices import by_slice, watched
 
 PAGE = 25
-QUANTITIES = (
-    ("f1", "F1"),
-    ("precision", "Precision"),
-    ("recall", "Recall"),
-    ("recall_corrected", "Recall, with what annotators miss"),
-)
-
 
 ENDED = {
     "target": "The interval that was ordered is reached.",
@@ -103,6 +94,7 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "few": not sample["judged"],
         "may_see": seen,
         "watched": watched(submission),
+        "checked": checked(submission),
         "ended": ENDED.get(submission.stage_reason, "") if submission.status == "scored" else "",
     }
     if own:
@@ -171,41 +163,6 @@ def _reached(submission: Submission) -> int:
 def _minutes(left: timedelta) -> str:
     minutes = max(1, round(left.total_seconds() / 60))
     return f"{minutes} min" if minutes < 90 else f"{round(minutes / 60)} h"
-
-
-def tables(submission: Submission) -> list[dict[str, Any]]:
-    """Scores by criterion: the guaranteed one first, each with its rows and one axis."""
-    found = figures(submission)
-    looked = watched(submission) if submission.status != "scored" else None
-    guaranteed = ("precision", submission.track.criterion, submission.track.distribution)
-    criteria = sorted({key[1] for key in found}, key=lambda name: (name != submission.track.criterion, name))
-    result = []
-    for criterion in criteria:
-        rows: list[dict[str, Any]] = []
-        for quantity, name in QUANTITIES:
-            for distribution in submission.track.distributions if quantity == "precision" else ["instance"]:
-                figure = found.get((quantity, criterion, distribution, "centred"))
-                if figure is not None:
-                    label = f"{name}, {DISTRIBUTIONS[distribution].lower()}" if quantity == "precision" else name
-                    safe = looked is not None and (quantity, criterion, distribution) == guaranteed
-                    rows.append(
-                        {
-                            "name": label,
-                            "figure": figure,
-                            "interval": looked["interval"] if looked and safe else interval(figure),
-                            "safe": safe,
-                            "kind": _kind(submission, figure),
-                        }
-                    )
-        axis = drawing.axis_over(interval(row["figure"]) for row in rows)
-        result.append({"name": CRITERIA.get(criterion, criterion), "criterion": criterion, "rows": rows, "axis": axis})
-    return result
-
-
-def _kind(submission: Submission, figure: Any) -> str:
-    if submission.status != "scored":
-        return "live"
-    return "few" if figure.few else "final"
 
 
 def cost(submission: Submission, sample: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from kbpo.web import (
     adding_up,
     batches,
     board,
+    checks,
     define,
     desk,
     diagnostics,
@@ -43,5 +44,6 @@ urlpatterns = [
     *documents.urlpatterns,
     *diagnostics.urlpatterns,
     *pooling.urlpatterns,
+    *checks.urlpatterns,
     *gallery.urlpatterns,
 ]

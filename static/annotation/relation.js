@@ -161,7 +161,7 @@ function lost(sentence) {
   missing.textContent = sentence;
   missing.hidden = false;
   submitButton.disabled = true;
-  setTimeout(() => { location.assign("/annotate/next/"); }, 4000);
+  setTimeout(() => { location.assign(form.dataset.next); }, 4000);
 }
 
 function onLeave() {

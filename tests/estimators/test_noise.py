@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.horvitz_thompson import difference
-from estimators.noise import LEAST_DOUBT, expert_design, expert_probabilities, ppi
+from estimators.design import Design
+from estimators.estimate import Estimate
+from estimators.horvitz_thompson import centred, difference
+from estimators.noise import LEAST_DOUBT, corrected, expert_design, expert_probabilities, ppi
 
 unit = st.floats(0, 1)
 chances = st.floats(0.2, 1.0)
@@ -150,3 +152,35 @@ def test_doubt_and_weight_beat_checking_at_random():
         assert abs(np.mean(values) - p @ truth) < 4 * np.std(values) / np.sqrt(500)
         spread.append(np.var(values))
     assert spread[1] < 0.85 * spread[0]
+
+
+def test_any_estimate_of_the_crowd_is_corrected_by_the_same_term():
+    rng = np.random.default_rng(5)
+    p, pi, e = rng.uniform(0, 1, (9, 2)), rng.uniform(0.2, 1, 9), rng.uniform(0.2, 1, 9)
+    crowd, truth = rng.integers(0, 2, (9, 2)).astype(float), rng.integers(0, 2, (9, 2)).astype(float)
+    truth[rng.random(9) < 0.4] = np.nan
+    alone = centred(p, pi, crowd, np.full(9, 0.5), 0.5)
+    both = corrected(alone, Design(pi), p, pi, crowd, truth, e)
+    for column in range(2):
+        added = np.nansum(p[:, column] / pi / e * (truth - crowd)[:, column])
+        assert both.value[column] == pytest.approx(alone.value[column] + added)
+        one = centred(p[:, column], pi, crowd[:, column], np.full(9, 0.5), 0.5)
+        single = corrected(one, Design(pi), p[:, column], pi, crowd[:, column], truth[:, column], e)
+        assert single.value == pytest.approx(both.value[column])
+        assert single.variance == pytest.approx(both.variance[column])
+    np.testing.assert_array_equal(both.n, alone.n)
+
+
+def test_documents_keep_their_clusters_beside_the_checks():
+    labelled = Design(np.array([0.5, 0.6, 0.7]), cluster=np.array([0, 1, -1]), beta=0.5)
+    both = expert_design(labelled.pi, np.full(3, 0.25), design=labelled)
+    z = np.array([1.0, -2.0, 0.5])
+    assert both.variance(np.concatenate([z, np.zeros(3)])) == pytest.approx(labelled.variance(z))
+    y = np.array([0.0, 0.0, 2.0])
+    assert both.variance(np.concatenate([z, y])) == pytest.approx(labelled.variance(z) + 0.75 * 4)
+    nothing = Estimate(0.5, 0.0, 3, np.zeros(3))
+    unchecked = np.full(3, np.nan)
+    with pytest.raises(ValueError, match="3 rows"):
+        expert_design(labelled.pi, np.full(3, 0.25), design=Design(np.array([0.5])))
+    same = corrected(nothing, labelled, np.ones(3), labelled.pi, np.ones(3), unchecked, np.ones(3))
+    assert (same.value, same.variance) == (0.5, 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Instance, Label, Target
+from kbpo.tracks.base import Answers
 from kbpo.tracks.kbp import judge as verdicts
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span
 
@@ -20,15 +21,20 @@ Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 
-def judge(instances: Ids, submissions: Sequence[int], *, labels: Iterable[Label] | None = None) -> dict[str, Floats]:
+def judge(
+    instances: Ids, submissions: Sequence[int], *, labels: Iterable[Label] | None = None, answers: Answers | None = None
+) -> dict[str, Floats]:
     """f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each submission states it.
+
+    A target with an answer is judged by that alone, and so are its two mentions; to what else they belong is still
+    what the labels say, so that the verdict on a target never depends on answers about others.
 
     Where a submission does not state an instance, it is judged as if its mentions were their own canonical ones: its
     probability is 0 there, and what must be known is only whether the draw has a label.
     """
     unique, position = np.unique(instances, return_inverse=True)
     facts = _facts(unique.tolist())
-    world = _World({fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}, labels)
+    world = _World({fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}, labels, answers)
     column = {submission: j for j, submission in enumerate(submissions)}
     rows: list[JudgedRow] = []
     place: dict[Any, int] = {}
@@ -67,7 +73,13 @@ def rows_of(instances: Sequence[int], submission: int) -> list[JudgedRow]:
 class _World:
     """The merged labels of some targets, of the mentions of their documents, and of the documents themselves."""
 
-    def __init__(self, targets: set[int], documents: set[int], labels: Iterable[Label] | None) -> None:
+    def __init__(
+        self,
+        targets: set[int],
+        documents: set[int],
+        labels: Iterable[Label] | None,
+        answers: Answers | None = None,
+    ) -> None:
         known = labels if labels is not None else _labels(targets, documents)
         by_target: dict[int, list[Label]] = defaultdict(list)
         for label in known:
@@ -84,19 +96,39 @@ class _World:
                 self.closed.add(target.document_id)
         texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
         self.clusters = {document: Clusters(texts[document], spans[document]) for document in documents}
+        self.answers = {one: answer for one, answer in (answers or {}).items() if one in targets}
+        self.own = self._own_clusters(texts, spans)
+
+    def _own_clusters(
+        self, texts: dict[int, str], spans: Mapping[int, Mapping[Span, dict[str, Any]]]
+    ) -> dict[int, Clusters]:
+        """Clusters of the targets that have an answer: what it says of their mentions counts for them alone."""
+        asked = {one for answer in self.answers.values() for one in answer}
+        rows = {row.pk: row for row in Target.objects.filter(pk__in={*self.answers, *asked})}
+        found = {}
+        for target, answer in self.answers.items():
+            pair, known = rows[target], dict(spans[rows[target].document_id])
+            for span in ((pair.a_begin, pair.a_end), (pair.b_begin, pair.b_end)):
+                known.pop(span, None)
+            for one, value in answer.items():
+                if rows[one].kind == Target.Kind.MENTION:
+                    known[rows[one].a_begin, rows[one].a_end] = dict(value)
+            found[target] = Clusters(texts[pair.document_id], known)
+        return found
 
     def row(self, fact: tuple[Any, ...], subject_canonical: Span | None, object_canonical: Span | None) -> JudgedRow:
         _, target, document, subject, predicate, object_ = fact
+        answered = target in self.answers
         return JudgedRow(
             predicate=predicate,
             forward=subject <= object_,
-            value=self.values.get(target, {}),
+            value=self.answers[target].get(target, {}) if answered else self.values.get(target, {}),
             subject=subject,
             object=object_,
             subject_canonical=subject_canonical or subject,
             object_canonical=object_canonical or object_,
-            clusters=self.clusters[document],
-            closed=document in self.closed,
+            clusters=self.own[target] if answered else self.clusters[document],
+            closed=document in self.closed and not answered,
         )
 
 

@@ -37,6 +37,15 @@ def drafts(track: Track, target_ids: Sequence[int], submissions: Sequence[int]) 
     return iter(_drafts(track, pairs))
 
 
+@transaction.atomic
+def again(track: Track, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
+    """One question about each of these pairs that settles all that is claimed of it, as if nobody had answered yet."""
+    pairs = pairs_of(target_ids)
+    for pair in pairs:
+        pair.shown, pair.closed = set(), False
+    return iter(_drafts(track, pairs))
+
+
 def _drafts(track: Track, pairs: list[Pair]) -> list[QuestionDraft]:
     schema = load_schema(track.corpus.schema)
     documents = Document.objects.in_bulk({pair.document for pair in pairs})

@@ -13,7 +13,7 @@ from formats.codes import CODES, FATAL
 from formats.messages import Report
 from formats.schema import load_schema
 from kbpo.corpus.models import Document
-from kbpo.tracks.base import Facts, QuestionDraft, Track, Unusable
+from kbpo.tracks.base import Answers, Facts, QuestionDraft, Track, Unusable
 from kbpo.tracks.kbp import judgments, questions, whole
 from kbpo.tracks.kbp.facts import read_facts
 from kbpo.tracks.kbp.read import Reading
@@ -65,6 +65,12 @@ class KbpTrack(Track):
 
     def judge(self, instances: Ids, submissions: Sequence[int]) -> dict[str, NDArray[np.float64]]:
         return judgments.judge(instances, submissions)
+
+    def again(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
+        return questions.again(self.track, target_ids)
+
+    def rejudge(self, instances: Ids, submissions: Sequence[int], answers: Answers) -> dict[str, NDArray[np.float64]]:
+        return judgments.judge(instances, submissions, answers=answers)
 
     def facts(self, instances: Ids, submissions: list[int], annotated: list[int]) -> Facts | None:
         return read_facts(self.track, instances, submissions, annotated)

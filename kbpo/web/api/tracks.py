@@ -17,7 +17,7 @@ from kbpo.evaluation.leaderboard import SORTS, Board, Figure, board
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
-PARTS = ("f1", "precision", "recall", "simple", "joint", "recall_corrected")
+PARTS = ("f1", "precision", "recall", "simple", "joint", "recall_corrected", "expert")
 """Figures of a system on a board, in the order of its CSV"""
 
 

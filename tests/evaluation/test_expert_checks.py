@@ -1,0 +1,341 @@
+"""What an expert says of a random part of the crowd's judgments corrects every score, and nothing else moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from kbpo.accounts.models import Team
+from kbpo.evaluation.corrected import corrected_scores, frame_of
+from kbpo.evaluation.data import read
+from kbpo.evaluation.estimate import evaluate, state_of
+from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.score import default_estimates
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
+from kbpo.sampling.check import CannotDraw, Outcome, answer, draw_round, end_round, hold, numbers, take
+from kbpo.sampling.checked import chance_of_check, read_checks, released
+from kbpo.sampling.models import (
+    ExpertChance,
+    ExpertCheck,
+    ExpertRound,
+    Sample,
+    SampleBatch,
+    SamplingDistribution,
+    Threshold,
+    TrackKey,
+)
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.replay import PART, Replay
+
+pytestmark = pytest.mark.django_db
+N = 240
+PRECISE, BROAD = range(0, N, 2), range(N)
+
+
+class Crowd:
+    """Two systems whose relations were all put to a crowd that is right 85 times in 100: it takes what is plausible but
+    false for true, three times in ten, and what is true for false hardly ever."""
+
+    def __init__(self, toy: Toy, *, pi: float = 1.0, seed: int = 3) -> None:
+        self.world = Replay.of(toy, N, 0.5, seed=seed)
+        self.track, self.pi, self.admin = toy.track, pi, toy.users["Admin"]
+        random = np.random.default_rng(1_000 + seed)
+        self.rows = [self._system("Patterns", PRECISE), self._system("Neural", BROAD)]
+        self.says = np.where(self.world.true, random.random(N) < 0.98, random.random(N) < 0.28)
+        self.judge()
+
+    def _system(self, team: str, which: Iterable[int]) -> Submission:
+        row = self.world.upload(team, which)
+        row.move("judging", confirmed_at=row.received_at, sampled_at=row.received_at)
+        batch = SampleBatch.objects.create(
+            submission=row, distribution=SamplingDistribution.objects.get(submission=row), design="poisson", seed=0,
+            size=1, settled_at=row.received_at,
+        )  # fmt: skip
+        Threshold.objects.bulk_create(
+            Threshold(batch=batch, target_id=self.world.target[at], pi=self.pi) for at in which
+        )
+        return row
+
+    def judge(self) -> None:
+        """The crowd answers everything; what is not drawn has a label all the same, which may not count."""
+        Label.objects.filter(target__in=self.world.target).delete()
+        record(
+            NewLabel(
+                pk, {"shown": [PART], "holds": [PART] if says else [], "votes": {PART: 3 * bool(says)}}, "crowd",
+                "majority", 3, "q", disagreement=0.33 * bool(at % 3 == 0),
+            ) for at, (pk, says) in enumerate(zip(self.world.target, self.says, strict=True))
+        )  # fmt: skip
+
+    def draw(self, budget: int) -> ExpertRound:
+        return draw_round(self.track, frame_of(self.track, read(self.track)), budget, self.admin)
+
+    def check(self, most: int | None = None) -> int:
+        """How many open checks were answered, rightly, in their order."""
+        n = 0
+        while (most is None or n < most) and (row := take(self.track, self.admin)) is not None:
+            assert answer(row, self.admin, {}, self.value(row.target_id)) is Outcome.STORED
+            n += 1
+        return n
+
+    def value(self, target: int) -> dict[int, Any]:
+        true = self.world.true[self.world.target.index(target)]
+        pair = Sample._meta.get_field("target").related_model.objects.get(pk=target)
+        said: dict[int, Any] = {target: {"shown": [PART], "holds": [PART] if true else []}}
+        mentions = type(pair).objects.filter(document=pair.document, kind="mention")
+        for begin, end in ((pair.a_begin, pair.a_end), (pair.b_begin, pair.b_end)):
+            said[mentions.get(a_begin=begin, a_end=end).pk] = {"canonical": [begin, end]}
+        return said
+
+    def numbers(self, method: str, criterion: str = "relation") -> dict[int, Estimate]:
+        latest = self.track.evaluations.order_by("-number").first()
+        found = Estimate.objects.filter(evaluation=latest, quantity="precision", criterion=criterion, method=method,
+                                        slice="")  # fmt: skip
+        return {one.submission_id: one for one in found}
+
+
+@pytest.fixture
+def crowd(toy: Toy) -> Crowd:
+    return Crowd(toy)
+
+
+def test_what_the_expert_says_stands_beside_the_crowds_and_changes_no_label(crowd: Crowd) -> None:
+    evaluate(crowd.track)
+    before = crowd.numbers("centred")
+    labels = Label.objects.count()
+    crowd.draw(60)
+    n = crowd.check()
+    evaluate(crowd.track)
+    after, corrected = crowd.numbers("centred"), crowd.numbers("expert")
+    assert Label.objects.count() == labels
+    for row in crowd.rows:
+        assert after[row.pk].value == before[row.pk].value
+        assert corrected[row.pk].value != after[row.pk].value
+        assert corrected[row.pk].high80 - corrected[row.pk].low80 > 0.01
+        assert corrected[row.pk].low95 < corrected[row.pk].low80 < corrected[row.pk].value
+    assert corrected[crowd.rows[1].pk].n_checked == n  # everything that is checked is Neural's too
+    assert 10 <= corrected[crowd.rows[0].pk].n_checked < n
+    assert set(crowd.numbers("expert", "linking")) == set(crowd.numbers("expert", "correct")) == set(corrected)
+
+
+def test_checking_everything_gives_the_score_that_the_expert_would_have_given(crowd: Crowd) -> None:
+    crowd.draw(5 * N)
+    assert crowd.check() == N
+    evaluate(crowd.track)
+    for row, which in zip(crowd.rows, (PRECISE, BROAD), strict=True):
+        told = crowd.numbers("expert")[row.pk]
+        assert told.value == pytest.approx(crowd.world.truth(which))
+        assert told.value != pytest.approx(crowd.numbers("centred")[row.pk].value, abs=0.02)
+
+
+def test_the_matrix_counts_what_was_checked_and_estimates_what_was_not(crowd: Crowd) -> None:
+    crowd.draw(90)
+    crowd.check()
+    told = evaluate(crowd.track).settings["expert"]["relation"]
+    checked = {crowd.world.target.index(pk) for pk in ExpertCheck.objects.values_list("target_id", flat=True)}
+    both = [(bool(crowd.says[at]), bool(crowd.world.true[at])) for at in checked]
+    assert told["counts"] == [[both.count((True, f)) for f in (True, False)],
+                              [both.count((False, f)) for f in (True, False)]]  # fmt: skip
+    assert told["checked"] == len(checked)
+    agree = float((crowd.says == crowd.world.true).mean())
+    assert told["agree"]["low80"] - 0.1 < agree < told["agree"]["high80"] + 0.1
+    assert told["agree"]["low80"] < told["agree"]["value"] < told["agree"]["high80"]
+
+
+def test_a_draw_is_recorded_and_can_be_made_again(crowd: Crowd) -> None:
+    row = crowd.draw(50)
+    chances = dict(ExpertChance.objects.filter(round=row).values_list("target_id", "probability"))
+    assert len(chances) == N
+    assert sum(chances.values()) == pytest.approx(50)
+    v = dict(zip(chances, numbers(crowd.track, np.array(list(chances))), strict=True))
+    drawn = set(row.checks.values_list("target_id", flat=True))
+    assert drawn == {target for target, e in chances.items() if v[target] < e}
+    assert 30 < len(drawn) < 70
+
+
+def test_what_weighs_more_and_is_doubted_more_is_checked_more(crowd: Crowd) -> None:
+    row = crowd.draw(50)
+    chances = dict(ExpertChance.objects.filter(round=row).values_list("target_id", "probability"))
+    shared, only = (crowd.world.target[at] for at in (0, 3))  # both are doubted; Patterns states the first as well
+    sure, unsure = (crowd.world.target[at] for at in (1, 3))
+    assert chances[shared] > chances[only]
+    assert chances[unsure] > chances[sure]
+
+
+def test_a_second_round_keeps_what_was_checked_and_asks_for_about_as_many_more(crowd: Crowd) -> None:
+    first = crowd.draw(40)
+    n = crowd.check()
+    with_one = dict(ExpertChance.objects.filter(round=first).values_list("target_id", "probability"))
+    second = crowd.draw(40)
+    assert 20 < second.checks.count() < 60
+    assert not set(second.checks.values_list("target_id", flat=True)) & set(
+        first.checks.values_list("target_id", flat=True)
+    )
+    for target, e in ExpertChance.objects.filter(round=second).values_list("target_id", "probability"):
+        assert e >= with_one[target]
+    crowd.check()
+    evaluate(crowd.track)
+    assert crowd.numbers("expert")[crowd.rows[1].pk].n_checked == n + second.checks.count()
+
+
+def test_of_an_open_round_counts_what_is_answered_in_order(crowd: Crowd) -> None:
+    row = crowd.draw(80)
+    crowd.check(most=30)
+    ids = np.array(sorted(crowd.world.target))
+    found = read_checks(crowd.track, ids, np.ones(N))
+    assert found is not None
+    assert found.checked.sum() == 30
+    assert 0 < released(row) < 1
+    full = dict(ExpertChance.objects.filter(round=row).values_list("target_id", "probability"))
+    np.testing.assert_allclose(found.chance, [released(row) * full[target] for target in ids.tolist()])
+    ended = end_round(row)
+    assert ended.ended_at is not None and ended.released == pytest.approx(released(ended))
+    assert not row.checks.filter(answered_at__isnull=True).exists()
+    again = read_checks(crowd.track, ids, np.ones(N))
+    assert again is not None and (again.checked == found.checked).all()
+    np.testing.assert_allclose(again.chance, found.chance)
+
+
+def test_an_open_round_bars_the_next_and_so_does_having_checked_everything(crowd: Crowd) -> None:
+    crowd.draw(20)
+    with pytest.raises(CannotDraw, match="still open"):
+        crowd.draw(20)
+    crowd.check()
+    crowd.draw(9 * N // 2)
+    crowd.check()
+    with pytest.raises(CannotDraw, match="not checked yet"):
+        crowd.draw(20)
+    for budget in (0, -1, 10**6):
+        with pytest.raises(CannotDraw, match="between 1 and"):
+            crowd.draw(budget)
+
+
+def test_a_flag_is_missing_not_wrong(crowd: Crowd) -> None:
+    crowd.draw(5 * N)
+    for at in range(N):
+        row = take(crowd.track, crowd.admin)
+        assert row is not None
+        answer(row, crowd.admin, {}, {} if at % 4 == 0 else crowd.value(row.target_id))
+    evaluate(crowd.track)
+    told = crowd.numbers("expert")[crowd.rows[1].pk]
+    assert told.n_checked == N - N // 4
+    assert abs(told.value - crowd.world.truth(BROAD)) < 4 * told.variance**0.5 < 0.2
+
+
+def test_a_judgment_that_came_later_is_corrected_by_those_that_could_be_checked() -> None:
+    pi, e = np.array([[0.2, 0.5, 0.0], [0.4, 0.5, 0.3]]), np.array([[0.5, 0.1, 0.0], [0.6, 0.3, 0.2]])
+    now = np.array([0.8, 0.5, 0.6])
+    np.testing.assert_allclose(chance_of_check(pi, e, now), [0.4 * 0.6 / 0.8, 0.3, 0.3 * 0.2 / 0.6])
+    falls = chance_of_check(np.array([[0.2], [0.5]]), np.array([[0.5], [0.1]]), np.array([1.0]))
+    np.testing.assert_allclose(falls, [0.2 * 0.5 + 0.3 * 0.1])  # an open round, of which little is answered yet
+    assert chance_of_check(np.array([[0.9]]), np.array([[0.5]]), np.array([0.3])) == pytest.approx(0.5)
+
+
+def test_a_system_that_came_after_the_round_is_not_corrected_until_the_next(crowd: Crowd) -> None:
+    crowd.draw(60)
+    crowd.check()
+    late = crowd._system("Neural", range(1, N, 2))
+    late.team, late.user = Team.objects.create(name="Late", slug="late"), None
+    late.save()
+    SampleBatch.objects.filter(submission=late).update(settled_at=timezone.now())
+    evaluate(crowd.track)
+    assert late.pk in crowd.numbers("centred")
+    assert set(crowd.numbers("expert")) == {row.pk for row in crowd.rows}
+    crowd.draw(40)
+    crowd.check()
+    evaluate(crowd.track)
+    assert late.pk in crowd.numbers("expert")
+
+
+def test_a_team_that_uploads_again_is_corrected_by_what_could_have_been_checked(crowd: Crowd) -> None:
+    crowd.draw(5 * N)
+    crowd.check()
+    which = range(0, N, 3)
+    again = crowd._system("Neural", which)
+    Submission.objects.filter(pk=again.pk).update(received_at=timezone.now(), sampled_at=timezone.now())
+    evaluate(crowd.track)
+    told = crowd.numbers("expert")[again.pk]
+    assert told.value == pytest.approx(crowd.world.truth(which))
+    assert crowd.numbers("centred")[again.pk].value != pytest.approx(told.value, abs=0.02)
+
+
+def test_few_checks_correct_nothing(crowd: Crowd) -> None:
+    crowd.draw(60)
+    crowd.check(most=8)
+    evaluate(crowd.track)
+    assert crowd.numbers("expert") == {}
+
+
+def test_an_answer_makes_the_scores_stale(crowd: Crowd) -> None:
+    crowd.draw(20)
+    before = state_of(crowd.track)
+    crowd.check(most=1)
+    assert state_of(crowd.track) != before
+
+
+def test_a_check_is_one_experts_at_a_time_and_answered_once(crowd: Crowd, toy: Toy, make_user: Any) -> None:
+    crowd.draw(30)
+    other = make_user("second", is_staff=True)
+    mine, theirs = take(crowd.track, crowd.admin), take(crowd.track, other)
+    assert mine is not None and theirs is not None and mine.pk != theirs.pk
+    assert take(crowd.track, crowd.admin) == mine  # resumed
+    assert hold(mine, other) is Outcome.LOST
+    assert answer(mine, other, {}, {}) is Outcome.LOST
+    assert answer(mine, crowd.admin, {}, crowd.value(mine.target_id)) is Outcome.STORED
+    assert answer(mine, crowd.admin, {}, {}) is Outcome.ALREADY
+    ExpertCheck.objects.filter(pk=theirs.pk).update(taken_at="2020-01-01T00:00Z")
+    assert take(crowd.track, crowd.admin) == theirs  # abandoned
+
+
+def _again(crowd: Crowd, seed: int) -> None:
+    """Other random numbers, of targets and of checks; other answers of the crowd."""
+    random = np.random.default_rng(seed)
+    ExpertRound.objects.all().delete()
+    TrackKey.objects.filter(track=crowd.track).update(secret=f"secret {seed}")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE instances_target t SET u = n.u FROM unnest(%s::bigint[], %s::float8[]) AS n (id, u)"
+            " WHERE t.id = n.id",
+            [crowd.world.target, random.random(N).tolist()],
+        )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("pi", [1.0, 0.7])
+def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy, pi: float) -> None:
+    crowd = Crowd(toy, pi=pi)
+    crowd.track.refresh_from_db()
+    repeats, plain, told, inside = 120, [], [], []
+    truth = [crowd.world.truth(which) for which in (PRECISE, BROAD)]
+    of = {pk: crowd.value(pk) for pk in crowd.world.target}
+    for seed in range(repeats):
+        _again(crowd, seed)
+        crowd.draw(70)
+        ExpertCheck.objects.bulk_update(
+            [_answered(row, of[row.target_id]) for row in ExpertCheck.objects.all()], ["value", "answered_at"]
+        )
+        ExpertRound.objects.update(ended_at="2026-01-01T00:00Z")
+        data = read(crowd.track)
+        found = default_estimates(data, ("relation",), ())
+        plain.append(found["precision", "relation", "instance"][0].value)
+        after = sorted(corrected_scores(crowd.track, data, found), key=lambda one: one.column)
+        told.append([one.value for one in after])
+        inside.append([one.low80 <= value <= one.high80 for one, value in zip(after, truth, strict=True)])
+    error = np.array(told) - truth
+    bias, spread = error.mean(axis=0), error.std(axis=0, ddof=1) / repeats**0.5
+    assert (np.mean(plain, axis=0) - truth > 0.08).all()
+    assert (np.abs(bias) < 4 * spread).all()
+    assert (np.abs(bias) < 0.02).all()
+    assert 0.80 - 4 * (0.16 / repeats) ** 0.5 < np.mean(inside, axis=0).min()
+    assert np.mean(inside) < 0.93
+
+
+def _answered(row: ExpertCheck, value: dict[int, Any]) -> ExpertCheck:
+    row.value, row.answered_at = {str(one): said for one, said in value.items()}, row.round.drawn_at
+    return row

@@ -1,0 +1,161 @@
+"""An admin checks the crowd in the browser: draws, answers blind, stops and goes on, reads what it says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.evaluation.estimate import evaluate
+from kbpo.instances.models import Label
+from kbpo.sampling.models import ExpertCheck, ExpertRound
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.test_expert_checks import Crowd
+
+pytestmark = pytest.mark.django_db
+DESK, NEXT = "/desk/tracks/toy/checks/", "/annotate/check/toy/"
+ANSWER = {"a": "other", "b": "other", "none": "1"}
+
+
+@pytest.fixture
+def crowd(toy: Toy) -> Crowd:
+    return Crowd(toy)
+
+
+@pytest.fixture
+def admin(toy: Toy) -> Client:
+    client = Client()
+    client.force_login(toy.users["Admin"])
+    return client
+
+
+def opened(client: Client) -> str:
+    """The address of the check that is open."""
+    response = client.get(NEXT)
+    assert response.status_code == 302
+    return str(response["Location"])
+
+
+def test_draw_answer_read(crowd: Crowd, admin: Client) -> None:
+    assert "Draw a round" in admin.get(DESK).content.decode()
+    assert admin.post(DESK, {"verb": "draw", "budget": "25"}).status_code == 302
+    page = admin.get(DESK).content.decode()
+    n = ExpertCheck.objects.count()
+    assert f"0 of {n}" in page and "Check the next one" in page
+    for _ in range(n):
+        address = opened(admin)
+        assert admin.get(address).status_code == 200
+        assert admin.post(address, ANSWER).status_code == 302
+    said = admin.get(NEXT, follow=True)
+    assert said.redirect_chain[-1][0] == DESK
+    assert "No judgment of this track waits for a check." in said.content.decode()
+    assert ExpertRound.objects.get().ended_at is not None
+    evaluate(crowd.track)
+    Submission.objects.update(status="scored")
+    page = admin.get(DESK).content.decode()
+    assert "The crowd says" in page and f"{n} judgments checked" in page and "as the crowd says" in page
+    row = crowd.rows[1]
+    line = f"An expert checked {n} of these judgments, chosen at random: corrected precision"
+    assert line in Client().get(reverse("submission", args=[row.pk])).content.decode()
+    rows = list(csv.DictReader(io.StringIO(Client().get("/tracks/toy/board.csv?criterion=relation").content.decode())))
+    assert {one["expert_value"] != "" for one in rows} == {True}
+    board = json.loads(Client().get("/tracks/toy/board.json?criterion=relation").content)
+    assert board["systems"][0]["expert"]["low80"] is not None
+    assert board["evaluation"]["expert"]["relation"]["checked"] == n
+
+
+def test_the_page_says_nothing_of_what_the_crowd_or_a_system_says(crowd: Crowd, admin: Client) -> None:
+    crowd.draw(25)
+    page = admin.get(opened(admin)).content.decode()
+    assert "checked>" not in page.replace('name="problem" value="" checked>', "")
+    assert not any(word in page for word in ("Patterns", "Neural", "votes", "majority"))
+    check = ExpertCheck.objects.get(taken_by__isnull=False)
+    assert set(check.payload) == {
+        "document", "text", "begin", "length", "sentences", "lit", "a", "b", "others", "predicates"
+    }  # fmt: skip
+    other = Label.objects.filter(target=check.target_id)
+    before = page
+    other.update(value={"shown": ["per:place_of_birth>"], "holds": [], "votes": {}})
+    assert _body(admin.get(opened(admin)).content.decode()) == _body(before)
+
+
+def _body(page: str) -> str:
+    """A page without its token."""
+    import re
+
+    return re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", page)
+
+
+def test_one_may_leave_and_go_on(crowd: Crowd, admin: Client) -> None:
+    crowd.draw(25)
+    address = opened(admin)
+    assert admin.post(f"{address}draft/", {"a": "other", "holds": "per:place_of_birth>"}).json()["saved"]
+    assert opened(admin) == address
+    assert 'value="other" checked' in admin.get(address).content.decode()
+    incomplete = admin.post(address, {"a": "other"})
+    assert incomplete.status_code == 422 and "missing" in incomplete.content.decode()
+    assert admin.get(f"{address}document/").status_code == 200
+    assert ExpertCheck.objects.filter(answered_at__isnull=False).count() == 0
+    admin.post(address, {"problem": "text"})
+    assert ExpertCheck.objects.get(answered_at__isnull=False).value == {}
+    assert opened(admin) != address
+    assert "checked already" in admin.post(address, ANSWER, follow=True).content.decode()
+    assert admin.post(f"{address}draft/", ANSWER).status_code == 409
+
+
+def test_only_admins_check_and_draw(crowd: Crowd, admin: Client, toy: Toy) -> None:
+    crowd.draw(25)
+    address = opened(admin)
+    for name in ("Ada", "Rosa"):
+        client = Client()
+        client.force_login(toy.users[name])
+        assert client.get(DESK).status_code == 403
+        assert client.post(DESK, {"verb": "end"}).status_code == 403
+        for path in (NEXT, address, f"{address}document/"):
+            assert client.get(path).status_code == 403
+        assert client.post(address, ANSWER).status_code == 403
+        assert client.post(f"{address}draft/", ANSWER).status_code == 403
+    assert Client().get(address).status_code == 302
+    assert not ExpertCheck.objects.filter(answered_at__isnull=False).exists()
+
+
+@pytest.mark.parametrize("budget", ["", "many", "0", "-3", "9" * 30, "²", "1e3"])
+def test_a_bad_number_is_told_in_a_sentence(crowd: Crowd, admin: Client, budget: str) -> None:
+    response = admin.post(DESK, {"verb": "draw", "budget": budget})
+    assert response.status_code == 409
+    assert "between 1 and 5,000" in response.content.decode()
+    assert not ExpertRound.objects.exists()
+
+
+def test_an_ended_round_takes_what_is_open_with_it(crowd: Crowd, admin: Client) -> None:
+    crowd.draw(40)
+    crowd.check(most=12)
+    address = opened(admin)
+    page = admin.post(DESK, {"verb": "end"}, follow=True).content.decode()
+    assert "Round 1 is ended" in page and "ended early" in page
+    assert "checked already" in admin.get(address, follow=True).content.decode()
+    assert ExpertCheck.objects.count() == 12
+    assert "Draw a round" in page
+
+
+def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(crowd: Crowd, admin: Client, monkeypatch: Any) -> None:
+    crowd.draw(25)
+    first = ExpertCheck.objects.order_by("order").first()
+    assert first is not None
+    everything: Any = ExpertCheck.objects.values("target")
+    monkeypatch.setattr("annotation.expert._answered_by", lambda user: everything.filter(pk=first.pk))
+    assert opened(admin) != reverse("expert-check", args=["toy", first.pk])
+    monkeypatch.setattr("annotation.expert._answered_by", lambda user: everything)
+    assert "is for you" in admin.get(NEXT, follow=True).content.decode()
+
+
+def test_a_track_without_judgments_has_nothing_to_draw(toy: Toy, admin: Client) -> None:
+    response = admin.post(DESK, {"verb": "draw", "budget": "25"})
+    assert response.status_code == 409
+    assert "no judgment that was not checked" in response.content.decode()
