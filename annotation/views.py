@@ -135,6 +135,7 @@ def raw_of(form: QueryDict) -> dict[str, Any]:
 def _page(request: HttpRequest, assignment: Assignment, answer: Any, *, error: str = "") -> HttpResponse:
     asked = assignment.hit.questions.all()[0]
     context = {
+        "assignment": assignment,
         "standing": standing(assignment.worker, True),
         "addresses": {
             "draft": reverse("annotate_draft", args=[assignment.token]),
