@@ -1,4 +1,4 @@
-"""Orders more judgments for a scored submission: their price is reserved and judging goes on, or nothing happens."""
+"""Orders more judgments of a submission, scored or being judged: their price is reserved, or nothing happens."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from kbpo.money.spend import ZERO, reserve
 from kbpo.queue import nudge
 from kbpo.sampling.models import Further
 from kbpo.submissions.models import Submission
+
+ORDERABLE = ("judging", "scored")
 
 
 class CannotOrder(Exception):
@@ -28,7 +30,8 @@ def offer_of(submission: Submission) -> Further | None:
 def order(
     submission: Submission, who: User, *, half_width: str, number: int | None = None, made_at: datetime | None = None
 ) -> Submission:
-    """The submission, on its way to be judged further, with the price of what is ordered reserved.
+    """The submission, with the price of what is ordered reserved: scored, it goes back to be judged further; while it
+    is judged, it goes on for longer.
 
     `number` says which order this is, from 1: a second call with the same number changes nothing. `made_at` says which
     offer was looked at: another one is refused. Raises CannotOrder, or money's OverBudget; then nothing was reserved.
@@ -40,13 +43,13 @@ def order(
     offer = _offer(row, number, made_at)
     option = offer.plan["options"].get(half_width)
     if option is None:
-        raise CannotOrder(f"±{half_width} is not offered; choose one of {', '.join(offer.plan['options'])}.")
+        raise CannotOrder(f"±{half_width} is not offered; choose one of {', '.join(sorted(offer.plan['options']))}.")
     price, wanted = Decimal(option["at_most"]), row.orders + 1
     if price > ZERO:
         why = f"Order {wanted}: at most {option['new']} more judgments for ±{Decimal(half_width) * 100:.1f} %"
         reserve(row.track, row.team, row.purpose, price, key=f"order:{row.pk}:{wanted}", who=who, why=why)
     row.move(
-        "confirmed",
+        "confirmed" if row.status == "scored" else row.status,
         orders=wanted,
         stage_reason="",
         plan=row.plan | {"chosen": half_width, "options": row.plan["options"] | {half_width: option}},
@@ -58,8 +61,10 @@ def order(
 
 def _offer(row: Submission, number: int | None, made_at: datetime | None) -> Further:
     """The offer that is ordered from. Raises CannotOrder."""
-    if row.status != "scored":
-        raise CannotOrder(f"It is {row.get_status_display().lower()}; more can be ordered once a submission is scored.")
+    if row.status not in ORDERABLE:
+        raise CannotOrder(
+            f"It is {row.get_status_display().lower()}: more can be ordered while it is judged, or after."
+        )
     if row.track.status != "open":
         raise CannotOrder(f"The track {row.track.name} is {row.track.status}: nothing more is judged for it.")
     offer = offer_of(row)

@@ -52,7 +52,7 @@ def tick() -> int:
         [Further(submission=one, status="wanted", order=one.orders + 1) for one in scored.filter(further=None)[:100]],
         ignore_conflicts=True,
     )
-    spent = Further.objects.filter(submission__in=scored, order__lte=F("submission__orders"))
+    spent = Further.objects.filter(submission__status__in=("judging", "scored"), order__lte=F("submission__orders"))
     for row in spent.select_related("submission"):
         row.move("wanted", order=row.submission.orders + 1, plan={})
     return work(Further, "wanted", _further)
@@ -66,18 +66,24 @@ def _further(row: Further) -> None:
 
 def narrower(submission: Submission) -> list[str]:
     """Half-widths that are worth ordering, the widest first: what was ordered and not reached is among them."""
-    realised = Realised.of(last_batch(submission))
+    realised, chosen = Realised.of(last_batch(submission)), str(submission.plan.get("chosen", ""))
     now = half_width_at(submission, realised.larger) if realised else float("inf")
+    if submission.status != "scored":  # what was ordered is still being judged
+        now = float(chosen)
     found = [one for one in NARROWER if float(one) < MUCH * now][:CHOICES]
-    chosen = str(submission.plan.get("chosen", ""))
     if submission.stage_reason != "target" and chosen and float(chosen) < now:
         found.append(chosen)
     return sorted(set(found), reverse=True)
 
 
 def refresh(submission: Submission) -> None:
-    """Nothing; what more would take is reckoned anew if others' judgments have come since, or if it had failed."""
+    """Nothing; what more would take is reckoned; and anew if judgments have come since, or if that had failed."""
     now = timezone.now()
+    _, new = Further.objects.get_or_create(
+        submission=submission, defaults={"status": "wanted", "order": submission.orders + 1}
+    )
+    if new:
+        nudge("plan")
     old = Further.objects.filter(submission=submission, status_since__lt=now - AGAIN)
     since = SampleBatch.objects.filter(submission__track=submission.track, settled_at__gt=OuterRef("made_at"))
     stale = Q(status="failed") | Q(Exists(since), status="made")

@@ -17,7 +17,7 @@ from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget
 from kbpo.sampling.designs.base import Realised, half_width_at, last_batch
 from kbpo.sampling.models import Further
-from kbpo.sampling.order import CannotOrder, offer_of, order
+from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
 from kbpo.sampling.plan import refresh
 from kbpo.submissions.models import Submission
 from kbpo.web.figures import count_text, half_width_text, money_text
@@ -25,12 +25,15 @@ from kbpo.web.quote import Quote, quotes
 
 
 def more(submission: Submission) -> dict[str, Any] | None:
-    """What can be ordered for a scored submission, for its page; None where nothing ever can."""
-    if submission.status != "scored" or submission.track.status != "open" or submission.sampled_at is None:
+    """What can be ordered for a submission that is judged, or being judged, for its page; None where nothing can."""
+    if submission.status not in ORDERABLE or submission.track.status != "open" or submission.sampled_at is None:
         return None
     refresh(submission)
-    realised = Realised.of(last_batch(submission))
-    told: dict[str, Any] = {"now": round(half_width_at(submission, realised.larger), 3) if realised else None}
+    told: dict[str, Any] = {"now": None, "ordered": None}
+    if submission.status == "judging":
+        told["ordered"] = told["now"] = submission.target_half_width
+    elif (realised := Realised.of(last_batch(submission))) is not None:
+        told["now"] = round(half_width_at(submission, realised.larger), 3)
     offer = offer_of(submission)
     if offer is None:
         row = Further.objects.filter(submission=submission).first()
@@ -48,7 +51,7 @@ def more(submission: Submission) -> dict[str, Any] | None:
         "paid_words": f"{count_text(found[chosen].judged)} labels exist",
         "judge_words": f"{count_text(found[chosen].new)} to judge",
         "fits": bool(fitting),
-        "open": submission.stage_reason != "target",
+        "open": submission.status == "scored" and submission.stage_reason != "target",
     }
 
 

@@ -138,7 +138,7 @@ def stages(submission: Submission, sample: dict[str, Any]) -> list[dict[str, Any
         ("Planned", f"for {half_width_text(Decimal(submission.plan.get('chosen', '0')))}" if submission.plan else ""),
         ("Sampled", f"{sample['targets']:,} relations drawn" if sample["targets"] else ""),
         ("Being judged", f"about {_minutes(sample['left'])} left" if sample["left"] else ""),
-        ("Scored", "on the board" if status == "scored" else "enters the board by itself"),
+        ("Scored", "on the board" if submission.is_on_board else "enters the board by itself"),
     ]
     rows = []
     for at, (name, note) in enumerate(told):

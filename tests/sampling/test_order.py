@@ -15,6 +15,7 @@ from kbpo.evaluation.leaderboard import board
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling import distribution, draw
+from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Further, Sample
 from kbpo.sampling.open_track import freeze_track
 from kbpo.sampling.order import CannotOrder, offer_of, order
@@ -167,6 +168,28 @@ def test_what_is_ordered_is_not_given_back_with_the_rest(toy: Toy) -> None:
     ordered = order(row, toy.users["Rosa"], half_width="0.030", number=1)
     assert stale.status == "scored" and not give_back(stale)
     assert balance(purpose=row.purpose).open == Decimal(ordered.plan["options"]["0.030"]["at_most"])
+
+
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_more_is_ordered_while_it_is_judged(toy: Toy, design: str) -> None:
+    world = Replay.of(toy, N, 0.5, design=design)
+    row = world.upload("Patterns", range(N))
+    confirm(row, toy.users["Rosa"])
+    draw.tick()
+    row.refresh_from_db()
+    assert row.status == "judging"
+    refresh(row)
+    distribution.tick()
+    offer = offer_of(row)
+    assert offer is not None and set(offer.plan["options"]) == {"0.040", "0.030", "0.025"}
+    before = balance(purpose=row.purpose).open
+    row = order(row, toy.users["Rosa"], half_width="0.030", number=1)
+    assert (row.status, row.orders) == ("judging", 1)
+    assert balance(purpose=row.purpose).open == before + Decimal(offer.plan["options"]["0.030"]["at_most"])
+    assert order(row, toy.users["Rosa"], half_width="0.030", number=1).orders == 1
+    row = go_on(world, row)
+    assert half_width(world, row) == pytest.approx(0.03, abs=0.006)
+    assert len(set(row.batches.values_list("settings__order", flat=True))) == 2
 
 
 @pytest.mark.django_db(transaction=True)

@@ -47,6 +47,8 @@ class Iid(Design):
         return sum(fill(make_batch(submission, kind, size)) for kind, size in sizes.items())
 
     def enough(self, submission: Submission, variance: float | None) -> str:
+        if not submission.batches.filter(design="iid", stage=1 + submission.orders).exists():
+            return ""  # more was ordered meanwhile
         reached = variance is None or variance <= CLOSE * target_variance(submission, submission.plan["chosen"])
         return "target" if reached else "exhausted"
 
@@ -157,7 +159,7 @@ def _more(
         _, target, p = supports[kind]
         index, _ = draw(p, n, seed_of(submission, kind, 2 + submission.orders))
         targets.update(target[index].tolist())
-    new = len(kind_of(submission.track).unanswered(sorted(targets), [submission.pk]))
+    new = len(kind_of(submission.track).unanswered(sorted(targets - old), [submission.pk]))
     return {"half_width": str(half_width), "draws": draws} | price_of(submission, len(targets | old), new)
 
 
@@ -171,9 +173,9 @@ def _required_more(submission: Submission, half_width: Decimal, state: State) ->
         chance = 1 - (1 - now) * (1 - np.minimum(one, 1.0)) ** n
         return planned_variance(state.p, chance[state.row], state.v, target=state.row)
 
-    share = target / realised.larger if realised and 0 < realised.larger < np.inf else 1.0
-    before = planned(0)
-    goal = share * before if 0 < before < np.inf else target
+    before, goal = planned(0), target
+    if realised and 0 < realised.larger < np.inf and 0 < before < np.inf:
+        goal = before * target / realised.larger
     low, high = 0, DRAW_LIMIT
     while low < high:
         middle = (low + high) // 2

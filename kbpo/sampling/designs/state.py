@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from django.db.models import Q
 
 from estimators.model import expected_error
 from estimators.poisson import next_goal, planned_variance, water_fill
@@ -94,8 +95,9 @@ class State:
         return np.asarray(self.target_id[self.u < pi])
 
     def new(self, targets: Ids) -> set[int]:
-        """Those that nobody has answered and that nobody else is paying for already."""
+        """Those that nobody has answered and that nobody is paying for already."""
         open_ones = kind_of(self.track).unanswered(targets.tolist(), [self.submission.pk])
-        others = Sample.objects.filter(target__in=open_ones).exclude(batch__submission=self.submission)
-        ordered = others.filter(batch__submission__status__in=["confirmed", "judging"])
+        ordered = Sample.objects.filter(target__in=open_ones).filter(
+            Q(batch__submission__status__in=["confirmed", "judging"]) | Q(batch__submission=self.submission)
+        )
         return open_ones - set(ordered.values_list("target_id", flat=True))

@@ -20,7 +20,7 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import figures
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm
-from kbpo.sampling.order import CannotOrder, offer_of, order
+from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, receive, withdraw
 from kbpo.tracks.models import Track
@@ -84,8 +84,8 @@ def shown(submission: Submission) -> dict[str, Any]:
 
 
 def _further(submission: Submission) -> dict[str, Any] | None:
-    """What can be ordered now beyond what was judged; None if nothing can."""
-    offer = offer_of(submission) if submission.status == "scored" else None
+    """What can be ordered now beyond what was; None if nothing can, or while it is being reckoned."""
+    offer = offer_of(submission) if submission.status in ORDERABLE else None
     if offer is None:
         return None
     return {"order": offer.order, "made_at": offer.made_at, "options": offer.plan["options"]}
@@ -190,7 +190,7 @@ class Confirm(APIView):
 
 
 class Order(APIView):
-    """Order more judgments of a scored submission for a narrower interval: the price is reserved, judging goes on.
+    """Order more judgments for a narrower interval, while it is judged or after: their price is reserved first.
 
     What is offered stands under `further` of the submission. Say its `order` number, and a repeat changes nothing.
     """
