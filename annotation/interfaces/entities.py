@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from annotation.interfaces.base import AggregatedLabel, Interface, ParsedResponse
+from annotation.interfaces.base import AggregatedLabel, Interface, Judgment, ParsedResponse, Unit
 from annotation.interfaces.flag import PROBLEMS, flag_of, flagged
 from annotation.interfaces.mentions import Settled, settle_mentions
 from annotation.interfaces.reading import Marked, Reading
@@ -87,6 +87,25 @@ class Entities(Interface):
         worst = max((label.disagreement for label in labels), default=0.0)
         whole = {"mentions": len(found)}
         return [AggregatedLabel(question.target_id, whole, METHOD, len(readers), worst, SOURCE), *labels]
+
+    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+        """What each word is (a type, or nothing), and of each mention which one it is the same as and its page."""
+        yield ("flag", ""), "yes" if response.criterion == "flag" else "no"
+        if response.criterion != "mentions":
+            return
+        reading = Reading(question.payload)
+        said = [Marked.of(one) for one in response.value["mentions"]]
+        kinds = [""] * len(reading.tokens)
+        for one in said:
+            first, last = reading.in_tokens(one.span) or (0, 0)
+            kinds[first:last] = [one.type] * (last - first)
+        yield from ((("mention", str(at)), kind) for at, kind in enumerate(kinds))
+        for one in said:
+            span = f"{one.span[0]}-{one.span[1]}"
+            if reading.linkable(one.type):
+                yield ("canonical", span), f"{one.canonical[0]}-{one.canonical[1]}"
+                if one.link:
+                    yield ("link", span), one.link
 
 
 def _label(target: int, one: Settled) -> AggregatedLabel:

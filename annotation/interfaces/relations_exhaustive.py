@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from annotation.interfaces.base import AggregatedLabel, BadAnswer, Interface, ParsedResponse
+from annotation.interfaces.base import AggregatedLabel, BadAnswer, Interface, Judgment, ParsedResponse, Unit
 from annotation.interfaces.flag import PROBLEMS, flag_of, flagged
 from annotation.interfaces.majority import holding
 from annotation.interfaces.payload import COMMON, PredicatePayload, parts_of
@@ -87,6 +87,18 @@ class RelationsExhaustive(Interface):
                 labels.append(label)
         whole = {"scope": data["scope"], "closed": False}
         return [AggregatedLabel(question.target_id, whole, METHOD, len(answers), worst, SOURCE), *labels]
+
+    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+        """Of each pair, each directed predicate: yes or no."""
+        yield ("flag", ""), "yes" if response.criterion == "flag" else "no"
+        if response.criterion != "relations":
+            return
+        data, holds = question.payload, response.value["holds"]
+        for pair in data["pairs"]:
+            held = set(holds.get(str(pair["target"]), ()))
+            for predicate in data["options"][pair["options"]]:
+                part = predicate["part"]
+                yield ("relation", f"{pair['target']} {part}"), "yes" if part in held else "no"
 
 
 def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:

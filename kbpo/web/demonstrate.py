@@ -23,6 +23,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 
+from annotation import report
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.demo.write import write
@@ -57,9 +58,11 @@ class Study:
     accuracy: float = 0.92
     seed: int = 1
     budget: Decimal = Decimal(2000)
+    by_hand: bool = False
+    """Whether the annotators read those documents; else their annotation is imported"""
 
 
-def demo_study(directory: Path, *, documents: int, seed: int, design: str = "iid") -> Study:
+def demo_study(directory: Path, *, documents: int, seed: int, design: str = "iid", read: int = 0) -> Study:
     """The demo's own study; its files are written if they are not there yet."""
     if not (directory / "truth.json").exists():
         write(directory, documents=documents, seed=seed)
@@ -74,7 +77,8 @@ def demo_study(directory: Path, *, documents: int, seed: int, design: str = "iid
             one | {"file": str(directory / "systems" / one["file"]), "name": f"run {one['run'].rpartition('_')[2]}"}
             for one in listed
         ],
-        read_in_full=max(2, documents // 3),
+        read_in_full=read or max(2, documents // 3),
+        by_hand=bool(read),
         design=design,
         seed=seed,
     )
@@ -104,11 +108,33 @@ class Demo:
                 "create_track", study.name, corpus=Corpus.objects.get(name=study.name).slug, budget=study.budget,
                 half_width=study.half_width, scope=study.scope, design=study.design, open=True, stdout=io.StringIO(),
             )  # fmt: skip
-            call_command(
-                "import_annotations", self.track.slug, study.gold, study.mentions, sample=study.read_in_full,
-                seed=study.seed, closed=study.closed, stdout=io.StringIO(),
-            )  # fmt: skip
+            if study.by_hand:
+                call_command("annotate_documents", self.track.slug, study.read_in_full, yes=True, stdout=io.StringIO())
+            else:
+                self._import()
         people(study.systems)
+
+    def _import(self) -> None:
+        study = self.study
+        call_command(
+            "import_annotations", self.track.slug, study.gold, study.mentions, sample=study.read_in_full,
+            seed=study.seed, closed=study.closed, stdout=io.StringIO(),
+        )  # fmt: skip
+
+    def finish_reading(self) -> None:
+        """Waits until the documents that were ordered are read, and the scores have seen them."""
+        if not self.study.by_hand:
+            return
+        self.say("The annotators read the ordered documents to the end")
+        deadline = time.monotonic() + 1800
+        while any(order.closed_at is None for order in report.document_orders(self.track)):
+            if time.monotonic() > deadline:
+                raise DemoFailed(f"The documents were not read within half an hour; see {self.directory / 'log'}.")
+            time.sleep(1)
+        for submission in Submission.objects.filter(track=self.track).select_related("team").order_by("pk"):
+            token = _token(submission.team.name)
+            told = self._wait(token, submission.pk, lambda now: "recall" in _told(now))
+            self.say(f"  {submission.team.name} {submission.name}: {_told(told)}")
 
     @property
     def track(self) -> Track:

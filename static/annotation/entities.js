@@ -187,6 +187,8 @@ function goOn() {
   return send();
 }
 
+const isReady = () => phase === "send" && read >= sentences && !marks.conflicts().length;
+
 function continueReading() {
   let words = 0;
   const from = marks.sentenceOf.findIndex((one) => one >= read);
@@ -244,6 +246,7 @@ function drawRest() {
     else one.removeAttribute("aria-current");
   }
   primary.firstChild.textContent = `${read < sentences ? "Continue reading" : phase === "mark" ? "Check" : phase === "send" && !open.length ? "Send" : open.length ? "Next open question" : "Send"} `;
+  primary.lastElementChild.textContent = phase === "send" && read >= sentences && !open.length ? "Ctrl Enter" : "C";
   document.getElementById("undo").disabled = !marks.past.length;
   document.getElementById("redo").disabled = !marks.future.length;
   document.getElementById("nothing").hidden = marks.mentions.length > 0;
@@ -266,7 +269,7 @@ const TYPE_KEYS = new Map(data.types.filter((one) => one.key).map((one) => [one.
 const MOVES = { ArrowRight: () => move(1), ArrowLeft: () => move(-1), ArrowDown: () => moveSentence(1), ArrowUp: () => moveSentence(-1) };
 const EXTENDS = { ArrowRight: () => extend(1), ArrowLeft: () => extend(-1) };
 const KEYS = {
-  z: () => turn(marks.undo()), y: () => turn(marks.redo()), j: nextUnmarked, n: nextOpen, c: goOn,
+  z: () => turn(marks.undo()), y: () => turn(marks.redo()), j: nextUnmarked, n: nextOpen, c: () => (isReady() ? tell("All is ready. Ctrl and Enter send it.") : goOn()),
   Delete: () => act("remove"), Backspace: () => act("remove"), w: () => inspector.querySelector("input[data-act=link], input[data-act=value]")?.focus(),
   "+": () => zoom(1), "=": () => zoom(1), "-": () => zoom(-1), f: () => { flag.open = !flag.open; },
 };

@@ -163,5 +163,16 @@ def test_titles_and_dates_are_those_that_most_gave() -> None:
     assert found[0].link == ""  # most of those who said anything say that there is no page
 
 
+def test_people_agree_or_not_on_words_and_on_what_is_the_same() -> None:
+    question = SimpleNamespace(payload=PAYLOAD, target_id=7)
+    said = {"mentions": [mark(MARA, "PER", link="none"), mark(LINDT, "PER", MARA)]}
+    response = SimpleNamespace(criterion="mentions", value=said, target_id=7)
+    units = dict(Entities().units(question, response))  # type: ignore[arg-type]
+    assert [units["mention", str(at)] for at in range(10)] == ["PER", "PER", "", "", "", "", "", "", "PER", ""]
+    assert (units["canonical", "43-48"], units["link", "0-10"]) == ("0-10", "none")
+    flag = SimpleNamespace(criterion="flag", value={"problem": "text"}, target_id=7)
+    assert dict(Entities().units(question, flag)) == {("flag", ""): "yes"}  # type: ignore[arg-type]
+
+
 def test_nobody_found_anything() -> None:
     assert settle_mentions(Reading(PAYLOAD), readers([], [mark(MARA, "PER")], [])) == []

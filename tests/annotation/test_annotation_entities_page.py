@@ -196,6 +196,23 @@ def test_titles_are_suggested_from_the_index(browser: Browser, live_server: Any,
     assert page.locator("#titles option").get_attribute("value") == "Mära Lindt (founder)"
 
 
+def test_offsets_count_characters_where_the_text_has_some_beyond_the_first_plane(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
+    ordered.payload |= {
+        "text": "𝔐ara 😀 Lindt", "tokens": [[0, 4], [5, 6], [7, 12]], "sentences": [[0, 12]],
+    }  # fmt: skip
+    ordered.save()
+    page = start(browser, live_server)
+    assert page.locator(".doc.words").inner_text() == "𝔐ara 😀 Lindt"
+    word(page, "Lindt").dblclick()
+    press(page, "p", "c", "c")  # nothing is sent by one key too many
+    assert page.locator("#missing").inner_text() == "All is ready. Ctrl and Enter send it."
+    with page.expect_navigation():
+        press(page, "Control+Enter")
+    assert sent() == [{"span": [7, 12], "type": "PER", "canonical": [7, 12]}]
+
+
 SCREENS = [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark"), (360, "light")]
 
 

@@ -27,6 +27,10 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000)
         parser.add_argument("--documents", type=int, default=60, help="Size of the corpus")
         parser.add_argument("--seed", type=int, default=1)
+        parser.add_argument(
+            "--read", type=int, default=0, metavar="N",
+            help="Let the annotators read N documents in full, instead of importing their annotation",
+        )  # fmt: skip
         parser.add_argument("--design", choices=["iid", "poisson"], default="iid", help="How the sample is drawn")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -52,7 +56,11 @@ class Command(BaseCommand):
             call_command("flush", interactive=False, verbosity=0)
         self.say(f"Writing a corpus of {options['documents']} documents and the output of its systems")
         study = demo_study(
-            files / "files", documents=options["documents"], seed=options["seed"], design=options["design"]
+            files / "files",
+            documents=options["documents"],
+            seed=options["seed"],
+            design=options["design"],
+            read=options["read"],
         )
         demo = Demo(self.say, study, port=options["port"])
         demo.prepare()
@@ -60,6 +68,7 @@ class Command(BaseCommand):
         with demo.running():
             self.say("Submitting the systems, one after the other; each needs fewer judgments than the last")
             demo.submit_all()
+            demo.finish_reading()
             self.say(f"Done in {time.monotonic() - self.began:.0f} s.")
             if not options["no_serve"]:
                 self._serve(demo)
