@@ -48,7 +48,7 @@ def more(submission: Submission) -> dict[str, Any] | None:
         "rows": [_row(one) for one in found],
         "chosen": chosen,
         "quote": found[chosen],
-        "paid_words": f"{count_text(found[chosen].judged)} labels exist",
+        "paid_words": f"{count_text(found[chosen].judged)} paid for",
         "judge_words": f"{count_text(found[chosen].new)} to judge",
         "fits": bool(fitting),
         "open": submission.status == "scored" and submission.stage_reason != "target",

@@ -2,6 +2,7 @@
 //
 // <section data-live="/submissions/7/live" data-live-every="5"> … <span data-live-status></span> </section>
 // The address answers with the section anew; when the new section has no data-live, the polling is over.
+// What was unfolded (a details with an id) and chosen stays so.
 // A new figure is announced politely if it stands in an element with data-live-say. Nothing moves while somebody
 // types in the section or looks at another tab. After three failures the section says so and offers a reload.
 
@@ -43,9 +44,15 @@ function watch(section) {
     const fresh = new DOMParser().parseFromString(html, "text/html").querySelector("[data-live], [data-live-done]");
     if (!fresh) throw new Error("the answer holds no live section");
     const said = root.querySelector("[data-live-say]")?.textContent.trim();
+    const open = [...root.querySelectorAll("details[id][open]")].map((one) => one.id);
+    const chosen = [...root.querySelectorAll("input[type=radio]:checked")].map((one) => [one.name, one.value]);
     const kept = root.contains(document.activeElement) ? document.activeElement.id : "";
     root.replaceWith(fresh);
     root = fresh;
+    open.forEach((id) => document.getElementById(id)?.setAttribute("open", ""));
+    [...root.querySelectorAll("input[type=radio]")]
+      .filter((one) => chosen.some(([name, value]) => one.name === name && one.value === value))
+      .forEach((one) => { one.checked = true; });
     root.dispatchEvent(new CustomEvent("live:replaced", { bubbles: true }));
     if (kept) document.getElementById(kept)?.focus();
     const says = root.querySelector("[data-live-say]")?.textContent.trim();

@@ -42,6 +42,12 @@ LIVE = """<html><body><script type="module" src="/static/js/live.js"></script>
 <section data-live="/part" data-live-every="2"><p data-live-status>now</p><b>1</b></section></body></html>"""
 
 
+FOLDED = """<details id="more"><summary>More</summary><input type="radio" name="width" value="wide" checked>
+<input type="radio" name="width" value="narrow"></details>"""
+FOLD = f"""<html><body><script type="module" src="/static/js/live.js"></script>
+<section data-live="/folded" data-live-every="2">{FOLDED}<b>1</b></section></body></html>"""
+
+
 class Handler(SimpleHTTPRequestHandler):
     """Serves static files, the pages above, and an answer that counts how often it was asked."""
 
@@ -58,6 +64,8 @@ class Handler(SimpleHTTPRequestHandler):
             opening = "<section data-live='/part' data-live-every=2>"
             part = f"{opening}<i data-live-status></i><b>new {self.asked}</b></section>"
             return self._send(part if self.asked < 2 else "<section data-live-done><b>final</b></section>")
+        if self.path == "/folded":
+            return self._send(f"<section data-live-done>{FOLDED}<b>2</b></section>")
         if self.path.startswith("/slow"):
             type(self).sent += 1
         if self.path in self.pages:
@@ -78,7 +86,7 @@ class Handler(SimpleHTTPRequestHandler):
 def site() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(ROOT)))
     Thread(target=server.serve_forever, daemon=True).start()
-    Handler.pages = {"/keys": KEYS, "/live": LIVE, "/rows": ROWS, "/busy": BUSY, "/slow?": ""}
+    Handler.pages = {"/keys": KEYS, "/live": LIVE, "/fold": FOLD, "/rows": ROWS, "/busy": BUSY, "/slow?": ""}
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
 
@@ -167,6 +175,16 @@ def test_a_live_part_is_replaced_and_stops_when_it_is_final(tab, site):
     tab.wait_for_selector("text=final", timeout=6000)
     tab.wait_for_timeout(3000)
     assert Handler.asked == 2
+
+
+def test_what_was_unfolded_and_chosen_in_a_live_part_stays_so(tab, site):
+    tab.goto(f"{site}/fold")
+    tab.click("summary")
+    tab.check("[value=narrow]")
+    tab.evaluate("document.activeElement.blur()")
+    playwright.expect(tab.locator("b")).to_have_text("2", timeout=15000)
+    assert tab.locator("details").get_attribute("open") is not None
+    assert tab.is_checked("[value=narrow]") and not tab.is_checked("[value=wide]")
 
 
 def test_a_live_part_that_cannot_be_reached_says_since_when_and_offers_a_reload(tab, site):
