@@ -1,5 +1,6 @@
 # make          everything that must hold before a commit: lint, types, tests
 # make demo     the whole journey on demo data, then the site (ARGS="--reset" afresh, ARGS="--no-serve" without the site)
+# make kills    two hundred kill -9 in the middle of calls to a marketplace, and as many orders of events (an hour)
 # make stop     stop the PostgreSQL and Redis that the demo and the tests started
 # make clean    stop them and delete what was made here: var/ (the demo's data too), caches, .venv
 
@@ -10,13 +11,16 @@ INSTALLED := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := test
-.PHONY: test lint types pytest demo venv benchmarks stop clean
+.PHONY: test lint types pytest kills demo venv benchmarks stop clean
 .NOTPARALLEL:
 
 test: lint types pytest
 
 pytest: $(INSTALLED)
 	$(RUN) -m pytest $(ARGS)
+
+kills: $(INSTALLED)
+	KILLS=200 $(RUN) -m pytest tests/annotation/test_mturk_kills.py tests/annotation/test_mturk_machine.py $(ARGS)
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .

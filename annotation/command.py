@@ -1,18 +1,21 @@
-"""What an administrator may tell the crowd: retry, pause, resume, stop publishing, exclude, readmit."""
+"""What an administrator may tell the crowd: retry, pause, resume, stop publishing, exclude, readmit, grant."""
 
 from __future__ import annotations
 
 import logging
+from decimal import Decimal
 
 from django.db import transaction
 from django.utils import timezone
 
 from annotation import quality
 from annotation import reject as rejecting
-from annotation.models import HIT, Assignment, Halt, Question, Worker
+from annotation.models import HIT, Assignment, Bonus, Halt, Question, Worker
+from annotation.platforms.mturk.amounts import fee
 from annotation.reject import CannotReject
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
+from kbpo.money.spend import OverBudget, reserve, spend
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 
@@ -99,6 +102,47 @@ def exclude_worker(handle: str, who: User, reason: str) -> int:
     log.warning("%s excluded worker %s: %s", who, handle, reason)
     signed = f"{reason.strip()} ({who.get_username()})" if reason.strip() else ""
     return quality.exclude(Worker.objects.get(handle=handle), signed, who)
+
+
+@transaction.atomic
+def grant(
+    worker: Worker, track: Track, amount: Decimal, reason: str, *, assignment: Assignment | None = None,
+    who: User | None = None,
+) -> Bonus:  # fmt: skip
+    """A bonus for an answer or, without one, a compensation; its money is set aside at once. Raises ValueError."""
+    if not reason.strip():
+        raise ValueError("Say what it is for: the worker reads it.")
+    if amount <= 0 or amount != amount.quantize(Decimal("0.01")):
+        raise ValueError(f"${amount} is no amount in dollars and whole cents.")
+    if assignment is not None and assignment.worker_id != worker.pk:
+        raise ValueError("This answer is somebody else's.")
+    bonus = Bonus.objects.create(
+        status="owed", track=track, worker=worker, assignment=assignment, amount=amount, fee=fee(amount),
+        why=reason.strip(), who=who,
+    )  # fmt: skip
+    try:
+        reserve(track, None, bonus.purpose, amount + bonus.fee, key=f"{bonus.purpose}:reserve", who=who, why=reason)
+    except OverBudget as over:
+        raise ValueError(str(over)) from over
+    spend(track, bonus.purpose, amount + bonus.fee, key=f"{bonus.purpose}:spend", why=reason)
+    note("grant", bonus.purpose, who=who, why=reason, after=str(amount), track=track.slug)
+    nudge("remit")
+    return bonus
+
+
+def grant_to(handle: str, track: Track, amount: Decimal, reason: str, who: User, *, answer: str = "") -> str:
+    """What was granted, as a sentence. The worker by hash or its beginning. Raises ValueError with a sentence."""
+    local = ("pool", "simulated")
+    workers = list(Worker.objects.filter(handle__startswith=handle).exclude(platform__in=local)[:2]) if handle else []
+    if len(workers) != 1:
+        raise ValueError("Give the hash of one worker of a platform; those of our own pages are paid from their list.")
+    assignment = None
+    if answer:
+        assignment = Assignment.objects.filter(pk=int(answer) if answer.isdecimal() else 0).exclude(raw=None).first()
+        if assignment is None:
+            raise ValueError(f"There is no answer {answer}.")
+    bonus = grant(workers[0], track, amount, reason, assignment=assignment, who=who)
+    return f"${bonus.amount} for {workers[0]}, and ${bonus.fee} of fee: it is paid as soon as the platform takes it."
 
 
 def readmit_worker(handle: str, who: User, why: str = "") -> int:

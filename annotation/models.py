@@ -11,6 +11,10 @@ from django.db.models import Q
 from django.utils import timezone
 
 from annotation.evidence import Adjudication, Comparison, Gold, Pilot, Policy, Rejection
+from annotation.platforms.models import Bonus as Bonus
+from annotation.platforms.models import ExternalType as ExternalType
+from annotation.platforms.models import PlatformBooks as PlatformBooks
+from annotation.platforms.models import Qualification as Qualification
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.queue import Moving
@@ -132,6 +136,10 @@ class HIT(Moving):
     max_assignments = models.PositiveSmallIntegerField(default=3)
     reward = models.DecimalField(max_digits=8, decimal_places=2)
     expires_at = models.DateTimeField(null=True)
+    called_at = models.DateTimeField(null=True, help_text="When its platform was first asked to put it up")
+    platform_status = models.CharField(max_length=8, blank=True, help_text="What its platform last said: open, gone …")
+    renewed_at = models.DateTimeField(null=True, help_text="It is offered again once after it expired")
+    checked_at = models.DateTimeField(null=True, help_text="When its answers were last listed")
 
     class Meta:
         db_table_comment = "Questions as published on a platform"
@@ -192,6 +200,7 @@ class Assignment(Moving):
     hit = models.ForeignKey(HIT, on_delete=models.PROTECT, related_name="assignments")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
     external_id = models.CharField(max_length=120, blank=True)
+    platform_status = models.CharField(max_length=12, blank=True, help_text="What its platform last said of it")
     token = models.CharField(
         max_length=64, unique=True, default=secrets.token_hex, help_text="In the form; makes a submission once"
     )
@@ -207,6 +216,9 @@ class Assignment(Moving):
         constraints = [
             models.UniqueConstraint(
                 fields=["hit", "worker"], condition=~Q(status="returned"), name="assignment_once_a_worker"
+            ),
+            models.UniqueConstraint(
+                fields=["hit", "external_id", "worker"], condition=~Q(external_id=""), name="assignment_once_a_platform"
             ),
             models.CheckConstraint(
                 condition=Q(status__in=["leased", "returned"]) | Q(raw__isnull=False), name="submitted_has_raw_answer"
@@ -232,7 +244,9 @@ class Response(models.Model):
     class Meta:
         db_table_comment = "Parsed judgments of single workers"
         constraints = [
-            models.UniqueConstraint(fields=["assignment", "target", "criterion"], name="response_once"),
+            models.UniqueConstraint(
+                fields=["assignment", "question", "target", "criterion"], name="response_once_a_question"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -267,6 +281,9 @@ class Payment(Moving):
         FAILED = "failed"
         WITHHELD = "withheld"  # the answer was rejected; the money stays set aside in case that is undone
         WAIVED = "waived"  # its worker gave it up when they left
+
+    asked_before: bool = False
+    """While it is being paid: an earlier call may have reached the platform"""
 
     assignment = models.OneToOneField(Assignment, null=True, on_delete=models.PROTECT, related_name="payment")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payments")

@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation.models import HIT, Halt, Question
-from annotation.platforms.base import PlatformDown, UnknownOutcome
+from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
 from kbpo.money.spend import ZERO, balance
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
@@ -23,6 +23,8 @@ from kbpo.tracks.models import Track
 log = logging.getLogger(__name__)
 
 BATCH = 500
+MOST_COUNTED, MOST_DOUBLINGS = 1000, 9
+"""Attempts of a HIT whose platform does not answer, at most about forty minutes apart."""
 
 COMMITTED = """
     SELECT coalesce(sum(price * wanted), 0) FROM (
@@ -96,7 +98,7 @@ def _make_batch(payer: str) -> int:
         return 0
     left = balance(purpose=payer).open - committed(payer)
     chosen: list[Question] = []
-    rows = due.select_for_update(of=("self",)).select_related("track").order_by("order", "pk")
+    rows = due.select_for_update(of=("self",)).select_related("track", "target").order_by("order", "pk")
     for question in rows[:BATCH]:
         cost = question.price * question.answers_wanted
         if cost > left:
@@ -131,26 +133,51 @@ def _wait(payer: str, reason: str) -> None:
 
 
 def _intend(questions: list[Question]) -> None:
-    """One HIT a question, as an intent; the questions are published from here on: their money is committed."""
-    hits = HIT.objects.bulk_create([_hit(question) for question in questions])
+    """HITs as intents; the questions are published from here on: their money is committed."""
+    made = [(hit, group) for group in _groups(questions) for hit in _hits(group)]
+    HIT.objects.bulk_create([hit for hit, _ in made])
     through = HIT.questions.through
     through.objects.bulk_create(
-        [through(hit_id=hit.pk, question_id=question.pk) for hit, question in zip(hits, questions, strict=True)]
+        [through(hit_id=hit.pk, question_id=question.pk) for hit, group in made for question in group]
     )
     Question.objects.filter(pk__in=[question.pk for question in questions]).update(
         status="published", status_since=timezone.now(), attempts=0, reason=""
     )
 
 
-def _hit(question: Question) -> HIT:
-    return HIT(
-        status="intent",
-        track=question.track,
-        platform=question.track.platform,
-        order=question.order,
-        max_assignments=question.answers_wanted,
-        reward=question.reward,
-    )
+def _groups(questions: list[Question]) -> list[list[Question]]:
+    """What goes out together: as many of one document and interface as the platform takes, in their order."""
+    groups: list[list[Question]] = []
+    filling: dict[tuple[object, ...], list[Question]] = {}
+    for question in questions:
+        most = platform_of(question.track.platform).capabilities.questions_per_hit
+        like = (question.track_id, question.target.document_id, question.interface, question.answers_wanted)
+        group = filling.get(like)
+        if group is None or len(group) >= most:
+            group = filling[like] = []
+            groups.append(group)
+        group.append(question)
+    return groups
+
+
+def _hits(group: list[Question]) -> list[HIT]:
+    """The HIT of these questions, priced by their sum, and siblings if more answers are wanted than one may take."""
+    first, name = group[0], group[0].track.platform
+    most, left = platform_of(name).capabilities.max_assignments, group[0].answers_wanted
+    hits = []
+    while left > 0:
+        hits.append(
+            HIT(
+                status="intent",
+                track=first.track,
+                platform=name,
+                order=min(question.order for question in group),
+                max_assignments=min(most, left),
+                reward=sum((question.reward for question in group), ZERO),
+            )
+        )
+        left -= most
+    return hits
 
 
 def _put_up() -> int:
@@ -170,34 +197,59 @@ def _put_up_elsewhere(name: str) -> int:
         try:
             external_id = platform.publish(hit)
         except (PlatformDown, UnknownOutcome) as error:  # the token makes a repeat of publish safe
-            _failed(hit, str(error) or type(error).__name__)
+            HIT.objects.filter(pk=hit.pk).update(reason=str(error) or type(error).__name__)
+        except Refused as no:
+            _failed(hit, str(no))
         except Exception as error:
             log.exception("HIT %s could not be put up on %s", hit.pk, name)
-            _failed(hit, f"An internal error ({type(error).__name__}). We were told.")
+            HIT.objects.filter(pk=hit.pk).update(reason=f"An internal error ({type(error).__name__}). We were told.")
         else:
-            with transaction.atomic():
-                hit.move("open", external_id=external_id)
-            up += 1
+            up += _is_up(hit, external_id)
     return up
+
+
+@transaction.atomic
+def _is_up(hit: HIT, external_id: str) -> int:
+    """1 if the HIT is open now; one that is not wanted any more keeps its new id, and is taken down by it."""
+    row = HIT.objects.select_for_update(of=("self",)).get(pk=hit.pk)
+    if row.status != "intent":
+        HIT.objects.filter(pk=row.pk).update(external_id=external_id)
+        return 0
+    row.move("open", external_id=external_id)
+    return 1
 
 
 @transaction.atomic
 def _claim(platform: str) -> HIT | None:
     """A HIT to be put up, its attempt counted and its next one put off, so that no other worker takes it meanwhile."""
     rows = HIT.objects.select_for_update(skip_locked=True, of=("self",))
-    hit = rows.filter(status="intent", platform=platform, next_try_at__lte=timezone.now()).order_by("order").first()
+    now = timezone.now()
+    due = rows.filter(status="intent", platform=platform, next_try_at__lte=now).exclude(track__in=halted_tracks())
+    hit = due.order_by("order").first()
     if hit is not None:
-        hit.attempts += 1
-        hit.next_try_at = timezone.now() + BACKOFF * 2**hit.attempts
-        hit.save(update_fields=["attempts", "next_try_at"])
+        hit.attempts = min(hit.attempts + 1, MOST_COUNTED)
+        hit.next_try_at = now + BACKOFF * 2 ** min(hit.attempts, MOST_DOUBLINGS)
+        hit.called_at = hit.called_at or now
+        hit.save(update_fields=["attempts", "next_try_at", "called_at"])
     return hit
+
+
+def halted_tracks(*scopes: str) -> QuerySet[Track]:
+    """The tracks that are stopped now; with scopes, only those of which that much is stopped."""
+    halts = Halt.objects.filter(lifted_at=None, **({"scope__in": scopes} if scopes else {}))
+    return Track.objects.all() if halts.filter(track=None).exists() else Track.objects.filter(halts__in=halts)
 
 
 @transaction.atomic
 def _failed(hit: HIT, sentence: str) -> None:
+    """A HIT that its platform refuses is given up, and its questions wait again. Only a refusal ends a HIT: while
+    nobody knows whether it is up it stays an intent, since a second one would be a HIT twice."""
     if hit.attempts < MAX_ATTEMPTS:
         HIT.objects.filter(pk=hit.pk).update(reason=sentence)
         return
-    hit.move("failed", sentence)
+    row = HIT.objects.select_for_update(of=("self",)).get(pk=hit.pk)
+    if row.status != "intent":
+        return
+    row.move("failed", sentence)
     later = timezone.now() + BACKOFF * 2**8  # about twenty minutes: then it waits for a HIT again
     hit.questions.update(status="waiting", status_since=timezone.now(), reason=sentence, next_try_at=later)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.models import Assignment, Payment, Rejection
-from annotation.platforms.base import PlatformDown, UnknownOutcome
+from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -94,5 +94,5 @@ def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:
         raise CannotReject(f"On {platform.name} nothing is rejected.")
     try:
         platform.approve(assignment) if approve else platform.reject(assignment, words)
-    except (PlatformDown, UnknownOutcome) as error:
+    except (PlatformDown, UnknownOutcome, Refused) as error:
         raise CannotReject(f"{platform.name} did not answer ({error}). Nothing was changed; try again.") from error

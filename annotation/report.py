@@ -26,6 +26,7 @@ from annotation.batch import (
     resume_batch,
     stop_batch,
 )
+from annotation.books import bonuses, explain_balance, platforms
 from annotation.command import (
     CannotRetry,
     check_rejection,
@@ -38,6 +39,7 @@ from annotation.command import (
     stop_publishing,
     undo_rejection,
 )
+from annotation.command import grant_to as grant
 from annotation.describe import AnswerLine, Record, WorkerLine, answer, online, record, title_of, workers
 from annotation.follow_documents import document_orders
 from annotation.gold import CannotMake, policy_of
@@ -51,6 +53,8 @@ from annotation.measure import Measured, measure
 from annotation.models import ANSWERED, HIT, Assignment, Halt, Payment, Question, Response
 from annotation.order import CannotOrder, order_documents, plan_documents
 from annotation.order import add_money_to as add_money
+from annotation.platforms.mturk.account import account
+from annotation.platforms.registry import PLATFORMS, fee_rate_of
 from annotation.publish import committed
 from annotation.quality import Flag
 from annotation.reject import CannotReject
@@ -59,6 +63,7 @@ from annotation.revise import switch as switch_aggregation
 from kbpo.tracks.models import Track
 
 __all__ = [
+    "PLATFORMS",
     "AnswerLine",
     "Batch",
     "CannotChange",
@@ -71,20 +76,25 @@ __all__ = [
     "Record",
     "Revision",
     "WorkerLine",
+    "account",
     "add_money",
     "answer",
     "batch",
     "batches",
+    "bonuses",
     "check_rejection",
     "committed",
     "cost_of_extending",
     "document_orders",
     "exclude_worker",
+    "explain_balance",
     "extend_batch",
     "failures",
+    "fee_rate_of",
     "gold_candidates",
     "gold_money",
     "golds",
+    "grant",
     "halts",
     "judgments",
     "measure",
@@ -95,6 +105,7 @@ __all__ = [
     "pause",
     "pause_batch",
     "plan_documents",
+    "platforms",
     "policy_of",
     "progress",
     "readmit_worker",

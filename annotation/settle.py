@@ -16,6 +16,7 @@ from annotation.gold import grade
 from annotation.interfaces.base import AggregatedLabel, BadAnswer, ParsedResponse
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Payment, Question, Response
+from annotation.parts import part
 from annotation.quality import hold_against_the_others, note_signals, review
 from annotation.revise import ask_one_more
 from annotation.revise import tick as revise
@@ -63,7 +64,7 @@ def accept(assignment: Assignment) -> None:
             target_id=parsed.target_id,
             criterion=parsed.criterion,
             value=parsed.value,
-            excluded_reason=reason,
+            excluded_reason=reason or _met_before(question, assignment),
         )
         for question in questions
         for parsed in _parsed(question, assignment)
@@ -77,14 +78,24 @@ def accept(assignment: Assignment) -> None:
             nudge("settle")
 
 
+def _met_before(question: Question, assignment: Assignment) -> str:
+    """Why an answer does not count although it is paid: on a platform somebody may get at a question twice."""
+    met = Response.objects.filter(
+        assignment__worker=assignment.worker_id, target=question.target_id, question__interface=question.interface,
+        question__round=question.round,
+    )  # fmt: skip
+    return "This worker had judged it before." if met.exclude(assignment=assignment).exists() else ""
+
+
 def _parsed(question: Question, assignment: Assignment) -> list[ParsedResponse]:
     try:
-        return interface_of(question.interface).parse(question, assignment.raw or {})
+        return interface_of(question.interface).parse(question, part(question, assignment.raw or {}))
     except BadAnswer as bad:
         raise OwnersFault(f"The answer cannot be used: {bad}") from bad
 
 
 def _complete(question: Question, hit: HIT) -> bool:
+    """Whether the question has the answers that it wants, over its HIT and the siblings of that."""
     hits = question.hits.exclude(status__in=["disposed", "failed"])  # one more answer has a HIT of its own
     done = Assignment.objects.filter(hit__in=hits, status__in=["accepted", "approved", "paid"]).count()
     places = sum(hits.values_list("max_assignments", flat=True)) or hit.max_assignments
@@ -141,6 +152,12 @@ def give_up(question: Question) -> None:
 
 def approve(assignment: Assignment) -> None:
     """Spends the answer's price out of the payer's reservation and notes what its worker is owed."""
+    if owe(assignment):
+        assignment.move("approved")
+
+
+def owe(assignment: Assignment) -> bool:
+    """Whether the money for an answer was there; its worker is owed the reward then, once."""
     for question in assignment.hit.questions.select_related("track"):
         try:
             spend(question.track, question.payer, question.price, key=_key(assignment, question), why=str(question))
@@ -149,12 +166,12 @@ def approve(assignment: Assignment) -> None:
             assignment.reason = f"Not enough is reserved: {error}"
             assignment.next_try_at = timezone.now() + PATIENCE
             assignment.save(update_fields=["attempts", "reason", "next_try_at"])
-            return
+            return False
     Payment.objects.get_or_create(
         assignment=assignment,
         defaults={"status": "owed", "worker_id": assignment.worker_id, "amount": assignment.hit.reward},
     )
-    assignment.move("approved")
+    return True
 
 
 def _key(assignment: Assignment, question: Question) -> str:

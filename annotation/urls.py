@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 from django.views.generic import RedirectView
 
-from annotation import attempt, decide, expert, views
+from annotation import attempt, decide, expert, task, views
 from annotation.annotators import pages
 from annotation.annotators import views as annotators
 
@@ -35,6 +35,10 @@ urlpatterns = [
     path("check/<slug:slug>/<int:pk>/", expert.check, name="expert-check"),
     path("check/<slug:slug>/<int:pk>/draft/", expert.draft, name="expert-draft"),
     path("check/<slug:slug>/<int:pk>/document/", expert.document, name="expert-document"),
+    path("task/<str:signed>/", task.task, name="task"),
+    path("task/<str:signed>/document/<int:pk>/", task.document, name="task_document"),
+    path("task/<str:signed>/payment/", task.thanks, name="task_thanks"),
+    path("task/<str:signed>/notify/", task.notify, name="task_notify"),
     path("<str:token>/", views.question, name="annotate_question"),
     path("<str:token>/draft/", views.draft, name="annotate_draft"),
     path("<str:token>/return/", views.give_back, name="annotate_return"),

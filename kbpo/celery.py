@@ -24,6 +24,7 @@ PIPELINE: dict[str, str] = {
     "publish":   "annotation.publish.tick",                          # 6  Question -> HIT, inside the budget
     "collect":   "annotation.collect.tick",                          # 7  answers only the platform has; lost leases
     "settle":    "annotation.settle.tick",                           # 8, 9  raw -> Response -> Label; approve and pay
+    "remit":     "annotation.remit.tick",                            # 9c what is owed on other platforms, paid there
     "give_back": "annotation.give_back.tick",                        # 9a what nobody needs any more, to the budget
     "leave":     "annotation.annotators.leave.tick",                 # 9b who asked to be erased, once nothing is owed
     "estimate":  "kbpo.evaluation.estimate.tick",                    # 10 Labels + Samples + p -> Evaluation, Estimate

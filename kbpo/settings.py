@@ -190,6 +190,41 @@ LEAVE_OUT_FOR = environment.items(
 )
 WORKER_KEY = environment.text("WORKER_KEY", SECRET_KEY, "Keys the hash of workers' ids; never change it")
 
+# -- Mechanical Turk, or what speaks its protocol -------------------------------------------------------------------
+MTURK_ENDPOINT_URL = environment.url(
+    "MTURK_ENDPOINT_URL", "", "Requester endpoint of a marketplace; empty: there is none", ["http", "https"]
+)
+REAL_MONEY = environment.flag("REAL_MONEY", False, "Real money may move; must agree with MTURK_ENDPOINT_URL")
+MTURK_ACCESS_KEY_ID = environment.text("MTURK_ACCESS_KEY_ID", "", "Key of the requester; empty: as boto3 finds it")
+MTURK_SECRET_ACCESS_KEY = environment.text("MTURK_SECRET_ACCESS_KEY", "", "The secret to that key")
+MTURK_NAME = environment.text("MTURK_NAME", "KBP Online", "Names our qualifications on a marketplace")
+MTURK_WORKER_SITES = environment.items(
+    "MTURK_WORKER_SITES",
+    ["https://www.mturk.com", "https://worker.mturk.com", "https://workersandbox.mturk.com"],
+    "Sites that may show task pages in their frame, and that answers are sent to",
+)
+MTURK_TIMEOUT = environment.decimal(
+    "MTURK_TIMEOUT", Decimal("20"), "Seconds to wait for an answer of the endpoint", minimum=Decimal("0.1")
+)
+MTURK_POLL_SECONDS = environment.decimal(
+    "MTURK_POLL_SECONDS", Decimal("30"), "Seconds between two looks at the marketplace", minimum=Decimal("0")
+)
+MTURK_QUESTIONS_PER_HIT = environment.integer(
+    "MTURK_QUESTIONS_PER_HIT", 5, "Most questions about one document in a HIT", minimum=1, maximum=50
+)
+MTURK_HIT_HOURS = environment.integer("MTURK_HIT_HOURS", 72, "Hours that a HIT is offered", minimum=1, maximum=8760)
+MTURK_AUTO_APPROVAL_DAYS = environment.integer(
+    "MTURK_AUTO_APPROVAL_DAYS", 7, "Days after which the marketplace pays by itself", minimum=1, maximum=30
+)
+MTURK_REQUIRE_TUTORIAL = environment.flag("MTURK_REQUIRE_TUTORIAL", False, "Only who passed the tutorial may accept")
+MTURK_LEAST_APPROVED_PERCENT = environment.integer(
+    "MTURK_LEAST_APPROVED_PERCENT", 0, "Least share of approved work of a worker", minimum=0, maximum=100
+)
+MTURK_LEAST_APPROVED_HITS = environment.integer(
+    "MTURK_LEAST_APPROVED_HITS", 0, "Least number of approved HITs of a worker", minimum=0
+)
+MTURK_COUNTRIES = environment.items("MTURK_COUNTRIES", [], "Countries that workers live in, e.g. US,GB; empty: any")
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

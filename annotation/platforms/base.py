@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from annotation.models import HIT, Assignment, Payment, Worker
+    from annotation.models import HIT, Assignment, Bonus, Worker
 
 
 class PlatformDown(Exception):
@@ -18,6 +19,14 @@ class PlatformDown(Exception):
 
 class UnknownOutcome(Exception):
     """The platform may or may not have done it: ask `reconcile`, never repeat."""
+
+
+class Refused(Exception):
+    """The platform said no, and will say so again; the text is a sentence, `code` is the platform's word for it."""
+
+    def __init__(self, text: str, code: str = "") -> None:
+        super().__init__(text)
+        self.code = code
 
 
 @dataclass(frozen=True)
@@ -29,11 +38,30 @@ class Capabilities:
     pays_bonus: bool = True
     messages: bool = False
     max_assignments: int = 9
+    """On one HIT; who wants more gets sibling HITs."""
+    questions_per_hit: int = 1
+    """Of one document; a HIT is priced by their sum."""
     fee_rate: Decimal = Decimal("0")
 
 
+@dataclass(frozen=True)
+class Seen:
+    """A HIT in a platform's own books."""
+
+    external_id: str
+    token: str
+    """Ours, as it was published with; empty for a HIT that is not from here."""
+    status: str
+    """open, busy (no free place), done (nobody works on it any more), gone"""
+    max_assignments: int
+    sent: int
+    """Assignments that were sent in, decided or not, as far as the platform's counts tell."""
+    expires_at: datetime
+    created_at: datetime
+
+
 class Platform(ABC):
-    """One place where people work. Raises PlatformDown or UnknownOutcome; anything else is a bug."""
+    """One place where people work. Raises PlatformDown, UnknownOutcome or Refused; anything else is a bug."""
 
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities] = Capabilities()
@@ -65,8 +93,8 @@ class Platform(ABC):
         """Rejects an assignment with a reason that its worker reads."""
 
     @abstractmethod
-    def pay_bonus(self, payment: Payment, reason: str) -> None:
-        """Pays on top of the reward, once per `payment.token`."""
+    def pay_bonus(self, bonus: Bonus) -> None:
+        """Pays on top of the reward, once per `bonus.token`."""
 
     @abstractmethod
     def exclude(self, worker: Worker, reason: str) -> None:
@@ -78,4 +106,41 @@ class Platform(ABC):
 
     @abstractmethod
     def reconcile(self) -> dict[str, Any]:
-        """Returns the platform's own books: balance, open HITs, outcomes of calls in doubt."""
+        """Returns the platform's own books: what is available and what is on hold, where it keeps money."""
+
+    # -- Only for platforms that are not our own pages ----------------------------------------------------------------
+    def survey(self) -> Iterable[Seen]:
+        """Yields every HIT that the platform has, ours or not."""
+        return ()
+
+    def find(self, hit: HIT) -> Seen | None:
+        """The platform's row of a HIT, by its id or by our token; None if the platform has none."""
+        return None
+
+    def renew(self, hit: HIT, until: datetime) -> None:
+        """Offers a HIT again, or longer."""
+        raise NotImplementedError(f"{self.name} has nothing to call.")
+
+    def dispose(self, hit: HIT) -> None:
+        """Deletes a HIT that is done and decided; gone already counts as done."""
+        raise NotImplementedError(f"{self.name} has nothing to call.")
+
+    def outcome(self, assignment: Assignment) -> str:
+        """What the platform says of an assignment: submitted, approved or rejected."""
+        return "submitted"
+
+    def bonus_was_paid(self, bonus: Bonus) -> bool:
+        """Whether the platform's books have a bonus."""
+        return False
+
+    def compensate(self, bonus: Bonus) -> bool:
+        """Pays somebody who has no assignment to be paid for, step by step; whether it is done."""
+        raise Refused("This platform cannot pay somebody who has sent nothing in.")
+
+    def readmit(self, worker: Worker) -> None:
+        """Takes an exclusion back."""
+        raise NotImplementedError(f"{self.name} has nothing to call.")
+
+    def qualify(self, worker: Worker, name: str, held: bool) -> None:
+        """Gives a worker a qualification of ours, or takes it back."""
+        raise NotImplementedError(f"{self.name} has nothing to call.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from annotation.platforms.base import Capabilities, Platform
 
 if TYPE_CHECKING:
-    from annotation.models import HIT, Assignment, Payment, Worker
+    from annotation.models import HIT, Assignment, Bonus, Worker
 
 
 class Pool(Platform):
@@ -36,7 +36,7 @@ class Pool(Platform):
     def reject(self, assignment: Assignment, feedback: str) -> None:
         """Nothing: the row says so, and its worker reads it in the history."""
 
-    def pay_bonus(self, payment: Payment, reason: str) -> None:
+    def pay_bonus(self, bonus: Bonus) -> None:
         """Nothing: an administrator pays from the list."""
 
     def exclude(self, worker: Worker, reason: str) -> None:

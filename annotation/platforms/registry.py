@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.utils.module_loading import import_string
 
 from annotation.platforms.base import Platform
@@ -9,10 +11,27 @@ from annotation.platforms.base import Platform
 PLATFORMS = {
     "pool": "annotation.platforms.pool.Pool",
     "simulated": "annotation.platforms.simulated.Simulated",
+    "mturk": "annotation.platforms.mturk.platform.MTurk",
 }
+OUR_PAGES = ("pool", "simulated")
 
 
 def platform_of(name: str) -> Platform:
     """The platform of that name. Raises KeyError if there is none."""
     found: Platform = import_string(PLATFORMS[name])()
     return found
+
+
+def fee_rate_of(name: str) -> Decimal:
+    """What a platform takes on top of a reward. Raises KeyError if there is no such platform."""
+    return platform_of(name).capabilities.fee_rate
+
+
+def local_names() -> list[str]:
+    """The platforms that are our own pages."""
+    return list(OUR_PAGES)
+
+
+def other_names() -> list[str]:
+    """The platforms that must be called."""
+    return [name for name in PLATFORMS if name not in OUR_PAGES]

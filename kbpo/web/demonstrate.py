@@ -32,6 +32,8 @@ from kbpo.tracks.models import Track
 
 PASSWORD = "harbour-wire-demo"
 ANNOTATORS = 9
+MARKET = 10
+"""The marketplace of `--platform mturk` listens so many ports above the site."""
 WAITING = ("received", "read", "planned", "confirmed", "judging")
 
 
@@ -60,9 +62,12 @@ class Study:
     budget: Decimal = Decimal(2000)
     by_hand: bool = False
     """Whether the annotators read those documents; else their annotation is imported"""
+    platform: str = "pool"
 
 
-def demo_study(directory: Path, *, documents: int, seed: int, design: str = "iid", read: int = 0) -> Study:
+def demo_study(
+    directory: Path, *, documents: int, seed: int, design: str = "iid", read: int = 0, platform: str = "pool"
+) -> Study:
     """The demo's own study; its files are written if they are not there yet."""
     if not (directory / "truth.json").exists():
         write(directory, documents=documents, seed=seed)
@@ -81,6 +86,7 @@ def demo_study(directory: Path, *, documents: int, seed: int, design: str = "iid
         by_hand=bool(read),
         design=design,
         seed=seed,
+        platform=platform,
     )
 
 
@@ -92,6 +98,7 @@ class Demo:
         self.study = study
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
+        self.market = f"http://127.0.0.1:{port + MARKET}"
         self.directory = Path(settings.VAR) / "demo"
 
     def prepare(self) -> None:
@@ -106,7 +113,8 @@ class Demo:
             self.say(f"Opening a track; {study.read_in_full} documents are read in full")
             call_command(
                 "create_track", study.name, corpus=Corpus.objects.get(name=study.name).slug, budget=study.budget,
-                half_width=study.half_width, scope=study.scope, design=study.design, open=True, stdout=io.StringIO(),
+                half_width=study.half_width, scope=study.scope, design=study.design, platform=study.platform,
+                open=True, stdout=io.StringIO(),
             )  # fmt: skip
             if study.by_hand:
                 call_command("annotate_documents", self.track.slug, study.read_in_full, yes=True, stdout=io.StringIO())
@@ -151,7 +159,7 @@ class Demo:
             for name, command in self._commands().items():
                 processes.append(self._start(name, command))
                 if name == "web":
-                    self._wait_for_web(processes[0])
+                    self._wait_for_web(processes[-1])
             yield
         finally:
             for process in processes:
@@ -219,7 +227,10 @@ class Demo:
     def _commands(self) -> dict[str, list[str]]:
         python = sys.executable
         study = self.study
-        return {
+        at_market = study.platform == "mturk"
+        market = [python, "manage.py", "mturk_local", "--port", str(self.port + MARKET), "--store",
+                  str(self.directory / "market.sqlite3")]  # fmt: skip
+        return ({"market": market} if at_market else {}) | {
             "web": [python, "-m", "gunicorn", "kbpo.wsgi", "-b", f"127.0.0.1:{self.port}", "--workers", "2",
                     "--threads", "4", "--access-logfile", "/dev/null"],
             "worker": [python, "-m", "celery", "-A", "kbpo", "worker", "-B", "-c", "2", "-l", "WARNING",
@@ -227,13 +238,18 @@ class Demo:
             "annotators": [python, "manage.py", "simulate", self.url, "--knows", "kbpo.demo.knows.Knowledge",
                            str(study.mentions), str(study.gold), "--workers", str(ANNOTATORS),
                            "--user", "annotator", "--password", PASSWORD, "--accuracy", str(study.accuracy),
-                           "--seed", str(study.seed)],
+                           "--seed", str(study.seed), *(["--market", self.market] if at_market else [])],
         }  # fmt: skip
 
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         log = self.directory / "log"
         log.mkdir(parents=True, exist_ok=True)
         environment = os.environ | {"TICK_SECONDS": "1", "DEBOUNCE_SECONDS": "2", "SITE_URL": self.url}
+        if self.study.platform == "mturk":
+            environment |= {
+                "MTURK_ENDPOINT_URL": self.market, "MTURK_WORKER_SITES": self.market, "MTURK_POLL_SECONDS": "1",
+                "MTURK_ACCESS_KEY_ID": "demo", "MTURK_SECRET_ACCESS_KEY": "demo",
+            }  # fmt: skip
         with (log / f"{name}.log").open("ab") as file:
             return subprocess.Popen(
                 command, stdout=file, stderr=file, cwd=settings.BASE_DIR, env=environment, start_new_session=True

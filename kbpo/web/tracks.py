@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
+from annotation import report
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
@@ -43,6 +44,12 @@ CONSEQUENCES = {
     "It takes nothing any more. This cannot be undone.",
 }
 MONEY = ("budget", "day", "submission", "team", "reward", "seconds")
+
+
+def places() -> list[tuple[str, str]]:
+    """Where questions can be put up: a marketplace only where one is set."""
+    market = [("mturk", "a marketplace")] if report.account() is not None else []
+    return [("pool", "our own annotators"), *market]
 
 
 class TrackForm(forms.Form):
@@ -81,7 +88,7 @@ class TrackForm(forms.Form):
     )
     workers_per_question = forms.IntegerField(min_value=1, max_value=15, initial=3, label="People per question")
     platform = forms.ChoiceField(
-        choices=[("pool", "our own annotators")], initial="pool", help_text="Where the questions are put up."
+        choices=places, initial="pool", help_text="Where the questions are put up; a marketplace’s fee is added."
     )
     budget = forms.DecimalField(
         min_value=0, max_digits=12, decimal_places=2, initial="500.00", label="Budget in all, in dollars"
@@ -103,7 +110,8 @@ class TrackForm(forms.Form):
     def make(self) -> Track | None:
         """The track; None, and the errors stand at their fields, if it cannot be made."""
         said = dict(self.cleaned_data)
-        money = Money(**{name: said.pop(name) for name in MONEY})
+        fee_rate = report.fee_rate_of(said["platform"])
+        money = Money(**{name: said.pop(name) for name in MONEY}, fee_rate=fee_rate)
         try:
             return create_track(said.pop("corpus"), said.pop("name"), money=money, **said)
         except ValidationError as wrong:

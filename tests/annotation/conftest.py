@@ -10,8 +10,10 @@ import pytest
 from annotation_world import ToyTrack, learn, make_submission, make_target
 from django.db.models.signals import post_save
 from django.test import Client
+from mturk_world import Turk
 
 from annotation import ask, publish
+from annotation.platforms.mturk_local.server import serving
 from annotation.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus, Predicate
@@ -115,3 +117,34 @@ def clients(annotator: Callable[[str], User]) -> list[Client]:
 def only_these_pages(settings: Any) -> None:
     settings.ROOT_URLCONF = "annotation_urls"
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Turk]:
+    """The local endpoint, served over HTTP."""
+    with serving(tmp_path_factory.mktemp("mturk") / "books.sqlite3") as (url, store):
+        yield Turk(url, store)
+
+
+@pytest.fixture
+def turk(endpoint: Turk, settings: Any, request: pytest.FixtureRequest) -> Turk:
+    """The endpoint with empty books, and the toy track on it."""
+    endpoint.wipe()
+    settings.MTURK_ENDPOINT_URL = endpoint.url
+    settings.MTURK_ACCESS_KEY_ID = settings.MTURK_SECRET_ACCESS_KEY = "toy"
+    settings.MTURK_WORKER_SITES = [endpoint.url]
+    settings.MTURK_TIMEOUT = Decimal("0.5")
+    settings.MTURK_POLL_SECONDS = Decimal("0")
+    track = request.getfixturevalue("track")
+    Track.objects.filter(pk=track.pk).update(platform="mturk")
+    track.refresh_from_db()
+    return endpoint
+
+
+@pytest.fixture
+def up(turk: Turk, track: Track, targets: list[Target]) -> Submission:
+    """A submission with six questions, each on a document of its own, up on the endpoint."""
+    submission = make_submission(track, targets)
+    ask.tick()
+    publish.tick()
+    return submission

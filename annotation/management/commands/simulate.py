@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.module_loading import import_string
 
 from annotation.simulate import Crowd
+from annotation.simulate_market import MarketCrowd
 
 
 class Command(BaseCommand):
@@ -24,7 +25,8 @@ class Command(BaseCommand):
             help="Dotted name of a class with true_answer(document, a, b) and mentions_of(document), and its files",
         )  # fmt: skip
         parser.add_argument("--user", default="annotator", help="Login of the first; the others are NAME2, NAME3 …")
-        parser.add_argument("--password", required=True)
+        parser.add_argument("--password", default="", help="Of all of them; on a marketplace nobody logs in")
+        parser.add_argument("--market", default="", help="Address of a marketplace: they find HITs and answer there")
         parser.add_argument("--workers", type=int, default=3)
         parser.add_argument("--accuracy", type=float, default=1.0, help="Probability that an answer is right")
         parser.add_argument(
@@ -40,16 +42,15 @@ class Command(BaseCommand):
         dotted, *files = options["knows"]
         knowledge = import_string(dotted)(*map(Path, files))
         names = [options["user"], *(f"{options['user']}{number}" for number in range(2, options["workers"] + 1))]
-        crowd = Crowd(
-            options["url"],
-            [(name, options["password"]) for name in names],
-            knowledge.true_answer,
-            finds=getattr(knowledge, "mentions_of", None),
-            mention_recall=options["mention_recall"],
-            accuracy=options["accuracy"],
-            seconds=options["seconds"],
-            seed=options["seed"],
-        )
+        how = {name: options[name] for name in ("mention_recall", "accuracy", "seconds", "seed")}
+        how["finds"] = getattr(knowledge, "mentions_of", None)
+        if options["market"]:
+            crowd: Crowd = MarketCrowd(options["market"], options["url"], names, knowledge.true_answer, **how)
+        elif options["password"]:
+            logins = [(name, options["password"]) for name in names]
+            crowd = Crowd(options["url"], logins, knowledge.true_answer, **how)
+        else:
+            raise CommandError("Annotators log in: say --password, or --market for workers of a marketplace.")
         stop = threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: stop.set())
         signal.signal(signal.SIGINT, lambda *_: stop.set())

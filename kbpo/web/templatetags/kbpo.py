@@ -9,6 +9,7 @@ from django import template
 from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString, mark_safe
 
+from annotation import report
 from kbpo.web import drawing, figures, plots, viewer
 from kbpo.web.drawing import Axis, Interval, Kind, Tone
 from kbpo.web.plots import Moment, Point
@@ -183,6 +184,7 @@ NAV: Mapping[str, Sequence[tuple[str, str, str]]] = {
         ("desk-requests", "Requests", "g r"),
         ("desk-money", "Money", "g m"),
         ("desk-log", "Log", ""),
+        ("desk-platforms", "Platforms", ""),
         ("home", "Leaderboard", "g l"),
     ],
 }
@@ -197,6 +199,12 @@ def nav(current: str = "", menu: str = "public") -> dict[str, object]:
         if (url := url_if_any(name))
     ]
     return {"links": links}
+
+
+@register.inclusion_tag("components/real_money.html")
+def real_money() -> dict[str, Any]:
+    """Whether the marketplace that is set pays with real money, in colour, on every page of the admins."""
+    return {"account": report.account()}
 
 
 # Plots and documents

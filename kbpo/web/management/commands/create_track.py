@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+from annotation import report
 from kbpo.corpus.models import Corpus
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.models import DISTRIBUTIONS, Track
@@ -43,7 +44,7 @@ class Command(BaseCommand):
         )  # fmt: skip
         parser.add_argument("--scope", default="sentence", choices=Track.Scope.values, help="What recall asks for")
         parser.add_argument("--workers", type=int, default=3, help="Workers a question")
-        parser.add_argument("--platform", default="pool")
+        parser.add_argument("--platform", default="pool", choices=list(report.PLATFORMS), help="Where people judge")
         parser.add_argument("--budget", type=dollars, default=Decimal("500"), help="Dollars in all")
         parser.add_argument("--day-cap", type=dollars, help="Dollars a day")
         parser.add_argument("--submission-cap", type=dollars, help="Dollars for one submission")
@@ -59,6 +60,7 @@ class Command(BaseCommand):
         money = Money(
             budget=options["budget"], day=options["day_cap"], submission=options["submission_cap"],
             team=options["team_cap"], reward=options["reward"], seconds=options["seconds"],
+            fee_rate=report.fee_rate_of(options["platform"]),
         )  # fmt: skip
         names = ("kind", "description", "distribution", "criterion", "design", "scope", "platform")
         fields = {name: options[name] for name in names}

@@ -31,6 +31,9 @@ class Command(BaseCommand):
             "--read", type=int, default=0, metavar="N",
             help="Let the annotators read N documents in full, instead of importing their annotation",
         )  # fmt: skip
+        parser.add_argument(
+            "--platform", choices=["pool", "mturk"], default="pool", help="Our own pages, or a local marketplace"
+        )
         parser.add_argument("--design", choices=["iid", "poisson"], default="iid", help="How the sample is drawn")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -61,6 +64,7 @@ class Command(BaseCommand):
             seed=options["seed"],
             design=options["design"],
             read=options["read"],
+            platform=options["platform"],
         )
         demo = Demo(self.say, study, port=options["port"])
         demo.prepare()

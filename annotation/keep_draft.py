@@ -1,0 +1,44 @@
+"""Keeps what a worker has done of a HIT on another site, under (assignment, worker): a draft, never an answer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import HIT, Assignment, Worker
+
+MOST = 4
+"""Drafts of a HIT for each of its places. Whoever opens its address with invented names fills no table."""
+
+
+@transaction.atomic
+def keep_draft(
+    hit: HIT, assignment: str, handle: str, answer: dict[str, Any] | None, lease: timedelta
+) -> dict[str, Any]:
+    """The draft as it stands now. Without a new answer nothing is changed but the time that it is kept."""
+    worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
+    worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    mine = hit.assignments.select_for_update(of=("self",)).filter(worker=worker)
+    row = mine.filter(external_id=assignment).exclude(status="returned").first()
+    if row is None:
+        if mine.exclude(status__in=["returned", "leased"]).exists() or _is_full(hit):
+            return answer or {}
+        now = timezone.now()
+        returned = {"status": "returned", "status_since": now, "reason": Assignment.LEASE_LOST}
+        mine.filter(status="leased").update(**returned)  # they returned it there, and have it again under another name
+        row = mine.filter(external_id=assignment, status="returned").first()
+        row = row or Assignment(hit=hit, worker=worker, external_id=assignment, leased_until=now + lease)
+        row.status, row.status_since, row.accepted_at = "leased", now, now
+    if row.status != "leased":
+        return dict(row.raw or {})
+    row.leased_until = timezone.now() + lease
+    row.draft = answer if answer is not None else row.draft
+    row.save()
+    return dict(row.draft or {})
+
+
+def _is_full(hit: HIT) -> bool:
+    return hit.assignments.filter(status__in=["leased", "returned"]).count() >= MOST * hit.max_assignments

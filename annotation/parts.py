@@ -1,0 +1,47 @@
+"""The raw answer to a HIT of several questions: one mapping, each field behind the number of its question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from annotation.models import Question
+
+
+def named(question: Question, field: str) -> str:
+    """The name of a question's field in the answer to the whole HIT."""
+    return f"q{question.pk}.{field}"
+
+
+def part(question: Question, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A question's own answer; of a HIT with one question that is all of it."""
+    prefix = named(question, "")
+    if not any(name.startswith("q") and "." in name for name in raw):
+        return dict(raw)
+    return {name.removeprefix(prefix): value for name, value in raw.items() if name.startswith(prefix)}
+
+
+def joined(questions: Iterable[Question], parts: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+    """The answer to the whole HIT out of the questions' answers."""
+    return {
+        named(question, field): value
+        for question in questions
+        if question.pk in parts
+        for field, value in parts[question.pk].items()
+    }
+
+
+def read(text: str) -> dict[str, list[str]]:
+    """An answer as a form carries it in one field; empty if it cannot be read."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return {}
+    if not isinstance(said, dict):
+        return {}
+    return {
+        str(name): [str(one) for one in values]
+        for name, values in said.items()
+        if isinstance(values, list) and all(isinstance(one, str) for one in values)
+    }

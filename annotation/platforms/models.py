@@ -1,0 +1,112 @@
+"""What is kept of other platforms: money besides rewards, qualifications, types made there, and their books."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from kbpo.queue import Moving
+
+
+class Bonus(Moving):
+    """Money for a worker of a platform besides the reward of an answer, exactly once: a bonus, or a compensation."""
+
+    class Status(models.TextChoices):
+        OWED = "owed"
+        SENT = "sent"  # intent: the platform is being called
+        UNKNOWN = "unknown"  # its books are asked before anything is repeated
+        PAID = "paid"
+        FAILED = "failed"
+
+    asked_before: bool = False
+    """While it is being paid: an earlier call may have reached the platform"""
+
+    track = models.ForeignKey("tracks.Track", on_delete=models.PROTECT, related_name="bonuses")
+    worker = models.ForeignKey("annotation.Worker", on_delete=models.PROTECT, related_name="bonuses")
+    assignment = models.ForeignKey(
+        "annotation.Assignment", null=True, on_delete=models.PROTECT, related_name="bonuses",
+        help_text="The work that it is for; without one it is a compensation, paid through a HIT of its own",
+    )  # fmt: skip
+    amount = models.DecimalField(max_digits=8, decimal_places=2)
+    fee = models.DecimalField(max_digits=8, decimal_places=2)
+    why = models.TextField(help_text="Its worker reads it")
+    who = models.ForeignKey("accounts.User", null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
+    external_id = models.CharField(max_length=120, blank=True, help_text="The HIT of a compensation")
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Bonuses and compensations on platforms"
+        constraints = [models.CheckConstraint(condition=Q(amount__gt=0), name="bonus_positive")]
+
+    def __str__(self) -> str:
+        return f"bonus {self.pk}"
+
+    @property
+    def purpose(self) -> str:
+        """The ledger's name for it."""
+        return f"bonus:{self.pk}"
+
+
+class Qualification(models.Model):
+    """A qualification of a worker on their platform: what we want, and what the platform was told."""
+
+    worker = models.ForeignKey("annotation.Worker", on_delete=models.CASCADE, related_name="qualifications")
+    name = models.CharField(max_length=32, help_text="excluded, tutorial")
+    wanted = models.BooleanField()
+    told = models.BooleanField(null=True)
+    told_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Qualifications of platform workers, wanted and told"
+        constraints = [models.UniqueConstraint(fields=["worker", "name"], name="qualification_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.worker_id}"
+
+
+class ExternalType(models.Model):
+    """A type of HIT or of qualification that was made on an endpoint, so that it is made once."""
+
+    platform = models.CharField(max_length=16)
+    endpoint = models.CharField(max_length=200)
+    kind = models.CharField(max_length=16, help_text="hit_type, qualification")
+    digest = models.CharField(max_length=64, help_text="Of all its properties; a qualification's name")
+    external_id = models.CharField(max_length=120)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Types of HITs and qualifications on other platforms"
+        constraints = [
+            models.UniqueConstraint(fields=["platform", "endpoint", "kind", "digest"], name="external_type_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.external_id}"
+
+
+class PlatformBooks(models.Model):
+    """What a platform's own books last said, beside ours: one row a platform and endpoint."""
+
+    platform = models.CharField(max_length=16)
+    endpoint = models.CharField(max_length=200, blank=True)
+    polled_at = models.DateTimeField(null=True)
+    hinted_at = models.DateTimeField(null=True, help_text="Something is said to have happened there")
+    available = models.DecimalField(max_digits=12, decimal_places=2, null=True)
+    on_hold = models.DecimalField(max_digits=12, decimal_places=2, null=True)
+    baseline = models.DecimalField(
+        max_digits=12, decimal_places=2, null=True, help_text="Available, on hold and paid by us, when first read"
+    )
+    differences = models.JSONField(default=list, help_text="Sentences: where the two books disagree")
+    read_at = models.DateTimeField(null=True)
+    trouble = models.TextField(blank=True, help_text="Why the books could not be read")
+
+    class Meta:
+        db_table_comment = "What platforms say of their balance and HITs, beside our books"
+        constraints = [models.UniqueConstraint(fields=["platform", "endpoint"], name="books_once")]
+
+    def __str__(self) -> str:
+        return f"books of {self.platform}"

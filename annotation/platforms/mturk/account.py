@@ -1,0 +1,54 @@
+"""Which endpoint is used, and whether its money is real. For real money two settings must agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from annotation.platforms.base import PlatformDown
+
+SANDBOX = "mturk-requester-sandbox."
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True)
+class Account:
+    """The endpoint that is set, as an administrator must know it."""
+
+    endpoint: str
+    real: bool
+    """Whether money would move there"""
+    usable: bool
+    sentence: str
+
+
+def account() -> Account | None:
+    """The endpoint that is set; None if there is none."""
+    endpoint = settings.MTURK_ENDPOINT_URL
+    if not endpoint:
+        return None
+    host = urlsplit(endpoint).hostname or ""
+    real = host not in LOOPBACK and not host.startswith(SANDBOX)
+    if real and not settings.REAL_MONEY:
+        return Account(endpoint, real, False, (
+            f"{host} pays with real money, but REAL_MONEY is not true: nothing is published or paid there."
+        ))  # fmt: skip
+    if settings.REAL_MONEY and not real:
+        return Account(endpoint, real, False, (
+            f"REAL_MONEY is true, but {host} is a place for trials: nothing is published or paid there."
+        ))  # fmt: skip
+    if real and not endpoint.startswith("https://"):
+        return Account(endpoint, real, False, f"{host} must be spoken to over https: nothing is published there.")
+    return Account(endpoint, real, True, f"Real money moves at {host}." if real else f"Play money, at {host}.")
+
+
+def usable() -> Account:
+    """The endpoint, if it can be used. Raises PlatformDown with a sentence."""
+    found = account()
+    if found is None:
+        raise PlatformDown("No endpoint of Mechanical Turk is set (MTURK_ENDPOINT_URL).")
+    if not found.usable:
+        raise PlatformDown(found.sentence)
+    return found

@@ -1,0 +1,103 @@
+"""Types of HITs and of qualifications: made once on an endpoint, remembered, made anew if the endpoint forgot them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from django.conf import settings
+
+from annotation.models import ExternalType
+from annotation.platforms.base import Refused
+from annotation.platforms.mturk.account import usable
+from annotation.platforms.mturk.client import call, pages
+
+NAME = "mturk"
+EXCLUDED, TUTORIAL = "excluded", "tutorial"
+DESCRIPTIONS = {
+    EXCLUDED: "You will not be offered further questions of ours.",
+    TUTORIAL: "You have passed our tutorial.",
+}
+APPROVED_PERCENT, APPROVED_HITS, LOCALE = "000000000000000000L0", "00000000000000000040", "00000000000000000071"
+DAY = 86400
+
+
+def hit_type(title: str, description: str, reward: str, duration: int, keywords: str, needs: list[Any]) -> str:
+    """The id of the type with these properties."""
+    request = {
+        "Title": title, "Description": description, "Reward": reward, "Keywords": keywords,
+        "AssignmentDurationInSeconds": duration, "QualificationRequirements": needs,
+        "AutoApprovalDelayInSeconds": settings.MTURK_AUTO_APPROVAL_DAYS * DAY,
+    }  # fmt: skip
+    digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+    known = _known("hit_type", digest)
+    return known or _keep("hit_type", digest, call("CreateHITType", **request)["HITTypeId"])
+
+
+def qualification(name: str, description: str = "") -> str:
+    """The id of a qualification of ours; one that was made before on this account is taken up again."""
+    known = _known("qualification", name)
+    return known or _keep("qualification", name, _make_qualification(name, description or DESCRIPTIONS[name]))
+
+
+def _make_qualification(name: str, description: str) -> str:
+    full = f"{settings.MTURK_NAME}: {name}"
+    if (found := _qualification_named(full)) is not None:
+        return found
+    try:
+        made = call("CreateQualificationType", Name=full, Description=description, QualificationTypeStatus="Active")
+    except Refused as no:
+        if (found := _qualification_named(full)) is not None:
+            return found
+        raise no
+    return str(made["QualificationType"]["QualificationTypeId"])
+
+
+def _qualification_named(full: str) -> str | None:
+    request = {"Query": full, "MustBeRequestable": False, "MustBeOwnedByCaller": True}
+    for one in pages("ListQualificationTypes", "QualificationTypes", **request):
+        if one["Name"] == full:
+            return str(one["QualificationTypeId"])
+    return None
+
+
+def requirements() -> list[dict[str, Any]]:
+    """Who may accept our HITs: nobody whom we excluded, and what the settings ask for."""
+    needs: list[dict[str, Any]] = [_need(qualification(EXCLUDED), "DoesNotExist", "DiscoverPreviewAndAccept")]
+    if settings.MTURK_REQUIRE_TUTORIAL:
+        needs.append(_need(qualification(TUTORIAL), "Exists", "Accept"))
+    if settings.MTURK_LEAST_APPROVED_PERCENT:
+        needs.append(_least(APPROVED_PERCENT, settings.MTURK_LEAST_APPROVED_PERCENT))
+    if settings.MTURK_LEAST_APPROVED_HITS:
+        needs.append(_least(APPROVED_HITS, settings.MTURK_LEAST_APPROVED_HITS))
+    if settings.MTURK_COUNTRIES:
+        places = [{"Country": country} for country in settings.MTURK_COUNTRIES]
+        needs.append(_need(LOCALE, "In", "Accept") | {"LocaleValues": places})
+    return needs
+
+
+def _need(kind: str, comparator: str, guarded: str) -> dict[str, Any]:
+    return {"QualificationTypeId": kind, "Comparator": comparator, "ActionsGuarded": guarded}
+
+
+def _least(kind: str, number: int) -> dict[str, Any]:
+    return _need(kind, "GreaterThanOrEqualTo", "Accept") | {"IntegerValues": [number]}
+
+
+def forget(external_id: str = "") -> None:
+    """Forgets a type that the endpoint does not know any more; without one, all of them."""
+    rows = ExternalType.objects.filter(platform=NAME, endpoint=usable().endpoint)
+    (rows.filter(external_id=external_id) if external_id else rows).delete()
+
+
+def _known(kind: str, digest: str) -> str:
+    rows = ExternalType.objects.filter(platform=NAME, endpoint=usable().endpoint, kind=kind, digest=digest)
+    return rows.values_list("external_id", flat=True).first() or ""
+
+
+def _keep(kind: str, digest: str, external_id: str) -> str:
+    row, _ = ExternalType.objects.update_or_create(
+        platform=NAME, endpoint=usable().endpoint, kind=kind, digest=digest, defaults={"external_id": external_id}
+    )
+    return row.external_id

@@ -1,0 +1,233 @@
+"""The platform `mturk`: what `annotation` asks of a platform, in the words of the requester's API."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.conf import settings
+from django.utils import timezone
+
+from annotation.platforms.base import Capabilities, Platform, Refused, Seen, UnknownOutcome
+from annotation.platforms.mturk import compensate, kinds
+from annotation.platforms.mturk.account import usable
+from annotation.platforms.mturk.amounts import FEE, written
+from annotation.platforms.mturk.answers import Unreadable, fields_of
+from annotation.platforms.mturk.client import call, pages
+from annotation.platforms.mturk.question import (
+    HIT_ID_IN_TEXT,
+    KEYWORDS,
+    duration_of,
+    external_question,
+    mark_of,
+    title_of,
+    token_of,
+)
+
+if TYPE_CHECKING:
+    from annotation.models import HIT, Assignment, Bonus, Worker
+
+FORGETS = timedelta(hours=23)
+"""The platform forgets tokens after a day; an hour earlier we stop to rely on it."""
+
+STATUS = {"Assignable": "open", "Unassignable": "busy", "Reviewable": "done", "Reviewing": "done", "Disposed": "gone"}
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class MTurk(Platform):
+    """Mechanical Turk or what speaks its protocol."""
+
+    name: ClassVar[str] = kinds.NAME
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """At most nine assignments on a HIT: from ten on the fee doubles."""
+        return Capabilities(
+            messages=True, max_assignments=9, questions_per_hit=settings.MTURK_QUESTIONS_PER_HIT, fee_rate=FEE
+        )
+
+    # -- HITs ---------------------------------------------------------------------------------------------------------
+    def publish(self, hit: HIT) -> str:
+        """Puts a HIT up once. Whoever does not know whether it is up already looks for it before making another."""
+        usable()
+        begun = hit.called_at or timezone.now()
+        if timezone.now() - begun > FORGETS and (found := self.find(hit)) is not None:
+            return found.external_id
+        try:
+            return str(self._create(hit)["HIT"]["HITId"])
+        except Refused as no:
+            if no.code == "HitAlreadyExists":
+                return self._adopt(hit, no)
+            if no.code == "HITTypeDoesNotExist":  # another endpoint stands behind the same address
+                kinds.forget()
+                return str(self._create(hit)["HIT"]["HITId"])
+            raise
+
+    def _create(self, hit: HIT) -> dict[str, Any]:
+        title, description = title_of(hit)
+        kind = kinds.hit_type(title, description, written(hit.reward), duration_of(hit), KEYWORDS, kinds.requirements())
+        return call(
+            "CreateHITWithHITType", HITTypeId=kind, MaxAssignments=hit.max_assignments,
+            LifetimeInSeconds=settings.MTURK_HIT_HOURS * 3600, Question=external_question(hit),
+            RequesterAnnotation=mark_of(hit), UniqueRequestToken=hit.token,
+        )  # fmt: skip
+
+    def _adopt(self, hit: HIT, no: Refused) -> str:
+        """The HIT that this token has made; the platform names it in its refusal."""
+        if (named := HIT_ID_IN_TEXT.search(str(no).partition(":")[2])) is not None:
+            return named.group(0)
+        if (found := self.find(hit)) is not None:
+            return found.external_id
+        raise UnknownOutcome("The platform says that this HIT exists, and does not show it.")
+
+    def survey(self) -> Iterator[Seen]:
+        for one in pages("ListHITs", "HITs"):
+            yield _seen(one)
+
+    def find(self, hit: HIT) -> Seen | None:
+        if hit.external_id:
+            try:
+                return _seen(call("GetHIT", HITId=hit.external_id)["HIT"])
+            except Refused as no:
+                if no.code == "HITDoesNotExist":
+                    return None
+                raise
+        mark = mark_of(hit)
+        return next((_seen(one) for one in pages("ListHITs", "HITs") if one.get("RequesterAnnotation") == mark), None)
+
+    def extend(self, hit: HIT, assignments: int, key: str) -> None:
+        token = hashlib.sha256(key.encode()).hexdigest()
+        try:
+            call(
+                "CreateAdditionalAssignmentsForHIT", HITId=hit.external_id, UniqueRequestToken=token,
+                NumberOfAdditionalAssignments=assignments,
+            )  # fmt: skip
+        except Refused as no:
+            if no.code != "RequestAlreadyProcessed":
+                raise
+
+    def expire(self, hit: HIT) -> None:
+        call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=LONG_AGO)
+
+    def renew(self, hit: HIT, until: datetime) -> None:
+        call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=until)
+
+    def dispose(self, hit: HIT) -> None:
+        try:
+            call("DeleteHIT", HITId=hit.external_id)
+        except Refused as no:
+            seen = self.find(hit)
+            if seen is not None and seen.status != "gone":
+                raise no
+
+    # -- Assignments --------------------------------------------------------------------------------------------------
+    def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
+        for one in pages("ListAssignmentsForHIT", "Assignments", HITId=hit.external_id):
+            try:
+                fields = fields_of(one.get("Answer", ""))
+            except Unreadable as bad:
+                fields = {"unreadable": str(bad)}
+            yield {
+                "external_id": one["AssignmentId"], "worker_id": one["WorkerId"], "fields": fields,
+                "accepted_at": one.get("AcceptTime") or timezone.now(),
+                "submitted_at": one.get("SubmitTime") or timezone.now(),
+                "status": one["AssignmentStatus"].lower(),
+            }  # fmt: skip
+
+    def approve(self, assignment: Assignment) -> None:
+        try:
+            call("ApproveAssignment", AssignmentId=assignment.external_id)
+        except Refused as no:
+            if no.code != "InvalidAssignmentState":
+                raise
+            self._approve_anyway(assignment, no)
+
+    def _approve_anyway(self, assignment: Assignment, no: Refused) -> None:
+        """Approved already is done; a rejection is taken back."""
+        outcome = self.outcome(assignment)
+        if outcome == "rejected":
+            call("ApproveAssignment", AssignmentId=assignment.external_id, OverrideRejection=True)
+        elif outcome != "approved":
+            raise no
+
+    def reject(self, assignment: Assignment, feedback: str) -> None:
+        if not feedback.strip():
+            raise ValueError("A rejection needs a reason that its worker can read.")
+        try:
+            call("RejectAssignment", AssignmentId=assignment.external_id, RequesterFeedback=feedback[:1024])
+        except Refused as no:
+            if no.code != "InvalidAssignmentState" or self.outcome(assignment) != "rejected":
+                raise
+
+    def outcome(self, assignment: Assignment) -> str:
+        told = call("GetAssignment", AssignmentId=assignment.external_id)["Assignment"]
+        return str(told["AssignmentStatus"]).lower()
+
+    # -- People -------------------------------------------------------------------------------------------------------
+    def pay_bonus(self, bonus: Bonus) -> None:
+        assert bonus.assignment is not None
+        try:
+            call(
+                "SendBonus", WorkerId=bonus.worker.identity.external_id, BonusAmount=written(bonus.amount),
+                AssignmentId=bonus.assignment.external_id, Reason=compensate.reason_of(bonus),
+                UniqueRequestToken=bonus.token,
+            )  # fmt: skip
+        except Refused as no:
+            if not self.bonus_was_paid(bonus):
+                raise no
+
+    def bonus_was_paid(self, bonus: Bonus) -> bool:
+        assert bonus.assignment is not None
+        paid = pages("ListBonusPayments", "BonusPayments", AssignmentId=bonus.assignment.external_id)
+        return any(one["Reason"] == compensate.reason_of(bonus) for one in paid)
+
+    def compensate(self, bonus: Bonus) -> bool:
+        return compensate.step(bonus)
+
+    def exclude(self, worker: Worker, reason: str) -> None:
+        self.qualify(worker, kinds.EXCLUDED, True)
+
+    def readmit(self, worker: Worker) -> None:
+        self.qualify(worker, kinds.EXCLUDED, False)
+
+    def qualify(self, worker: Worker, name: str, held: bool) -> None:
+        kind, who = kinds.qualification(name), worker.identity.external_id
+        if held:
+            call(
+                "AssociateQualificationWithWorker", QualificationTypeId=kind, WorkerId=who, IntegerValue=1,
+                SendNotification=False,
+            )  # fmt: skip
+            return
+        try:
+            call("DisassociateQualificationFromWorker", QualificationTypeId=kind, WorkerId=who)
+        except Refused as no:
+            if no.code != "InvalidQualificationState":  # they do not have it: that is what we want
+                raise
+
+    def message(self, worker: Worker, subject: str, text: str) -> None:
+        request = {"Subject": subject[:200], "MessageText": text[:4096], "WorkerIds": [worker.identity.external_id]}
+        for failed in call("NotifyWorkers", **request).get("NotifyWorkersFailureStatuses", []):
+            raise Refused(failed.get("NotifyWorkersFailureMessage", "The platform did not deliver it."))
+
+    def reconcile(self) -> dict[str, Any]:
+        told = call("GetAccountBalance")
+        return {
+            "available": Decimal(told["AvailableBalance"]),
+            "on_hold": Decimal(told.get("OnHoldBalance") or "0.00"),
+        }
+
+
+def _seen(one: dict[str, Any]) -> Seen:
+    most, free = one["MaxAssignments"], one.get("NumberOfAssignmentsAvailable", 0)
+    return Seen(
+        external_id=one["HITId"],
+        token=token_of(one.get("RequesterAnnotation", "")),
+        status=STATUS[one["HITStatus"]],
+        max_assignments=most,
+        sent=most - free - one.get("NumberOfAssignmentsPending", 0),
+        expires_at=one["Expiration"],
+        created_at=one["CreationTime"],
+    )

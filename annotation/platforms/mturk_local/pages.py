@@ -1,0 +1,112 @@
+"""What a worker sees: the list of HITs, a preview, the work in its frame, and what became of it."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping
+from html import escape
+from urllib.parse import quote, urlencode
+from xml.sax.saxutils import unescape
+
+from annotation.platforms.mturk_local.rewards import dollars
+
+NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
+STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { margin: 0 auto; padding: 1rem; max-width: 84rem; }
+header { display: flex; flex-wrap: wrap; gap: .75rem 1.5rem; align-items: center; }
+iframe { width: 100%; height: 44rem; border: 1px solid GrayText; margin-top: 1rem; }
+form { display: inline; } button, input { font: inherit; padding: .4rem .9rem; }
+table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .5rem .75rem .5rem 0; }
+tr + tr { border-top: 1px solid color-mix(in srgb, GrayText 40%, transparent); }
+"""
+
+
+def page(title: str, body: str) -> str:
+    """A whole page."""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>{body}</main></body></html>"
+    )
+
+
+def sign_in() -> str:
+    """The page that asks who is there: any name will do."""
+    return page("A local marketplace", (
+        "<h1>A local marketplace</h1><p>This stands in for Mechanical Turk. No money moves here. "
+        "Say who you are; any name will do.</p><form action=\"/\"><label>Worker id "
+        "<input name=\"workerId\" required pattern=\"[A-Za-z0-9_-]{1,64}\"></label> <button>Go on</button></form>"
+    ))  # fmt: skip
+
+
+def listing(worker: str, held: Iterable[sqlite3.Row], hits: Iterable[sqlite3.Row]) -> str:
+    """What a worker has in hand, and what is offered to them."""
+    who = urlencode({"workerId": worker})
+    mine = "".join(
+        f'<li><a class="held" href="/work?{who}&amp;assignmentId={row["id"]}">Go on with your work</a></li>'
+        for row in held
+    )
+    rows = "".join(
+        f'<tr><td><a class="hit" href="/preview?{who}&amp;hitId={row["id"]}">{escape(row["title"])}</a></td>'
+        f"<td>${dollars(row['reward'])}</td><td>{row['duration'] // 60} min</td></tr>"
+        for row in hits
+    )
+    offered = (
+        f"<table><thead><tr><th>HIT</th><th>Reward</th><th>Time</th></tr></thead><tbody>{rows}</tbody></table>"
+        if rows else "<p>Nothing is offered to you now.</p>"
+    )  # fmt: skip
+    return page("HITs", f"<h1>HITs for {escape(worker)}</h1>{f'<ul>{mine}</ul>' if mine else ''}{offered}")
+
+
+def preview(worker: str, hit: sqlite3.Row) -> str:
+    """A HIT before it is accepted; its page does not learn who looks."""
+    src = framed(hit["question"], {"assignmentId": NOT_AVAILABLE, "hitId": hit["id"]})
+    return page(hit["title"], (
+        f"<header><h1>{escape(hit['title'])}</h1><span>${dollars(hit['reward'])}</span>"
+        f"{_button('/accept', 'Accept', workerId=worker, hitId=hit['id'])}</header>{_frame(src)}"
+    ))  # fmt: skip
+
+
+def work(worker: str, hit: sqlite3.Row, assignment: str, origin: str) -> str:
+    """A HIT in its worker's hands."""
+    src = framed(
+        hit["question"],
+        {"assignmentId": assignment, "hitId": hit["id"], "workerId": worker, "turkSubmitTo": origin},
+    )
+    return page(hit["title"], (
+        f"<header><h1>{escape(hit['title'])}</h1><span>${dollars(hit['reward'])}</span>"
+        f"{_button('/return', 'Return', workerId=worker, assignmentId=assignment)}</header>{_frame(src)}"
+    ))  # fmt: skip
+
+
+def sent(worker: str) -> str:
+    """After an answer was taken; shown inside the frame."""
+    return page("Sent in", (
+        "<h1>Sent in</h1><p>Your answer has arrived.</p>"
+        f"<p><a target=\"_top\" href=\"/?{urlencode({'workerId': worker})}\">To the next HIT</a></p>"
+    ))  # fmt: skip
+
+
+def refused(sentence: str) -> str:
+    """Why not."""
+    return page(
+        "Not possible", f'<h1>Not possible</h1><p>{escape(sentence)}</p><p><a target="_top" href="/">Back</a></p>'
+    )
+
+
+def framed(question: str, parameters: Mapping[str, str]) -> str:
+    """The address of an ExternalQuestion with what the platform appends."""
+    found = re.search(r"<ExternalURL>\s*(.*?)\s*</ExternalURL>", question, re.S)
+    address = unescape(found.group(1), {"&quot;": '"', "&apos;": "'"}) if found else "about:blank"
+    return f"{address}{'&' if '?' in address else '?'}{urlencode(parameters, quote_via=quote)}"
+
+
+def _frame(src: str) -> str:
+    return f'<iframe id="task" name="task" title="The work" src="{escape(src)}"></iframe>'
+
+
+def _button(action: str, words: str, **fields: str) -> str:
+    hidden = "".join(f'<input type="hidden" name="{name}" value="{escape(value)}">' for name, value in fields.items())
+    return f'<form method="post" action="{action}" id="{words.lower()}">{hidden}<button>{words}</button></form>'

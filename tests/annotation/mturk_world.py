@@ -1,0 +1,204 @@
+"""The local endpoint over real HTTP, and workers who use its pages and ours as a browser would, step by step."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from html import unescape
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from annotation_world import GOOD
+from django.db.models import F
+from django.test import Client
+from django.utils import timezone
+
+from annotation import collect, publish, remit, settle
+from annotation.models import HIT, Assignment, Bonus, ExternalType, Payment, PlatformBooks, Qualification, Question
+from annotation.platforms.mturk_local.store import DEPOSIT_CENTS, Store
+from kbpo.instances.models import Label
+from kbpo.money.models import Ledger
+
+BOOKS = ("hit_type", "hit", "assignment", "token", "bonus", "qualification_type", "qualification",
+         "qualification_request", "blocked", "letter", "fault", "call")  # fmt: skip
+
+
+@dataclass
+class Turk:
+    """The endpoint, from all sides."""
+
+    url: str
+    store: Store
+
+    def wipe(self) -> None:
+        with self.store.begin() as books:
+            for table in ("fault", "token", "bonus", "assignment", "hit", "hit_type", *BOOKS):
+                books.run(f"DELETE FROM {table}")
+            books.run("UPDATE fact SET value = ? WHERE name = 'deposit'", DEPOSIT_CENTS)
+
+    def fault(self, operation: str, kind: str, times: int = 1, seconds: float = 0.6) -> None:
+        self._post("/control/faults", json.dumps(
+            {"operation": operation, "kind": kind, "times": times, "seconds": seconds}).encode())  # fmt: skip
+
+    def advance(self, **time: float) -> None:
+        """Puts the platform's clock forward; what we noted of time is put back by as much."""
+        by = timedelta(**time)
+        self._post("/control/clock", json.dumps({"advance": by.total_seconds()}).encode())
+        shift_our_clock(by)
+
+    def rows(self, sql: str, *values: Any) -> list[dict[str, Any]]:
+        with self.store.begin() as books:
+            return [dict(row) for row in books.all(sql, *values)]
+
+    def calls(self, operation: str, outcome: str = "done") -> int:
+        return self.rows("SELECT count(*) AS n FROM call WHERE operation = ? AND outcome = ?", operation, outcome)[0][
+            "n"
+        ]
+
+    def hits(self) -> list[str]:
+        return [row["id"] for row in self.rows("SELECT id FROM hit ORDER BY number")]
+
+    # -- the worker ----------------------------------------------------------------------------------------------------
+    def offered(self, worker: str) -> list[str]:
+        return re.findall(r'class="hit" href="[^"]*hitId=(\w+)', self._get(f"/?workerId={worker}"))
+
+    def preview(self, worker: str, hit: str) -> str:
+        return _src(self._get(f"/preview?workerId={worker}&hitId={hit}"))
+
+    def accept(self, worker: str, hit: str) -> tuple[str, str]:
+        """The assignment, and the address in the frame."""
+        where, text = self._post("/accept", urlencode({"workerId": worker, "hitId": hit}).encode())
+        return parse_qs(urlsplit(where).query)["assignmentId"][0], _src(text)
+
+    def give_back(self, worker: str, assignment: str) -> None:
+        self._post("/return", urlencode({"workerId": worker, "assignmentId": assignment}).encode())
+
+    def send(self, fields: dict[str, Any]) -> None:
+        self._post("/mturk/externalSubmit", urlencode(fields, doseq=True).encode())
+
+    def do(self, worker: str, hit: str, answer: dict[str, Any] | None = None) -> str:
+        """One worker does one HIT, whole; the assignment."""
+        assignment, src = self.accept(worker, hit)
+        self.send(self.fill_in(src, answer))
+        return assignment
+
+    def fill_in(self, src: str, answer: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The fields of the last form of our task pages, every question answered the same way."""
+        client, path = Client(), src.partition("//")[2].partition("/")[2]
+        page = client.get("/" + path)
+        while (form := _form(page.content.decode(), "answer")) is not None:
+            page = client.post("/" + path, form | (answer or GOOD))
+            assert page.status_code == 200, page.content.decode()
+        assert not client.cookies
+        found = _form(page.content.decode(), "send")
+        assert found is not None, page.content.decode()
+        return found
+
+    def all_do(self, *workers: str, answer: dict[str, Any] | None = None) -> int:
+        """How many assignments were done until nothing was offered to any of these workers."""
+        done = 0
+        for worker in workers:
+            while hits := self.offered(worker):
+                for hit in hits:
+                    self.do(worker, hit, answer)
+                    done += 1
+        return done
+
+    def _get(self, path: str) -> str:
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return str(answer.read().decode())
+
+    def _post(self, path: str, body: bytes) -> tuple[str, str]:
+        try:
+            with urllib.request.urlopen(self.url + path, body, timeout=10) as answer:
+                return answer.url, answer.read().decode()
+        except urllib.error.HTTPError as refusal:
+            raise Refusal(re.sub(r"<[^>]*>", " ", refusal.read().decode())) from refusal
+
+
+class Refusal(Exception):
+    """The marketplace refused a worker."""
+
+
+def _src(text: str) -> str:
+    found = re.search(r'<iframe[^>]*src="([^"]*)"', text)
+    assert found, text
+    return unescape(found.group(1))
+
+
+def _form(text: str, id: str) -> dict[str, Any] | None:
+    """The hidden fields of a form of ours."""
+    found = re.search(rf'<form[^>]*id="{id}".*?</form>', text, re.S)
+    if found is None:
+        return None
+    hidden = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', found.group(0))
+    return {name: unescape(value) for name, value in hidden}
+
+
+def shift_our_clock(by: timedelta) -> None:
+    """Lets as much time pass in our own rows."""
+    moving = {HIT: ["called_at", "renewed_at", "checked_at"], Assignment: ["leased_until"], Payment: [], Bonus: [],
+              Question: []}  # fmt: skip
+    for model, more in moving.items():
+        model.objects.update(**{name: F(name) - by for name in ("status_since", "next_try_at", *more)})
+    PlatformBooks.objects.update(polled_at=F("polled_at") - by)
+
+
+def due() -> None:
+    """Whatever waits for its next try may be tried now, and the platform may be asked again."""
+    for model in (HIT, Payment, Bonus, Assignment):
+        model.objects.update(next_try_at=timezone.now())
+    Question.objects.filter(status="waiting").update(next_try_at=timezone.now())
+    PlatformBooks.objects.update(polled_at=None)
+    HIT.objects.update(checked_at=None)
+
+
+def round_() -> int:
+    """One round of the crowd's part of the pipeline, as the clock brings it."""
+    return publish.tick() + collect.tick() + settle.tick() + remit.tick()
+
+
+def rounds(most: int = 12) -> None:
+    """Rounds until nothing moves any more."""
+    for _ in range(most):
+        due()
+        if not round_():
+            return
+    raise AssertionError(f"Something still moves after {most} rounds.")
+
+
+def check_books(turk: Turk) -> None:
+    """Our books and the endpoint's own say the same, and nothing is there twice."""
+    theirs = turk.rows("SELECT annotation, id, most, disposed FROM hit WHERE annotation LIKE 'kbpo:%'")
+    assert max(Counter(row["annotation"] for row in theirs).values(), default=1) == 1, "a HIT twice"
+    ours = {f"kbpo:{hit.token}": hit for hit in HIT.objects.filter(platform="mturk")}
+    assert {row["annotation"] for row in theirs} <= set(ours)
+    for row in theirs:
+        assert ours[row["annotation"]].external_id in ("", row["id"])
+    sent = turk.rows(
+        "SELECT a.id, a.worker, a.status, t.reward FROM assignment a JOIN hit h ON h.id = a.hit"
+        " JOIN hit_type t ON t.id = h.type WHERE a.status IN ('Submitted', 'Approved', 'Rejected')"
+        " AND h.annotation LIKE 'kbpo:%'"
+    )
+    mine = {(a.external_id, a.worker.identity.external_id): a for a in Assignment.objects.exclude(raw=None)
+            .select_related("worker__identity")}  # fmt: skip
+    assert set(mine) == {(row["id"], row["worker"]) for row in sent}, "an answer lost, or one too many"
+    for row in sent:
+        answer = mine[row["id"], row["worker"]]
+        assert Payment.objects.filter(assignment=answer, status="paid").exists() == (row["status"] == "Approved")
+        if row["status"] == "Approved":
+            assert answer.payment.amount == Decimal(row["reward"]) / 100
+    spent = Ledger.objects.filter(kind="spend", key__startswith="assignment:").exclude(state="failed")
+    keys = [row.key.split("/")[0] for row in spent]
+    assert set(keys) == {f"assignment:{p.assignment_id}" for p in Payment.objects.all()}
+    for origin, n in Counter(Label.objects.filter(target__kind="pair").values_list("origin", flat=True)).items():
+        assert n == 1, f"two labels of {origin}"
+
+
+__all__ = ["ExternalType", "Qualification", "Refusal", "Turk", "check_books", "due", "round_", "rounds"]

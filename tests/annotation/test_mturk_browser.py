@@ -1,0 +1,101 @@
+"""A worker in a browser: preview, accept, answer in the frame, send in; and from there to a paid, disposed HIT."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotation_world import make_submission
+from mturk_world import Turk, check_books, rounds
+from playwright.sync_api import Browser, sync_playwright
+
+from annotation import ask, publish
+from annotation.models import HIT, Assignment, Payment
+from kbpo.instances.models import Label, Target
+from kbpo.tracks.models import Track
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run"]  # fmt: skip
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs a loop in this thread
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield started
+        started.close()
+    if before is None:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def two_in_a_hit(turk: Turk, track: Track, targets: list[Target], live_server: Any, settings: Any) -> HIT:
+    """A HIT of two questions about one document, up on the endpoint."""
+    settings.SITE_URL = live_server.url
+    Target.objects.filter(pk=targets[1].pk).update(document=targets[0].document)
+    make_submission(track, targets[:2])
+    ask.tick()
+    publish.tick()
+    return HIT.objects.get()
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
+def test_from_preview_to_disposal(browser: Browser, turk: Turk, two_in_a_hit: HIT, script: bool) -> None:
+    context = browser.new_context(viewport={"width": 1400, "height": 1100}, java_script_enabled=script)
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda line: line.type == "error" and faults.append(line.text))
+    page.goto(f"{turk.url}/?workerId=WBROWSER")
+    page.locator("a.hit").first.click()
+    frame = page.frame_locator("#task")
+    frame.get_by_text("This is a preview. Accept the HIT to answer.").wait_for()
+    assert frame.locator(".submit-bar").count() == 0
+    assert not Assignment.objects.exists()
+    page.locator("#accept button").click()
+    for number in (1, 2):
+        frame.get_by_text(f"Question {number} of 2").wait_for()
+        assert "$0.10 for all 2" in frame.locator(".top-end").inner_text()
+        frame.locator(".pill", has_text="Ann").first.click()
+        frame.locator(".pill.b", has_text="Something else").click()
+        frame.locator(".choice", has_text="studied at").click()
+        frame.locator(".submit-bar .primary").click()
+    if not script:
+        frame.get_by_role("button", name="Send it in").click()
+    frame.get_by_text("Your answer has arrived.").wait_for()
+    ours = [cookie for cookie in context.cookies() if cookie["name"] in ("csrftoken", "sessionid")]
+    assert ours == [] and faults == []
+    context.close()
+    for worker in ("W2", "W3"):
+        turk.do(worker, two_in_a_hit.external_id)
+    rounds()
+    assert [label.n for label in Label.objects.filter(target__kind="pair")] == [3, 3]
+    assert Payment.objects.counts() == {"paid": 3}
+    assert HIT.objects.counts() == {"disposed": 1}
+    check_books(turk)
+
+
+def test_the_frame_fits_a_phone_and_another_site_cannot_show_it(
+    browser: Browser, turk: Turk, two_in_a_hit: HIT, tmp_path: Path
+) -> None:
+    _, src = turk.accept("WPHONE", two_in_a_hit.external_id)
+    page = browser.new_context(viewport={"width": 390, "height": 800}).new_page()
+    page.goto(src)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    (tmp_path / "evil.html").write_text(f'<iframe src="{src.replace("&", "&amp;")}"></iframe>')
+    refusals: list[str] = []
+    page.on("console", lambda line: refusals.append(line.text))
+    page.goto(f"file://{tmp_path}/evil.html")
+    page.wait_for_timeout(500)
+    assert any("frame-ancestors" in line for line in refusals), refusals

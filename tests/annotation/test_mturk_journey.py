@@ -1,0 +1,253 @@
+"""From a question to a paid, labelled, disposed HIT at the local endpoint, over HTTP with boto3."""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+
+import pytest
+from annotation_world import GOOD, make_submission
+from django.test import Client
+from mturk_world import Refusal, Turk, check_books, due, round_, rounds
+
+from annotation import ask, collect, command, publish, remit, settle
+from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks, Question, Response, Worker, WorkerIdentity
+from kbpo.instances.models import Label, Target
+from kbpo.money.spend import balance
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_whole_way_from_question_to_a_hit_that_is_paid_and_gone(up: Submission, turk: Turk) -> None:
+    assert HIT.objects.counts() == {"open": 6}
+    assert turk.all_do("W1", "W2", "W3") == 18
+    rounds()
+    assert Question.objects.counts() == {"settled": 6}
+    label = Label.objects.filter(target__kind="pair").first()
+    assert label is not None and (label.n, label.source) == (3, "crowd")
+    assert Assignment.objects.counts() == {"paid": 18}
+    assert Payment.objects.counts() == {"paid": 18}
+    assert HIT.objects.counts() == {"disposed": 6}
+    assert balance(purpose=up.purpose).spent == Decimal("0.06") * 18
+    assert {row["disposed"] for row in turk.rows("SELECT disposed FROM hit")} == {1}
+    assert turk.rows("SELECT count(*) AS n FROM hit_type") == [{"n": 1}]
+    books = PlatformBooks.objects.get()
+    assert (books.differences, books.trouble) == ([], "")
+    assert books.available is not None and books.available == Decimal("10000.00") - Decimal("0.06") * 18
+    check_books(turk)
+
+
+def test_a_worker_is_known_by_a_hash_everywhere_but_in_one_table(up: Submission, turk: Turk) -> None:
+    turk.do("W1SECRETNAME", turk.hits()[0])
+    rounds()
+    assert WorkerIdentity.objects.get().external_id == "W1SECRETNAME"
+    worker = Worker.objects.get()
+    assert worker.platform == "mturk" and "W1SECRETNAME" not in worker.handle
+    assert "W1SECRETNAME" not in str(Assignment.objects.values().get())
+    assert "W1SECRETNAME" not in str(list(Response.objects.values()))
+
+
+def test_questions_on_one_document_share_a_hit_priced_by_their_sum(
+    turk: Turk, track: Track, targets: list[Target], settings: object
+) -> None:
+    Target.objects.filter(pk__in=[one.pk for one in targets[:3]]).update(document=targets[0].document)
+    make_submission(track, targets[:4])
+    ask.tick()
+    publish.tick()
+    sizes = {hit.questions.count(): hit.reward for hit in HIT.objects.all()}
+    assert sizes == {3: Decimal("0.15"), 1: Decimal("0.05")}
+    big = HIT.objects.get(reward=Decimal("0.15"))
+    for worker in ("W1", "W2", "W3"):
+        turk.do(worker, big.external_id)
+    rounds()
+    assert set(big.questions.values_list("status", flat=True)) == {"settled"}
+    assert Payment.objects.filter(status="paid", amount=Decimal("0.15")).count() == 3
+    assert Response.objects.filter(criterion="relation").count() == 9
+    check_books(turk)
+
+
+def test_a_hit_takes_nine_workers_and_a_sibling_the_rest(turk: Turk, track: Track, targets: list[Target]) -> None:
+    Track.objects.update(workers_per_question=11)
+    track.refresh_from_db()
+    make_submission(track, targets[:1])
+    ask.tick()
+    publish.tick()
+    assert sorted(HIT.objects.values_list("max_assignments", flat=True)) == [2, 9]
+    nine, two = HIT.objects.order_by("-max_assignments")
+    for number in range(9):
+        turk.do(f"W{number}", nine.external_id)
+    rounds()
+    assert Question.objects.counts() == {"published": 1}  # two more are to come
+    assert "judged this text before" in Client().get(_path(turk.accept("W0", two.external_id)[1])).content.decode()
+    turk.give_back("W0", turk.rows("SELECT id FROM assignment WHERE status = 'Accepted'")[0]["id"])
+    for number in (20, 21):
+        turk.do(f"W{number}", two.external_id)
+    rounds()
+    assert Label.objects.get(target__kind="pair").n == 11
+    assert turk.rows("SELECT DISTINCT fee FROM hit") == [{"fee": 1}]  # 20 %, not 40 %
+    check_books(turk)
+
+
+def _path(src: str) -> str:
+    return "/" + src.partition("//")[2].partition("/")[2]
+
+
+def test_somebody_who_answers_a_question_twice_is_paid_twice_and_counts_once(
+    turk: Turk, track: Track, targets: list[Target]
+) -> None:
+    Track.objects.update(workers_per_question=10)
+    track.refresh_from_db()
+    make_submission(track, targets[:1])
+    ask.tick()
+    publish.tick()
+    nine, one = HIT.objects.order_by("-max_assignments")
+    first, second = turk.accept("W1", nine.external_id), turk.accept("W1", one.external_id)
+    for _, src in (first, second):  # both were open in their browser before the first was sent in
+        turk.send(turk.fill_in(src))
+    rounds()
+    assert Payment.objects.filter(status="paid").count() == 2
+    assert Response.objects.filter(criterion="relation", excluded_reason="").count() == 1
+    assert Response.objects.filter(excluded_reason="This worker had judged it before.").exists()
+    check_books(turk)
+
+
+def test_a_preview_shows_the_question_and_stores_nothing(up: Submission, turk: Turk) -> None:
+    src = turk.preview("W1", turk.hits()[0])
+    assert "workerId" not in src and "ASSIGNMENT_ID_NOT_AVAILABLE" in src
+    page = Client().get(_path(src))
+    assert page.status_code == 200
+    assert "Accept the HIT to answer" in page.content.decode() and "Elm College" in page.content.decode()
+    assert "fieldset" in page.content.decode() and "submit-bar" not in page.content.decode()
+    assert not page.cookies
+    assert Assignment.objects.count() == Worker.objects.count() == 0
+
+
+def test_a_preview_without_any_parameter_is_a_preview_too(up: Submission, turk: Turk) -> None:
+    path = _path(turk.preview("W1", turk.hits()[0])).partition("?")[0]
+    assert Client().get(path).status_code == 200
+    assert Assignment.objects.count() == 0
+
+
+def test_an_answer_that_misses_something_is_shown_again_with_a_sentence(up: Submission, turk: Turk) -> None:
+    _, src = turk.accept("W1", turk.hits()[0])
+    client = Client()
+    page = client.get(_path(src)).content.decode()
+    proof = page.split('name="proof" value="')[1].split('"')[0]
+    answer = client.post(_path(src), {"proof": proof, "answer": "{}", "a": "0-3"})
+    assert answer.status_code == 422
+    assert "Step 2 is missing" in answer.content.decode()
+
+
+def test_work_that_was_left_half_done_is_still_there(turk: Turk, track: Track, targets: list[Target]) -> None:
+    Target.objects.all().update(document=targets[0].document)
+    make_submission(track, targets[:2])
+    ask.tick()
+    publish.tick()
+    _, src = turk.accept("W1", turk.hits()[0])
+    client = Client()
+    first = client.get(_path(src)).content.decode()
+    proof = first.split('name="proof" value="')[1].split('"')[0]
+    client.post(_path(src), {"proof": proof, "answer": "{}"} | GOOD)
+    again = client.get(_path(src)).content.decode()
+    assert "Question <b>2</b> of 2" in again
+    assert Assignment.objects.get().status == "leased"
+
+
+def test_an_excluded_worker_is_offered_nothing_and_readmitted_again(up: Submission, turk: Turk) -> None:
+    turk.do("W1", turk.hits()[0])
+    rounds()
+    worker = Worker.objects.get()
+    from annotation import quality
+
+    quality.exclude(worker, "Always the first button")
+    rounds()
+    assert turk.offered("W1") == [] and len(turk.offered("W2")) == 6
+    with pytest.raises(Refusal, match="lack a qualification"):
+        turk.accept("W1", turk.hits()[1])
+    quality.readmit(worker)
+    rounds()
+    assert len(turk.offered("W1")) == 5
+
+
+def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_it_up_again(up: Submission, turk: Turk) -> None:
+    _, src = turk.accept("W1", turk.hits()[0])
+    command.pause(None, None, "The schema is wrong.")
+    rounds()
+    assert turk.offered("W2") == []
+    turk.send(turk.fill_in(src))  # who was at work may finish, and is paid
+    rounds()
+    assert Payment.objects.counts() == {"paid": 1}
+    assert HIT.objects.filter(status="open").count() == 6
+    command.resume(None, None)
+    rounds()
+    assert len(turk.offered("W2")) == 6
+    assert HIT.objects.filter(renewed_at=None).count() == 6  # a halt is no renewal
+
+
+def test_a_withdrawn_submission_takes_its_hits_down(up: Submission, turk: Turk) -> None:
+    up.move("withdrawn")
+    rounds()
+    assert turk.offered("W1") == []
+    assert HIT.objects.counts() == {"disposed": 6}
+
+
+def test_a_rejection_tells_its_reason_and_can_be_taken_back(up: Submission, turk: Turk) -> None:
+    assignment = turk.do("W1", turk.hits()[0])
+    due()
+    collect.tick()
+    Assignment.objects.get().move("rejected", "Every answer was the first button, 40 times in a row.")
+    remit.tick()
+    row = turk.rows("SELECT status, feedback FROM assignment WHERE id = ?", assignment)[0]
+    assert row == {"status": "Rejected", "feedback": "Every answer was the first button, 40 times in a row."}
+    answer = Assignment.objects.get()
+    answer.move("submitted")
+    settle.tick()
+    remit.tick()
+    assert turk.rows("SELECT status FROM assignment WHERE id = ?", assignment) == [{"status": "Approved"}]
+    assert Payment.objects.counts() == {"paid": 1}
+
+
+def test_a_bonus_and_a_compensation_are_paid_once(up: Submission, turk: Turk) -> None:
+    turk.do("W1", turk.hits()[0])
+    rounds()
+    worker = Worker.objects.get()
+    bonus = command.grant(
+        worker, up.track, Decimal("0.50"), "You found a mistake of ours.", assignment=Assignment.objects.get()
+    )
+    owed = command.grant(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
+    rounds()
+    assert turk.rows("SELECT cents, fee FROM bonus") == [{"cents": 50, "fee": 10}]
+    [hit] = [row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")]
+    assert hit not in turk.offered("W2") and hit in turk.offered("W1")
+    assignment, src = turk.accept("W1", hit)
+    print(Client().get(_path(src)).content.decode()[-900:])
+    assert "Our page failed" in Client().get(_path(src)).content.decode()
+    turk.send({"assignmentId": assignment, "thanks": "taken"})
+    rounds()
+    bonus.refresh_from_db()
+    owed.refresh_from_db()
+    assert (bonus.status, owed.status) == ("paid", "paid")
+    assert turk.rows("SELECT status FROM assignment WHERE id = ?", assignment) == [{"status": "Approved"}]
+    assert Bonus.objects.count() == 2 and turk.calls("SendBonus") == 1
+    assert PlatformBooks.objects.get().differences == []
+
+
+def test_money_for_a_bonus_must_be_there(up: Submission, turk: Turk) -> None:
+    from kbpo.money.models import Budget
+
+    turk.do("W1", turk.hits()[0])
+    rounds()
+    Budget.objects.create(track=up.track, scope="track", cap=Decimal("100.10"))
+    with pytest.raises(ValueError, match="is left under"):
+        command.grant(Worker.objects.get(), up.track, Decimal("5.00"), "Thanks")
+    assert not Bonus.objects.exists()
+
+
+def test_a_question_is_up_once_however_often_the_clock_comes_round(up: Submission, turk: Turk) -> None:
+    for _ in range(3):
+        due()
+        round_()
+    assert Counter(row["annotation"] for row in turk.rows("SELECT annotation FROM hit")).most_common(1)[0][1] == 1
+    assert turk.calls("CreateHITWithHITType") == 6
