@@ -13,8 +13,9 @@ required      how many draws the last system needs when the others are there
 
 The plain side (benchmarks/plain_formulas.py) does part after part (a system, a pair of systems, a replicate, a size)
 for a few seconds; the time for the parts that are left is taken to be the same a part, and marked ~. Seconds are CPU
-time on one thread. Memory is the peak above what the data take, in MB, of the parts that were done; in the row `data`
-it is what dictionaries and arrays take. `agreement` is the largest relative difference of the numbers of both sides.
+time on one thread. Memory is the peak in MB of what Python and NumPy allocate during a step (on the plain side during
+one part of it); in the row `data` it is what dictionaries and arrays keep. `agreement` is the largest relative
+difference of the numbers of both sides.
 
 The second table fits seconds ∝ systems^a · predictions^b.
 """
@@ -27,7 +28,7 @@ import tracemalloc
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, TypeVar
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -43,7 +44,8 @@ from estimators import bootstrap, distributions, joint, sample_size
 SYSTEMS, PREDICTIONS = (10, 40, 100), (10_000, 100_000, 1_000_000)
 LABELS, REPLICATES, CAP = 500, 1000, 500
 GOAL = 0.25 / CAP
-BUDGET = 3.0  # seconds of each step of the plain side
+BUDGET = 2.0  # seconds of each step of the plain side
+Made = TypeVar("Made")
 STEPS = ("weights", "mixture", "joint", "bootstrap", "required")
 
 
@@ -153,6 +155,7 @@ class Dictionaries:
         self.labels = [[self.true[x] for x in some] for some in self.draws]
         self.shared = arrays.overlap.tolist()
         self.n = [LABELS] * len(self.p)
+        self.taken: list[list[list[int]]] = []
 
     def weights(self) -> Iterable[np.ndarray]:
         """Yield p of every system's predictions."""
@@ -174,7 +177,6 @@ class Dictionaries:
         """Yield replicates of the first system; `taken` holds how often each draw was taken."""
         terms = list(plain.importance(0, plain.mixture(self.shared[0], self.n), self.p, self.draws))
         chance = random.Random(1)
-        self.taken: list[list[list[int]]] = []
         while True:
             times = [plain.resample(len(some), chance) for some in self.draws]
             self.taken.append(times)
@@ -185,61 +187,55 @@ def clock(function: Callable[[], list[np.ndarray]]) -> Spent:
     """Return what one call took; the least of three where it is quick."""
     best = np.inf
     for _ in range(3):
-        before, started = reset_peak(), time.process_time()
+        started = time.process_time()
         found = function()
         best = min(best, time.process_time() - started)
-        memory = peak() - before
         if best > 1:
             break
-    return Spent(best, False, memory, found)
+    return Spent(best, False, traced(function)[1].peak, found)
 
 
-def by_parts(parts: Iterable[np.ndarray], number: int, factor: int = 1) -> Spent:
+def by_parts(parts: Callable[[], Iterable[np.ndarray]], number: int, factor: int = 1) -> Spent:
     """Return what all parts would take, from those that can be done in time; each stands for `factor` like it."""
-    before, started, found = reset_peak(), time.process_time(), []
-    for part in parts:
+    started, found = time.process_time(), []
+    for part in parts():
         found.append(part)
         spent = time.process_time() - started
         if spent > BUDGET or len(found) == number:
             break
     scale = number * factor / len(found)
-    return Spent(spent * scale, scale > 1, peak() - before, found)
+    return Spent(spent * scale, scale > 1, traced(lambda: next(iter(parts())))[1].peak, found)
 
 
-def reset_peak() -> float:
-    """Forget the process's peak memory; return what it holds now, in MB (NaN where there is no /proc)."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return np.nan
-    return held("VmRSS")
+class Memory(NamedTuple):
+    """MB that are kept, and the most that were held meanwhile."""
+
+    kept: float
+    peak: float
 
 
-def peak() -> float:
-    """Return the process's peak memory since the last reset, in MB."""
-    return held("VmHWM")
-
-
-def held(name: str) -> float:
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        return np.nan
-    return float(status.split(f"{name}:")[1].split()[0]) / 1024
+def traced(make: Callable[[], Made]) -> tuple[Made, Memory]:
+    """Return what is made, and the memory that it took; not timed, as watching every allocation takes time."""
+    tracemalloc.start()
+    made = make()
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return made, Memory(kept / 1e6, peak / 1e6)
 
 
 def plan_plainly(there: Dictionaries, arrays: Arrays, n: int) -> tuple[Spent, float]:
     """Return what the search for n would take the plain side, and how far its planned variances are off."""
-    before, started = reset_peak(), time.process_time()
+    started = time.process_time()
     newcomer = plain.Newcomer(there.p, there.shared[-1], there.draws[:-1], there.labels[:-1])
     made = time.process_time() - started
+    memory = traced(lambda: plain.Newcomer(there.p, there.shared[-1], there.draws[:-1], there.labels[:-1]))[1].peak
     sizes = [n, max(n - 1, 0), *range(max(n - 1, 0))]  # the search tries 0 … n; the last two decide
-    tried = by_parts((np.array([newcomer.variance(size)]) for size in sizes), n + 1)
+    tried = by_parts(lambda: (np.array([newcomer.variance(size)]) for size in sizes), n + 1)
     found = np.concatenate(tried.found)
     ours = sample_size.planned_variance(sizes[: found.size], *arrays.plan())
     if not found[0] <= (1 + 1e-9) * GOAL and n < CAP:
         raise AssertionError(f"the plain side needs more than {n} draws")
-    spent = Spent(made + tried.seconds, tried.extrapolated, peak() - before, [np.array([n])])
+    spent = Spent(made + tried.seconds, tried.extrapolated, memory, [np.array([n])])
     return spent, difference(ours, found)
 
 
@@ -253,13 +249,13 @@ def cell(m: int, n: int) -> list[list[object]]:
     """Return a row for each step."""
     rng = np.random.default_rng([m, n])
     given = simulate(m, n, rng)
-    arrays, held_by_arrays = sized(lambda: Arrays(given))
+    arrays, by_arrays = traced(lambda: Arrays(given))
     draws = [rows[draw(p, rng)] for rows, p in zip(given.of, arrays.weights(), strict=True)]
     arrays.drawn(draws)
     ours = {step: clock(getattr(arrays, step)) for step in STEPS}
-    there, held_by_dictionaries = sized(lambda: Dictionaries(given))
+    there, by_dictionaries = traced(lambda: Dictionaries(given))
     there.take(arrays, draws)
-    rows: list[list[object]] = [["data", m, n, "", "", "", held_by_dictionaries, held_by_arrays, ""]]
+    rows: list[list[object]] = [["data", m, n, "", "", "", by_dictionaries.kept, by_arrays.kept, ""]]
     for step in STEPS:
         theirs, off = against(step, there, arrays, ours[step])
         rows.append([step, m, n, theirs.seconds, "~" if theirs.extrapolated else "", ours[step].seconds,
@@ -272,20 +268,11 @@ def against(step: str, there: Dictionaries, arrays: Arrays, ours: Spent) -> tupl
     if step == "required":
         return plan_plainly(there, arrays, int(ours.found[0][0]))
     if step != "bootstrap":
-        theirs = by_parts(getattr(there, step)(), arrays.m)
+        theirs = by_parts(getattr(there, step), arrays.m)
         return theirs, difference(np.concatenate(ours.found[: len(theirs.found)]), np.concatenate(theirs.found))
-    theirs = by_parts(there.bootstrap(), REPLICATES, arrays.m)
-    times = np.array([np.concatenate(times) for times in there.taken], dtype=float)
+    theirs = by_parts(there.bootstrap, REPLICATES, arrays.m)
+    times = np.array([np.concatenate(times) for times in there.taken[: len(theirs.found)]], dtype=float)
     return theirs, difference(times @ arrays.terms()[:, 0], np.concatenate(theirs.found))
-
-
-def sized(make: Callable[[], Any]) -> tuple[Any, float]:
-    """Return what is made, and the MB that it keeps."""
-    tracemalloc.start()
-    made = make()
-    kept = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    return made, kept / 1e6
 
 
 def draw(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -327,7 +314,7 @@ def main(predictions: tuple[int, ...]) -> None:
 def shown(row: list[object]) -> list[object]:
     """Return a row with how much faster ours is, and numbers in few digits."""
     step, m, n, theirs, mark, ours, *memory, off = row
-    memory = [f"{value:.0f}" for value in memory]
+    memory = [f"{value:.3g}" for value in memory]
     if step == "data":
         return [step, m, n, "", "", "", "", *memory, ""]
     return [step, m, n, f"{theirs:.3g}", mark, f"{ours:.3g}", f"{theirs / ours:.0f}", *memory, f"{off:.0e}"]
