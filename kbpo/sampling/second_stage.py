@@ -42,7 +42,15 @@ def tick() -> int:
     waiting = DocumentBatch.objects.filter(design=TWO_STAGE, stage=1).exclude(
         track__in=DocumentBatch.objects.filter(stage=2).values("track")
     )
-    return sum(draw_second_stage(one.track) is not None for one in waiting.select_related("track__corpus"))
+    return sum(_drawn_for(one.track) for one in waiting.select_related("track__corpus").order_by("pk"))
+
+
+def _drawn_for(track: Track) -> bool:
+    try:
+        return draw_second_stage(track) is not None
+    except Exception:  # one track's bug must not keep the others waiting; the clock comes round again
+        log.exception("The second stage of %s could not be drawn", track.name)
+        return False
 
 
 def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch | None:
