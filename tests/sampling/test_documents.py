@@ -216,3 +216,15 @@ def test_the_commands_order_and_import_what_was_drawn(toy: Any, tmp_path: Any) -
         else:
             with pytest.raises(CommandError, match=sentence):
                 call_command(*arguments)
+
+
+def test_a_track_that_cannot_be_read_keeps_no_other_waiting(track: Track, toy: Toy) -> None:
+    for one in (toy.track, track):
+        order_documents(one, 4, "two_stage", seed=1)
+        first = waiting_documents(one)
+        if one == track:
+            annotate(track, first)
+        settle_documents(one, first)
+    Corpus.objects.filter(pk=toy.corpus.pk).update(schema={"entity_types": "none"})
+    assert second_stage.tick() == 1
+    assert list(DocumentBatch.objects.filter(stage=2).values_list("track", flat=True)) == [track.pk]
