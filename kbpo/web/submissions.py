@@ -80,7 +80,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 
 def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     own, seen = is_own(request, submission), may_see(request.user, submission)
-    sample = progress(submission)
+    sample, looked = progress(submission), watched(submission)
     moving = submission.status in ("confirmed", "judging")
     found: dict[str, Any] = {
         "submission": submission,
@@ -93,7 +93,8 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "provisional": moving,
         "few": not sample["judged"],
         "may_see": seen,
-        "watched": watched(submission),
+        "watched": looked,
+        "ordered": _ordered(submission, looked["now"].n) if moving and looked else None,
         "checked": checked(submission),
         "ended": ENDED.get(submission.stage_reason, "") if submission.status == "scored" else "",
     }
@@ -105,6 +106,13 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         newest = ids[-5:] if ids else []
         found |= {"latest": describe(submission, newest), "n_judged": len(ids), "n_right": int(np.nansum(right))}
     return found
+
+
+def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:
+    """How many judgments the plan expects in all, and the half-width that was ordered; None if these are n already."""
+    chosen = str(submission.plan.get("chosen", ""))
+    targets = submission.plan.get("options", {}).get(chosen, {}).get("targets", 0)
+    return (targets, float(chosen)) if targets > n else None
 
 
 def progress(submission: Submission) -> dict[str, Any]:

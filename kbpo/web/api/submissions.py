@@ -21,6 +21,7 @@ from kbpo.evaluation.leaderboard import figures
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
+from kbpo.sampling.plan import refresh
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, CannotReceive, receive, withdraw
 from kbpo.tracks.models import Track
@@ -159,7 +160,10 @@ class SubmissionDetail(APIView):
 
     @extend_schema(operation_id="get_submission", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
-        return Response(shown(find(request, pk)))
+        submission = find(request, pk)
+        if submission.status in ORDERABLE and submission.sampled_at and submission.track.status == "open":
+            refresh(submission)  # `further` stands here soon after
+        return Response(shown(submission))
 
 
 class Confirm(APIView):
