@@ -14,13 +14,16 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
+from annotation.adjudicate import CannotAsk, answer, open_to
 from annotation.gold import CannotMake, make_gold
 from annotation.interfaces.base import BadAnswer
-from annotation.models import Assignment, Question
+from annotation.models import Adjudication, Assignment, Question
 from annotation.views import raw_of, show
 from kbpo.accounts.models import User
+from kbpo.tracks.models import Track
 
 P = ParamSpec("P")
+BLIND = "You see neither what others said nor why this is asked; both follow when you have answered."
 
 
 def for_admins(
@@ -61,3 +64,37 @@ def _an_answer(question: Question) -> object:
     rows = Assignment.objects.filter(hit__questions=question, responses__excluded_reason="", raw__isnull=False)
     first = rows.order_by("pk").first()
     return first.raw if first else None
+
+
+@for_admins
+def adjudicate_next(request: HttpRequest, slug: str) -> HttpResponse:
+    """To the next judgment that an expert is asked about, whatever it is in the queue for."""
+    track = get_object_or_404(Track, slug=slug)
+    row = open_to(track, cast(User, request.user)).first()
+    if row is None:
+        messages.info(request, "No judgment of this track waits for you.")
+        return redirect("desk-adjudication", slug=slug)
+    return redirect("adjudicate", slug=slug, pk=row.pk)
+
+
+@for_admins
+def adjudicate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The question as its annotators saw it, without a word of what they said or why it is asked; a POST answers it."""
+    user = cast(User, request.user)
+    row = get_object_or_404(Adjudication.objects.select_related("question", "track"), track__slug=slug, pk=pk)
+    if row.status != "open":
+        return redirect("desk-trail", slug=slug, pk=pk)
+    if not open_to(row.track, user).filter(pk=pk).exists():
+        raise PermissionDenied("You raised or answered this one yourself: somebody else must look at it.")
+    back = reverse("desk-adjudication", args=[slug])
+    context = {"deciding": "Your own judgment", "back": back, "elapsed": 0, "what_happens": BLIND}
+    if request.method != "POST":
+        return show(request, row.question, None, context)
+    raw = raw_of(request.POST)
+    try:
+        answer(row, raw, user)
+    except BadAnswer as bad:
+        return show(request, row.question, raw, context | {"error": str(bad)}, status=422)
+    except CannotAsk as gone:
+        messages.info(request, str(gone))
+    return redirect("desk-trail", slug=slug, pk=pk)

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from annotation.describe import title_of
 from annotation.interfaces.base import Judgment, ParsedResponse
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import HIT, Assignment, Comparison, Gold, Policy, Question, Signal, Worker
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -36,7 +36,8 @@ NEXT_GOLD = """
     JOIN annotation_question q ON q.id = g.question_id
     JOIN annotation_hit_questions hq ON hq.question_id = q.id
     JOIN annotation_hit h ON h.id = hq.hit_id
-    WHERE q.track_id = %(track)s AND q.status = 'gold' AND g.retired_at IS NULL AND h.status = 'open'
+    WHERE q.track_id = %(track)s AND q.interface = %(interface)s AND q.status = 'gold' AND g.retired_at IS NULL
+      AND h.status = 'open'
       AND NOT EXISTS (
           SELECT 1 FROM annotation_question met
           JOIN annotation_hit_questions mhq ON mhq.question_id = met.id
@@ -85,14 +86,15 @@ def gold_instead(worker: Worker, hit: HIT) -> HIT | None:
     rate = Policy.objects.filter(track=hit.track_id).values_list("gold_rate", flat=True).first()
     if not rate or DICE.random() >= rate:
         return None
+    question = hit.questions.all()[0]
     with connection.cursor() as cursor:
         # One at a time for each track, so that no two of them pass what is set aside; the other gets no gold now.
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.gold'), %s)", [hit.track_id])
         if not cursor.fetchone()[0]:
             return None
-        cursor.execute(NEXT_GOLD, {"track": hit.track_id, "worker": worker.pk})
+        cursor.execute(NEXT_GOLD, {"track": hit.track_id, "interface": question.interface, "worker": worker.pk})
         row = cursor.fetchone()
-    if row is None or money_left(hit.track_id) < hit.questions.all()[0].price:
+    if row is None or money_left(hit.track_id) < question.price:
         return None
     return HIT.objects.get(pk=row[0])
 
@@ -111,7 +113,8 @@ def candidates(track: Track, limit: int = 30) -> list[Question]:
     sure = Q(target__labels__source__in=["expert", "import"]) | Q(
         target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=3
     )
-    rows = Question.objects.filter(sure, track=track, status="settled", gold_made=None)
+    exact = [name for name in INTERFACES if interface_of(name).tolerance == 0.0]
+    rows = Question.objects.filter(sure, track=track, status="settled", gold_made=None, interface__in=exact)
     ids = list(rows.values_list("pk", flat=True).distinct())
     chosen = DICE.sample(ids, min(limit, len(ids)))
     return list(Question.objects.filter(pk__in=chosen).select_related("target"))

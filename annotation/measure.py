@@ -17,7 +17,7 @@ from django.core.cache import cache
 from django.db.models import Max
 
 from annotation.interfaces.base import Unit
-from annotation.interfaces.registry import interface_of
+from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import Question, Response
 from estimators.agreement import fleiss_kappa, krippendorff_alpha
 from estimators.bootstrap import resample_weights
@@ -86,7 +86,8 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
     """interface -> what was said in these questions, by answers that count."""
     found: dict[str, list[Row]] = defaultdict(list)
     for at in range(0, len(questions), 500):
-        some = Question.objects.in_bulk(questions[at : at + 500])
+        rows = Question.objects.filter(pk__in=questions[at : at + 500], interface__in=comparable()).defer("shown")
+        some = {row.pk: row for row in rows}
         responses = Response.objects.filter(question__in=some, excluded_reason="").select_related("assignment")
         for response in responses.order_by("pk"):
             question = some[response.question_id]
@@ -94,6 +95,11 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
                 if unit[0] != "flag":
                     found[question.interface].append(Row(question.pk, response.assignment.worker_id, unit, value))
     return dict(found)
+
+
+def comparable() -> list[str]:
+    """The interfaces whose answers can be taken apart into units."""
+    return [name for name in INTERFACES if interface_of(name).tolerance is not None]
 
 
 def measured(rows: dict[str, list[Row]]) -> list[Measured]:

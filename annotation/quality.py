@@ -113,10 +113,19 @@ def note_signals(assignment: Assignment) -> list[str]:
 
 def hold_against_the_others(question: Question) -> int:
     """How many answers to a settled question say otherwise than most of the others who said anything of the same."""
+    tolerance = interface_of(question.interface).tolerance
+    if tolerance is None:
+        return 0
     said = said_of(question, list(question.responses.filter(excluded_reason="")))
     found = {assignment: differs(own, [some for one, some in said.items() if one != assignment])
              for assignment, own in said.items()}  # fmt: skip
-    known = {assignment: against for assignment, against in found.items() if against is not None}
+    known = {
+        assignment: against
+        if len(against) > tolerance * sum(value != "no" for value in said[assignment].values())
+        else []
+        for assignment, against in found.items()
+        if against is not None
+    }
     Comparison.objects.bulk_create(
         [Comparison(assignment_id=one, kind="majority", against=bool(units)) for one, units in known.items()],
         ignore_conflicts=True,

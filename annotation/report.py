@@ -15,6 +15,14 @@ from typing import Any
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.utils import timezone
 
+from annotation.adjudicate import CannotAsk, dispute, queue_divided, queue_random, trail
+from annotation.adjudicate import counts as adjudication_counts
+from annotation.adjudicate import disputes as open_disputes
+from annotation.adjudicate import drop as drop_adjudication
+from annotation.adjudicate import entries as adjudicated
+from annotation.adjudicate import errors as crowd_errors
+from annotation.adjudicate import of_submission as disputes_of
+from annotation.adjudicate import remark as remark_on
 from annotation.batch import (
     Batch,
     CannotChange,
@@ -66,6 +74,7 @@ __all__ = [
     "PLATFORMS",
     "AnswerLine",
     "Batch",
+    "CannotAsk",
     "CannotChange",
     "CannotMake",
     "CannotOrder",
@@ -78,6 +87,8 @@ __all__ = [
     "WorkerLine",
     "account",
     "add_money",
+    "adjudicated",
+    "adjudication_counts",
     "answer",
     "batch",
     "batches",
@@ -85,7 +96,11 @@ __all__ = [
     "check_rejection",
     "committed",
     "cost_of_extending",
+    "crowd_errors",
+    "dispute",
+    "disputes_of",
     "document_orders",
+    "drop_adjudication",
     "exclude_worker",
     "explain_balance",
     "extend_batch",
@@ -100,6 +115,7 @@ __all__ = [
     "measure",
     "oldest",
     "online",
+    "open_disputes",
     "order_documents",
     "owed",
     "pause",
@@ -108,9 +124,12 @@ __all__ = [
     "platforms",
     "policy_of",
     "progress",
+    "queue_divided",
+    "queue_random",
     "readmit_worker",
     "record",
     "reject_answer",
+    "remark_on",
     "resume",
     "resume_batch",
     "retire_gold",
@@ -122,6 +141,7 @@ __all__ = [
     "stop_publishing",
     "switch_aggregation",
     "title_of",
+    "trail",
     "undo_rejection",
     "workers",
 ]

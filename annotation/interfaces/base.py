@@ -63,6 +63,9 @@ class Interface(ABC):
     version: ClassVar[int] = 1
     default_reward: ClassVar[str]
     default_seconds: ClassVar[int]
+    tolerance: ClassVar[float | None] = None
+    """In which share of what it marks an answer may differ from the others before it counts as against them. None:
+    answers are neither compared nor measured, since `units` does not take them apart."""
     lease_minutes: ClassVar[int] = 0
     """How long a question stays with somebody at least; 0 leaves it to the setting LEASE_MINUTES."""
 

@@ -35,6 +35,7 @@ class Entities(Interface):
     default_reward: ClassVar[str] = "2.60"
     default_seconds: ClassVar[int] = 780
     lease_minutes: ClassVar[int] = 240
+    tolerance: ClassVar[float | None] = 0.3
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         reading, left = Reading(question.payload), answer or {}

@@ -42,6 +42,7 @@ class Relation(Interface):
     version: ClassVar[int] = 1
     default_reward: ClassVar[str] = "0.05"
     default_seconds: ClassVar[int] = 20
+    tolerance: ClassVar[float | None] = 0.0
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return page_of(question.payload, answer or {})

@@ -8,7 +8,14 @@ from typing import Any
 from annotation import report
 from kbpo.web.drawing import Interval
 
-NAMES = {("relation", "relation"): "Relation", ("relation", "linking"): "Linking"}
+NAMES = {
+    ("relation", "relation"): "Relation",
+    ("relation", "linking"): "Linking",
+    ("entities", "span"): "Names: which words",
+    ("entities", "type"): "Names: type",
+    ("entities", "canonical"): "Names: refers to",
+    ("entities", "link"): "Names: title",
+}
 
 
 def agreement_lines(measured: Sequence[report.Measured]) -> list[dict[str, Any]]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from annotation import report
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
@@ -42,6 +43,10 @@ class Judged:
     subject: bool | None
     object: bool | None
     votes: str
+    by_people: bool = False
+    dispute: Any = None
+    """What its team said against the judgment, and what became of it"""
+    disputable: bool = False
 
     @property
     def right(self) -> bool | None:
@@ -103,6 +108,15 @@ def describe(submission: Submission, ids: Sequence[int]) -> list[Judged]:
     ]
 
 
+def with_disputes(submission: Submission, rows: list[Judged], own: bool) -> list[Judged]:
+    """The rows, for their own team with what it disputes and may dispute: what people judged."""
+    disputes = report.disputes_of(submission) if own else {}
+    return [
+        replace(one, dispute=disputes.get(one.prediction.instance.target_id), disputable=own and one.by_people)
+        for one in rows
+    ]
+
+
 def predicates(submission: Submission) -> list[dict[str, Any]]:
     """The predicates of the schema, as in its file."""
     found: list[dict[str, Any]] = submission.track.corpus.schema["predicates"]
@@ -130,6 +144,7 @@ def _describe(one: Prediction, row: Any, label: Label | None, template: str) -> 
         subject=_truth(subject),
         object=_truth(object_),
         votes=_votes(row, label),
+        by_people=label is not None and label.source == "crowd",
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, withdraw
 from kbpo.submissions.receive import describe as rename
 from kbpo.web.figures import half_width_text
-from kbpo.web.judged import VERDICTS, describe, may_see, only_public, verdicts
+from kbpo.web.judged import VERDICTS, describe, may_see, only_public, verdicts, with_disputes
 from kbpo.web.order import more
 from kbpo.web.sampled import sampled
 from kbpo.web.score_tables import checked, tables
@@ -273,6 +273,7 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
     if not may_see(request.user, submission):
         raise Http404("Judgments are shown to the submission's own team, and to everybody once the track is closed.")
     ids, right, names = verdicts(submission, public=only_public(request.user, submission))
+    own = not only_public(request.user, submission)
     verdict = request.GET.get("verdict", "all")
     verdict = verdict if verdict in VERDICTS else "all"
     predicate = request.GET.get("predicate", "")
@@ -289,7 +290,8 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
         {
             "submission": submission,
             "page": page,
-            "rows": describe(submission, list(page)),
+            "rows": with_disputes(submission, describe(submission, list(page)), own),
+            "own": own,
             "verdict": verdict,
             "predicate": predicate,
             "counts": counts,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kbpo.web import (
     adding_up,
+    adjudication,
     batches,
     board,
     checks,
@@ -38,6 +39,7 @@ urlpatterns = [
     *workers.urlpatterns,
     *quality.urlpatterns,
     *adding_up.urlpatterns,
+    *adjudication.urlpatterns,
     *log.urlpatterns,
     *platforms.urlpatterns,
     *tracks.urlpatterns,

@@ -186,3 +186,51 @@ def test_the_log_has_states_and_money_with_who_and_why(judged: Submission, as_us
     assert rows[0][:4] == ["at", "what", "about", "who"]
     assert rows[1][6] == "'=cmd|' /C calc'!A0", "no cell is a formula"
     assert len(rows) == 1 + Audit.objects.count() + Ledger.objects.count()
+
+
+def test_a_team_disputes_and_an_expert_answers_blind(judged: Submission, as_user: As) -> None:
+    page = as_user("Rosa").get(reverse("submission-judged", args=[judged.pk])).content.decode()
+    assert "I think this judgment is wrong" in page
+    assert "I think this judgment is wrong" not in as_user("Tim").get(
+        reverse("submission-judged", args=[judged.pk])).content.decode()  # fmt: skip
+    prediction = judged.predictions.order_by("pk")[0]
+    address = reverse("submission-dispute", args=[judged.pk, prediction.pk])
+    note = "It is the town beside it."
+    for who, status in (("Tim", 404), ("", 302)):
+        assert as_user(who).post(address, {"note": note}).status_code == status
+    assert "10 characters" in as_user("Rosa").post(address, {"note": "no"}, follow=True).content.decode()
+    assert "An expert is asked" in as_user("Rosa").post(address, {"note": note}, follow=True).content.decode()
+    admin = as_user("Admin")
+    desk = admin.get(reverse("desk-adjudication", args=["toy"])).content.decode()
+    assert note in desk
+    question = admin.get(reverse("adjudicate_next", args=["toy"]))["Location"]
+    blind = admin.get(question).content.decode()
+    assert note not in blind and "checked" not in blind.split('data-step="a"')[1].split("Flag a problem")[0]
+    assert as_user("Rosa").get(question).status_code == 403
+    assert admin.post(question, {"a": "other"}).status_code == 422
+    trail = admin.post(question, {"a": "other", "b": "other", "none": "1"})["Location"]
+    shown = admin.get(trail).content.decode()
+    assert note in shown and "says otherwise" in shown
+    admin.post(trail, {"remark": "The text says “near”."})
+    page = as_user("Rosa").get(reverse("submission-judged", args=[judged.pk])).content.decode()
+    assert "says otherwise" in page and "The text says “near”." in page
+
+
+def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(judged: Submission, as_user: As) -> None:
+    admin, address = as_user("Admin"), reverse("desk-adjudication", args=["toy"])
+    for wrong in ({"verb": "random", "n": "x"}, {"verb": "random", "n": "0"}, {"verb": "drop", "entry": "9"}, {}):
+        assert admin.post(address, wrong).status_code == 422
+    admin.post(address, {"verb": "random", "n": "500"})
+    assert "Answer the next of" in admin.get(address).content.decode()
+    assert admin.get(reverse("desk-trail", args=["toy", 999])).status_code == 404
+
+
+def test_switching_the_way_of_adding_up_is_looked_at_first(judged: Submission, as_user: As) -> None:
+    admin, address = as_user("Admin"), reverse("desk-adding-up", args=["toy"])
+    page = admin.get(address, {"method": "dawid_skene"}).content.decode()
+    assert "nothing was changed" in page and "judgments would be different" in page
+    assert judged.name in page
+    for wrong in ({"method": "coin", "why": "x"}, {"method": "dawid_skene", "why": ""}):
+        assert admin.post(address, wrong).status_code == 422
+    admin.post(address, {"method": "dawid_skene", "why": "We looked."})
+    assert Policy.objects.get().aggregation == "dawid_skene"

@@ -1,0 +1,270 @@
+"""Asks experts about judgments, blind, and keeps the trail. What an expert says here never becomes a label.
+
+Disputes are raised against judgments that hurt whoever raises them, and people are divided about the hard ones: to
+correct just those would move every score by whom it was that asked. So the estimates keep the crowd's answer, and the
+expert's stands beside it, for the team that may see the judgment. Judgments drawn at random, each with its probability,
+go through the same queue in random order, so that nobody who answers can tell which is which; from them alone we tell
+how often the crowd errs. Correcting scores is for expert checks, which are drawn with probabilities as well.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Max, Q, QuerySet
+from django.utils import timezone
+
+from annotation.describe import title_of
+from annotation.interfaces.registry import interface_of
+from annotation.models import Adjudication, Question, Response, Worker
+from estimators.intervals import wilson
+from kbpo.accounts.audit import note as log
+from kbpo.accounts.models import User
+from kbpo.instances.merge import merged
+from kbpo.instances.models import Label
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+LEAST_NOTE, MOST_NOTE = 10, 2000  # characters
+OPEN_A_TEAM = 100
+MOST = 500  # judgments that are queued at once
+DICE = random.SystemRandom()
+
+
+class CannotAsk(ValueError):
+    """A judgment that experts are not asked about; the text is a sentence for whoever wants to."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How often experts contradict the crowd on judgments that were drawn at random."""
+
+    against: int
+    of: int
+    share: float | None
+    low80: float | None
+    high80: float | None
+
+
+@transaction.atomic
+def dispute(submission: Submission, target: int, who: User, note: str) -> Adjudication:
+    """The entry of a researcher who thinks that a judgment is wrong; one at a time for a judgment. Raises CannotAsk."""
+    note = note.replace("\x00", "").strip()
+    if len(note) < LEAST_NOTE:
+        raise CannotAsk(f"Say what is wrong with the judgment, in {LEAST_NOTE} characters or more.")
+    mine = Adjudication.objects.filter(kind="dispute", status="open", submission__team=submission.team_id)
+    if mine.count() >= OPEN_A_TEAM:
+        raise CannotAsk(f"Your team has {OPEN_A_TEAM} open disputes. Wait until some are looked at.")
+    question = question_of(target)
+    open_one = Adjudication.objects.filter(track=submission.track, target=target, kind="dispute", status="open").first()
+    if open_one is not None:
+        raise CannotAsk("An expert is asked about this judgment already.")
+    made = Adjudication.objects.create(
+        track=submission.track, target_id=target, question=question, kind="dispute", order=DICE.random(),
+        note=note[:MOST_NOTE], raised_by=who, submission=submission,
+    )  # fmt: skip
+    log("dispute", f"target:{target}", who=who, why=note, track=submission.track.slug)
+    return made
+
+
+def question_of(target: int) -> Question:
+    """The latest settled question about a target. Raises CannotAsk if no people judged it."""
+    rows = Question.objects.filter(target=target, interface="relation", status="settled", gold=None)
+    question = rows.order_by("-pk").first()
+    if question is None:
+        raise CannotAsk(
+            "No people judged this: it comes from documents that were read in full, or from the gold standard."
+        )
+    return question
+
+
+def _labelled(track: Track) -> dict[int, tuple[int, float]]:
+    """target -> (its latest settled question, how divided people were) of all pairs that people judged on a track."""
+    rows = Question.objects.filter(track=track, interface="relation", status="settled", gold=None)
+    latest = dict(rows.values_list("target").annotate(Max("pk")).order_by())
+    labels = Label.objects.filter(target__in=latest, source="crowd").exclude(value={})
+    divided = dict(labels.values_list("target").annotate(Max("disagreement")).order_by())
+    return {target: (latest[target], share) for target, share in divided.items()}
+
+
+@transaction.atomic
+def queue_divided(track: Track, n: int, who: User) -> int:
+    """How many judgments were queued: those that people were most divided about, and that nobody looked at yet."""
+    _check(n)
+    seen = set(Adjudication.objects.filter(track=track, kind="disagreement").values_list("target", flat=True))
+    rows = [(share, target, pk) for target, (pk, share) in _labelled(track).items() if share > 0 and target not in seen]
+    chosen = sorted(rows, reverse=True)[:n]
+    _queue(track, [(target, pk) for _, target, pk in chosen], "disagreement", who)
+    return len(chosen)
+
+
+@transaction.atomic
+def queue_random(track: Track, n: int, who: User) -> int:
+    """How many judgments were queued, about n: each that was not yet drawn has the same, recorded probability."""
+    _check(n)
+    drawn = set(Adjudication.objects.filter(track=track, kind="random").values_list("target", flat=True))
+    rows = sorted((target, pk) for target, (pk, _) in _labelled(track).items() if target not in drawn)
+    if not rows:
+        return 0
+    probability, seed = min(1.0, n / len(rows)), secrets.randbits(62)
+    dice = random.Random(seed)
+    chosen = [row for row in rows if dice.random() < probability]
+    _queue(track, chosen, "random", who, probability=probability, seed=seed)
+    return len(chosen)
+
+
+def _check(n: int) -> None:
+    if not 1 <= n <= MOST:
+        raise CannotAsk(f"Queue between 1 and {MOST} judgments.")
+
+
+def _queue(track: Track, rows: list[tuple[int, int]], kind: str, who: User, **fields: Any) -> None:
+    Adjudication.objects.bulk_create(
+        Adjudication(
+            track=track, target_id=target, question_id=pk, kind=kind, order=DICE.random(), raised_by=who, **fields
+        )
+        for target, pk in rows
+    )
+    log("queue for experts", f"track:{track.slug}", who=who, after=f"{len(rows)} {kind}", track=track.slug)
+
+
+def open_to(track: Track, expert: User) -> QuerySet[Adjudication]:
+    """What an expert may be asked: nothing that they raised as a dispute, or answered as an annotator."""
+    worker = Worker.objects.filter(user=expert).first()
+    known = Response.objects.filter(assignment__worker=worker).values("target") if worker else []
+    rows = Adjudication.objects.filter(track=track, status="open").exclude(kind="dispute", raised_by=expert)
+    return rows.exclude(target__in=known).order_by("order", "pk")
+
+
+@transaction.atomic
+def answer(row: Adjudication, raw: dict[str, Any], expert: User) -> Adjudication:
+    """The entry, answered once. Raises BadAnswer, or CannotAsk if somebody else was quicker. All open entries of the
+    same target are answered by the same words: nobody is asked twice."""
+    entries = list(
+        Adjudication.objects.select_for_update(of=("self",)).filter(
+            track=row.track, target=row.target_id, status="open"
+        )
+    )
+    if row.pk not in {one.pk for one in entries}:
+        raise CannotAsk("This one is answered already.")
+    question = row.question
+    interface = interface_of(question.interface)
+    said = [Response(target_id=one.target_id, criterion=one.criterion, value=one.value)
+            for one in interface.parse(question, raw)]  # fmt: skip
+    values = {label.target_id: label.value for label in interface.aggregate(question, said) if label.value}
+    for one in entries:
+        one.status, one.expert, one.raw, one.answered_at = "answered", expert, raw, timezone.now()
+        one.answer = {str(target): value for target, value in values.items()}
+        one.agrees = agrees(question, values)
+        one.save(update_fields=["status", "expert", "raw", "answered_at", "answer", "agrees"])
+    log("adjudicate", f"target:{row.target_id}", who=expert, track=row.track.slug,
+        after="agrees" if entries[0].agrees else "says otherwise")  # fmt: skip
+    return Adjudication.objects.get(pk=row.pk)
+
+
+def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
+    """Whether an expert's values say of a question's target and mentions what counts now."""
+    if question.target_id not in values:
+        return False  # a flag, where people had an answer
+    for target, value in values.items():
+        now = merged(Label.objects.filter(target=target))
+        if "holds" in value and set(value["holds"]) != set(now.get("holds", ())) & set(value["shown"]):
+            return False
+        if "canonical" in value and "canonical" in now and list(value["canonical"]) != list(now["canonical"]):
+            return False
+    return True
+
+
+@transaction.atomic
+def drop(row: Adjudication, who: User, why: str) -> bool:
+    """Whether an open entry was taken off the queue. Random ones stay: dropping them would be a choice."""
+    if row.kind == "random":
+        raise CannotAsk(
+            "A judgment that was drawn at random stays: taking some off would make the rest no random draw."
+        )
+    done = Adjudication.objects.filter(pk=row.pk, status="open").update(status="dropped", remark=why[:MOST_NOTE])
+    if done:
+        log("drop from queue", f"target:{row.target_id}", who=who, why=why, track=row.track.slug)
+    return bool(done)
+
+
+def remark(row: Adjudication, who: User, text: str) -> None:
+    """Nothing; what an expert writes after seeing the votes, for whoever may see the judgment."""
+    Adjudication.objects.filter(pk=row.pk, status="answered").update(
+        remark=text.replace("\x00", "").strip()[:MOST_NOTE]
+    )
+    log("remark", f"target:{row.target_id}", who=who, why=text, track=row.track.slug)
+
+
+def counts(track: Track) -> dict[str, dict[str, int]]:
+    """kind -> status -> how many."""
+    found: dict[str, dict[str, int]] = {kind: {} for kind in Adjudication.Kind.values}
+    rows = Adjudication.objects.filter(track=track).values_list("kind", "status").annotate(Count("pk")).order_by()
+    for kind, status, n in rows:
+        found[kind][status] = n
+    return found
+
+
+def errors(track: Track) -> Errors:
+    """How often experts contradict the crowd, from the random draws alone, with a Wilson interval."""
+    rows = Adjudication.objects.filter(track=track, kind="random", status="answered")
+    sums = rows.aggregate(of=Count("pk"), against=Count("pk", filter=Q(agrees=False)))
+    if not sums["of"]:
+        return Errors(0, 0, None, None, None)
+    share = sums["against"] / sums["of"]
+    low, high = wilson(share, sums["of"], 0.80)
+    return Errors(sums["against"], sums["of"], share, float(low), float(high))
+
+
+def entries(track: Track, limit: int = 100) -> list[Adjudication]:
+    """What experts answered, the latest first."""
+    rows = Adjudication.objects.filter(track=track, status="answered").select_related("question", "expert", "raised_by")
+    return list(rows.order_by("-answered_at", "-pk")[:limit])
+
+
+def disputes(track: Track) -> list[Adjudication]:
+    """Open disputes, the oldest first: for admins who do not answer them themselves."""
+    rows = Adjudication.objects.filter(track=track, status="open", kind="dispute")
+    return list(rows.select_related("question", "raised_by", "submission__team").order_by("pk")[:100])
+
+
+def of_submission(submission: Submission) -> dict[int, Adjudication]:
+    """target -> the latest dispute that a submission's team raised about it."""
+    rows = Adjudication.objects.filter(kind="dispute", submission=submission).order_by("pk")
+    return {row.target_id: row for row in rows}
+
+
+@dataclass(frozen=True)
+class Trail:
+    """Everything about one entry, for after it was answered: directed predicates with votes, label and expert."""
+
+    row: Adjudication
+    title: str
+    parts: list[tuple[str, int, bool, bool]]
+    """(part, votes for it, whether it counts as holding now, whether the expert says that it holds)"""
+    voters: int
+    flagged: bool
+    """The expert says that it cannot be answered"""
+
+
+def trail(track: Track, pk: int) -> Trail | None:
+    """The trail of an entry; None if there is none or nobody has answered it yet."""
+    rows_ = Adjudication.objects.filter(track=track, pk=pk).exclude(status="open")
+    found = rows_.select_related("question", "raised_by", "expert", "submission__team").first()
+    if found is None:
+        return None
+    rows = Response.objects.filter(question=found.question, criterion="relation", excluded_reason="")
+    votes = [set(value["holds"]) for value in rows.values_list("value", flat=True)]
+    now = set(merged(Label.objects.filter(target=found.target_id)).get("holds", ()))
+    expert = (found.answer or {}).get(str(found.target_id), {})
+    says = set(expert.get("holds", ()))
+    parts = [
+        (part, sum(part in one for one in votes), part in now, part in says)
+        for part in found.question.shown if part in now | says or any(part in one for one in votes)
+    ]  # fmt: skip
+    return Trail(found, title_of(found.question), parts, len(votes), found.status == "answered" and not expert)

@@ -1,0 +1,123 @@
+"""Experts are asked blind; what they say stands beside the label and never in its place."""
+
+from __future__ import annotations
+
+import pytest
+from annotation_world import PARTS, answer_all
+from django.test import Client
+
+from annotation import adjudicate, settle
+from annotation.models import Adjudication, Question
+from kbpo.accounts.models import Audit, User
+from kbpo.instances.models import Label
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+YES = {"a": ["0-3"], "b": ["other"], "holds": [PARTS[0]]}
+NO = {"a": ["0-3"], "b": ["other"], "none": ["1"]}
+DOUBT = "She did not study there, she taught there."
+
+
+@pytest.fixture
+def root(db: None) -> User:
+    return User.objects.create_user("root", password="long enough 1", is_staff=True)
+
+
+@pytest.fixture
+def rosa(db: None) -> User:
+    return User.objects.create_user("rosa", password="long enough 1", is_researcher=True)
+
+
+@pytest.fixture
+def judged(published: Submission, clients: list[Client]) -> Submission:
+    """Two of three say yes to everything."""
+    for client, said in zip(clients, (YES, YES, NO), strict=True):
+        answer_all(client, said)
+    settle.tick()
+    return published
+
+
+def target_of(submission: Submission) -> int:
+    return int(Question.objects.filter(payer=submission.purpose).order_by("pk")[0].target_id)
+
+
+def test_a_dispute_says_why_and_there_is_one_at_a_time(judged: Submission, rosa: User) -> None:
+    with pytest.raises(adjudicate.CannotAsk, match="10 characters"):
+        adjudicate.dispute(judged, target_of(judged), rosa, "no")
+    adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
+    with pytest.raises(adjudicate.CannotAsk, match="already"):
+        adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
+    assert Audit.objects.get(what="dispute").why == DOUBT
+
+
+def test_an_experts_answer_to_a_dispute_writes_no_label(judged: Submission, rosa: User, root: User) -> None:
+    labels = Label.objects.count()
+    row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
+    done = adjudicate.answer(row, NO, root)
+    assert (done.status, done.agrees, done.expert) == ("answered", False, root)
+    assert Label.objects.count() == labels
+    with pytest.raises(adjudicate.CannotAsk, match="answered already"):
+        adjudicate.answer(row, YES, root)
+    found = adjudicate.trail(judged.track, row.pk)
+    assert found is not None
+    assert (found.parts, found.voters) == ([(PARTS[0], 2, True, False)], 3)
+    assert adjudicate.of_submission(judged)[row.target_id].agrees is False
+
+
+def test_who_agrees_in_everything_agrees(judged: Submission, rosa: User, root: User) -> None:
+    row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
+    question = adjudicate.question_of(row.target_id)
+    assert adjudicate.answer(row, YES, root).agrees is True
+    side = question.payload["a"]["target"]
+    assert not adjudicate.agrees(question, {question.target_id: {"shown": PARTS, "holds": PARTS[:1]},
+                                            side: {"canonical": [9, 12]}})  # fmt: skip
+    assert not adjudicate.agrees(question, {}), "a flag where people had an answer"
+
+
+def test_random_ones_have_their_probability_and_alone_tell_how_often_the_crowd_errs(
+    judged: Submission, rosa: User, root: User
+) -> None:
+    track = judged.track
+    assert adjudicate.queue_random(track, 500, root) == 6
+    assert set(Adjudication.objects.values_list("probability", flat=True)) == {1.0}
+    assert adjudicate.queue_random(track, 500, root) == 0, "each is drawn once"
+    adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
+    rows = list(adjudicate.open_to(track, root))
+    assert len(rows) == 7
+    adjudicate.answer(rows[0], NO, root)
+    other = adjudicate.open_to(track, root).exclude(target=target_of(judged))[0]
+    adjudicate.answer(other, YES, root)
+    found = adjudicate.errors(track)
+    assert (found.against, found.of, found.share) == (1, 2, 0.5)
+    assert found.low80 is not None and found.high80 is not None and found.low80 < 0.5 < found.high80
+    with pytest.raises(adjudicate.CannotAsk, match="stays"):
+        adjudicate.drop(adjudicate.open_to(track, root).filter(kind="random")[0], root, "Too hard.")
+
+
+def test_the_same_target_is_answered_once_for_all_reasons(judged: Submission, rosa: User, root: User) -> None:
+    adjudicate.queue_random(judged.track, 500, root)
+    row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
+    adjudicate.answer(row, NO, root)
+    assert Adjudication.objects.filter(target=row.target_id, status="answered").count() == 2
+
+
+def test_the_most_divided_come_first_and_once(judged: Submission, root: User) -> None:
+    assert adjudicate.queue_divided(judged.track, 4, root) == 4
+    assert adjudicate.queue_divided(judged.track, 4, root) == 2
+    assert set(Adjudication.objects.values_list("probability", flat=True)) == {None}
+    with pytest.raises(adjudicate.CannotAsk, match="between 1 and 500"):
+        adjudicate.queue_divided(judged.track, 0, root)
+
+
+def test_nobody_answers_what_they_raised_or_judged(judged: Submission, root: User, clients: list[Client]) -> None:
+    adjudicate.dispute(judged, target_of(judged), root, DOUBT)
+    assert not adjudicate.open_to(judged.track, root).exists()
+    assert not adjudicate.open_to(judged.track, User.objects.get(username="ada")).exists()
+    other = User.objects.create_user("other", is_staff=True)
+    assert adjudicate.open_to(judged.track, other).count() == 1
+
+
+def test_what_no_people_judged_is_not_disputed(track: Track, published: Submission, rosa: User) -> None:
+    with pytest.raises(adjudicate.CannotAsk, match="No people judged this"):
+        adjudicate.dispute(published, target_of(published), rosa, DOUBT)
