@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from annotation.describe import title_of
 from annotation.interfaces.registry import interface_of
-from annotation.models import Adjudication, Question, Response, Worker
+from annotation.models import Adjudication, Question, Response
 from estimators.intervals import wilson
 from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
@@ -135,8 +135,7 @@ def _queue(track: Track, rows: list[tuple[int, int]], kind: str, who: User, **fi
 
 def open_to(track: Track, expert: User) -> QuerySet[Adjudication]:
     """What an expert may be asked: nothing that they raised as a dispute, or answered as an annotator."""
-    worker = Worker.objects.filter(user=expert).first()
-    known = Response.objects.filter(assignment__worker=worker).values("target") if worker else []
+    known = Response.objects.filter(assignment__worker__user=expert).values_list("target", flat=True)
     rows = Adjudication.objects.filter(track=track, status="open").exclude(kind="dispute", raised_by=expert)
     return rows.exclude(target__in=known).order_by("order", "pk")
 

@@ -127,7 +127,7 @@ def _first(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate
 def _questions(track: Track, first: dict[int, Candidate], drafts: Iterable[QuestionDraft]) -> Iterable[Question]:
     drafts = list(drafts)
     rounds = _rounds(drafts)
-    terms = {name: _terms(track, name) for name in {draft.interface for draft in drafts}}
+    terms = {name: terms_of(track, name) for name in {draft.interface for draft in drafts}}
     for draft in drafts:
         number, shown = rounds[draft.target_id, draft.interface]
         if number > 1 and set(draft.shown) <= shown:
@@ -163,7 +163,7 @@ def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int,
     return {key: (number[key], shown[key]) for key in keys}
 
 
-def _terms(track: Track, interface: str) -> Price:
+def terms_of(track: Track, interface: str) -> Price:
     """The track's price of one answer; the interface's own where the track has none."""
     price = Price.objects.filter(track=track, interface=interface).first()
     kind = interface_of(interface)

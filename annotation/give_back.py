@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from annotation.pilot import give_back as give_back_pilots
 from annotation.publish import committed
 from kbpo.corpus.fetch import fetch
 from kbpo.money.spend import balance, release
@@ -21,7 +22,7 @@ def tick() -> int:
     """How many submissions got money back: all that they will not need, less what answers may still cost."""
     with_money = [pk for (pk,) in fetch(OPEN, [])]
     ended = Submission.objects.filter(pk__in=with_money, status__in=ENDED).select_related("track")
-    return sum(give_back(submission) for submission in ended)
+    return sum(give_back(submission) for submission in ended) + give_back_pilots()
 
 
 @transaction.atomic

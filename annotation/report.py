@@ -61,6 +61,8 @@ from annotation.measure import Measured, measure
 from annotation.models import ANSWERED, HIT, Assignment, Halt, Payment, Question, Response
 from annotation.order import CannotOrder, order_documents, plan_documents
 from annotation.order import add_money_to as add_money
+from annotation.pilot import PUBLISHED as PUBLISHED_AGREEMENT
+from annotation.pilot import CannotPilot, cost_of_pilot, launch_pilot, pilot_of, pilot_report, pilots
 from annotation.platforms.mturk.account import account
 from annotation.platforms.registry import PLATFORMS, fee_rate_of
 from annotation.publish import committed
@@ -72,12 +74,14 @@ from kbpo.tracks.models import Track
 
 __all__ = [
     "PLATFORMS",
+    "PUBLISHED_AGREEMENT",
     "AnswerLine",
     "Batch",
     "CannotAsk",
     "CannotChange",
     "CannotMake",
     "CannotOrder",
+    "CannotPilot",
     "CannotReject",
     "CannotRetry",
     "Flag",
@@ -96,6 +100,7 @@ __all__ = [
     "check_rejection",
     "committed",
     "cost_of_extending",
+    "cost_of_pilot",
     "crowd_errors",
     "dispute",
     "disputes_of",
@@ -112,6 +117,7 @@ __all__ = [
     "grant",
     "halts",
     "judgments",
+    "launch_pilot",
     "measure",
     "oldest",
     "online",
@@ -120,6 +126,9 @@ __all__ = [
     "owed",
     "pause",
     "pause_batch",
+    "pilot_of",
+    "pilot_report",
+    "pilots",
     "plan_documents",
     "platforms",
     "policy_of",

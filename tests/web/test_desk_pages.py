@@ -234,3 +234,14 @@ def test_switching_the_way_of_adding_up_is_looked_at_first(judged: Submission, a
         assert admin.post(address, wrong).status_code == 422
     admin.post(address, {"method": "dawid_skene", "why": "We looked."})
     assert Policy.objects.get().aggregation == "dawid_skene"
+
+
+def test_a_pilot_is_launched_and_read_on_its_page(judged: Submission, draft: Draft, toy: Toy, as_user: As) -> None:
+    admin, address = as_user("Admin"), reverse("desk-pilots", args=["toy"])
+    page = admin.get(address).content.decode()
+    assert "0.61" in page and "Agreement" in page
+    for wrong in ({"workers": "x", "items": "5"}, {"workers": "1", "items": "5"}, {}):
+        assert admin.post(address, wrong).status_code == 422
+    refused = admin.post(address, {"workers": "2", "items": "3"})
+    assert refused.status_code == 422 and "nothing to ask about" in refused.content.decode()
+    assert admin.get(reverse("desk-pilot", args=["toy", 99])).status_code == 404

@@ -1,0 +1,121 @@
+"""Pilots: k workers on n items, what they cost, and what they tell."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from io import StringIO
+
+import pytest
+from annotation_world import ToyTrack, answer_all, make_submission
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import Client
+
+from annotation import give_back, pilot, publish, settle
+from annotation.models import Question
+from kbpo.accounts.models import User
+from kbpo.instances.models import Instance, Target
+from kbpo.money.models import Budget
+from kbpo.money.spend import OverBudget, balance
+from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def stated(track: Track, targets: list[Target], monkeypatch: pytest.MonkeyPatch) -> Submission:
+    """A submission that states all six pairs; nobody was asked about them."""
+    monkeypatch.setattr("annotation.pilot.kind_of", ToyTrack)
+    row = make_submission(track, targets)
+    for instance in Instance.objects.filter(target__in=targets):
+        Prediction.objects.create(
+            submission=row, instance=instance, subject_canonical_begin=0, subject_canonical_end=3,
+            object_canonical_begin=0, object_canonical_end=3, provenance=[], subject_entity=0, object_entity=1,
+            same_predicate=1, same_subject=1, subject_facts=1,
+        )  # fmt: skip
+    return row
+
+
+@pytest.fixture
+def root(db: None) -> User:
+    return User.objects.create_user("root", is_staff=True)
+
+
+def test_the_union_of_more_workers_finds_more() -> None:
+    one, two, three = (0, 2), (3, 4), (5, 6)
+    marked = [{one, two}, {one}, {one, (7, 8)}]
+    # A span found by f of 3: by one of them f/3, by two 1 − C(3 − f, 2)/3, by all three if f > 0.
+    assert pilot.union_recall(marked, {one, two, three}) == {
+        1: pytest.approx((1 + 1 / 3 + 0) / 3), 2: pytest.approx((1 + 2 / 3 + 0) / 3), 3: pytest.approx(2 / 3),
+    }  # fmt: skip
+    assert pilot.union_recall(marked, set()) == {}
+
+
+def test_a_pilot_asks_reserves_and_gives_back(
+    stated: Submission, track: Track, root: User, clients: list[Client]
+) -> None:
+    made = pilot.launch_pilot(track, root, workers=3, items=4, seed=1)
+    assert Question.objects.filter(payer=made.payer, answers_wanted=3).count() == 4
+    assert balance(purpose=made.payer).open == Decimal("0.72")
+    publish.tick()
+    for client in clients[:2]:
+        answer_all(client)
+    answer_all(clients[2], {"a": "0-3", "b": "other", "none": "1"})
+    settle.tick()
+    assert Question.objects.counts() == {"settled": 4}
+    found = {one.what: one for one in pilot.pilot_report(track, made).agreement}
+    assert (found["relation"].questions, found["relation"].workers) == (4, 3)
+    assert found["linking"].alpha is None or found["linking"].alpha > 0.99
+    assert give_back.tick() == 0, "everything was spent"
+    assert balance(purpose=made.payer).spent == Decimal("0.72")
+
+
+def test_a_stopped_pilot_gives_its_money_back(stated: Submission, track: Track, root: User) -> None:
+    from annotation import batch
+
+    made = pilot.launch_pilot(track, root, workers=2, items=6)
+    publish.tick()
+    batch.stop_batch(made.payer, root, "Wrong texts.")
+    settle.tick()
+    assert give_back.tick() == 1 and give_back.tick() == 0
+    assert balance(purpose=made.payer).open == 0
+
+
+def test_the_same_seed_draws_the_same_items(stated: Submission, track: Track, root: User) -> None:
+    first = pilot.launch_pilot(track, root, workers=2, items=3, seed=7)
+    chosen = set(Question.objects.filter(payer=first.payer).values_list("target", flat=True))
+    Question.objects.all().delete()
+    again = pilot.launch_pilot(track, root, workers=2, items=3, seed=7)
+    assert set(Question.objects.filter(payer=again.payer).values_list("target", flat=True)) == chosen
+
+
+@pytest.mark.parametrize(("workers", "items"), [(1, 10), (10, 10), (5, 0), (5, 2001)])
+def test_a_pilot_of_nonsense_is_refused(workers: int, items: int, stated: Submission, track: Track) -> None:
+    with pytest.raises(pilot.CannotPilot, match="2 to 9 workers"):
+        pilot.launch_pilot(track, None, workers=workers, items=items)
+
+
+def test_without_items_or_money_nothing_is_asked(stated: Submission, track: Track, root: User) -> None:
+    Budget.objects.create(track=track, scope="track", cap=Decimal("100.10"))
+    with pytest.raises(OverBudget):
+        pilot.launch_pilot(track, root, workers=5, items=6)
+    assert not Question.objects.exists()
+    Prediction.objects.all().delete()
+    with pytest.raises(pilot.CannotPilot, match="nothing to ask"):
+        pilot.launch_pilot(track, root)
+
+
+def test_the_command_launches_and_reports(stated: Submission, track: Track, clients: list[Client]) -> None:
+    out = StringIO()
+    call_command("pilot", "toy", "--workers", "2", "--items", "6", stdout=out)
+    assert "2 workers on 6 items" in out.getvalue()
+    publish.tick()
+    for client in clients[:2]:
+        answer_all(client)
+    settle.tick()
+    call_command("pilot", "toy", "--report", stdout=out)
+    assert "relation relation  κ 1.000  (published κ 0.61 with 3)" in out.getvalue()
+    for wrong in (["nowhere"], ["toy", "--report", "99"], ["toy", "--workers", "1"]):
+        with pytest.raises(CommandError):
+            call_command("pilot", *wrong)
