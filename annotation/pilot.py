@@ -37,7 +37,7 @@ WORKERS, ITEMS = 5, 200
 MOST_WORKERS, MOST_ITEMS = 9, 2_000
 PUBLISHED = {
     ("relation", "relation"): ("κ", 0.61),
-    ("entities", "span"): ("κ", 0.83),
+    ("entities", "mention"): ("κ", 0.83),
     ("entities", "canonical"): ("κ", 0.75),
     ("entities", "link"): ("κ", 0.75),
 }

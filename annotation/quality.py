@@ -121,7 +121,7 @@ def hold_against_the_others(question: Question) -> int:
              for assignment, own in said.items()}  # fmt: skip
     known = {
         assignment: against
-        if len(against) > tolerance * sum(value != "no" for value in said[assignment].values())
+        if len(against) > tolerance * sum(value not in ("no", "") for value in said[assignment].values())
         else []
         for assignment, against in found.items()
         if against is not None

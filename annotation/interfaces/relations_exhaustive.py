@@ -32,6 +32,7 @@ class RelationsExhaustive(Interface):
     version: ClassVar[int] = 1
     default_reward: ClassVar[str] = "2.25"
     default_seconds: ClassVar[int] = 540
+    tolerance: ClassVar[float | None] = 0.3
     lease_minutes: ClassVar[int] = 240
 
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from kbpo.web.drawing import Interval
 NAMES = {
     ("relation", "relation"): "Relation",
     ("relation", "linking"): "Linking",
-    ("entities", "span"): "Names: which words",
-    ("entities", "type"): "Names: type",
+    ("entities", "mention"): "Names and types",
     ("entities", "canonical"): "Names: refers to",
     ("entities", "link"): "Names: title",
 }
