@@ -216,7 +216,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--systems", type=int, default=12)
     parser.add_argument("--repeats", type=int, default=1000)
-    parser.add_argument("--default-repeats", type=int, default=300, help="Of the default estimators, which fit a model")
+    parser.add_argument(
+        "--default-repeats", type=int, default=1000, help="Of the default estimators, which fit a model"
+    )
+    parser.add_argument("--accuracy", type=float, nargs="+", default=[1.0, 0.85], help="Of the workers; 1: perfect")
     parser.add_argument("--draws", type=int, default=457)
     parser.add_argument("--other", type=float, default=0.25)
     parser.add_argument("--seed", type=int, default=1)
@@ -226,7 +229,8 @@ def main() -> None:
     pool = redocred.read(redocred.names(said.systems))
     began = time.perf_counter()
     lines = []
-    for accuracy, name in ((1.0, "perfect workers"), (0.85, "workers who are right 85 % of the time, majority of 3")):
+    for accuracy in said.accuracy:
+        name = "perfect workers" if accuracy == 1 else f"workers right {accuracy:.0%} of the time, majority of 3"
         found = study(
             pool, repeats=said.repeats, default_repeats=said.default_repeats, n=said.draws, other=said.other,
             accuracy=accuracy, seed=said.seed,
