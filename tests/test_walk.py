@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from processes import Service, wait_for
-from travel import PASSWORD, Travel, make_travel, researcher_of
+from travel import PASSWORD, Travel, make_travel, newcomer, researcher_of
 
 from annotation.annotators import teach
 
@@ -25,16 +25,19 @@ pytestmark = [
 RAW = """
     SELECT a.raw FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
     JOIN annotation_worker w ON w.id = a.worker_id JOIN accounts_user u ON u.id = w.user_id
-    WHERE h.track_id = (SELECT id FROM tracks_track WHERE slug = %s) AND u.username = 'annotator1'
+    WHERE h.track_id = (SELECT id FROM tracks_track WHERE slug = %s) AND u.username = 'newcomer'
       AND a.raw IS NOT NULL ORDER BY a.submitted_at
 """
 
 
 @pytest.fixture
-def walk(service: Service, tmp_path: Path) -> tuple[Travel, str]:
-    """A track, and who submits to it. Playwright's loop forbids Django's database in this thread: it comes later."""
+def walk(service: Service, tmp_path: Path) -> tuple[Travel, str, str]:
+    """A track, who submits to it, and who judges.
+
+    Playwright's loop forbids Django's database in this thread: it comes later.
+    """
     travel = make_travel(service, tmp_path, "Walk", seed=11, documents=6, read_in_full=2)
-    return travel, researcher_of(travel, RUN)
+    return travel, researcher_of(travel, RUN), newcomer(travel, "newcomer")
 
 
 @pytest.fixture
@@ -45,13 +48,13 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-def test_from_a_file_to_a_row_on_the_board(walk: tuple[Travel, str], browser: Browser) -> None:
-    travel, name = walk
+def test_from_a_file_to_a_row_on_the_board(walk: tuple[Travel, str, str], browser: Browser) -> None:
+    travel, name, judge = walk
     faults: list[str] = []
     researcher = log_in(browser, travel, name, f"/submit/?track={travel.track}", faults)
     submission = submit(researcher, travel.files / "systems" / f"{RUN}.kb.tsv")
     travel.submissions[submission] = RUN
-    annotator = log_in(browser, travel, "annotator1", "/annotate/", faults)
+    annotator = log_in(browser, travel, judge, "/annotate/", faults)
     wait_for(lambda: annotator.reload() and annotator.get_by_role("link", name="Begin").count(), "a question")
     annotator.get_by_role("link", name="Begin").click()
     agree(annotator)

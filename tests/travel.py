@@ -169,6 +169,13 @@ def researcher_of(travel: Travel, run: str) -> str:
         return str(token.user.username)
 
 
+def newcomer(travel: Travel, name: str) -> str:
+    """The login of an annotator who has not seen these pages yet."""
+    with travel.service.speaking():
+        _person(name, is_annotator=True)
+    return name
+
+
 def _token(name: str) -> str:
     """The API token of the one researcher of a new team."""
     researcher = _person(slugify(name), is_researcher=True)
