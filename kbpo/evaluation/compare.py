@@ -22,31 +22,44 @@ def comparisons(
     data: Data, estimates: dict[Key, tuple[Estimate, Design]], board: set[int]
 ) -> dict[str, dict[str, Any]]:
     """For F1 (precision where there is none) under every distribution and criterion: ranks and tie groups of the
-    systems on the board, with the covariance that differences are made of."""
+    systems on the board; for all numbers the covariance that differences are made of."""
     columns = np.array([at for at, system in enumerate(data.systems) if system in board], dtype=np.int64)
     if not columns.size:
         return {}
     with_f1 = {key[1:] for key in estimates if key[0] == "f1"}
     chosen = [key for key in estimates if key[0] == "f1" or (key[0] == "precision" and key[1:] not in with_f1)]
-    return {"|".join(key): _compare(data, estimates[key], columns) for key in chosen}
+    return {
+        "|".join(key): _joint(data, found, columns) | (_compare(data, found, columns) if key in chosen else {})
+        for key, found in estimates.items()
+    }
+
+
+def _joint(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str, Any]:
+    """The systems and the covariance of their numbers; `df` is null where it is infinite."""
+    estimate, design = found
+    df = float(np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns]))
+    covariance = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
+    return {
+        "systems": [data.systems[column] for column in columns],
+        "covariance": covariance.tolist(),
+        "df": df if np.isfinite(df) else None,
+    }
 
 
 def _compare(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str, Any]:
     estimate, design = found
     values = np.asarray(estimate.value)[columns]
     covariance = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
-    df = float(np.min(np.broadcast_to(estimate.degrees_of_freedom, values.shape)))
+    df = float(np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns]))
     family = simultaneous_intervals(
         values, covariance, rng=np.random.default_rng(SEED), confidence_level=LEVEL, degrees_of_freedom=df
     )
     ranks = rank_intervals(family)
     systems = [data.systems[column] for column in columns]
     return {
-        "systems": systems,
         "best": ranks.best.tolist(),
         "worst": ranks.worst.tolist(),
         "groups": [[systems[at] for at in group] for group in tie_groups(family)],
         "critical": float(family.critical),
         "level": LEVEL,
-        "covariance": covariance.tolist(),
     }

@@ -21,6 +21,7 @@ from kbpo.evaluation.corrected import confusion, corrected_scores
 from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
+from kbpo.evaluation.overlap import parts
 from kbpo.evaluation.score import DEFAULT, Key, Score, default_estimates, found_share, scores
 from kbpo.evaluation.slices import SliceScore, slice_scores
 from kbpo.instances.models import Label
@@ -113,7 +114,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     Estimate.objects.bulk_create((_of_slice(evaluation, data, one, final) for one in sliced), batch_size=2000)
     _look(track, data, rows, done)
     standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
-    evaluation.comparisons = comparisons(data, found, standing)
+    evaluation.comparisons = comparisons(data, found, standing) | parts(data, track.criterion, standing)
     evaluation.seconds = time.monotonic() - began
     evaluation.save(update_fields=["comparisons", "seconds"])
     return evaluation

@@ -8,6 +8,7 @@ from kbpo.web import (
     batches,
     board,
     checks,
+    compare,
     define,
     desk,
     diagnostics,
@@ -51,5 +52,6 @@ urlpatterns = [
     *diagnostics.urlpatterns,
     *pooling.urlpatterns,
     *checks.urlpatterns,
+    *compare.urlpatterns,
     *gallery.urlpatterns,
 ]

@@ -1,4 +1,4 @@
-// Walks the board by keyboard: j and k move, Enter opens.
+// Walks the board by keyboard: j and k move, Enter opens, x marks for comparing.
 import { register } from "./keys.js";
 
 const rows = [...document.querySelectorAll("tr[data-row]")];
@@ -15,3 +15,4 @@ function select(to) {
 
 register("j", "next row", () => select(at + 1));
 register("k", "row before", () => select(at - 1));
+register("x", "mark for comparing", () => rows[at]?.querySelector(".mark input")?.click());

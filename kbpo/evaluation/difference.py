@@ -1,0 +1,103 @@
+"""Reads how two systems of a board differ: the difference of what is printed, with its interval from both samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from kbpo.evaluation.leaderboard import Figure
+from kbpo.evaluation.models import Evaluation
+from kbpo.submissions.models import Submission
+
+QUANTITIES = ("f1", "precision", "recall")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number of two systems, and the first minus the second."""
+
+    quantity: str
+    first: Figure
+    second: Figure
+    value: float
+    error: float
+    """Standard error"""
+    low80: float
+    high80: float
+    low95: float
+    high95: float
+    told_apart: bool | None
+    """Whether the two differ among all pairs of the board at once; None where that was not asked"""
+
+    @property
+    def shown(self) -> bool:
+        """Whether the 80 % interval leaves zero."""
+        return self.low80 > 0 or self.high80 < 0
+
+
+def differences(
+    evaluation: Evaluation, first: int, second: int, *, distribution: str, criterion: str
+) -> list[Difference]:
+    """F1, precision and recall, as far as both systems have them."""
+    figures: dict[tuple[str, int], Figure] = {}
+    rows = evaluation.estimates.filter(
+        submission__in=[first, second], criterion=criterion, method="centred", slice="", value__isnull=False
+    ).defer("influence")
+    for row in rows:
+        if row.distribution == distribution or row.quantity == "recall":
+            figures[row.quantity, row.submission_id] = Figure.of(row)
+    found = []
+    for quantity in QUANTITIES:
+        kind = "instance" if quantity == "recall" else distribution
+        stored = evaluation.comparisons.get(f"{quantity}|{criterion}|{kind}")
+        one, other = figures.get((quantity, first)), figures.get((quantity, second))
+        if stored and one and other and {first, second} <= set(stored["systems"]):
+            found.append(_difference(quantity, one, other, stored, first, second))
+    return found
+
+
+def _difference(
+    quantity: str, one: Figure, other: Figure, stored: dict[str, Any], first: int, second: int
+) -> Difference:
+    assert one.value is not None and other.value is not None
+    value, error = one.value - other.value, error_of(stored, first, second)
+    half80, half95 = (_quantile(stored.get("df"), level) * error for level in (0.8, 0.95))
+    apart = abs(value) > stored["critical"] * error if "critical" in stored else None
+    return Difference(
+        quantity, one, other, value, error, value - half80, value + half80, value - half95, value + half95, apart
+    )
+
+
+def error_of(stored: dict[str, Any], first: int, second: int) -> float:
+    """The standard error of a difference, from the joint covariance."""
+    i, k = (stored["systems"].index(one) for one in (first, second))
+    covariance = stored["covariance"]
+    return math.sqrt(max(covariance[i][i] + covariance[k][k] - 2 * covariance[i][k], 0.0))
+
+
+def _quantile(df: float | None, level: float) -> float:
+    return float(norm.ppf(0.5 + level / 2) if df is None else student.ppf(0.5 + level / 2, df))
+
+
+def closest(evaluation: Evaluation | None, *, distribution: str, criterion: str) -> tuple[int, int] | None:
+    """The two systems of a board that are hardest to tell apart; None with fewer than two."""
+    stored = {}
+    for quantity in ("f1", "precision"):
+        stored = stored or (
+            evaluation.comparisons.get(f"{quantity}|{criterion}|{distribution}", {}) if evaluation else {}
+        )
+    if evaluation is None or len(stored.get("systems", [])) < 2:
+        return None
+    rows = evaluation.estimates.filter(
+        quantity="f1" if f"f1|{criterion}|{distribution}" in evaluation.comparisons else "precision",
+        criterion=criterion, distribution=distribution, method="centred", slice="", value__isnull=False,
+        submission__in=Submission.objects.filter(pk__in=stored["systems"], status="scored"),
+    )  # fmt: skip
+    ranked = sorted(rows.values_list("value", "submission_id"), reverse=True)
+    pairs = [(high - low, one, other) for (high, one), (low, other) in pairwise(ranked)]
+    return min(pairs)[1:] if pairs else None
