@@ -12,7 +12,6 @@ from scipy.stats import t as student
 
 from kbpo.evaluation.leaderboard import Figure
 from kbpo.evaluation.models import Evaluation
-from kbpo.submissions.models import Submission
 
 QUANTITIES = ("f1", "precision", "recall")
 
@@ -86,18 +85,15 @@ def _quantile(df: float | None, level: float) -> float:
 
 def closest(evaluation: Evaluation | None, *, distribution: str, criterion: str) -> tuple[int, int] | None:
     """The two systems of a board that are hardest to tell apart; None with fewer than two."""
-    stored = {}
-    for quantity in ("f1", "precision"):
-        stored = stored or (
-            evaluation.comparisons.get(f"{quantity}|{criterion}|{distribution}", {}) if evaluation else {}
-        )
-    if evaluation is None or len(stored.get("systems", [])) < 2:
+    if evaluation is None:
         return None
+    has_f1 = f"f1|{criterion}|{distribution}" in evaluation.comparisons
+    quantity = "f1" if has_f1 else "precision"
+    stored = evaluation.comparisons.get(f"{quantity}|{criterion}|{distribution}", {"systems": []})
     rows = evaluation.estimates.filter(
-        quantity="f1" if f"f1|{criterion}|{distribution}" in evaluation.comparisons else "precision",
-        criterion=criterion, distribution=distribution, method="centred", slice="", value__isnull=False,
-        submission__in=Submission.objects.filter(pk__in=stored["systems"], status="scored"),
+        quantity=quantity, criterion=criterion, distribution=distribution, method="centred", slice="",
+        value__isnull=False, submission__in=stored["systems"], submission__status="scored",
     )  # fmt: skip
-    ranked = sorted(rows.values_list("value", "submission_id"), reverse=True)
+    ranked = sorted(((float(value or 0), pk) for value, pk in rows.values_list("value", "submission_id")), reverse=True)
     pairs = [(high - low, one, other) for (high, one), (low, other) in pairwise(ranked)]
     return min(pairs)[1:] if pairs else None

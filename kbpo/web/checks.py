@@ -49,7 +49,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "most": MOST,
         "least": LEAST,
         "evaluation": latest,
-        "matrices": matrices(latest),
+        "matrices": sorted(matrices(latest), key=lambda one: one["criterion"] != track.criterion),
         "scores": scores(track, latest),
         "weighted": DISTRIBUTIONS.get(track.distribution, track.distribution).lower(),
         "criterion": CRITERIA.get(track.criterion, track.criterion).lower(),
@@ -82,6 +82,7 @@ def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
     stored = evaluation.settings.get("expert", {}) if evaluation else {}
     return [
         {
+            "criterion": criterion,
             "name": CRITERIA.get(criterion, criterion),
             "checked": told["checked"],
             "rows": [

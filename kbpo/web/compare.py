@@ -82,7 +82,7 @@ def address(track: Track, view: View, first: int, second: int, **changes: str) -
 
 
 def _chosen(board: list[Submission], a: str, b: str) -> tuple[list[Submission | None], str]:
-    """The systems that were asked for, and why they cannot be compared, as a sentence (none where nothing was asked)."""
+    """The systems that were asked for, and why they cannot be compared, as a sentence (empty: nothing was asked)."""
     by_pk = {str(one.pk): one for one in board}
     for said in (a, b):
         if said and not (said.isascii() and said.isdecimal()):
@@ -131,6 +131,7 @@ def compared(request: HttpRequest, evaluation: Evaluation, a: Submission, b: Sub
         "n_systems": len(stored["systems"]) if stored else 0,
         "apart": next((one.told_apart for one in found if one.told_apart is not None), None),
         "overlap": overlap(request, evaluation, a, b),
+        "share_axis": drawing.Axis(0.0, 1.0, (0.0, 0.5, 1.0)),
         "examples": examples(request, a, b),
     }
 
@@ -192,7 +193,7 @@ def overlap(request: HttpRequest, evaluation: Evaluation, a: Submission, b: Subm
     everything |= a.track.status == "closed"
     criterion = evaluation.comparisons[KEY]["criterion"]
     return [
-        {"key": key, "name": name, "criterion": CRITERIA.get(criterion, criterion).lower()} | _told(part, everything)
+        {"key": key, "name": name, "tone": "quiet" if key == "both" else key, "criterion": CRITERIA.get(criterion, criterion).lower()} | _told(part, everything)
         for key, name, part in (("a", f"only {a.name}", first), ("both", "both say it", both),
                                 ("b", f"only {b.name}", second))
     ]  # fmt: skip
