@@ -192,11 +192,15 @@ def overlap(request: HttpRequest, evaluation: Evaluation, a: Submission, b: Subm
     everything = isinstance(request.user, User) and request.user.is_staff
     everything |= a.track.status == "closed"
     criterion = evaluation.comparisons[KEY]["criterion"]
+    words = {"criterion": CRITERIA.get(criterion, criterion).lower()}
     return [
-        {"key": key, "name": name, "tone": "quiet" if key == "both" else key, "criterion": CRITERIA.get(criterion, criterion).lower()} | _told(part, everything)
-        for key, name, part in (("a", f"only {a.name}", first), ("both", "both say it", both),
-                                ("b", f"only {b.name}", second))
-    ]  # fmt: skip
+        {"key": key, "tone": tone, "name": name} | words | _told(part, everything)
+        for key, tone, name, part in (
+            ("a", "a", f"only {a.name}", first),
+            ("both", "quiet", "both say it", both),
+            ("b", "b", f"only {b.name}", second),
+        )
+    ]
 
 
 def _told(part: Part, everything: bool) -> dict[str, Any]:
