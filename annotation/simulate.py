@@ -180,15 +180,21 @@ class _Worker:
                     page = self.browser.get("/annotate/next/")
             elif page.has_form("answer") and "tutorial" in page.form("answer").data:
                 form = page.form("answer")
-                page = self.browser.submit(form, form.values() | self._tried(form))
+                page = self.browser.submit(form, form.values() | self._tried(page, form))
             else:
                 break
         return page
 
-    def _tried(self, form: Form) -> dict[str, list[str]]:
+    def _tried(self, page: Page, form: Form) -> dict[str, list[str]]:
         """What was learned for a question of a tutorial; before that the first of everything, and no relation."""
         if (right := self.learned.get(form.data["tutorial"])) is not None:
             return right
+        kind = form.data.get("interface", "relation")
+        if kind == "entities":
+            return {"mentions": ["[]"], "nothing": ["1"]}
+        if kind == "relations_exhaustive":
+            pairs = json.loads(page.data["document-data"])["pairs"]
+            return {"pairs": [json.dumps({str(number): [] for number in range(len(pairs))})]}
         return {side: form.options(side)[:1] for side in ("a", "b") if form.options(side)} | {"none": ["1"]}
 
     def _answer_to(self, page: Page, form: Form, wrong: bool) -> dict[str, list[str]]:

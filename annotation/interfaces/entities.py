@@ -67,14 +67,19 @@ class Entities(Interface):
         if (flag := flag_of(raw)) is not None:
             return [ParsedResponse(question.target_id, "flag", flag)]
         mentions = Reading(question.payload).marked(raw)
-        return [ParsedResponse(question.target_id, "mentions", {"mentions": [one.as_json() for one in mentions]})]
+        links = {f"{one.span[0]}-{one.span[1]}": one.link for one in mentions if one.link}
+        return [
+            ParsedResponse(question.target_id, "mentions", {"mentions": [one.as_json() for one in mentions]}),
+            ParsedResponse(question.target_id, "links", links),  # titles are optional: an answer is right without them
+        ]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         """Labels of the mentions that most found, and one of the document that says how many there are."""
         if (flag := flagged(question, responses, "mentions")) is not None:
             return [flag]
+        links = {one.assignment_id: one.value for one in responses if one.criterion == "links"}
         readers = [
-            [Marked.of(one) for one in response.value["mentions"]]
+            [Marked.of(one, links.get(response.assignment_id, {})) for one in response.value["mentions"]]
             for response in responses
             if response.criterion == "mentions"
         ]
@@ -91,6 +96,9 @@ class Entities(Interface):
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """What each word is (a type, or nothing), and of each mention which one it is the same as and its page."""
+        if response.criterion == "links":
+            yield from ((("link", span), title) for span, title in response.value.items())
+            return
         yield ("flag", ""), "yes" if response.criterion == "flag" else "no"
         if response.criterion != "mentions":
             return
@@ -102,11 +110,8 @@ class Entities(Interface):
             kinds[first:last] = [one.type] * (last - first)
         yield from ((("mention", str(at)), kind) for at, kind in enumerate(kinds))
         for one in said:
-            span = f"{one.span[0]}-{one.span[1]}"
             if reading.linkable(one.type):
-                yield ("canonical", span), f"{one.canonical[0]}-{one.canonical[1]}"
-                if one.link:
-                    yield ("link", span), one.link
+                yield ("canonical", f"{one.span[0]}-{one.span[1]}"), f"{one.canonical[0]}-{one.canonical[1]}"
 
 
 def _label(target: int, one: Settled) -> AggregatedLabel:

@@ -45,13 +45,14 @@ class Marked:
 
     def as_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {"span": list(self.span), "type": self.type, "canonical": list(self.canonical)}
-        return found | {name: value for name, value in (("value", self.value), ("link", self.link)) if value}
+        return found | ({"value": self.value} if self.value else {})
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Marked:
-        """A mention out of a response."""
+    def of(cls, data: Mapping[str, Any], links: Mapping[str, str] | None = None) -> Marked:
+        """A mention out of a response, with the title that was given for it."""
         (begin, end), (first, last) = data["span"], data["canonical"]
-        return cls((begin, end), data["type"], (first, last), data.get("value", ""), data.get("link", ""))
+        link = (links or {}).get(f"{begin}-{end}", "")
+        return cls((begin, end), data["type"], (first, last), data.get("value", ""), link)
 
 
 @dataclass(frozen=True)

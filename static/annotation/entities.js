@@ -8,7 +8,7 @@ import { Marks } from "./marks.js";
 import { drawInspector, drawList } from "./panel.js";
 
 const data = JSON.parse(document.getElementById("document-data").textContent);
-const form = document.getElementById("answer");
+const form = document.querySelector("form.judge");
 const place = document.getElementById("text");
 const inspector = document.getElementById("inspector");
 const list = document.getElementById("entities");
@@ -309,7 +309,7 @@ const draft = new Draft(form, {
   fill,
   status: document.getElementById("saved"),
   kept: document.getElementById("kept"),
-  lost: (sentence) => { tell(sentence); primary.disabled = true; setTimeout(() => location.assign("/annotate/next/"), 4000); },
+  lost: (sentence) => { tell(sentence); primary.disabled = true; setTimeout(() => location.assign(form.dataset.next || "/annotate/next/"), 4000); },
 });
 
 document.addEventListener("click", (event) => {

@@ -253,12 +253,15 @@ export class Marks {
     const last = new Map(this.spans.map(([, end], at) => [end, at + 1]));
     const links = {};
     const names = {};
+    const numbers = new Map();
     const mentions = [];
     for (const row of Array.isArray(rows) ? rows : []) {
       const [from, to] = [first.get(row.span?.[0]), last.get(row.span?.[1])];
       if (from === undefined || to === undefined || from >= to) continue;
       const id = mentions.length + 1;
-      const entity = Number(row.entity) || this.spans.length + id;
+      const name = String(row.canonical || row.span);
+      if (!numbers.has(name)) numbers.set(name, numbers.size + 1);
+      const entity = Number(row.entity) || numbers.get(name); // what we wrote ourselves has no numbers
       mentions.push({ id, first: from, last: to, type: this.types.has(row.type) ? row.type : "", entity, value: String(row.value || ""), open: Boolean(row.open) });
       if (row.link) links[entity] = String(row.link);
       if (row.named) names[entity] = id;

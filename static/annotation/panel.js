@@ -84,7 +84,7 @@ function holds(marks, mention, place, act) {
 
 let asked = 0;
 function suggest(input, titles, name) {
-  const address = document.getElementById("answer").dataset.titles;
+  const address = document.querySelector("form.judge").dataset.titles;
   if (!address) return;
   let timer = 0;
   const ask = async () => {

@@ -3,7 +3,7 @@
 import { Draft } from "./draft.js";
 
 const data = JSON.parse(document.getElementById("document-data").textContent);
-const form = document.getElementById("answer");
+const form = document.querySelector("form.judge");
 const place = document.getElementById("text");
 const choices = document.getElementById("choices");
 const rarer = document.getElementById("rarer");
@@ -236,7 +236,7 @@ const draft = new Draft(form, {
   fill,
   status: document.getElementById("saved"),
   kept: document.getElementById("kept"),
-  lost: (sentence) => { tell(sentence); primary.disabled = true; setTimeout(() => location.assign("/annotate/next/"), 4000); },
+  lost: (sentence) => { tell(sentence); primary.disabled = true; setTimeout(() => location.assign(form.dataset.next || "/annotate/next/"), 4000); },
 });
 form.addEventListener("change", onChange);
 form.addEventListener("submit", (event) => {

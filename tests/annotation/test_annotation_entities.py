@@ -38,10 +38,13 @@ def mark(span: tuple[int, int], kind: str, same: tuple[int, int] | None = None, 
 
 def parse(*mentions: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
     question = SimpleNamespace(payload=PAYLOAD, target_id=7)
-    (found,) = interface_of("entities").parse(question, {"mentions": [json.dumps(list(mentions))], **more})  # type: ignore[arg-type]
+    found, links = interface_of("entities").parse(question, {"mentions": [json.dumps(list(mentions))], **more})  # type: ignore[arg-type]
     assert found.target_id == 7 and found.criterion == "mentions"
-    mentions_: list[dict[str, Any]] = found.value["mentions"]
-    return mentions_
+    given = dict(links.value)
+    return [
+        one | ({"link": given[key]} if (key := f"{one['span'][0]}-{one['span'][1]}") in given else {})
+        for one in found.value["mentions"]
+    ]
 
 
 def test_marks_are_kept_in_the_order_of_the_text_with_the_title_of_their_entity() -> None:
@@ -122,7 +125,10 @@ def test_every_type_has_a_word_and_a_key_of_its_own() -> None:
 
 
 def readers(*of: list[dict[str, Any]]) -> list[list[Marked]]:
-    return [[Marked.of(one) for one in marks] for marks in of]
+    """Readers; the title of a mention is taken out of it, as the interface does."""
+    return [
+        [Marked.of(one, {f"{one['span'][0]}-{one['span'][1]}": one.get("link", "")}) for one in marks] for marks in of
+    ]
 
 
 def test_a_token_is_in_a_mention_if_more_than_half_marked_it() -> None:
@@ -165,11 +171,13 @@ def test_titles_and_dates_are_those_that_most_gave() -> None:
 
 def test_people_agree_or_not_on_words_and_on_what_is_the_same() -> None:
     question = SimpleNamespace(payload=PAYLOAD, target_id=7)
-    said = {"mentions": [mark(MARA, "PER", link="none"), mark(LINDT, "PER", MARA)]}
+    said = {"mentions": [mark(MARA, "PER"), mark(LINDT, "PER", MARA)]}
     response = SimpleNamespace(criterion="mentions", value=said, target_id=7)
     units = dict(Entities().units(question, response))  # type: ignore[arg-type]
     assert [units["mention", str(at)] for at in range(10)] == ["PER", "PER", "", "", "", "", "", "", "PER", ""]
-    assert (units["canonical", "43-48"], units["link", "0-10"]) == ("0-10", "none")
+    assert units["canonical", "43-48"] == "0-10"
+    links = SimpleNamespace(criterion="links", value={"0-10": "none"}, target_id=7)
+    assert dict(Entities().units(question, links)) == {("link", "0-10"): "none"}  # type: ignore[arg-type]
     flag = SimpleNamespace(criterion="flag", value={"problem": "text"}, target_id=7)
     assert dict(Entities().units(question, flag)) == {("flag", ""): "yes"}  # type: ignore[arg-type]
 
