@@ -16,7 +16,8 @@ from django.utils import timezone
 from annotation.models import HIT, Halt, Question
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
-from kbpo.money.spend import ZERO, balance
+from kbpo.money.models import Budget
+from kbpo.money.spend import ZERO, balance, over
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
 from kbpo.tracks.models import Track
 
@@ -37,7 +38,7 @@ COMMITTED = """
         JOIN annotation_hit_questions hq ON hq.question_id = q.id
         JOIN annotation_hit h ON h.id = hq.hit_id
         LEFT JOIN annotation_assignment a ON a.hit_id = h.id
-        WHERE q.payer = %s
+        WHERE {which} = %s
         GROUP BY q.id, h.id
     ) AS each_hit
 """
@@ -69,8 +70,18 @@ def tick() -> int:
 def committed(payer: str) -> Decimal:
     """What a payer's published questions may still cost; that much of its reservation must be kept."""
     with connection.cursor() as cursor:
-        cursor.execute(COMMITTED, [payer])
+        cursor.execute(COMMITTED.format(which="q.payer"), [payer])
         return Decimal(cursor.fetchone()[0])
+
+
+def room_on(track: Track) -> Decimal | None:
+    """What may still be published on a track whose cap was lowered below what is reserved; None where it was not."""
+    cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
+    if cap is None or not over(track):
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute(COMMITTED.format(which="q.track_id"), [track.pk])
+        return Decimal(cap.cap - balance(track=track).spent - Decimal(cursor.fetchone()[0]))
 
 
 def _payers() -> list[str]:
@@ -96,11 +107,17 @@ def _make_batch(payer: str) -> int:
     if (halt := halt_of(due, payer)) is not None:
         _wait(payer, f"Publishing is stopped: {halt.why}")
         return 0
+    if (first := due.order_by("order", "pk").select_related("track").first()) is None:
+        return 0
+    room = room_on(first.track)
     left = balance(purpose=payer).open - committed(payer)
     chosen: list[Question] = []
     rows = due.select_for_update(of=("self",)).select_related("track", "target").order_by("order", "pk")
     for question in rows[:BATCH]:
         cost = question.price * question.answers_wanted
+        if room is not None and cost > room:
+            _wait(payer, f"${max(room, ZERO)} is left under the track's cap, which was lowered.")
+            break
         if cost > left:
             why = f"${max(left, ZERO)} of the reservation is left; the next question needs ${cost}."
             if not chosen and not committed(payer) and payer.startswith("submission:"):
@@ -108,6 +125,7 @@ def _make_batch(payer: str) -> int:
             _wait(payer, why)
             break
         left -= cost
+        room = room - cost if room is not None else None
         chosen.append(question)
     _intend(chosen)
     return len(chosen)

@@ -35,6 +35,8 @@ from annotation.batch import (
     stop_batch,
 )
 from annotation.books import bonuses, explain_balance, platforms
+from annotation.cents import STATES, Cents, cents
+from annotation.check_books import Finding, check_books, checked_lately
 from annotation.command import (
     CannotRetry,
     check_rejection,
@@ -70,11 +72,14 @@ from annotation.quality import Flag
 from annotation.reject import CannotReject
 from annotation.revise import Revision, revision
 from annotation.revise import switch as switch_aggregation
+from annotation.share import Shared, shared
+from annotation.take_down import take_down
 from kbpo.tracks.models import Track
 
 __all__ = [
     "PLATFORMS",
     "PUBLISHED_AGREEMENT",
+    "STATES",
     "AnswerLine",
     "Batch",
     "CannotAsk",
@@ -84,10 +89,13 @@ __all__ = [
     "CannotPilot",
     "CannotReject",
     "CannotRetry",
+    "Cents",
+    "Finding",
     "Flag",
     "Measured",
     "Record",
     "Revision",
+    "Shared",
     "WorkerLine",
     "account",
     "add_money",
@@ -97,7 +105,10 @@ __all__ = [
     "batch",
     "batches",
     "bonuses",
+    "cents",
+    "check_books",
     "check_rejection",
+    "checked_lately",
     "committed",
     "cost_of_extending",
     "cost_of_pilot",
@@ -146,9 +157,11 @@ __all__ = [
     "revision",
     "set_gold_aside",
     "set_gold_rate",
+    "shared",
     "stop_batch",
     "stop_publishing",
     "switch_aggregation",
+    "take_down",
     "title_of",
     "trail",
     "undo_rejection",

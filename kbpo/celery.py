@@ -22,6 +22,7 @@ PIPELINE: dict[str, str] = {
     "ask":       "annotation.ask.tick",                              # 5  Sample -> Question
     "read":      "annotation.read_documents.tick",                   # 5a ordered DocumentSample -> Questions -> settled
     "publish":   "annotation.publish.tick",                          # 6  Question -> HIT, inside the budget
+    "put_back":  "annotation.take_down.tick",                        # 6a what a stop took down, once it is lifted
     "collect":   "annotation.collect.tick",                          # 7  answers only the platform has; lost leases
     "settle":    "annotation.settle.tick",                           # 8, 9  raw -> Response -> Label; approve and pay
     "remit":     "annotation.remit.tick",                            # 9c what is owed on other platforms, paid there

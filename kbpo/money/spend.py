@@ -62,7 +62,9 @@ def balance(**where: object) -> Balance:
 
 def allowance(track: Track, team: Team | None, purpose: str) -> Allowance:
     """What may still be reserved for a purpose under all caps of the track."""
-    lefts = [(max(ZERO, b.cap - _committed(b, team, purpose)), str(b.scope)) for b in _budgets(track, team, purpose)]
+    lefts = [
+        (max(ZERO, b.cap - committed_under(b, team, purpose)), str(b.scope)) for b in _budgets(track, team, purpose)
+    ]
     return Allowance(*min(lefts)) if lefts else Allowance(None, None)
 
 
@@ -71,7 +73,7 @@ def reserve(
     track: Track, team: Team | None, purpose: str, amount: Decimal, *, key: str, who: User | None = None, why: str = ""
 ) -> Ledger:
     """The reservation (an earlier one with the same key, if there is one). Raises OverBudget and writes nothing."""
-    _lock(track)
+    lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
         return row
     room = allowance(track, team, purpose)
@@ -85,7 +87,7 @@ def reserve(
 @transaction.atomic
 def spend(track: Track, purpose: str, amount: Decimal, *, key: str, why: str = "") -> Ledger:
     """The spending out of a purpose's reservation, once per key. Raises ValueError if the reservation is too small."""
-    _lock(track)
+    lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
         return row
     left = balance(purpose=purpose).open
@@ -99,7 +101,7 @@ def spend(track: Track, purpose: str, amount: Decimal, *, key: str, why: str = "
 @transaction.atomic
 def release(track: Track, purpose: str, *, key: str, keep: Decimal = ZERO, why: str = "") -> Ledger | None:
     """The release of all that a purpose has open beyond `keep`, once per key; None if nothing was left."""
-    _lock(track)
+    lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
         return row
     left = balance(purpose=purpose).open - keep
@@ -117,11 +119,11 @@ def unspend(key: str) -> int:
     The rows stay, as failed."""
     rows = Ledger.objects.filter(Q(key=key) | Q(key__startswith=f"{key}/"), kind="spend").exclude(state="failed")
     for track in Track.objects.filter(ledger__in=rows).distinct().order_by("pk"):
-        _lock(track)
+        lock(track)
     return rows.update(state=Ledger.State.FAILED)
 
 
-def _lock(track: Track) -> None:
+def lock(track: Track) -> None:
     """Movements of one track happen one after the other, so that no two of them pass a cap together."""
     Track.objects.select_for_update().only("pk").get(pk=track.pk)
 
@@ -139,13 +141,30 @@ def _budgets(track: Track, team: Team | None, purpose: str) -> list[Budget]:
     return list(rows)
 
 
-def _committed(budget: Budget, team: Team | None, purpose: str) -> Decimal:
+def committed_under(budget: Budget, team: Team | None, purpose: str) -> Decimal:
+    """What counts against a cap: what was reserved and not given back."""
     rows: dict[str, object] = {"track": budget.track_id}
     if budget.scope == Budget.Scope.DAY:
-        rows["created_at__gte"] = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    elif budget.scope == Budget.Scope.SUBMISSION:
+        return _reserved_today(budget.track_id)
+    if budget.scope == Budget.Scope.SUBMISSION:
         rows["purpose"] = purpose
     elif budget.scope == Budget.Scope.TEAM:
         rows["team"] = team
     sums = balance(**rows)
     return sums.reserved - sums.released
+
+
+def _reserved_today(track_id: int) -> Decimal:
+    """What was reserved today, less what of it was given back: what returns from earlier days makes no room today."""
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    rows = Ledger.objects.filter(track=track_id, created_at__gte=midnight).exclude(state=Ledger.State.FAILED)
+    sums: dict[str, dict[str, Decimal]] = {}
+    for purpose, kind, amount in rows.values_list("purpose", "kind").annotate(Sum("amount")).order_by():
+        sums.setdefault(purpose, {})[kind] = amount
+    return sum((max(ZERO, one.get("reserve", ZERO) - one.get("release", ZERO)) for one in sums.values()), ZERO)
+
+
+def over(track: Track) -> Decimal:
+    """By how much more is reserved on a track than its cap allows; above zero only after the cap was lowered."""
+    cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
+    return max(ZERO, committed_under(cap, None, "") - cap.cap) if cap is not None else ZERO

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_POST
 from annotation import report
 from kbpo.accounts.models import Invitation, Team, User
 from kbpo.money.models import Budget, Ledger
-from kbpo.money.spend import balance
+from kbpo.money.spend import balance, committed_under
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.agreement import agreement_lines
@@ -100,7 +100,8 @@ def money() -> dict[str, Any]:
         "open": everything.open,
         "owed": report.owed(),
         "unknown": unknown,
-        "caps": [_cap(row, today) for row in _caps()],
+        "wrong": report.checked_lately(),
+        "caps": [_cap(row) for row in _caps()],
     }
 
 
@@ -109,14 +110,8 @@ def _caps() -> list[Budget]:
     return list(rows.exclude(scope="team", team=None).select_related("track", "team").order_by("track__name", "scope"))
 
 
-def _cap(row: Budget, today: datetime) -> dict[str, Any]:
-    where: dict[str, Any] = {"track": row.track}
-    if row.scope == "day":
-        where["created_at__gte"] = today
-    if row.scope == "team":
-        where["team"] = row.team
-    sums = balance(**where)
-    used = sums.reserved - sums.released
+def _cap(row: Budget) -> dict[str, Any]:
+    used = committed_under(row, row.team, "")
     name = {"track": "in all", "day": "today", "team": f"by {row.team.name}" if row.team else ""}[row.scope]
     return {"name": f"{row.track.name}, {name}", "used": used, "cap": row.cap, "full": used >= row.cap}
 
@@ -144,12 +139,15 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 @for_admins
 @require_POST
 def stop(request: HttpRequest) -> HttpResponse:
-    """Stops publishing everywhere, if the word was typed."""
+    """Stops publishing everywhere, or takes everything that is open down, if the word was typed."""
     why = request.POST.get("why", "").replace("\x00", "").strip()
     if request.POST.get("word", "").strip().lower() != "stop":
         messages.error(request, "Nothing was stopped: type the word stop to arm the button.")
     elif not why:
         messages.error(request, "Nothing was stopped: say why. Whoever waits will read it.")
+    elif request.POST.get("scope") == "all":
+        n = report.take_down(None, cast(User, request.user), why[:500])
+        messages.warning(request, f"Everything is stopped; {n} open question{'' if n == 1 else 's'} taken down.")
     else:
         report.stop_publishing(None, cast(User, request.user), why[:500])
         messages.warning(request, "Publishing is stopped. What is up goes on and is paid.")

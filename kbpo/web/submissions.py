@@ -18,6 +18,7 @@ from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from annotation import report
 from kbpo.accounts.models import User
 from kbpo.evaluation.estimate import open_targets
 from kbpo.instances.models import Label
@@ -100,6 +101,7 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     }
     if own:
         found |= {"cost": cost(submission, sample), "noticed": noticed(submission), "sampled": sampled(submission)}
+        found["shared"] = report.shared(submission)
         found |= {"more": more(submission)}
     if seen:
         ids, right, _ = verdicts(submission, public=not own)

@@ -1,0 +1,283 @@
+"""Every cent: after whatever happened, the page's sums are the ledger's, and the books agree."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from decimal import Decimal
+
+import pytest
+from annotation_world import ToyTrack, learn, make_submission, make_target
+from django.core.management import CommandError, call_command
+from django.db import transaction
+from django.db.models import F, Sum
+
+from annotation import ask, collect, command, give_back, lease, publish, reject, settle, submit, take_down
+from annotation.annotators import leave, payout, teach
+from annotation.annotators.models import Intake, Leaving
+from annotation.cents import FEE, GIVEN_BACK, SET_ASIDE, cents
+from annotation.check_books import check_books
+from annotation.models import HIT, Assignment, Halt, Payment, Question, Worker
+from annotation.worker import worker_of
+from kbpo.accounts.models import User
+from kbpo.instances.models import Target
+from kbpo.money.caps import BadCap, set_cap
+from kbpo.money.models import Budget, Ledger
+from kbpo.money.quote import quote
+from kbpo.money.spend import OverBudget, balance, release, reserve
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+RAW = {"a": ["0-3"], "b": ["other"], "holds": ["per:schools_attended>"]}
+
+
+def sums_of_ledger() -> dict[str, dict[str, Decimal]]:
+    found: dict[str, dict[str, Decimal]] = defaultdict(dict)
+    rows = Ledger.objects.exclude(state="failed").values_list("purpose", "kind").annotate(Sum("amount")).order_by()
+    for purpose, kind, amount in rows:
+        found[purpose][kind] = amount
+    return found
+
+
+def check_sums() -> None:
+    """The parts of every purpose add up to what the ledger says, kind by kind, and no part is negative."""
+    page: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
+    for one in cents():
+        assert one.amount > 0, one
+        kind = {GIVEN_BACK: "release", SET_ASIDE: "open"}.get(one.state, "spend")
+        page[one.purpose][kind] += one.amount
+    for purpose, kinds in sums_of_ledger().items():
+        assert page[purpose]["release"] == kinds.get("release", 0), purpose
+        assert page[purpose]["spend"] == kinds.get("spend", 0), purpose
+        assert sum(page[purpose].values()) == kinds["reserve"], purpose
+    owed = Payment.objects.filter(status="owed").aggregate(sum=Sum("amount"))["sum"] or 0
+    assert sum(one.amount for one in cents() if one.state == "owed") == owed
+    assert [one.sentence for one in check_books()] == []
+
+
+class World:
+    """A track on which anything may happen, in any order."""
+
+    def __init__(self, track: Track, rng: random.Random) -> None:
+        self.track, self.rng = track, rng
+        self.admin = User.objects.create(username="anna", is_staff=True)
+        self.targets = [make_target(track, number, rng.random()) for number in range(1, 9)]
+        self.people = 0
+        Intake.objects.create(tutorial_reward=Decimal("0.75"))
+        Budget.objects.create(track=track, scope="track", cap=Decimal("60.00"))
+        for _ in range(4):
+            self.somebody_comes()
+        self.a_submission()
+
+    @property
+    def workers(self) -> list[Worker]:
+        return list(Worker.objects.exclude(user=None).select_related("user"))
+
+    def step(self) -> str:
+        verb: Callable[[], None] = self.rng.choice(
+            [self.ticks, self.ticks, self.answers, self.answers, self.answers, self.pays, self.leaves, self.rejects,
+             self.withdraws, self.stops, self.a_submission, self.somebody_comes, self.excludes, self.caps]
+        )  # fmt: skip
+        verb()
+        return verb.__name__
+
+    def ticks(self) -> None:
+        for tick in (ask.tick, publish.tick, take_down.tick, collect.tick, settle.tick, give_back.tick, leave.tick):
+            tick()
+
+    def answers(self) -> None:
+        for worker in self.rng.sample(self.workers, k=min(3, len(self.workers))):
+            held = lease.lease(worker)
+            if held is None:
+                continue
+            if self.rng.random() < 0.15:
+                lease.give_back(held)
+            else:
+                submit.submit(held, dict(RAW))
+
+    def pays(self) -> None:
+        for one in payout.owed()[:2]:
+            payout.pay(one.worker, upto=one.upto, amount=one.amount, reference="bank",
+                       key=f"{self.rng.random()}", who=self.admin)  # fmt: skip
+
+    def leaves(self) -> None:
+        if len(self.workers) > 3:
+            leave.ask(self.rng.choice(self.workers), waives=self.rng.random() < 0.7)
+
+    def rejects(self) -> None:
+        row = Assignment.objects.filter(status__in=["accepted", "approved"], payment__status="owed").first()
+        if row is not None:
+            reject.reject(row, self.admin, "The same button each time, in under a second.")
+
+    def withdraws(self) -> None:
+        row = Submission.objects.filter(status="judging").order_by("?").first()
+        if row is not None and Submission.objects.filter(status="judging").count() > 1:
+            row.move("withdrawn")
+
+    def stops(self) -> None:
+        if Halt.objects.filter(lifted_at=None).exists():
+            command.resume(None, self.admin)
+        else:
+            take_down.take_down(None, self.admin, "A look at the books")
+
+    def a_submission(self) -> None:
+        n = Submission.objects.count()
+        if n < 4:
+            some = self.rng.sample(self.targets, k=5)
+            money = self.rng.choice(["0.40", "2.00", "9.00"])
+            with suppress(OverBudget), transaction.atomic():  # its cap may be lowered just now
+                make_submission(self.track, some, f"Run{n}", money=money)
+
+    def somebody_comes(self) -> None:
+        self.people += 1
+        if self.people > 8:
+            return
+        user = User.objects.create(username=f"w{self.people}", is_annotator=True)
+        worker = worker_of(user)
+        if self.rng.random() < 0.2:
+            teach.begin(worker, teach.tutorials()["relation"])
+        else:
+            learn(worker)
+
+    def excludes(self) -> None:
+        worker = self.rng.choice(self.workers)
+        if worker.excluded_at:
+            command.readmit_worker(worker.handle, self.admin)
+        else:
+            command.exclude_worker(worker.handle, self.admin, "To be looked at")
+
+    def caps(self) -> None:
+        set_cap(self.track, "track", Decimal(self.rng.choice(["1.00", "5.00", "60.00"])), who=self.admin, why="A test")
+
+
+@pytest.mark.usefixtures("untaught")
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_happens_every_cent_is_somewhere_once(track: Track, toy_kind: type[ToyTrack], seed: int) -> None:
+    world = World(track, random.Random(seed))
+    done = []
+    for _ in range(45):
+        done.append(world.step())
+        check_sums()
+        open_ones = [balance(purpose=row.purpose).open - publish.committed(row.purpose)
+                     for row in Submission.objects.all()]  # fmt: skip
+        assert min(open_ones) >= 0, done
+    assert Payment.objects.exists() and Ledger.objects.filter(kind="spend").exists(), done
+
+
+def test_fees_stand_apart_from_what_people_get(published: Submission, clients: list) -> None:
+    from annotation_world import answer_all
+
+    answer_all(clients[0])
+    settle.tick()
+    states = {one.state: one.amount for one in cents(published.track.pk)}
+    assert states == {"owed": Decimal("0.30"), FEE: Decimal("0.06"), SET_ASIDE: Decimal("99.64")}
+    worker = Worker.objects.get(user__username="ada")
+    assert {one.worker for one in cents() if one.state in ("owed", FEE)} == {worker.handle}
+    assert cents(published.track.pk + 1) == []
+
+
+def test_disagreements_are_found_and_told(published: Submission, clients: list) -> None:
+    from annotation_world import answer_all
+
+    answer_all(clients[0])
+    settle.tick()
+    call_command("check_books")
+    first, second, third, fourth, fifth, _ = Payment.objects.order_by("pk")
+    Payment.objects.filter(pk=first.pk).update(status="paid")
+    Payment.objects.filter(pk=second.pk).update(amount=Decimal("0.50"))
+    Ledger.objects.filter(key=f"assignment:{third.assignment_id}").update(state="failed")
+    Assignment.objects.filter(pk=fourth.assignment_id).update(status="rejected")
+    Payment.objects.filter(pk=fifth.pk).delete()
+    release(published.track, published.purpose, key="all")
+    Ledger.objects.filter(kind="release").update(amount=F("amount") + 1)
+    assert {one.check for one in check_books()} == {
+        "overspent", "unpaid", "not_approved", "wrong_amount", "no_spending", "spent_for_nobody", "paid_without_payout",
+    }  # fmt: skip
+    with pytest.raises(CommandError, match="disagreements"):
+        call_command("check_books")
+
+
+def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_back(
+    published: Submission, clients: list, annotator: Callable
+) -> None:
+    held = lease.lease(worker_of(User.objects.get(username="ada")))
+    assert held is not None
+    anna = User.objects.create(username="anna", is_staff=True)
+    assert take_down.take_down(None, anna, "Something is wrong") == 6
+    assert HIT.objects.counts() == {"expired": 6}
+    assert lease.lease(worker_of(User.objects.get(username="bo"))) is None
+    assert submit.submit(held, dict(RAW)) is submit.Outcome.STORED, "work in hand is finished and paid"
+    for tick in (collect.tick, settle.tick, publish.tick, take_down.tick):
+        tick()
+    assert HIT.objects.counts() == {"expired": 6} and Payment.objects.count() == 1
+    command.resume(None, anna)
+    assert take_down.tick() == 6 and take_down.tick() == 0
+    assert HIT.objects.counts() == {"open": 6}
+    assert lease.lease(worker_of(User.objects.get(username="bo"))) is not None
+
+
+def test_what_has_no_money_left_is_not_put_back(published: Submission) -> None:
+    take_down.take_down(published.track, None, "Something is wrong")
+    release(published.track, published.purpose, key="gone", keep=Decimal("0.40"))
+    command.resume(published.track, None)
+    assert take_down.tick() == 2
+    assert Question.objects.counts() == {"published": 2, "given_up": 4}
+
+
+def test_a_lowered_cap_holds_publishing_back_and_gives_nothing_up(submission: Submission) -> None:
+    track = submission.track
+    with pytest.raises(BadCap, match="Say why"):
+        set_cap(track, "track", Decimal("0.40"), who=None, why=" ")
+    with pytest.raises(BadCap, match="whole cents"):
+        set_cap(track, "track", Decimal("0.405"), who=None, why="x")
+    with pytest.raises(BadCap, match="what is capped"):
+        set_cap(track, "moon", Decimal("1"), who=None, why="x")
+    set_cap(track, "track", Decimal("0.40"), who=None, why="Less money came in")
+    ask.tick()
+    publish.tick()
+    assert Question.objects.counts() == {"published": 2, "waiting": 4}
+    assert "cap, which was lowered" in Question.objects.filter(status="waiting")[0].reason
+    set_cap(track, "track", None, who=None, why="It came after all")
+    publish.tick()
+    assert Question.objects.counts() == {"published": 6}
+
+
+def test_money_of_yesterday_that_comes_back_makes_no_room_today(track: Track) -> None:
+    from datetime import timedelta
+
+    from django.utils import timezone
+
+    set_cap(track, "day", Decimal("10"), who=None, why="A day's worth")
+    reserve(track, None, "gold:1", Decimal("10"), key="yesterday")
+    Ledger.objects.update(created_at=timezone.now() - timedelta(days=1))
+    release(track, "gold:1", key="back")
+    reserve(track, None, "gold:2", Decimal("10"), key="today")
+    with pytest.raises(OverBudget, match=r"\$0.00 is left under today's cap"):
+        reserve(track, None, "gold:3", Decimal("0.01"), key="more")
+
+
+def test_an_estimate_says_what_the_caps_allow(track: Track) -> None:
+    price = track.prices.get()
+    told = quote(price, 1000, 3)
+    assert (told.reward, told.fee, told.total, told.seconds) == (150, 30, 180, 60_000) and told.fits
+    set_cap(track, "track", Decimal("17.95"), who=None, why="x")
+    told = quote(price, 1000, 3)
+    assert (told.fits, told.left, told.affordable) == (False, Decimal("17.95"), 99)
+    for wrong in ((0, 3), (1, 0), (10**9, 3)):
+        with pytest.raises(ValueError, match="Give 1 to"):
+            quote(price, *wrong)
+
+
+def test_who_asks_first_pays_and_the_others_reuse_it(track: Track, targets: list[Target], clients: list) -> None:
+    from annotation.share import Shared, shared
+
+    first = make_submission(track, targets[:4], "First")
+    ask.tick()
+    second = make_submission(track, targets[2:], "Second")
+    ask.tick()
+    assert shared(first) == Shared(own=4, others=0, lent=2)
+    assert shared(second) == Shared(own=2, others=2, lent=0)
+    assert not Leaving.objects.exists()

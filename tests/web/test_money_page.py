@@ -1,0 +1,100 @@
+"""The desk's page of money: sums, CSV, caps, estimates, the kill switch; for admins alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Halt
+from kbpo.accounts.models import Audit
+from kbpo.money.models import Budget, Ledger
+from kbpo.money.spend import release, reserve, spend
+from tests.conftest import Toy
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def moved(toy: Toy) -> Toy:
+    """Money for two purposes: some spent, some given back, some set aside."""
+    reserve(toy.track, toy.teams["Patterns"], "submission:1", Decimal("10.00"), key="1")
+    spend(toy.track, "submission:1", Decimal("2.50"), key="bonus:1:spend")
+    release(toy.track, "submission:1", key="3", keep=Decimal("5.00"))
+    reserve(toy.track, None, "gold:1", Decimal("3.00"), key="4", why="=HYPERLINK(1)")
+    return toy
+
+
+def rows_of(client: Client, name: str, query: str = "") -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(client.get(reverse(name) + query).content.decode())))
+
+
+def test_the_csv_adds_up_to_the_ledger(moved: Toy, as_user: As) -> None:
+    admin = as_user("Admin")
+    cents = rows_of(admin, "desk-money-csv")
+    ledger = rows_of(admin, "desk-ledger-csv", f"?track={moved.track.slug}")
+    reserved = sum(Decimal(row["amount"]) for row in ledger if row["kind"] == "reserve")
+    assert sum(Decimal(row["amount"]) for row in cents) == reserved == Decimal("13.00")
+    spent = sum(Decimal(row["amount"]) for row in ledger if row["kind"] == "spend")
+    assert sum(Decimal(row["amount"]) for row in cents if row["state"] in ("spent", "fee", "owed", "paid")) == spent
+    assert len(ledger) == Ledger.objects.count() and "'=HYPERLINK(1)" in {row["why"] for row in ledger}
+
+
+def test_the_page_shows_sums_and_a_track_by_itself(moved: Toy, as_user: As) -> None:
+    page = as_user("Admin").get(reverse("desk-money")).content.decode()
+    assert "$13.00" in page and "Gold questions" in page and moved.track.name in page
+    one = as_user("Admin").get(reverse("desk-money") + "?track=toy").content.decode()
+    assert "Caps of Toy track" in one and "$10.50 of $500.00" in one
+    assert as_user("Admin").get(reverse("desk-money") + "?track=moon").status_code == 404
+
+
+def test_an_empty_service_says_so(toy: Toy, as_user: As) -> None:
+    assert "No money has moved yet" in as_user("Admin").get(reverse("desk-money")).content.decode()
+
+
+@pytest.mark.parametrize("name", ["desk-money", "desk-money-csv", "desk-ledger-csv"])
+def test_money_is_for_admins(toy: Toy, as_user: As, name: str) -> None:
+    assert {who: as_user(who).get(reverse(name)).status_code for who in ("Rosa", "Ada", "")} == {
+        "Rosa": 403, "Ada": 403, "": 302,
+    }  # fmt: skip
+
+
+def test_caps_are_changed_with_a_reason_that_is_kept(toy: Toy, as_user: As) -> None:
+    admin, address = as_user("Admin"), reverse("desk-cap")
+    admin.post(address, {"track": "toy", "scope": "day", "cap": "$20", "why": "Slowly at first"})
+    assert Budget.objects.get(scope="day").cap == 20
+    entry = Audit.objects.get(what="cap")
+    assert (entry.before, entry.after, entry.why) == ("no cap", "$20", "Slowly at first")
+    for wrong in ({"cap": "lots"}, {"cap": "-1"}, {"cap": "NaN"}, {"cap": "1e400"}, {"why": ""}, {"scope": "moon"}):
+        said = admin.post(address, {"track": "toy", "scope": "day", "cap": "5", "why": "x", **wrong}, follow=True)
+        assert said.status_code == 200
+    assert Budget.objects.get(scope="day").cap == 20
+    admin.post(address, {"track": "toy", "scope": "day", "cap": "", "why": "No need any more"})
+    assert not Budget.objects.filter(scope="day").exists()
+    assert as_user("Rosa").post(address, {"track": "toy"}).status_code == 403
+
+
+def test_an_estimate_is_made_before_anything_is_launched(toy: Toy, as_user: As) -> None:
+    admin, address = as_user("Admin"), reverse("desk-money") + "?track=toy&interface=relation"
+    page = admin.get(f"{address}&questions=100&people=3").content.decode()
+    assert "$15.00" in page and "The caps allow 100 questions" in page
+    assert "Give whole numbers" in admin.get(f"{address}&questions=many").content.decode()
+    assert "no price" in admin.get(reverse("desk-money") + "?track=toy&interface=x&questions=1").content.decode()
+    assert "1 to 100 people" in admin.get(f"{address}&questions=1&people=999").content.decode()
+
+
+def test_the_desk_takes_everything_down_and_says_whether_the_books_agree(moved: Toy, as_user: As) -> None:
+    admin = as_user("Admin")
+    assert "✓ agree" in admin.get(reverse("desk")).content.decode()
+    admin.post(reverse("desk-stop"), {"scope": "all", "why": "Too fast", "word": "no"})
+    assert not Halt.objects.exists()
+    admin.post(reverse("desk-stop"), {"scope": "all", "why": "Too fast", "word": "stop"})
+    assert Halt.objects.get().scope == "all"
+    admin.post(reverse("desk-resume"))
+    assert not Halt.objects.filter(lifted_at=None).exists()
