@@ -35,9 +35,10 @@ class Figure:
 
     @classmethod
     def of(cls, row: Estimate) -> Figure:
-        """The figure of a stored estimate."""
+        """The figure of a stored estimate: an unbiased one of few judgments may leave [0, 1], its figure never does."""
+        value = None if row.value is None else min(1.0, max(0.0, row.value))
         return cls(
-            row.value, row.low80, row.high80, row.low95, row.high95,
+            value, row.low80, row.high80, row.low95, row.high95,
             row.n_labels, row.n_missing, row.n_documents, row.kind, row.note,
         )  # fmt: skip
 
