@@ -1,0 +1,105 @@
+"""The desk in a browser: it refreshes but not while somebody types, stops with a typed word, and fits a phone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from annotation import ask, publish, report
+from kbpo.sampling.confirm import confirm
+from kbpo.sampling.draw import tick as draw
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+PATIENCE = 30_000
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"There is no {CHROMIUM}: the browser tests need Chromium."),
+    pytest.mark.django_db(transaction=True),
+]
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs a loop in this thread; we only read rows
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield started
+        started.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def batch(toy: Toy, draft: Callable[..., Submission]) -> Submission:
+    """A submission whose questions are open."""
+    row = confirm(draft(), toy.users["Rosa"])
+    draw()
+    ask.tick()
+    publish.tick()
+    return row
+
+
+def open_desk(browser: Browser, live_server: Any, admin: Client, width: int) -> Page:
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    name = django_settings.SESSION_COOKIE_NAME
+    context.add_cookies([{"name": name, "value": admin.cookies[name].value, "url": live_server.url}])
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(live_server.url + reverse("desk"))
+    return page
+
+
+def test_the_desks_main_actions(
+    batch: Submission, as_user: Callable[[str], Client], browser: Browser, live_server: Any
+) -> None:
+    page = open_desk(browser, live_server, as_user("Admin"), 1400)
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.get_by_role("link", name=f"{batch.team.name} {batch.name}").first.click()
+    page.locator("#pause-why").fill("The page shows too little.")
+    page.get_by_role("button", name="Pause it").click()
+    expect(page.get_by_text("Paused since")).to_be_visible()
+    page.get_by_role("button", name="Go on").click()
+    page.locator("#stop-why").fill("Wrong prices.")
+    page.locator("#word").fill("stpo")
+    page.get_by_role("button", name="Stop this batch now").click()
+    expect(page.get_by_role("heading", name="Stop", exact=True)).to_be_visible()
+    page.goto(live_server.url + reverse("desk"))
+    page.keyboard.press("!")
+    page.wait_for_url("**/#stop")  # the key leads to the box and stops nothing
+    page.locator("#why").fill("Prices are wrong.")
+    page.locator("#word").fill("stop")
+    page.get_by_role("button", name="Stop everything now").click()
+    expect(page.get_by_role("button", name="Go on publishing")).to_be_visible()
+    assert [halt.why for halt in report.halts()] == ["Prices are wrong."]
+    page.get_by_role("button", name="Go on publishing").click()
+    expect(page.get_by_text("Publishing is on")).to_be_visible()
+    assert faults == []
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_nothing_scrolls_sideways(
+    width: int, batch: Submission, as_user: Callable[[str], Client], browser: Browser, live_server: Any
+) -> None:
+    page = open_desk(browser, live_server, as_user("Admin"), width)
+    addresses = [
+        reverse("desk"), reverse("desk-batch", args=[batch.purpose]), reverse("desk-track-quality", args=["toy"]),
+        reverse("desk-gold", args=["toy"]), reverse("desk-adjudication", args=["toy"]), reverse("desk-log"),
+        reverse("desk-pilots", args=["toy"]), reverse("desk-adding-up", args=["toy"]), reverse("desk-workers"),
+    ]  # fmt: skip
+    wide = []
+    for address in addresses:
+        page.goto(live_server.url + address)
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            wide.append(address)
+    assert wide == []
