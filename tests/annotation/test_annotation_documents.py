@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from html import unescape
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from django.test import Client
 from documents_world import FACTS, TRUE, answer_to, marks_answer, order, place
 
 from annotation import publish, read_documents, settle
+from annotation.annotators import consent, teach
 from annotation.models import HIT, Assignment, DocumentOrder, OrderedDocument, Payment, Question
 from annotation.order import CannotOrder, add_money, missing, order_documents, plan_documents, price_of
+from annotation.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Instance, Label
 from kbpo.money.models import Budget
@@ -279,3 +282,21 @@ def test_a_draft_keeps_the_document_for_hours(toy: Toy, settings: Any) -> None:
     kept = ada.post(address + "draft/", {"mentions": "[]", "read": "2"})
     assert kept.json()["lease_seconds"] == 240 * 60
     assert Assignment.objects.get().draft == {"mentions": ["[]"], "read": ["2"]}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("interface", ["entities", "relations_exhaustive"])
+def test_its_tutorial_can_be_passed_and_explains_each_answer(toy: Toy, untaught: None, interface: str) -> None:
+    ada = Client()
+    ada.force_login(toy.users["Ada"])
+    worker = worker_of(toy.users["Ada"])
+    consent.consent(worker, consent.current().version)
+    lesson = teach.tutorials()[interface]
+    ada.post(f"/annotate/tutorial/{interface}/")
+    for number, question in enumerate(lesson.questions, start=1):
+        address = f"/annotate/tutorial/{interface}/{number}/"
+        assert 'id="answer"' in ada.get(address).content.decode()
+        assert ada.post(address, question["right"]).status_code == 302
+        page = ada.get(address).content.decode()
+        assert "That is right" in page and 'id="explained"' in page and question["why"][:20] in unescape(page)
+    assert interface in teach.taught(worker)
