@@ -28,7 +28,8 @@ def page(title: str, body: str) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>{body}</main></body></html>"
+        f'<link rel="icon" href="data:,"><title>{escape(title)}</title>'
+        f"<style>{STYLE}</style></head><body><main>{body}</main></body></html>"
     )
 
 
