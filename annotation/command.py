@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation import quality
 from annotation import reject as rejecting
-from annotation.models import HIT, Assignment, Bonus, Halt, Question, Worker
+from annotation.models import HIT, Assignment, Bonus, Halt, Qualification, Question, Worker
 from annotation.platforms.mturk.amounts import fee
 from annotation.reject import CannotReject
 from kbpo.accounts.audit import note
@@ -130,19 +130,34 @@ def grant(
     return bonus
 
 
-def grant_to(handle: str, track: Track, amount: Decimal, reason: str, who: User, *, answer: str = "") -> str:
-    """What was granted, as a sentence. The worker by hash or its beginning. Raises ValueError with a sentence."""
+def admit(handle: str, who: User, *, held: bool = True) -> str:
+    """What was noted, as a sentence: a worker of a platform holds the qualification of the tutorial, or no more.
+
+    Raises ValueError with a sentence. The platform is told on the next round."""
+    worker = _of_a_platform(handle)
+    Qualification.objects.update_or_create(worker=worker, name="tutorial", defaults={"wanted": held})
+    note("admit" if held else "admit no more", f"worker:{worker.handle}", who=who, after=str(held))
+    nudge("remit")
+    return f"{worker} {'may' if held else 'may no more'} accept HITs that ask for the tutorial."
+
+
+def _of_a_platform(handle: str) -> Worker:
     local = ("pool", "simulated")
     workers = list(Worker.objects.filter(handle__startswith=handle).exclude(platform__in=local)[:2]) if handle else []
     if len(workers) != 1:
         raise ValueError("Give the hash of one worker of a platform; those of our own pages are paid from their list.")
-    assignment = None
+    return workers[0]
+
+
+def grant_to(handle: str, track: Track, amount: Decimal, reason: str, who: User, *, answer: str = "") -> str:
+    """What was granted, as a sentence. The worker by hash or its beginning. Raises ValueError with a sentence."""
+    worker, assignment = _of_a_platform(handle), None
     if answer:
         assignment = Assignment.objects.filter(pk=int(answer) if answer.isdecimal() else 0).exclude(raw=None).first()
         if assignment is None:
             raise ValueError(f"There is no answer {answer}.")
-    bonus = grant(workers[0], track, amount, reason, assignment=assignment, who=who)
-    return f"${bonus.amount} for {workers[0]}, and ${bonus.fee} of fee: it is paid as soon as the platform takes it."
+    bonus = grant(worker, track, amount, reason, assignment=assignment, who=who)
+    return f"${bonus.amount} for {worker}, and ${bonus.fee} of fee: it is paid as soon as the platform takes it."
 
 
 def readmit_worker(handle: str, who: User, why: str = "") -> int:

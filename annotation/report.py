@@ -49,6 +49,7 @@ from annotation.command import (
     stop_publishing,
     undo_rejection,
 )
+from annotation.command import admit as admit_worker
 from annotation.command import grant_to as grant
 from annotation.describe import AnswerLine, Record, WorkerLine, answer, online, record, title_of, workers
 from annotation.follow_documents import document_orders
@@ -101,6 +102,7 @@ __all__ = [
     "add_money",
     "adjudicated",
     "adjudication_counts",
+    "admit_worker",
     "answer",
     "batch",
     "batches",

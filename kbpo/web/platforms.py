@@ -76,6 +76,20 @@ def grant(request: HttpRequest) -> HttpResponse:
     return redirect("desk-platforms")
 
 
+@for_admins
+@require_POST
+def admit(request: HttpRequest) -> HttpResponse:
+    """Gives a worker the qualification that HITs can ask for, or takes it back."""
+    held = request.POST.get("held") == "yes"
+    try:
+        told = report.admit_worker(request.POST.get("worker", "").strip(), cast(User, request.user), held=held)
+    except ValueError as no:
+        messages.error(request, str(no))
+    else:
+        messages.success(request, told)
+    return redirect("desk-platforms")
+
+
 def _dollars(text: str) -> Decimal:
     """The amount. Raises ValueError with a sentence."""
     try:
@@ -90,6 +104,7 @@ def _dollars(text: str) -> Decimal:
 urlpatterns = [
     path("desk/platforms/", show, name="desk-platforms"),
     path("desk/platforms/kill/", kill, name="desk-platforms-kill"),
+    path("desk/platforms/admit/", admit, name="desk-platforms-admit"),
     path("desk/platforms/grant/", grant, name="desk-platforms-grant"),
     path("desk/platforms/<slug:name>/explain/", explain, name="desk-platforms-explain"),
 ]

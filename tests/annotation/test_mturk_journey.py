@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from annotation_world import GOOD, make_submission
@@ -12,6 +13,7 @@ from mturk_world import Refusal, Turk, check_books, due, round_, rounds
 
 from annotation import ask, collect, command, publish, remit, settle
 from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks, Question, Response, Worker, WorkerIdentity
+from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
@@ -169,6 +171,25 @@ def test_an_excluded_worker_is_offered_nothing_and_readmitted_again(up: Submissi
     quality.readmit(worker)
     rounds()
     assert len(turk.offered("W1")) == 5
+
+
+def test_only_admitted_workers_may_accept_where_the_tutorial_is_asked_for(
+    turk: Turk, track: Track, targets: list[Target], settings: Any
+) -> None:
+    settings.MTURK_REQUIRE_TUTORIAL = True
+    worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
+    WorkerIdentity.objects.create(worker=worker, external_id="W1")
+    make_submission(track, targets)
+    ask.tick()
+    publish.tick()
+    assert turk.offered("W1") == []
+    admin = User.objects.create_user("admin", is_staff=True)
+    command.admit("abab", admin)
+    rounds()
+    assert len(turk.offered("W1")) == 6 and turk.offered("W2") == []
+    command.admit("abab", admin, held=False)
+    rounds()
+    assert turk.offered("W1") == []
 
 
 def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_it_up_again(up: Submission, turk: Turk) -> None:

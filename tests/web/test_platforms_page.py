@@ -1,0 +1,129 @@
+"""The platforms' desk: real money in colour everywhere, the kill switch, money for workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import Toy
+from django.test import Client
+
+from annotation.models import Bonus, Halt, PlatformBooks, Worker, WorkerIdentity
+from kbpo.accounts.models import Audit
+
+REAL = "https://mturk-requester.us-east-1.amazonaws.com"
+
+
+@pytest.fixture
+def admin(toy: Toy) -> Client:
+    client = Client()
+    client.force_login(toy.users["Admin"])
+    return client
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "real", "told", "colour"),
+    [
+        (REAL, True, "Real money moves at mturk-requester.us-east-1.amazonaws.com", "notice bad"),
+        (REAL, False, "but REAL_MONEY is not true", "notice warn"),
+        ("https://mturk-requester-sandbox.us-east-1.amazonaws.com", True, "is a place for trials", "notice warn"),
+        ("http://127.0.0.1:8010", False, "Play money", "notice quiet-money"),
+    ],
+)
+def test_every_admin_page_says_in_colour_whether_money_is_real(
+    admin: Client, settings: Any, endpoint: str, real: bool, told: str, colour: str
+) -> None:
+    settings.MTURK_ENDPOINT_URL, settings.REAL_MONEY = endpoint, real
+    for path in ("/desk/", "/desk/tracks/", "/desk/people/", "/desk/platforms/"):
+        page = admin.get(path).content.decode()
+        assert told in page, path
+        assert f'class="{colour}" id="real-money"' in page, path
+
+
+def test_without_a_marketplace_nothing_is_said_of_money(admin: Client) -> None:
+    assert 'id="real-money"' not in admin.get("/desk/").content.decode()
+    assert "Set MTURK_ENDPOINT_URL" in admin.get("/desk/platforms/").content.decode()
+
+
+def test_only_admins_see_it(toy: Toy) -> None:
+    client = Client()
+    client.force_login(toy.users["Rosa"])
+    assert client.get("/desk/platforms/").status_code == 403
+    assert client.post("/desk/platforms/kill/", {"why": "x", "word": "expire"}).status_code == 403
+    assert not Halt.objects.exists()
+
+
+def test_the_kill_switch_needs_a_word_and_a_reason(admin: Client) -> None:
+    for said in ({"why": "Fire", "word": ""}, {"why": " ", "word": "expire"}, {}):
+        admin.post("/desk/platforms/kill/", said)
+        assert not Halt.objects.exists()
+    admin.post("/desk/platforms/kill/", {"why": "Fire", "word": "Expire"})
+    halt = Halt.objects.get()
+    assert (halt.scope, halt.track, halt.why) == ("all", None, "Fire")
+
+
+@pytest.fixture
+def turker(toy: Toy) -> Worker:
+    worker = Worker.objects.create(platform="mturk", handle="abcdef0123456789")
+    WorkerIdentity.objects.create(worker=worker, external_id="AWORKER")
+    return worker
+
+
+def test_a_compensation_is_granted_once_and_its_money_is_set_aside(admin: Client, toy: Toy, turker: Worker) -> None:
+    said = {"worker": "abcdef", "track": "toy", "amount": "0.50", "why": "Our page failed."}
+    assert admin.post("/desk/platforms/grant/", said).status_code == 302
+    bonus = Bonus.objects.get()
+    assert (str(bonus.amount), str(bonus.fee), bonus.why, bonus.who) == (
+        "0.50",
+        "0.10",
+        "Our page failed.",
+        toy.users["Admin"],
+    )
+    assert "Our page failed." in admin.get("/desk/platforms/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"worker": "nobody"}, "Give the hash of one worker"),
+        ({"worker": ""}, "Give the hash of one worker"),
+        ({"track": "none"}, "Choose the track that pays"),
+        ({"amount": "much"}, "is no amount in dollars"),
+        ({"amount": "NaN"}, "lies between one cent and a thousand dollars"),
+        ({"amount": "0.005"}, "whole cents"),
+        ({"amount": "999"}, "is left under the track"),
+        ({"why": " "}, "Say what it is for"),
+        ({"answer": "77"}, "There is no answer 77"),
+    ],
+)
+def test_what_cannot_be_granted_is_refused_in_a_sentence(
+    admin: Client, turker: Worker, change: dict[str, str], sentence: str
+) -> None:
+    said = {"worker": "abcdef", "track": "toy", "amount": "0.50", "why": "Our page failed."} | change
+    page = admin.post("/desk/platforms/grant/", said)
+    assert page.status_code == 422
+    assert sentence in page.content.decode()
+    assert not Bonus.objects.exists()
+
+
+def test_a_worker_is_admitted_and_no_more(admin: Client, turker: Worker) -> None:
+    admin.post("/desk/platforms/admit/", {"worker": "abcdef", "held": "yes"})
+    assert turker.qualifications.get().wanted is True
+    admin.post("/desk/platforms/admit/", {"worker": "abcdef", "held": "no"})
+    assert turker.qualifications.get().wanted is False
+    page = admin.post("/desk/platforms/admit/", {"worker": "nobody", "held": "yes"}, follow=True)
+    assert "Give the hash of one worker" in page.content.decode()
+
+
+def test_a_difference_in_the_balance_is_shown_and_explained_by_name(admin: Client, settings: Any) -> None:
+    settings.MTURK_ENDPOINT_URL = "http://127.0.0.1:8010"
+    PlatformBooks.objects.create(
+        platform="mturk", endpoint="http://127.0.0.1:8010", available="90.00", on_hold="0.00", baseline="100.00",
+        read_at="2026-11-21T10:00:00Z",
+    )  # fmt: skip
+    assert "off what our payments explain" in admin.get("/desk/platforms/").content.decode()
+    admin.post("/desk/platforms/mturk/explain/", {"why": " "})
+    assert not Audit.objects.filter(what="explain balance").exists()
+    admin.post("/desk/platforms/mturk/explain/", {"why": "We took ten dollars out."})
+    assert Audit.objects.get(what="explain balance").why == "We took ten dollars out."
+    assert "Both books say the same" in admin.get("/desk/platforms/").content.decode()
