@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import Toy
 from django.test import Client
 
 from annotation.models import Bonus, Halt, PlatformBooks, Worker, WorkerIdentity
 from kbpo.accounts.models import Audit
+from tests.conftest import Toy
 
+pytestmark = pytest.mark.django_db
 REAL = "https://mturk-requester.us-east-1.amazonaws.com"
 
 
