@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "annotation")]
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
-os.environ["LOG_LEVEL"] = "ERROR"
+os.environ |= {"LOG_LEVEL": "ERROR", "DATABASE_CONNECTION_AGE": "0"}  # the site has a thread a request
 
 import django  # noqa: E402
 
@@ -62,7 +62,7 @@ def main(hits: int) -> None:
         }  # fmt: skip
         with override_settings(**how):
             turk = Turk(url, store)
-            targets = [make_target(track, number, number / hits) for number in range(1, hits + 1)]
+            targets = [make_target(track, number, (number - 0.5) / hits) for number in range(1, hits + 1)]
             make_submission(track, targets, money="100000")
             ask.tick()
             timed("HITs put up", publish.tick)
