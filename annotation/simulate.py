@@ -1,6 +1,7 @@
 """A simulated crowd: programs that log in and judge through the same pages as people, over HTTP, form by form.
 
-They see what a person sees: the page. What they know besides is injected as `knows`; the database is never touched.
+They see what a person sees: the page. What they know besides is injected as `knows`, and the right answers of our own
+tutorials are read from their files: nothing that they know is lost when they are stopped. No database is touched.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from annotation import simulate_reading
@@ -33,6 +35,17 @@ class Truth(Protocol):
 Knows = Callable[[str, Span, Span], Truth]
 MOST_ERRORS = 100
 MOST_STEPS = 200  # pages of terms and tutorials before a first question
+TUTORIALS = Path(__file__).with_name("annotators") / "tutorials"
+
+
+def right_answers() -> dict[str, dict[str, list[str]]]:
+    """Question of a tutorial -> its right answer: an attempt that a stopped crowd began must not be lost to guesses."""
+    found = {}
+    for path in sorted(TUTORIALS.glob("*.json")):
+        lesson = json.loads(path.read_text(encoding="utf-8"))
+        for number, question in enumerate(lesson["questions"], start=1):
+            found[f"{lesson['interface']}/{number}"] = question["right"]
+    return found
 
 
 @dataclass
@@ -128,8 +141,8 @@ class _Worker:
     login_path: str
     page: Page | None = None
     known: bool = False
-    learned: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    """question of a tutorial -> the right answer, as its explanation told it"""
+    learned: dict[str, dict[str, list[str]]] = field(default_factory=right_answers)
+    """question of a tutorial -> the right answer; what an explanation told stands above what was known"""
 
     def forget(self) -> None:
         """Begins anew after an error: the site may have been away."""
@@ -186,7 +199,7 @@ class _Worker:
         return page
 
     def _tried(self, page: Page, form: Form) -> dict[str, list[str]]:
-        """What was learned for a question of a tutorial; before that the first of everything, and no relation."""
+        """What is known of a question of a tutorial; of another site's the first of everything, and no relation."""
         if (right := self.learned.get(form.data["tutorial"])) is not None:
             return right
         kind = form.data.get("interface", "relation")
