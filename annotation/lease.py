@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotation.annotators.consent import has_consented
 from annotation.annotators.intake import tracks_for_volunteers
 from annotation.annotators.models import Leaving
-from annotation.annotators.teach import taught, tutorials
+from annotation.annotators.teach import learnable, taught
 from annotation.gold import gold_instead
 from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import COUNTED, HIT, Assignment, Worker
@@ -121,10 +121,9 @@ def open_to(worker: Worker, most: int = 100, interfaces: list[str] | None = None
 
 
 def to_learn(worker: Worker) -> str:
-    """An interface whose tutorial stands between a worker and open questions; empty if there is none."""
-    known = taught(worker)
-    unknown = [name for name in INTERFACES if name in tutorials() and name not in known]
-    return next((name for name in unknown if open_to(worker, 1, [*known, name])), "")
+    """An interface whose tutorial stands between a worker and open questions, and may be tried; empty if none is."""
+    known, can = taught(worker), learnable(worker)
+    return next((name for name in INTERFACES if name in can and open_to(worker, 1, [*known, name])), "")
 
 
 def _where(worker: Worker, interfaces: list[str] | None = None) -> dict[str, Any]:

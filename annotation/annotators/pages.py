@@ -53,7 +53,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
     """What is open, what stands before it, earnings by state, messages, the last answers."""
     held = Assignment.objects.filter(worker=worker, status="leased", leased_until__gt=timezone.now()).first()
     leaving = Leaving.objects.filter(worker=worker).first()
-    everything = lease.open_to(worker, 200, list(INTERFACES))
+    everything = lease.open_to(worker, 200, [*teach.taught(worker), *teach.learnable(worker)])
     context = {
         "worker": worker,
         "held": held,
@@ -74,12 +74,13 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
 
 def _kinds(worker: Worker) -> list[dict[str, Any]]:
     """What is open, interface by interface, and whether its tutorial is passed."""
-    learned, found = set(teach.taught(worker)), []
+    learned, learnable, found = set(teach.taught(worker)), teach.learnable(worker), []
     for name in INTERFACES:
         lesson = teach.tutorials().get(name)
-        n = lease.open_to(worker, 200, [name])
+        n = lease.open_to(worker, 200, [name]) if name in learned or name in learnable else 0
         if n or (lesson is not None and name not in learned):
-            found.append({"name": name, "title": title_of(name), "n": n, "learned": name in learned, "lesson": lesson})
+            kind = {"name": name, "title": title_of(name), "n": n, "lesson": lesson}
+            found.append(kind | {"learned": name in learned, "learnable": name in learnable})
     return found
 
 

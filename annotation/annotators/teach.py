@@ -73,6 +73,17 @@ def runs_of(worker: Worker, tutorial: Tutorial) -> list[TutorialRun]:
     return list(rows.order_by("attempt"))
 
 
+def learnable(worker: Worker) -> list[str]:
+    """The interfaces that a worker can still learn: with a tutorial that is not passed, and an attempt left at it."""
+    known = taught(worker)
+    return [name for name, one in tutorials().items() if name not in known and attempts_left(runs_of(worker, one))]
+
+
+def attempts_left(runs: list[TutorialRun]) -> int:
+    """How many attempts are left after these, the one under way included; none once it is passed."""
+    return 0 if any(run.passed for run in runs) else ATTEMPTS - sum(run.passed is False for run in runs)
+
+
 @transaction.atomic
 def begin(worker: Worker, tutorial: Tutorial) -> TutorialRun | None:
     """The attempt under way, or a new one; None if the tutorial is passed or no attempt is left.

@@ -94,7 +94,7 @@ def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpRespon
         "passed": passed,
         "under_way": last is not None and last.passed is None,
         "right": sum(one["right"] for one in last.answers) if last else 0,
-        "attempts_left": 0 if passed else teach.ATTEMPTS - len([run for run in runs if run.passed is not None]),
+        "attempts_left": teach.attempts_left(runs),
         "reward": last.promised if last else (rewards[0][1] if rewards else 0),
     }
     return render(request, "annotators/tutorial.html", context)

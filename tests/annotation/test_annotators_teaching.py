@@ -14,8 +14,8 @@ from annotation import settle
 from annotation.annotators import consent, teach
 from annotation.annotators.models import Consent, Intake, Terms, TutorialRun
 from annotation.interfaces.registry import INTERFACES
-from annotation.lease import lease
-from annotation.models import Assignment, Payment, Worker
+from annotation.lease import lease, to_learn
+from annotation.models import Assignment, Payment, Question, Worker
 from annotation.simulate import Crowd
 from annotation.worker import worker_of
 from kbpo.money.models import Budget
@@ -115,8 +115,25 @@ def test_there_are_two_attempts_and_no_third(published: Submission, ada: Client)
     assert "Not passed" in attempt(ada, wrong=3)
     ada.post(TUTORIAL)
     assert TutorialRun.objects.count() == 2
-    assert ada.get("/annotate/next/")["Location"] == TUTORIAL
     assert lease(the_worker()) is None
+
+
+def test_nobody_is_sent_to_a_tutorial_without_attempts_or_told_of_questions_behind_it(
+    published: Submission, ada: Client
+) -> None:
+    agree(ada)
+    attempt(ada, wrong=3)
+    assert "6 questions wait" in ada.get("/annotate/").content.decode()
+    ada.post(TUTORIAL)
+    assert to_learn(the_worker()) == "relation", "the last attempt is under way"
+    attempt(ada, wrong=3)
+    assert to_learn(the_worker()) == "" and teach.learnable(the_worker()) == ["entities", "relations_exhaustive"]
+    assert ada.get("/annotate/next/")["Location"] == "/annotate/"
+    home = ada.get("/annotate/").content.decode()
+    assert "Nothing to judge right now" in home and ">Not passed</a>" in home
+    Question.objects.filter(pk=Question.objects.earliest("pk").pk).update(interface="entities")
+    assert to_learn(the_worker()) == "entities", "another interface can still be learned"
+    assert "1 question waits" in ada.get("/annotate/").content.decode()
 
 
 def test_a_new_version_is_learned_anew(published: Submission, ada: Client) -> None:
