@@ -11,7 +11,7 @@ from estimators.estimate import Estimate
 from estimators.multiple import rank_intervals, simultaneous_intervals, tie_groups
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.score import Key
-from kbpo.sampling.probabilities import Ids
+from kbpo.sampling.probabilities import Floats, Ids
 
 LEVEL = 0.95
 """Of all statements about a board together."""
@@ -34,11 +34,28 @@ def comparisons(
     }
 
 
+def _covariance(estimate: Estimate, design: Design, columns: Ids) -> Floats:
+    """The joint covariance, nowhere surer of a system than its printed interval: V scaled up to the anticipated A.
+
+    Scaled, the numbers keep their correlations, so that a copy still differs by nothing; where all labels agree V is 0
+    and there is nothing to scale.
+    """
+    found = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
+    realised = np.diagonal(found).copy()
+    floor = np.broadcast_to(estimate.anticipated, np.shape(estimate.value))[columns]
+    floor = np.where(np.isfinite(floor), floor, 1.0)  # where nothing is known anything may be true
+    some = realised > 0
+    scale = np.sqrt(np.divide(np.maximum(realised, floor), realised, out=np.ones(columns.size), where=some))
+    covariance: Floats = found * np.outer(scale, scale)
+    covariance[np.diag_indices(columns.size)] += np.where(some, 0.0, floor)
+    return covariance
+
+
 def _joint(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str, Any]:
     """The systems and the covariance of their numbers; `df` is null where it is infinite."""
     estimate, design = found
     df = float(np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns]))
-    covariance = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
+    covariance = _covariance(estimate, design, columns)
     return {
         "systems": [data.systems[column] for column in columns],
         "covariance": covariance.tolist(),
@@ -49,7 +66,7 @@ def _joint(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str
 def _compare(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str, Any]:
     estimate, design = found
     values = np.asarray(estimate.value)[columns]
-    covariance = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
+    covariance = _covariance(estimate, design, columns)
     df = float(np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns]))
     family = simultaneous_intervals(
         values, covariance, rng=np.random.default_rng(SEED), confidence_level=LEVEL, degrees_of_freedom=df

@@ -65,7 +65,7 @@ class Data:
     documents: Annotated = field(default_factory=lambda: Annotated([], []))
     """The annotated documents that count, in the order of the facts' codes"""
     seen: dict[int, Seen] = field(default_factory=dict)
-    """column -> what its team could see of the pool when it uploaded, where that is anything"""
+    """column -> what its team could see of the pool when it confirmed, where that is anything"""
     own: dict[int, Inclusion] = field(default_factory=dict)
     """the same columns -> inclusion with what was asked for it alone, before what its team could see"""
 

@@ -34,7 +34,7 @@ def parts(data: Data, criterion: str, board: set[int]) -> dict[str, dict[str, An
     them states and the other does not, under "first|second" and in this order: both, first, second.
 
     Every prediction counts the same. What both state may be right for one and wrong for the other, which links its
-    names differently: then it counts half. What a team had seen when it uploaded counts in its own way, so of what it
+    names differently: then it counts half. What a team had seen when it confirmed counts in its own way, so of what it
     shares with others no share is told.
     """
     columns = [at for at, system in enumerate(data.systems) if system in board]

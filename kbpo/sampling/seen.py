@@ -1,11 +1,11 @@
-"""Who has seen what: which targets of a submission its team knew of when it uploaded, and what that leaves to chance.
+"""Who has seen what: which targets of a submission its team knew of when it decided on it; what that leaves to chance.
 
 A team that deletes what it was shown to be wrong and uploads the rest would be scored on its own key. So a target that
-an earlier submission of the team states is split by its state at the upload: with a judgment it counts for itself
+an earlier submission of the team states is split by its state at that moment: with a judgment it counts for itself
 alone, with certainty; without one it is known to have u ≥ π_old, so that it is asked with (π − π_old)/(1 − π_old).
 That holds for every way in by itself, for they are independent: the threshold, the draws, the annotated documents.
 
-Both follow from conditioning on the state at the upload, which is right whatever the team looked at; what is left to
+Both follow from conditioning on the state at that moment, which is right whatever the team looked at; what is left to
 others' judgments is only what the team could know nothing of.
 """
 
@@ -17,6 +17,7 @@ from datetime import datetime
 
 import numpy as np
 from django.db.models import Q
+from django.utils import timezone
 from numpy.typing import NDArray
 
 from estimators.seen import recondition, threshold
@@ -37,7 +38,7 @@ TINY = 1e-9
 
 @dataclass(frozen=True)
 class Seen:
-    """What the team of one submission could see of a pool's targets when it uploaded, shape (t,)."""
+    """What the team of one submission could see of a pool's targets when it decided, shape (t,)."""
 
     exact: Bools
     """Judged (or given up) by then, and stated by the team before: it counts for itself alone"""
@@ -80,26 +81,36 @@ def _given(pi: Floats, old: Floats) -> Floats:
     return np.where(chance > TINY, chance, 0.0)
 
 
+def decided(submission: Submission) -> datetime:
+    """When the team decided on a submission: at its confirmation, not at its upload.
+
+    Else a team could leave drafts lying, wait for the judgments of one, and confirm the draft that has least of what is
+    wrong.
+    """
+    return submission.confirmed_at or timezone.now()
+
+
 def earlier(submission: Submission) -> list[int]:
-    """The submissions whose judgments this one's team could see when it uploaded, in the order of upload.
+    """The submissions whose judgments this one's team could see when it decided on it, in the order of upload.
 
     Those of its own team, of teams that share a member with it or whose run one of its members uploaded, and of closed
     tracks; each only if its sample was drawn by then. What became of it later does not matter: a withdrawn one was
     seen, and a draft shows nothing.
     """
+    when = decided(submission)
     people = set(submission.team.members.values_list("pk", flat=True)) | {submission.user_id}
     teams = {submission.team_id, *Team.objects.filter(members__in=people - {None}).values_list("pk", flat=True)}
     known = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(pk=submission.pk)
-    shown = known.filter(sampled_at__lte=submission.received_at).filter(
+    shown = known.filter(sampled_at__lte=when).filter(
         Q(team__in=teams)
         | Q(user__in=people - {None})
-        | Q(track__status=Track.Status.CLOSED, track__closed_at__lte=submission.received_at)
+        | Q(track__status=Track.Status.CLOSED, track__closed_at__lte=when)
     )
     return list(shown.order_by("received_at", "pk").values_list("pk", flat=True))
 
 
 def seen(pool: Pool, submission: Submission, documents: Sequence[int] = ()) -> Seen | None:
-    """What the team of a submission of the pool could see when it uploaded; None if that is nothing."""
+    """What the team of a submission of the pool could see when it decided; None if that is nothing."""
     return all_seen(pool, documents).get(pool.systems.index(submission.pk))
 
 
@@ -118,13 +129,13 @@ def all_seen(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Seen]:
 
 
 def _known(pool: Pool, submission: Submission) -> Bools:
-    """The targets that a submission states and whose state its team could see when it uploaded."""
-    shown = np.isin(pool.target_id, _targets(earlier(submission))) | _public(pool, submission.received_at)
+    """The targets that a submission states and whose state its team could see when it decided."""
+    shown = np.isin(pool.target_id, _targets(earlier(submission))) | _public(pool, decided(submission))
     return _stated(pool, submission) & shown
 
 
 def _seen(pool: Pool, submission: Submission, known: Bools, documents: Sequence[int], hidden: Private) -> Seen:
-    track, when = submission.track, submission.received_at
+    track, when = submission.track, decided(submission)
     judged, marked = _judged(pool, track, when)
     annotated = _annotated(track, documents, when)
     judged |= _in_documents(pool, annotated)

@@ -15,6 +15,8 @@ from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Estimate
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
+from kbpo.sampling import draw
+from kbpo.sampling.confirm import confirm
 from kbpo.sampling.open_track import close_track
 from kbpo.sampling.pool import read_pool
 from kbpo.sampling.seen import earlier, seen
@@ -57,6 +59,19 @@ def test_deleting_what_was_shown_to_be_wrong_gains_nothing(toy: Toy, design: str
     printed = world.number(row)
     assert honest(printed, world.truth(kept))
     assert 0.01 < (printed.high80 - printed.low80) / 2 < 0.075
+
+
+@pytest.mark.statistical
+def test_a_draft_that_waited_for_the_judgments_gains_nothing(toy: Toy) -> None:
+    world = Replay.of(toy, N, SHARE)
+    first = world.upload("Patterns", EVERYTHING)
+    drafts = [world.upload("Patterns", range(at, N, 2)) for at in (0, 1)]
+    world.judge(first)
+    assert all(seen_by(world, row).exact.any() for row in drafts)
+    half = [sum(1 for one in world.known_wrong() if one % 2 == at) for at in (0, 1)]
+    better = int(half[1] < half[0])
+    printed = world.number(world.judge(drafts[better]))
+    assert honest(printed, world.truth(range(better, N, 2)))
 
 
 @pytest.mark.statistical
@@ -145,10 +160,12 @@ def test_a_draft_that_was_never_confirmed_shows_nothing(toy: Toy) -> None:
     assert read(toy.track).seen == {}
 
 
-def test_what_was_drawn_after_the_upload_was_not_seen(toy: Toy) -> None:
+def test_what_was_drawn_after_the_confirmation_was_not_seen(toy: Toy) -> None:
     world = Replay.of(toy, N, SHARE)
     first = world.upload("Patterns", EVERYTHING)
     row = world.upload("Patterns", range(50, N))
+    confirm(row, toy.users["Admin"])
+    row.refresh_from_db()
     world.judge(first)
     assert earlier(row) == []
     assert seen_by(world, row) is None
@@ -170,7 +187,7 @@ def test_a_closed_track_was_seen_by_everybody(toy: Toy) -> None:
     close_track(Track.objects.get(pk=toy.track.pk))
     row = world.upload("Neural", range(50, N))
     assert earlier(row) == [first.pk]
-    Submission.objects.filter(pk=row.pk).update(received_at=timezone.now() - timedelta(days=1))
+    Submission.objects.filter(pk=row.pk).update(confirmed_at=timezone.now() - timedelta(days=1))
     row = Submission.objects.get(pk=row.pk)
     assert earlier(row) == []
     assert seen_by(world, row) is None
@@ -179,9 +196,6 @@ def test_a_closed_track_was_seen_by_everybody(toy: Toy) -> None:
 def test_what_was_being_asked_at_the_upload_may_still_be_answered(toy: Toy) -> None:
     world = Replay.of(toy, N, SHARE)
     first = world.upload("Patterns", EVERYTHING)
-    from kbpo.sampling import draw
-    from kbpo.sampling.confirm import confirm
-
     confirm(first, toy.users["Admin"])
     draw.tick()
     answered = world.answer(most=10)

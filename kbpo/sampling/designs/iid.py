@@ -111,7 +111,7 @@ def sizes(track: Track, guaranteed: int) -> dict[str, int]:
 def existing_draws(submission: Submission) -> dict[str, Any]:
     """What is known already: labelled draws of the guaranteed distribution, P and overlap with this one last.
 
-    Draws whose labels the team could see when it uploaded are no sample of what it uploaded then: they do not count.
+    Draws whose labels the team could see when it confirmed are no sample of what it states: they do not count.
     """
     track, kind = submission.track, submission.track.distribution
     rows = list(
