@@ -20,6 +20,7 @@ import pytest
 from processes import DATABASE, Service, wait_for
 from travel import Travel, make_travel
 
+from kbpo.instances.models import Target
 from kbpo.sampling.designs.base import seed_of
 from kbpo.sampling.designs.iid import draws_of
 from kbpo.sampling.models import SampleBatch
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.kill
 RUN = "Harbor_1"
 LONGEST = 0.3
 """Seconds that a step may stand still before the kill."""
+COLUMNS = ("target_id", "instance_id", "multiplicity", "probability")
 OF_TRACK = "(SELECT id FROM tracks_track WHERE slug = %s)"
 OF_HITS = f"JOIN annotation_hit h ON h.id = a.hit_id WHERE h.track_id = {OF_TRACK}"
 
@@ -42,24 +44,30 @@ class Kill:
     tables: tuple[str, ...]
     judged: bool = False
     """Only after some answers, a seeded number"""
+    design: str = "iid"
+
+    def __str__(self) -> str:
+        return f"{self.victim}-{self.phase}-{self.design}"
 
 
+THRESHOLDS = ("sampling_samplebatch", "sampling_threshold", "sampling_sample")
+JUDGMENTS = ("annotation_response", "instances_label", "annotation_payment")
 KILLS = [
     Kill("worker", "ingest", "worker", ("instances_target", "instances_instance", "submissions_prediction")),
     Kill("web", "ingest", "web", ("submissions_submission",)),
-    Kill("worker", "sampling", "worker", ("sampling_samplebatch", "sampling_sample")),
-    Kill("web", "sampling", "web", ("money_ledger",)),
-    Kill("worker", "labelling", "worker", ("annotation_response", "instances_label", "annotation_payment"), True),
+    Kill("worker", "sampling", "worker", THRESHOLDS, design="poisson"),
+    Kill("web", "sampling", "web", ("money_ledger",), design="poisson"),
+    Kill("worker", "labelling", "worker", JUDGMENTS, True, "poisson"),
     Kill("web", "labelling", "web", ("annotation_assignment",), True),
-    Kill("worker", "estimation", "worker", ("evaluation_evaluation", "evaluation_estimate"), True),
-    Kill("web", "estimation", "worker", ("evaluation_estimate",), True),
+    Kill("worker", "estimation", "worker", ("evaluation_evaluation", "evaluation_estimate"), True, "poisson"),
+    Kill("web", "estimation", "worker", ("evaluation_estimate",), True, "poisson"),
 ]
 
 
-@pytest.mark.parametrize("seed", range(len(KILLS)), ids=[f"{kill.victim}-{kill.phase}" for kill in KILLS])
+@pytest.mark.parametrize("seed", range(len(KILLS)), ids=map(str, KILLS))
 def test_a_kill_loses_and_doubles_nothing(service: Service, tmp_path: Path, seed: int) -> None:
     kill, rng = KILLS[seed], random.Random(seed)
-    travel = make_travel(service, tmp_path, f"Kill {seed}", seed=seed, documents=6, read_in_full=2)
+    travel = make_travel(service, tmp_path, f"Kill {seed}", seed=seed, documents=6, read_in_full=2, design=kill.design)
     with travel.judging(), ThreadPoolExecutor(1) as pool:
         journey = pool.submit(travel.travel, RUN)
         if kill.judged:
@@ -110,15 +118,39 @@ def check_draws(travel: Travel) -> None:
     )[0]
     assert told == stored > 0
     with travel.service.speaking():
-        batches = list(SampleBatch.objects.filter(submission__track__slug=travel.track))
-        assert sorted(batch.distribution.kind for batch in batches) == sorted(batches[0].submission.track.distributions)
-        for batch in batches:
-            assert batch.seed == seed_of(batch.submission, batch.distribution.kind)
-            columns = ("target_id", "instance_id", "multiplicity", "probability")
-            expected = {tuple(getattr(row, name) for name in columns) for row in draws_of(batch)}
-            rows = list(batch.samples.values_list(*columns))
-            assert len(rows) == len(expected) and set(rows) == expected
-            assert sum(row[2] for row in rows) == batch.size
+        batches = list(SampleBatch.objects.filter(submission__track__slug=travel.track).order_by("stage", "pk"))
+        check = {"iid": check_columns, "poisson": check_thresholds}[batches[0].submission.track.design]
+        assert {batch.design for batch in batches} == {batches[0].submission.track.design}
+        check(batches)
+
+
+def check_columns(batches: list[SampleBatch]) -> None:
+    """One batch a column, drawn with replacement as its seed says."""
+    assert sorted(batch.distribution.kind for batch in batches) == sorted(batches[0].submission.track.distributions)
+    for batch in batches:
+        assert batch.seed == seed_of(batch.submission, batch.distribution.kind)
+        expected = {tuple(getattr(row, name) for name in COLUMNS) for row in draws_of(batch)}
+        rows = list(batch.samples.values_list(*COLUMNS))
+        assert len(rows) == len(expected) and set(rows) == expected
+        assert sum(row[2] for row in rows) == batch.size
+
+
+def check_thresholds(batches: list[SampleBatch]) -> None:
+    """Stage by stage, each target whose random number lies below its highest threshold so far, once in all."""
+    assert [batch.stage for batch in batches] == list(range(1, len(batches) + 1))
+    highest: dict[int, float] = {}
+    drawn: set[int] = set()
+    for batch in batches:
+        raised = list(batch.thresholds.values_list("target_id", "pi"))
+        assert raised and all(pi > highest.get(target, 0.0) for target, pi in raised)
+        highest |= dict(raised)
+        u = dict(Target.objects.filter(pk__in=highest).values_list("pk", "u"))
+        below = {target for target, pi in highest.items() if u[target] < pi}
+        rows = list(batch.samples.values_list(*COLUMNS))
+        expected = {(target, None, 1, highest[target]) for target in below - drawn}
+        assert len(rows) == len(expected) and set(rows) == expected
+        drawn = below
+    assert drawn
 
 
 def check_judgments(travel: Travel) -> None:
