@@ -133,11 +133,6 @@ WHITENOISE_USE_FINDERS = LOCAL
 MEDIA_ROOT = environment.path("MEDIA_ROOT", VAR / "media", "Where uploads are kept")
 FILE_UPLOAD_PERMISSIONS = 0o600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
-EMAIL_BACKEND = (
-    "django.core.mail.backends.console.EmailBackend" if LOCAL else "django.core.mail.backends.smtp.EmailBackend"
-)
-EMAIL_HOST = environment.text("EMAIL_HOST", "localhost", "SMTP server for e-mail")
-DEFAULT_FROM_EMAIL = environment.text("DEFAULT_FROM_EMAIL", "kbp-online@localhost", "Sender of e-mail")
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS}}
 
 # -- Security (check --deploy is clean with LOCAL=false) ------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Submitting a system: file, check, describe, confirm. Only the last page spends, and it says how much at most."""
+"""Submitting a system: file, check, describe, confirm. The last page spends, and says how much at most."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ def _choices(request: HttpRequest) -> str:
 
 @for_researchers
 def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The last step, the only one that spends. A second press changes nothing."""
+    """The last step, the one that spends. A second press changes nothing."""
     submission = find(request, pk, own=True)
     if submission.confirmed_at:
         return redirect("submission", pk=pk)

@@ -13,6 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from annotation.annotators.teach import ATTEMPTS, tutorials
 from formats.annotations import read_gold, read_mentions
 from formats.corpus import read_corpus
 from formats.doors import read_claims
@@ -68,6 +69,22 @@ def test_links_from_page_to_page_have_their_anchors(client: Client) -> None:
 @pytest.mark.django_db
 def test_help_tells_why_recall_is_lower(client: Client) -> None:
     assert 'id="recall"' in text_of(client, "help")
+
+
+@pytest.mark.django_db
+def test_help_tells_annotators_of_the_terms_and_the_tutorial_before_judging(client: Client) -> None:
+    part = text_of(client, "help").partition('id="annotators"')[2].partition("<h2")[0]
+    number = {8: "eight"}[len(tutorials()["relation"].questions)]
+    steps = ["invitation", "Read the terms", f"tutorial: {number} questions", ">Judge</a>"]
+    assert ATTEMPTS == 2 and "two attempts" in part
+    assert -1 not in (where := [part.find(step) for step in steps]) and where == sorted(where)
+
+
+@pytest.mark.django_db
+def test_help_sends_who_doubts_a_judgment_to_the_button_that_exists(client: Client) -> None:
+    button = "I think this judgment is wrong"
+    assert button in text_of(client, "help")
+    assert f"<summary>{button}</summary>" in (EXAMPLES.parents[1] / "predictions.html").read_text()
 
 
 def test_every_state_is_explained() -> None:
