@@ -22,4 +22,6 @@ USER kbpo
 ENV KBPO_LOCAL=false KBPO_VAR=/var/lib/kbpo
 VOLUME /var/lib/kbpo
 EXPOSE 8000
-CMD ["gunicorn", "kbpo.wsgi", "--bind=0.0.0.0:8000", "--workers=3", "--threads=4", "--worker-tmp-dir=/dev/shm", "--timeout=120", "--access-logfile=-"]
+# The log of requests has paths and no queries: a marketplace puts its workers' ids and our proofs there.
+CMD ["gunicorn", "kbpo.wsgi", "--bind=0.0.0.0:8000", "--workers=3", "--threads=4", "--worker-tmp-dir=/dev/shm", "--timeout=120", "--access-logfile=-", \
+     "--access-logformat=%(h)s %(t)s \"%(m)s %(U)s %(H)s\" %(s)s %(b)s %(M)s"]

@@ -50,12 +50,21 @@ def retry(kind: str, pk: int, who: User | None = None) -> str:
     if status is None:
         raise CannotRetry(f"This {kind} is {row.status}; there is nothing to retry.")
     if isinstance(row, HIT) and row.status == "failed":
-        row.questions.filter(status="waiting").update(status="published", status_since=timezone.now(), reason="")
+        _take_up_again(row)
     note("retry", f"{kind}:{pk}", who=who, before=row.status, after=str(status), why=row.reason)
     row.move(status)
     nudge("publish")
     nudge("settle")
     return str(status)
+
+
+def _take_up_again(hit: HIT) -> None:
+    """Nothing; the questions of a HIT that was refused go out in it. Raises CannotRetry if it is not needed any more:
+    its questions would be out twice."""
+    questions = list(hit.questions.select_for_update(of=("self",)))
+    if any(question.status != "waiting" for question in questions):
+        raise CannotRetry("Its questions have gone out in another HIT since, or are done; it is not needed any more.")
+    hit.questions.update(status="published", status_since=timezone.now(), reason="")
 
 
 def _reopened(question: Question) -> str:

@@ -21,7 +21,7 @@ from annotation import books
 from annotation.models import HIT, Halt, PlatformBooks
 from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
 from annotation.platforms.registry import other_names, platform_of
-from annotation.publish import halted_tracks
+from annotation.publish import halted_hits
 from annotation.short import finish_short
 from annotation.take_in import take_in
 from kbpo.queue import nudge
@@ -94,7 +94,7 @@ def _alone(name: str) -> Iterator[bool]:
 def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
     """What moved: every HIT of ours beside the platform's row of it."""
     known = _answers_known(hits)
-    halted = set(halted_tracks(Halt.Scope.ALL).values_list("pk", flat=True))
+    halted = set(halted_hits(Halt.Scope.ALL).values_list("pk", flat=True))
     by_token = _once_each(platform, hits, seen)
     moved = lookups = 0
     for hit in hits:
@@ -106,7 +106,7 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
                 if row is None or row.status == "gone":
                     moved += _is_gone(hit)
             if row is not None and row.status != "gone":
-                moved += _tend(platform, hit, row, known.get(hit.pk, 0), hit.track_id in halted)
+                moved += _tend(platform, hit, row, known.get(hit.pk, 0), hit.pk in halted)
         except (PlatformDown, UnknownOutcome) as trouble:
             books.note_trouble(hit.platform, str(trouble))
             break  # it will not be better for the next one; the clock comes round again

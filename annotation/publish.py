@@ -158,9 +158,19 @@ def _intend(questions: list[Question]) -> None:
     through.objects.bulk_create(
         [through(hit_id=hit.pk, question_id=question.pk) for hit, group in made for question in group]
     )
+    _put_refused_away(questions)
     Question.objects.filter(pk__in=[question.pk for question in questions]).update(
         status="published", status_since=timezone.now(), attempts=0, reason=""
     )
+
+
+def _put_refused_away(questions: list[Question]) -> None:
+    """HITs that their platform refused are not to be retried once their questions go out in others. One that somebody
+    holds is left: whoever retries it sees that its questions do not wait any more."""
+    refused = HIT.objects.filter(status="failed", pk__in=HIT.objects.filter(questions__in=questions).values("pk"))
+    pks = list(refused.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True))
+    HIT.objects.filter(pk__in=pks, external_id="").update(platform_status="gone")  # it never was there
+    HIT.objects.filter(pk__in=pks).update(status="disposed", status_since=timezone.now())
 
 
 def _groups(questions: list[Question]) -> list[list[Question]]:
@@ -242,7 +252,7 @@ def _claim(platform: str) -> HIT | None:
     """A HIT to be put up, its attempt counted and its next one put off, so that no other worker takes it meanwhile."""
     rows = HIT.objects.select_for_update(skip_locked=True, of=("self",))
     now = timezone.now()
-    due = rows.filter(status="intent", platform=platform, next_try_at__lte=now).exclude(track__in=halted_tracks())
+    due = rows.filter(status="intent", platform=platform, next_try_at__lte=now).exclude(pk__in=halted_hits())
     hit = due.order_by("order").first()
     if hit is not None:
         hit.attempts = min(hit.attempts + 1, MOST_COUNTED)
@@ -254,14 +264,22 @@ def _claim(platform: str) -> HIT | None:
 
 def halted_tracks(*scopes: str) -> QuerySet[Track]:
     """The tracks that are stopped now; with scopes, only those of which that much is stopped."""
-    halts = Halt.objects.filter(lifted_at=None, **({"scope__in": scopes} if scopes else {}))
+    halts = Halt.objects.filter(lifted_at=None, payer="", **({"scope__in": scopes} if scopes else {}))
     return Track.objects.all() if halts.filter(track=None).exists() else Track.objects.filter(halts__in=halts)
+
+
+def halted_hits(*scopes: str) -> QuerySet[HIT]:
+    """The HITs that are stopped now, with their track or with the batch that pays for one of their questions."""
+    halts = Halt.objects.filter(lifted_at=None, **({"scope__in": scopes} if scopes else {})).exclude(payer="")
+    paused = HIT.objects.filter(questions__payer__in=halts.values("payer"))
+    return HIT.objects.filter(Q(track__in=halted_tracks(*scopes)) | Q(pk__in=paused.values("pk")))
 
 
 @transaction.atomic
 def _failed(hit: HIT, sentence: str) -> None:
     """A HIT that its platform refuses is given up, and its questions wait again. Only a refusal ends a HIT: while
-    nobody knows whether it is up it stays an intent, since a second one would be a HIT twice."""
+    nobody knows whether it is up it stays an intent, since a second one would be a HIT twice. Questions that a sibling
+    still brings answers to stay with it; those that have answers already are settled with them."""
     if hit.attempts < MAX_ATTEMPTS:
         HIT.objects.filter(pk=hit.pk).update(reason=sentence)
         return
@@ -270,4 +288,12 @@ def _failed(hit: HIT, sentence: str) -> None:
         return
     row.move("failed", sentence)
     later = timezone.now() + BACKOFF * 2**8  # about twenty minutes: then it waits for a HIT again
-    hit.questions.update(status="waiting", status_since=timezone.now(), reason=sentence, next_try_at=later)
+    siblings = HIT.objects.filter(status__in=["intent", "open"]).exclude(pk=row.pk).exclude(platform_status="gone")
+    alone = row.questions.select_for_update(of=("self",)).filter(status="published")
+    for question in alone.exclude(pk__in=siblings.values("questions")):
+        if question.responses.filter(excluded_reason="").exists():
+            question.move("answered")
+            nudge("settle")
+        else:
+            question.move("waiting", sentence)
+            Question.objects.filter(pk=question.pk).update(next_try_at=later)

@@ -25,6 +25,7 @@ from kbpo.accounts.models import User
 TOO_FAST = 0.15  # of the expected time: nobody reads three sentences so quickly
 ACTIVE = timedelta(days=7)
 LEAST_LEFT = 4  # workers: signals alone never leave fewer active ones, or a batch would stand still
+MET_BEFORE = "This worker had judged it before."  # why an answer never counts, whatever becomes of its worker
 
 FLAGS = """
     SELECT a.worker_id, c.kind, count(*) FILTER (WHERE c.against), count(*)
@@ -227,4 +228,4 @@ def readmit(worker: Worker, who: User | None = None, why: str = "") -> int:
     Worker.objects.filter(pk=worker.pk).update(excluded_at=None, excluded_reason="", readmitted_at=timezone.now())
     rows = Response.objects.filter(assignment__worker=worker).exclude(assignment__status="rejected")
     note("readmit", f"worker:{worker.handle}", who=who, before=reason, why=why)
-    return rows.exclude(excluded_reason="").update(excluded_reason="")
+    return rows.exclude(excluded_reason__in=["", MET_BEFORE]).update(excluded_reason="")

@@ -171,7 +171,10 @@ def _tell_qualifications(platform: Platform) -> int:
     for row in untold.select_related("worker__identity")[:BATCH]:
         try:
             platform.qualify(row.worker, row.name, row.wanted)
-        except (PlatformDown, UnknownOutcome, Refused) as trouble:
+        except Refused as no:  # this one alone; the platform takes the others
+            log.warning("Worker %s may not be qualified on %s: %s", row.worker, platform.name, no)
+            continue
+        except (PlatformDown, UnknownOutcome) as trouble:
             log.warning("Worker %s could not be qualified on %s: %s", row.worker, platform.name, trouble)
             break
         Qualification.objects.filter(pk=row.pk).update(told=row.wanted, told_at=timezone.now())

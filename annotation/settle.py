@@ -17,7 +17,7 @@ from annotation.interfaces.base import AggregatedLabel, BadAnswer, ParsedRespons
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Payment, Question, Response
 from annotation.parts import part
-from annotation.quality import hold_against_the_others, note_signals, review
+from annotation.quality import MET_BEFORE, hold_against_the_others, note_signals, review
 from annotation.revise import ask_one_more
 from annotation.revise import tick as revise
 from kbpo.instances.models import Label
@@ -64,7 +64,7 @@ def accept(assignment: Assignment) -> None:
             target_id=parsed.target_id,
             criterion=parsed.criterion,
             value=parsed.value,
-            excluded_reason=reason or _met_before(question, assignment),
+            excluded_reason=_met_before(question, assignment) or reason,
         )
         for question in questions
         for parsed in _parsed(question, assignment)
@@ -84,7 +84,7 @@ def _met_before(question: Question, assignment: Assignment) -> str:
         assignment__worker=assignment.worker_id, target=question.target_id, question__interface=question.interface,
         question__round=question.round,
     )  # fmt: skip
-    return "This worker had judged it before." if met.exclude(assignment=assignment).exists() else ""
+    return MET_BEFORE if met.exclude(assignment=assignment).exists() else ""
 
 
 def _parsed(question: Question, assignment: Assignment) -> list[ParsedResponse]:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.command import pause
 from annotation.lease import PLATFORMS
 from annotation.models import HIT, Halt, Question
-from annotation.publish import committed
+from annotation.publish import committed, halted_hits
 from kbpo.accounts.models import User
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
@@ -35,10 +35,7 @@ def take_down(track: Track | None, who: User | None, why: str) -> int:
 
 def tick() -> int:
     """How many HITs were put back, since the stop that took them down was lifted."""
-    halts = Halt.objects.filter(lifted_at=None, scope=Halt.Scope.ALL)
-    if halts.filter(track=None).exists():
-        return 0
-    down = _down().exclude(track__in=halts.values("track"))
+    down = _down().exclude(pk__in=halted_hits(Halt.Scope.ALL))
     payers = down.values_list("questions__payer", flat=True).distinct()
     return sum(_put_back(payer) for payer in sorted(set(payers)))
 

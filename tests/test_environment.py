@@ -1,6 +1,7 @@
 """Settings are typed and loud, addresses are read to the letter, and .env.example documents what exists."""
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -201,3 +202,11 @@ def test_compose_describes_the_same_service() -> None:
         assert services[name]["env_file"] == ".env"
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     assert services["web"]["ports"] == ["127.0.0.1:${HTTP_PORT:-8000}:8000"]
+
+
+def test_the_log_of_requests_has_no_queries() -> None:
+    """Where a marketplace puts its workers' ids and our proofs: of a request's parts, only its path may be logged."""
+    command = (ROOT / "Dockerfile").read_text().partition("CMD ")[2].replace("\\\n", "")
+    [form] = [one for one in json.loads(command) if one.startswith("--access-logformat=")]
+    assert "%(U)s" in form
+    assert not {"r", "q", "f"} & set(re.findall(r"%\((.*?)\)s", form)), "the request line, the query, the referrer"

@@ -40,7 +40,7 @@ def kill(request: HttpRequest) -> HttpResponse:
     if request.POST.get("word", "").strip().lower() != "expire" or not why:
         messages.error(request, "Nothing was taken down. Say why, and type the word expire.")
         return redirect("desk-platforms")
-    report.pause(None, cast(User, request.user), why[:500])
+    report.take_down(None, cast(User, request.user), why[:500])
     messages.warning(request, "Everything open is being taken down. Who is at work may finish and is paid.")
     return redirect("desk-platforms")
 

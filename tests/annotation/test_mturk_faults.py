@@ -12,11 +12,22 @@ import pytest
 from annotation_world import make_submission
 from mturk_world import Refusal, Turk, check_books, due, round_, rounds
 
-from annotation import ask, collect, elsewhere, publish, remit, settle
-from annotation.models import HIT, Assignment, Payment, PlatformBooks, Question, Response, Worker
+from annotation import ask, batch, collect, command, elsewhere, publish, remit, report, settle
+from annotation.models import (
+    HIT,
+    Assignment,
+    Payment,
+    PlatformBooks,
+    Qualification,
+    Question,
+    Response,
+    Worker,
+    WorkerIdentity,
+)  # fmt: skip
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.mturk import client
 from annotation.platforms.mturk.platform import MTurk
+from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
@@ -55,6 +66,11 @@ def asked(turk: Turk, track: Track, targets: list[Target]) -> Submission:
     submission = make_submission(track, targets)
     ask.tick()
     return submission
+
+
+@pytest.fixture
+def admin(db: None) -> User:
+    return User.objects.create_user("root", password="long enough 1", is_staff=True)
 
 
 def put_up(turk: Turk) -> int:
@@ -149,6 +165,81 @@ def test_a_refusal_gives_up_the_hit_and_its_questions_wait_again(asked: Submissi
     assert "$0.18 is needed" in HIT.objects.all()[0].reason
     assert Question.objects.counts() == {"waiting": 6}
     assert put_up(turk) == 0
+
+
+def refuse_all(turk: Turk) -> None:
+    """The deposit is too small until the platform has refused every intent for good."""
+    with turk.store.begin() as books:
+        books.run("UPDATE fact SET value = 10 WHERE name = 'deposit'")
+    for _ in range(6):
+        HIT.objects.update(next_try_at="2026-01-01T00:00:00Z")
+        publish.tick()
+    with turk.store.begin() as books:
+        books.run("UPDATE fact SET value = 100000 WHERE name = 'deposit'")
+
+
+def test_a_refused_hit_whose_questions_went_out_in_another_is_not_retried(asked: Submission, turk: Turk) -> None:
+    refuse_all(turk)
+    refused = list(HIT.objects.order_by("pk"))
+    assert command.retry("hit", refused[0].pk) == "intent"  # its question waits: it may go out again
+    rounds()
+    assert put_up(turk) == 6
+    assert [one for one in report.failures() if one.kind == "hit"] == []
+    HIT.objects.filter(pk=refused[1].pk).update(status="failed")  # as if it had been held when the others went out
+    with pytest.raises(command.CannotRetry, match="have gone out in another HIT"):
+        command.retry("hit", refused[1].pk)
+    rounds()
+    assert put_up(turk) == 6
+
+
+def test_a_refused_sibling_does_not_send_its_question_out_again(up: Submission, turk: Turk, admin: User) -> None:
+    batch.extend_batch(up.purpose, admin, "Too divided.")
+    refuse_all(turk)
+    assert HIT.objects.counts() == {"open": 6, "failed": 6}
+    assert Question.objects.counts() == {"published": 6}, "their first HITs are up"
+    turk.all_do("W1", "W2", "W3")
+    rounds()
+    assert (put_up(turk), Question.objects.counts()) == (6, {"settled": 6})
+    check_books(turk)
+
+
+def test_a_paused_batch_stops_its_own_hits_and_no_others(
+    turk: Turk, track: Track, targets: list[Target], admin: User
+) -> None:
+    paused, other = (make_submission(track, targets[3 * n : 3 * n + 3], f"Team {n}") for n in (0, 1))
+    ask.tick()
+    publish.tick()
+    batch.pause_batch(paused.purpose, admin, "The page shows too little.")
+    due()
+    collect.tick()
+    ours = set(HIT.objects.filter(questions__payer=other.purpose).values_list("external_id", flat=True))
+    assert set(turk.offered("W1")) == ours and len(ours) == 3
+    batch.extend_batch(other.purpose, admin, "Too divided.")
+    batch.extend_batch(paused.purpose, admin, "Too divided.")
+    publish.tick()
+    assert set(HIT.objects.filter(status="intent").values_list("questions__payer", flat=True)) == {paused.purpose}
+    batch.resume_batch(paused.purpose, admin)
+    rounds()
+    assert len(turk.offered("W1")) == 12
+
+
+def test_one_worker_whom_the_platform_refuses_keeps_no_other_waiting(
+    turk: Turk, track: Track, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in (1, 2):
+        worker = Worker.objects.create(platform="mturk", handle=str(n) * 32)
+        WorkerIdentity.objects.create(worker=worker, external_id=f"W{n}")
+        Qualification.objects.create(worker=worker, name="tutorial", wanted=True)
+    real = MTurk.qualify
+
+    def qualify(platform: MTurk, worker: Worker, name: str, held: bool) -> None:
+        if worker.handle.startswith("1"):
+            raise Refused("This worker's account is closed.")
+        real(platform, worker, name, held)
+
+    monkeypatch.setattr(MTurk, "qualify", qualify)
+    assert remit._tell_qualifications(MTurk()) == 1
+    assert list(Qualification.objects.order_by("worker__handle").values_list("told", flat=True)) == [None, True]
 
 
 def test_an_answer_is_taken_in_once_however_often_it_is_told(up: Submission, turk: Turk) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.models import Bonus, Halt, PlatformBooks, Worker, WorkerIdentity
+from annotation.models import HIT, Bonus, Halt, PlatformBooks, Question, Worker, WorkerIdentity
 from kbpo.accounts.models import Audit
+from kbpo.instances.models import Target
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
@@ -61,6 +62,22 @@ def test_the_kill_switch_needs_a_word_and_a_reason(admin: Client) -> None:
     admin.post("/desk/platforms/kill/", {"why": "Fire", "word": "Expire"})
     halt = Halt.objects.get()
     assert (halt.scope, halt.track, halt.why) == ("all", None, "Fire")
+
+
+def test_the_kill_switch_expires_what_is_open_on_our_own_pages(admin: Client, toy: Toy) -> None:
+    target = Target.objects.create(
+        corpus=toy.corpus, document=next(iter(toy.documents.values())), kind="mention", a_begin=0, a_end=3,
+        key="0" * 32, u=0.5,
+    )  # fmt: skip
+    question = Question.objects.create(
+        status="published", track=toy.track, target=target, interface="relation",
+        payer="submission:1", order=1.0, price="0.06", reward="0.05",
+    )  # fmt: skip
+    hit = HIT.objects.create(status="open", track=toy.track, platform="pool", reward="0.05")
+    hit.questions.add(question)
+    admin.post("/desk/platforms/kill/", {"why": "Fire", "word": "expire"})
+    hit.refresh_from_db()
+    assert hit.status == "expired"
 
 
 @pytest.fixture
