@@ -31,7 +31,11 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
 PASSWORD = "harbour-wire-demo"
+NAME = "Harbour Wire"
+"""Of the demo's own corpus and track."""
 ANNOTATORS = 9
+CROWD = "simulated"
+"""Login of the first simulated annotator; the login `annotator` is left to whoever looks at the demo."""
 MARKET = 10
 """The marketplace of `--platform mturk` listens so many ports above the site."""
 WAITING = ("received", "read", "planned", "confirmed", "judging")
@@ -73,7 +77,7 @@ def demo_study(
         write(directory, documents=documents, seed=seed)
     listed = json.loads((directory / "systems" / "systems.json").read_text())
     return Study(
-        name="Harbour Wire",
+        name=NAME,
         corpus=directory / "corpus.jsonl",
         schema="tac_kbp",
         mentions=directory / "mentions.tsv",
@@ -237,7 +241,7 @@ class Demo:
                        "-s", str(self.directory / "beat-schedule")],
             "annotators": [python, "manage.py", "simulate", self.url, "--knows", "kbpo.demo.knows.Knowledge",
                            str(study.mentions), str(study.gold), "--workers", str(ANNOTATORS),
-                           "--user", "annotator", "--password", PASSWORD, "--accuracy", str(study.accuracy),
+                           "--user", CROWD, "--password", PASSWORD, "--accuracy", str(study.accuracy),
                            "--seed", str(study.seed), *(["--market", self.market] if at_market else [])],
         }  # fmt: skip
 
@@ -266,13 +270,14 @@ class Demo:
 
 
 def people(systems: list[dict[str, str]]) -> None:
-    """The demo's people: one researcher a team (the first is called researcher), nine annotators, one admin."""
+    """One researcher a team (the first is called researcher), an annotator, nine simulated ones, one admin."""
     for at, name in enumerate(sorted({system["team"] for system in systems})):
         team, _ = Team.objects.get_or_create(name=name, defaults={"slug": f"team-{at + 1}"})
         user = _person("researcher" if at == 0 else f"researcher{at + 1}", is_researcher=True)
         team.members.add(user)
+    _person("annotator", is_annotator=True)
     for at in range(ANNOTATORS):
-        _person("annotator" if at == 0 else f"annotator{at + 1}", is_annotator=True)
+        _person(CROWD if at == 0 else f"{CROWD}{at + 1}", is_annotator=True)
     _person("admin", is_staff=True, is_superuser=True)
 
 

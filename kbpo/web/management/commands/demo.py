@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from kbpo import embedded
 from kbpo.web.demonstrate import PASSWORD, Demo, DemoFailed, demo_study
+from kbpo.web.resume import DEFAULTS, forget, resume
 
 
 class Command(BaseCommand):
@@ -25,16 +25,16 @@ class Command(BaseCommand):
         parser.add_argument("--reset", action="store_true", help="Forget everything and start afresh")
         parser.add_argument("--no-serve", action="store_true", help="End after the journey")
         parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--documents", type=int, default=60, help="Size of the corpus")
-        parser.add_argument("--seed", type=int, default=1)
+        parser.add_argument("--documents", type=int, help="Size of the corpus (60)")
+        parser.add_argument("--seed", type=int, help="Of the corpus, the sample and the crowd (1)")
         parser.add_argument(
-            "--read", type=int, default=0, metavar="N",
+            "--read", type=int, metavar="N",
             help="Let the annotators read N documents in full, instead of importing their annotation",
         )  # fmt: skip
         parser.add_argument(
-            "--platform", choices=["pool", "mturk"], default="pool", help="Our own pages, or a local marketplace"
+            "--platform", choices=["pool", "mturk"], help="Our own pages (pool), or a local marketplace"
         )
-        parser.add_argument("--design", choices=["iid", "poisson"], default="iid", help="How the sample is drawn")
+        parser.add_argument("--design", choices=["iid", "poisson"], help="How the sample is drawn (iid)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.began = time.monotonic()
@@ -54,18 +54,11 @@ class Command(BaseCommand):
         files = Path(settings.VAR) / "demo"
         if options["reset"]:
             self.say("Forgetting the last demo")
-            shutil.rmtree(files, ignore_errors=True)
-            call_command("migrate", verbosity=0)
-            call_command("flush", interactive=False, verbosity=0)
-        self.say(f"Writing a corpus of {options['documents']} documents and the output of its systems")
-        study = demo_study(
-            files / "files",
-            documents=options["documents"],
-            seed=options["seed"],
-            design=options["design"],
-            read=options["read"],
-            platform=options["platform"],
-        )
+            forget(files)
+        call_command("migrate", verbosity=0)
+        chosen = resume(files, {name: options[name] for name in DEFAULTS if options[name] is not None})
+        self.say(f"Writing a corpus of {chosen['documents']} documents and the output of its systems")
+        study = demo_study(files / "files", **chosen)
         demo = Demo(self.say, study, port=options["port"])
         demo.prepare()
         self.say("Starting the site, a worker and nine simulated annotators")
