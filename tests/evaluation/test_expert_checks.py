@@ -310,7 +310,7 @@ def _again(crowd: Crowd, seed: int) -> None:
 def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy) -> None:
     crowd = Crowd(toy, pi=0.7)
     crowd.track.refresh_from_db()
-    repeats, plain, told, inside = 100, [], [], []
+    repeats, plain, told, inside = 36, [], [], []
     truth = [crowd.world.truth(which) for which in (PRECISE, BROAD)]
     of = {pk: crowd.value(pk) for pk in crowd.world.target}
     for seed in range(repeats):
@@ -330,9 +330,9 @@ def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy) -> None:
     bias, spread = error.mean(axis=0), error.std(axis=0, ddof=1) / repeats**0.5
     assert (np.mean(plain, axis=0) - truth > 0.08).all()
     assert (np.abs(bias) < 4 * spread).all()
-    assert (np.abs(bias) < 0.02).all()
+    assert (np.abs(bias) < 0.04).all()
     assert 0.80 - 4 * (0.16 / repeats) ** 0.5 < np.mean(inside, axis=0).min()
-    assert np.mean(inside) < 0.93
+    assert np.mean(inside) < 0.97
 
 
 def _answered(row: ExpertCheck, value: dict[int, Any]) -> ExpertCheck:
