@@ -16,7 +16,7 @@ from annotation.publish import committed
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.spend import ZERO, OverBudget, balance, reserve
-from kbpo.queue import nudge
+from kbpo.queue import nudge, one_at_a_time
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -160,8 +160,13 @@ def cost_of_extending(payer: str) -> tuple[int, Decimal, Decimal]:
 
 
 @transaction.atomic
-def extend_batch(payer: str, who: User, why: str) -> int:
-    """How many open questions get one more answer, and the whole time for it. Raises CannotChange."""
+def extend_batch(payer: str, who: User, why: str, *, wanted: int | None = None) -> int:
+    """How many open questions get one more answer, and the whole time for it. Raises CannotChange.
+
+    With the answers that were wanted when its page was shown, nothing is done twice: a second click comes too late."""
+    one_at_a_time(f"annotation.batch {payer}", 0)
+    if wanted is not None and (now := batch(payer)) is not None and now.answers_wanted != wanted:
+        raise CannotChange("It has changed since this page was shown, or is extended already: look again.")
     n, _, missing = cost_of_extending(payer)
     if not n:
         raise CannotChange(f"No question of it is open with fewer than {MOST_ANSWERS} answers.")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from decimal import Decimal
+from hashlib import sha256
 
 from django.db import transaction
 from django.utils import timezone
 
 from annotation import quality
 from annotation import reject as rejecting
-from annotation.models import HIT, Assignment, Bonus, Halt, Qualification, Question, Worker
+from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Qualification, Question, Worker
 from annotation.platforms.mturk.amounts import fee
 from annotation.reject import CannotReject
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
-from kbpo.money.spend import OverBudget, reserve, spend
+from kbpo.money.models import Ledger
+from kbpo.money.spend import OverBudget, allowance, lock, reserve, spend
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 
@@ -29,8 +32,10 @@ AGAIN = {
     ("hit", "failed"): "intent",
     ("assignment", "submitted"): "submitted",
     ("assignment", "accepted"): "accepted",
+    ("payment", "failed"): "unknown",  # the platform's books are asked before anything is paid
+    ("bonus", "failed"): "unknown",
 }
-MODELS = {"question": Question, "hit": HIT, "assignment": Assignment}
+MODELS = {"question": Question, "hit": HIT, "assignment": Assignment, "payment": Payment, "bonus": Bonus}
 
 
 class CannotRetry(Exception):
@@ -39,7 +44,7 @@ class CannotRetry(Exception):
 
 @transaction.atomic
 def retry(kind: str, pk: int, who: User | None = None) -> str:
-    """The status in which a question, HIT or assignment is tried again at once. Raises CannotRetry.
+    """The status in which a question, HIT, assignment, payment or bonus is tried again at once. Raises CannotRetry.
 
     A question that was given up goes back to those who may answer it, or to settling if enough did.
     """
@@ -51,10 +56,13 @@ def retry(kind: str, pk: int, who: User | None = None) -> str:
         raise CannotRetry(f"This {kind} is {row.status}; there is nothing to retry.")
     if isinstance(row, HIT) and row.status == "failed":
         _take_up_again(row)
+    if isinstance(row, Bonus):
+        _set_aside_again(row)
     note("retry", f"{kind}:{pk}", who=who, before=row.status, after=str(status), why=row.reason)
     row.move(status)
     nudge("publish")
     nudge("settle")
+    nudge("remit")
     return str(status)
 
 
@@ -65,6 +73,15 @@ def _take_up_again(hit: HIT) -> None:
     if any(question.status != "waiting" for question in questions):
         raise CannotRetry("Its questions have gone out in another HIT since, or are done; it is not needed any more.")
     hit.questions.update(status="published", status_since=timezone.now(), reason="")
+
+
+def _set_aside_again(bonus: Bonus) -> None:
+    """Nothing; the money of a bonus that was not paid is spent again. Raises CannotRetry if a cap leaves too little."""
+    lock(bonus.track)
+    cost, room = bonus.amount + bonus.fee, allowance(bonus.track, None, bonus.purpose)
+    if room.left is not None and room.scope is not None and cost > room.left:
+        raise CannotRetry(str(OverBudget(room.left, room.scope, cost)))
+    Ledger.objects.filter(purpose=bonus.purpose).update(state=Ledger.State.CONFIRMED)
 
 
 def _reopened(question: Question) -> str:
@@ -116,17 +133,25 @@ def exclude_worker(handle: str, who: User, reason: str) -> int:
 @transaction.atomic
 def grant(
     worker: Worker, track: Track, amount: Decimal, reason: str, *, assignment: Assignment | None = None,
-    who: User | None = None,
+    who: User | None = None, key: str = "",
 ) -> Bonus:  # fmt: skip
-    """A bonus for an answer or, without one, a compensation; its money is set aside at once. Raises ValueError."""
+    """A bonus for an answer or, without one, a compensation; its money is set aside at once. Raises ValueError.
+
+    A form's key is good for one of them: sent again, it gives the first."""
     if not reason.strip():
         raise ValueError("Say what it is for: the worker reads it.")
     if amount <= 0 or amount != amount.quantize(Decimal("0.01")):
         raise ValueError(f"${amount} is no amount in dollars and whole cents.")
     if assignment is not None and assignment.worker_id != worker.pk:
         raise ValueError("This answer is somebody else's.")
+    token = sha256(f"grant:{key}".encode()).hexdigest() if key else secrets.token_hex()
+    Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)  # two clicks one after the other
+    if (made := Bonus.objects.filter(token=token).first()) is not None:
+        if (made.worker_id, made.track_id, made.amount, made.why) != (worker.pk, track.pk, amount, reason.strip()):
+            raise ValueError(f"This form was sent already, for ${made.amount}. Load the page anew to grant more.")
+        return made
     bonus = Bonus.objects.create(
-        status="owed", track=track, worker=worker, assignment=assignment, amount=amount, fee=fee(amount),
+        status="owed", token=token, track=track, worker=worker, assignment=assignment, amount=amount, fee=fee(amount),
         why=reason.strip(), who=who,
     )  # fmt: skip
     try:
@@ -158,14 +183,16 @@ def _of_a_platform(handle: str) -> Worker:
     return workers[0]
 
 
-def grant_to(handle: str, track: Track, amount: Decimal, reason: str, who: User, *, answer: str = "") -> str:
+def grant_to(
+    handle: str, track: Track, amount: Decimal, reason: str, who: User, *, answer: str = "", key: str = ""
+) -> str:
     """What was granted, as a sentence. The worker by hash or its beginning. Raises ValueError with a sentence."""
     worker, assignment = _of_a_platform(handle), None
     if answer:
         assignment = Assignment.objects.filter(pk=int(answer) if answer.isdecimal() else 0).exclude(raw=None).first()
         if assignment is None:
             raise ValueError(f"There is no answer {answer}.")
-    bonus = grant(worker, track, amount, reason, assignment=assignment, who=who)
+    bonus = grant(worker, track, amount, reason, assignment=assignment, who=who, key=key)
     return f"${bonus.amount} for {worker}, and ${bonus.fee} of fee: it is paid as soon as the platform takes it."
 
 

@@ -25,8 +25,9 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.models import Label
+from kbpo.money.models import Ledger
 from kbpo.money.spend import balance, release, reserve
-from kbpo.queue import nudge
+from kbpo.queue import nudge, one_at_a_time
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -77,9 +78,15 @@ def cost_of_pilot(track: Track, workers: int, items: int) -> Decimal:
 
 @transaction.atomic
 def launch_pilot(
-    track: Track, who: User | None, *, workers: int = WORKERS, items: int = ITEMS, seed: int | None = None
-) -> Pilot:
-    """The pilot, asked and paid for. Raises CannotPilot or OverBudget, and nothing was asked."""
+    track: Track, who: User | None, *, workers: int = WORKERS, items: int = ITEMS, seed: int | None = None,
+    key: str = "",
+) -> Pilot:  # fmt: skip
+    """The pilot, asked and paid for. Raises CannotPilot or OverBudget, and nothing was asked.
+
+    A form's key is good for one of them: sent again, it gives the first."""
+    one_at_a_time("annotation.pilot", track.pk)
+    if key and (paid := Ledger.objects.filter(key=f"launch:{key}", kind="reserve").first()) is not None:
+        return Pilot.objects.get(pk=int(paid.purpose.partition(":")[2]))
     if not 2 <= workers <= MOST_WORKERS or not 1 <= items <= MOST_ITEMS:
         raise CannotPilot(f"A pilot has 2 to {MOST_WORKERS} workers on 1 to {MOST_ITEMS:,} items.")
     submissions = list(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
@@ -93,8 +100,8 @@ def launch_pilot(
         )
     pilot = Pilot.objects.create(track=track, workers=workers, items=len(drafts), seed=seed, made_by=who)
     price = terms_of(track, drafts[0].interface)
-    reserve(track, None, pilot.payer, price.per_answer * workers * len(drafts), key=pilot.payer, who=who,
-            why=f"{workers} workers on {len(drafts)} items")  # fmt: skip
+    reserve(track, None, pilot.payer, price.per_answer * workers * len(drafts), who=who,
+            key=f"launch:{key}" if key else pilot.payer, why=f"{workers} workers on {len(drafts)} items")  # fmt: skip
     Question.objects.bulk_create(
         Question(
             status="waiting", track=track, target_id=draft.target_id, interface=draft.interface, shown=draft.shown,

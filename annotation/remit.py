@@ -21,7 +21,7 @@ from annotation.platforms.base import Platform, PlatformDown, Refused, UnknownOu
 from annotation.platforms.registry import other_names, platform_of
 from annotation.settle import owe
 from kbpo.money.models import Ledger
-from kbpo.queue import BACKOFF, Moving
+from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +90,8 @@ def _settle(row: Row, pay: Callable[[Row], bool]) -> int:
     except UnknownOutcome as doubt:
         return _later(row, "unknown", str(doubt))
     except Refused as no:
+        if row.attempts < MAX_ATTEMPTS:  # a balance may be too small only for now
+            return _later(row, "unknown" if row.asked_before else "owed", str(no))
         return _give_up(row, str(no))
     except Exception as error:
         log.exception("%s could not be paid", row)
@@ -133,7 +135,11 @@ def _give_up(row: Moving, sentence: str) -> int:
 def _approve(platform: Platform, payment: Payment) -> bool:
     """Approving ends where it would have ended, however often it is done: approved already is done."""
     assert payment.assignment is not None  # the rows are chosen by their HIT
-    platform.approve(payment.assignment)
+    try:
+        platform.approve(payment.assignment)
+    except Refused:
+        if payment.assignment.platform_status != "approved" and platform.outcome(payment.assignment) != "approved":
+            raise
     return True
 
 

@@ -61,7 +61,7 @@ from annotation.gold import set_aside as set_gold_aside
 from annotation.gold import set_rate as set_gold_rate
 from annotation.gold import standings as golds
 from annotation.measure import Measured, measure
-from annotation.models import ANSWERED, HIT, Assignment, Halt, Payment, Question, Response
+from annotation.models import ANSWERED, HIT, Assignment, Bonus, Halt, Payment, Question, Response
 from annotation.order import CannotOrder, order_documents, plan_documents
 from annotation.order import add_money_to as add_money
 from annotation.pilot import PUBLISHED as PUBLISHED_AGREEMENT
@@ -337,6 +337,8 @@ def failures(limit: int = 100) -> list[Failure]:
         *_failures("question", Question.objects.filter(status="given_up"), limit),
         *_failures("hit", HIT.objects.filter(Q(status="failed") | Q(status="intent", attempts__gt=0)), limit),
         *_failures("assignment", Assignment.objects.filter(_stuck()), limit),
+        *_failures("payment", Payment.objects.filter(status="failed"), limit),
+        *_failures("bonus", Bonus.objects.filter(status="failed"), limit),
     ]
     return sorted(found, key=lambda one: one.since, reverse=True)[:limit]
 

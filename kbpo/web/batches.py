@@ -52,7 +52,9 @@ def _change(request: HttpRequest, payer: str) -> str:
             report.resume_batch(payer, user)
             messages.success(request, "It goes on.")
         elif verb == "extend":
-            n = report.extend_batch(payer, user, why)
+            wanted = request.POST.get("wanted", "")
+            seen = int(wanted) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 else None
+            n = report.extend_batch(payer, user, why, wanted=seen)
             messages.success(request, f"{n} questions get one more answer, and the whole time for it.")
         elif verb == "stop":
             if request.POST.get("word", "").strip().lower() != "stop":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import cast
 
 from django.contrib import messages
@@ -43,6 +44,7 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
         "cost": report.cost_of_pilot(track, 5, 200),
         "refusal": refusal,
+        "key": secrets.token_hex(16),  # a form's own: sent twice, it launches once
         "said": request.POST,
     }
     return render(request, "desk/pilots.html", context, status=422 if refusal else 200)
@@ -54,7 +56,8 @@ def _launch(request: HttpRequest, track: Track) -> str:
     if not all(one.isdecimal() and one.isascii() and len(one) < 6 for one in numbers):
         return "Say how many workers and how many items."
     try:
-        made = report.launch_pilot(track, cast(User, request.user), workers=int(numbers[0]), items=int(numbers[1]))
+        made = report.launch_pilot(track, cast(User, request.user), workers=int(numbers[0]), items=int(numbers[1]),
+                                   key=request.POST.get("key", "")[:40])  # fmt: skip
     except (report.CannotPilot, OverBudget) as refusal:
         return str(refusal)
     messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {made.items} items.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
@@ -29,6 +30,7 @@ def _context() -> dict[str, Any]:
         "halts": report.halts(),
         "tracks": Track.objects.exclude(status="draft").order_by("name"),
         "bonuses": report.bonuses(),
+        "key": secrets.token_hex(16),  # a form's own: sent twice, it grants once
     }
 
 
@@ -61,17 +63,22 @@ def explain(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 def grant(request: HttpRequest) -> HttpResponse:
     """Money for a worker of a platform besides rewards: a bonus for an answer, or a compensation."""
-    said = {name: request.POST.get(name, "").strip() for name in ("worker", "track", "amount", "why", "answer")}
+    said = {name: request.POST.get(name, "").strip() for name in ("worker", "track", "amount", "why", "answer", "key")}
     track = Track.objects.filter(slug=said["track"]).first()
     try:
         if track is None:
             raise ValueError("Choose the track that pays.")
         told = report.grant(
             said["worker"], track, _dollars(said["amount"]), said["why"][:900], cast(User, request.user),
-            answer=said["answer"],
+            answer=said["answer"], key=said["key"][:64],
         )  # fmt: skip
     except ValueError as no:
-        return render(request, "desk/platforms.html", _context() | {"refusal": str(no), "said": said}, status=422)
+        return render(
+            request,
+            "desk/platforms.html",
+            _context() | {"refusal": str(no), "said": said, "key": said["key"] or secrets.token_hex(16)},
+            status=422,
+        )
     messages.success(request, told)
     return redirect("desk-platforms")
 

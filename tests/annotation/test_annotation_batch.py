@@ -101,6 +101,9 @@ def test_extending_sets_money_aside_or_changes_nothing(track: Track, targets: li
     assert batch.extend_batch(row.purpose, admin, "") == 2
     publish.tick()
     assert publish.committed(row.purpose) == Decimal("0.48")
+    with pytest.raises(batch.CannotChange, match="extended already"):  # the second of two clicks
+        batch.extend_batch(row.purpose, admin, "", wanted=6)
+    assert batch.extend_batch(row.purpose, admin, "", wanted=8) == 2
 
 
 def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(

@@ -106,6 +106,12 @@ def test_without_items_or_money_nothing_is_asked(stated: Submission, track: Trac
         pilot.launch_pilot(track, root)
 
 
+def test_a_form_that_is_sent_twice_launches_one_pilot(stated: Submission, track: Track, root: User) -> None:
+    first = pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32)
+    assert pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32) == first
+    assert pilot.launch_pilot(track, root, workers=2, items=2, key="l" * 32) != first
+
+
 def test_the_command_launches_and_reports(stated: Submission, track: Track, clients: list[Client]) -> None:
     out = StringIO()
     call_command("pilot", "toy", "--workers", "2", "--items", "6", stdout=out)

@@ -29,6 +29,7 @@ from annotation.platforms.mturk import client
 from annotation.platforms.mturk.platform import MTurk
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
+from kbpo.money.models import Budget
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -240,6 +241,79 @@ def test_one_worker_whom_the_platform_refuses_keeps_no_other_waiting(
     monkeypatch.setattr(MTurk, "qualify", qualify)
     assert remit._tell_qualifications(MTurk()) == 1
     assert list(Qualification.objects.order_by("worker__handle").values_list("told", flat=True)) == [None, True]
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
+    """Lets the platform refuse these calls until what is returned is called."""
+    real = getattr(MTurk, name)
+
+    def refuse(*_: object) -> None:
+        raise Refused("You have too little balance.")
+
+    monkeypatch.setattr(MTurk, name, refuse)
+    return lambda: monkeypatch.setattr(MTurk, name, real)
+
+
+def try_five_times() -> None:
+    for _ in range(5):
+        due()
+        round_()
+
+
+def test_a_payment_that_was_refused_is_tried_again_then_listed_and_retried(
+    up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turk.do("W1", turk.hits()[0])
+    settle_down = refusing(monkeypatch, "approve")
+    due()
+    round_()
+    row = Payment.objects.get()
+    assert (row.status, row.reason) == ("owed", "You have too little balance.") and row.next_try_at > row.status_since
+    try_five_times()
+    assert [(one.kind, one.pk, one.reason) for one in report.failures()] == [("payment", row.pk, row.reason)]
+    settle_down()
+    command.retry("payment", row.pk)
+    rounds()
+    assert Payment.objects.counts() == {"paid": 1} and report.failures() == []
+    check_books(turk)
+
+
+def test_what_the_platform_has_approved_is_paid_whatever_it_says_of_approving(
+    up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turk.do("W1", turk.hits()[0])
+    with turk.store.begin() as books:
+        books.run("UPDATE assignment SET auto_approval = ?", books.now - 1)
+    refusing(monkeypatch, "approve")
+    rounds()
+    assert Payment.objects.counts() == {"paid": 1}
+
+
+def test_a_bonus_that_was_refused_gives_its_money_back_until_it_is_retried(
+    up: Submission, turk: Turk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turk.do("W1", turk.hits()[0])
+    rounds()
+    answer = Assignment.objects.get()
+    bonus = command.grant(answer.worker, up.track, Decimal("0.50"), "A good find.", assignment=answer, key="k" * 32)
+    again = command.grant(answer.worker, up.track, Decimal("0.50"), "A good find.", assignment=answer, key="k" * 32)
+    assert again == bonus
+    with pytest.raises(ValueError, match=r"sent already, for \$0.50"):
+        command.grant(answer.worker, up.track, Decimal("0.70"), "A good find.", assignment=answer, key="k" * 32)
+    settle_down = refusing(monkeypatch, "pay_bonus")
+    try_five_times()
+    assert [(one.kind, one.pk) for one in report.failures()] == [("bonus", bonus.pk)]
+    assert balance(purpose=bonus.purpose).spent == 0
+    settle_down()
+    cap = Budget.objects.create(track=up.track, scope="track", cap=Decimal("100.10"))
+    with pytest.raises(command.CannotRetry, match="is left under the track's budget"):
+        command.retry("bonus", bonus.pk)
+    cap.delete()
+    command.retry("bonus", bonus.pk)
+    rounds()
+    bonus.refresh_from_db()
+    assert (bonus.status, balance(purpose=bonus.purpose).spent) == ("paid", Decimal("0.60"))
+    assert turk.calls("SendBonus") == 1
 
 
 def test_an_answer_is_taken_in_once_however_often_it_is_told(up: Submission, turk: Turk) -> None:

@@ -132,7 +132,10 @@ def test_a_batch_is_paused_and_stopped_on_its_page(toy: Toy, draft: Draft, as_us
     admin.post(address, {"verb": "pause", "why": "Wrong prices."})
     assert "Wrong prices." in admin.get(address).content.decode()
     admin.post(address, {"verb": "go on"})
-    admin.post(address, {"verb": "extend"})
+    seen = {"verb": "extend", "wanted": str(3 * Question.objects.count())}
+    assert f'name="wanted" value="{seen["wanted"]}"' in admin.get(address).content.decode()
+    admin.post(address, seen)
+    assert admin.post(address, seen).status_code == 422, "a second click"
     assert set(Question.objects.values_list("answers_wanted", flat=True)) == {4}
     refused = admin.post(address, {"verb": "stop", "why": "Wrong prices.", "word": "stpo"})
     assert refused.status_code == 422 and "type the word stop" in refused.content.decode()
