@@ -79,7 +79,7 @@ def test_the_desks_main_actions(
     page.wait_for_url("**/#stop")  # the key leads to the box and stops nothing
     page.locator("#why").fill("Prices are wrong.")
     page.locator("#word").fill("stop")
-    page.get_by_role("button", name="Stop everything now").click()
+    page.get_by_role("button", name="Stop now").click()
     expect(page.get_by_role("button", name="Go on publishing")).to_be_visible()
     assert [halt.why for halt in report.halts()] == ["Prices are wrong."]
     page.get_by_role("button", name="Go on publishing").click()
