@@ -64,7 +64,7 @@ def test_from_a_file_to_a_row_on_the_board(walk: tuple[Travel, str, str], browse
             answer(annotator, by)
     answers = [row[0] for row in travel.rows(RAW)]
     assert len(answers) == 6 and all(one["none"] == ["1"] and "holds" not in one for one in answers)
-    with travel.judging():
+    with travel.judging(1.0, judge):
         travel.follow(submission, "scored")
     researcher.goto(f"{travel.service.url}/tracks/{travel.track}/")
     row = researcher.get_by_role("row").filter(has_text="First steps")

@@ -105,10 +105,14 @@ class Travel:
         return self.follow(pk, "scored")
 
     @contextmanager
-    def judging(self, mention_recall: float = 1.0) -> Iterator[Work]:
-        """Annotators at work on the pages, who find this share of a document's mentions and are perfect otherwise."""
+    def judging(self, mention_recall: float = 1.0, *others: str) -> Iterator[Work]:
+        """Annotators at work on the pages, who find this share of a document's mentions and are perfect otherwise.
+
+        `others` go on with what they have in hand.
+        """
         knowledge = Knowledge(self.files / "mentions.tsv", self.files / "gold.tsv")
-        logins = [(f"annotator{number}", PASSWORD) for number in range(1, ANNOTATORS + 1)]
+        names = [*others, *(f"annotator{number}" for number in range(1, ANNOTATORS + 1))]
+        logins = [(name, PASSWORD) for name in names]
         crowd = Crowd(
             self.service.url, logins, knowledge.true_answer, finds=knowledge.mentions_of, mention_recall=mention_recall
         )
