@@ -248,7 +248,7 @@ def _drawn(travel: Travel, exported: Export) -> Floats:
 
 
 def test_people_see_where_it_is(travel: Travel) -> None:
-    """The submission's page tells its journey, with times."""
+    """The API tells each submission's journey, with times."""
     for pk in travel.submissions:
         now = travel.told(pk)
         times = [now["times"][name] for name in ("received", "read", "planned", "confirmed", "sampled", "scored")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any, cast
 
@@ -15,20 +14,16 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from annotation import report
 from kbpo.accounts.models import User
-from kbpo.evaluation.estimate import open_targets
-from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.queue import nudge
-from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, withdraw
 from kbpo.submissions.receive import describe as rename
-from kbpo.web.figures import half_width_text
+from kbpo.web.follow import progress, reached, stages
 from kbpo.web.judged import VERDICTS, describe, may_see, only_public, verdicts, with_disputes
 from kbpo.web.order import more
 from kbpo.web.sampled import sampled
@@ -115,64 +110,6 @@ def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:
     chosen = str(submission.plan.get("chosen", ""))
     targets = submission.plan.get("options", {}).get(chosen, {}).get("targets", 0)
     return (targets, float(chosen)) if targets > n else None
-
-
-def progress(submission: Submission) -> dict[str, Any]:
-    """How far the judging is: targets in the sample, judged, open; and an honest guess of the time that remains."""
-    targets = set(Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True))
-    waiting = open_targets(submission) if submission.status == "judging" else set()
-    judged = len(targets) - len(waiting)
-    since = timezone.now() - timedelta(hours=1)
-    recent = Label.objects.filter(target__in=targets, created_at__gte=since, source="crowd").order_by("created_at")
-    times = list(recent.values_list("created_at", flat=True))
-    rate = (len(times) - 1) / (timezone.now() - times[0]).total_seconds() if len(times) > 2 else None
-    return {
-        "targets": len(targets),
-        "judged": judged,
-        "open": len(waiting),
-        "share": judged / len(targets) if targets else 0.0,
-        "left": timedelta(seconds=len(waiting) / rate) if rate and waiting else None,
-        "last": times[-1] if times else None,
-    }
-
-
-def stages(submission: Submission, sample: dict[str, Any]) -> list[dict[str, Any]]:
-    """The journey, for the page."""
-    order = ["received", "read", "planned", "confirmed", "judging", "scored"]
-    status = submission.status
-    reached = order.index(status) if status in order else _reached(submission)
-    counts = submission.counts
-    told = [
-        ("Received", f"{submission.file_name}, {submission.file_size / 1e6:.1f} MB"),
-        ("Read", f"{counts.get('relations', 0):,} relations in, {counts.get('set_aside', 0):,} lines set aside"),
-        ("Planned", f"for {half_width_text(Decimal(submission.plan.get('chosen', '0')))}" if submission.plan else ""),
-        ("Sampled", f"{sample['targets']:,} relations drawn" if sample["targets"] else ""),
-        ("Being judged", f"about {_minutes(sample['left'])} left" if sample["left"] else ""),
-        ("Scored", "on the board" if submission.is_on_board else "enters the board by itself"),
-    ]
-    rows = []
-    for at, (name, note) in enumerate(told):
-        state = "done" if at < reached or status == "scored" else "now" if at == reached else "waiting"
-        rows.append({"name": name, "state": state, "note": note if state != "waiting" or at == 5 else "", "of": ""})
-    rows[4]["of"] = f"{sample['judged']:,} of {sample['targets']:,}" if sample["targets"] else ""
-    rows[4]["share"] = sample["share"]
-    if status in ("failed", "withdrawn", "refused", "expired"):
-        rows = rows[: reached + 1]
-        ended = {"name": submission.get_status_display(), "state": "failed", "note": submission.reason, "of": ""}
-        if status == "failed":
-            ended["retry_url"] = reverse("submission-retry", args=[submission.pk])
-        rows[-1:] = [rows[-1] | {"state": "done"}, ended]
-    return rows
-
-
-def _reached(submission: Submission) -> int:
-    times = ["received_at", "read_at", "planned_at", "confirmed_at", "sampled_at", "scored_at"]
-    return max(at for at, name in enumerate(times) if at == 0 or getattr(submission, name))
-
-
-def _minutes(left: timedelta) -> str:
-    minutes = max(1, round(left.total_seconds() / 60))
-    return f"{minutes} min" if minutes < 90 else f"{round(minutes / 60)} h"
 
 
 def cost(submission: Submission, sample: dict[str, Any]) -> dict[str, Any]:
@@ -346,7 +283,7 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
 def put_back(submission: Submission, who: User) -> None:
     """Nothing; a submission that was given up stands again where it was, and is tried at once."""
     if submission.status == "failed":
-        submission.move(["received", "read", "planned", "confirmed", "judging"][min(4, _reached(submission))], who=who)
+        submission.move(["received", "read", "planned", "confirmed", "judging"][min(4, reached(submission))], who=who)
         for step in ("ingest", "plan", "draw", "estimate"):
             nudge(step)
 

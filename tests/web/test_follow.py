@@ -1,0 +1,90 @@
+"""A submission's journey as its page tells it: what happened when, how long it took, and what remains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation import report
+from kbpo.sampling.draw import tick as draw
+from kbpo.submissions.models import Submission
+from kbpo.web.follow import progress, stages
+
+As = Callable[[str], Client]
+Draft = Callable[..., Submission]
+pytestmark = pytest.mark.django_db
+NBSP = "\u00a0"
+
+
+def told(row: Submission) -> dict[str, dict[str, Any]]:
+    """Stage -> what is said of it."""
+    row = Submission.objects.get(pk=row.pk)
+    return {stage["name"]: stage for stage in stages(row, progress(row))}
+
+
+@pytest.fixture
+def drawn(draft: Draft, as_user: As) -> Submission:
+    """A submission that people judge; its moments lie so far apart that they can be told."""
+    row = draft()
+    assert as_user("Rosa").post(reverse("upload-confirm", args=[row.pk])).status_code == 302
+    draw()
+    row.refresh_from_db()
+    assert row.status == "judging" and row.sampled_at is not None
+    row.received_at = row.sampled_at - timedelta(minutes=4)
+    row.read_at, row.planned_at = row.received_at + timedelta(seconds=3), row.received_at + timedelta(seconds=5)
+    row.confirmed_at = row.sampled_at - timedelta(seconds=7)
+    row.save()
+    return row
+
+
+def test_every_stage_says_when_it_came_or_how_long_it_took(drawn: Submission) -> None:
+    said = told(drawn)
+    assert said["Received"]["of"] == f"{drawn.received_at:%H:%M}{NBSP}UTC"
+    assert [said[name]["of"] for name in ("Read", "Planned", "Sampled")] == [f"in {n}{NBSP}s" for n in (3, 2, 7)]
+    assert f"confirmed {drawn.confirmed_at:%H:%M}{NBSP}UTC" in said["Planned"]["note"]
+    assert said["Being judged"]["of"] == "0 of 4" and said["Scored"]["of"] == ""
+    assert [stage["state"] for stage in said.values()] == ["done"] * 4 + ["now", "waiting"]
+
+
+def test_what_happened_days_ago_has_its_date(drawn: Submission) -> None:
+    Submission.objects.update(received_at=timezone.now() - timedelta(days=3))
+    when = timezone.now() - timedelta(days=3)
+    assert told(drawn)["Received"]["of"].startswith(f"{when.day}{NBSP}{when:%B %Y}, ")
+
+
+def test_without_a_pace_the_work_that_is_left_is_told(drawn: Submission) -> None:
+    seconds = drawn.plan["options"][drawn.plan["chosen"]]["work_seconds"]
+    note = told(drawn)["Being judged"]["note"]
+    assert seconds and note.startswith("about ") and note.endswith("of work left; nobody judged in the last hour")
+
+
+def test_at_the_pace_of_the_last_hour_the_end_is_near(drawn: Submission, monkeypatch: pytest.MonkeyPatch) -> None:
+    pace = replace(report.progress(track=drawn.track), answers_per_hour=24.0)
+    monkeypatch.setattr(report, "progress", lambda **_: pace)
+    before, note = timezone.now(), told(drawn)["Being judged"]["note"]
+    ends = {f"{moment + timedelta(minutes=30):%H:%M}{NBSP}UTC" for moment in (before, timezone.now())}
+    assert note in {f"about 30{NBSP}min left, done near {end}" for end in ends}  # four relations, three people each
+
+
+def test_a_submission_that_waits_for_its_sample_says_so(draft: Draft, as_user: As) -> None:
+    row = draft()
+    as_user("Rosa").post(reverse("upload-confirm", args=[row.pk]))
+    said = told(row)
+    assert (said["Sampled"]["state"], said["Sampled"]["note"]) == ("now", "the sample is drawn next")
+    row.refresh_from_db()
+    row.move("failed", "No sample was drawn within six hours. Press Retry.")
+    ended = list(told(row).values())
+    assert [stage["name"] for stage in ended] == ["Received", "Read", "Planned", "Given up"]
+    assert ended[-1]["of"] == f"{row.status_since:%H:%M}{NBSP}UTC" and ended[-1]["retry_url"]
+
+
+def test_the_page_shows_the_times(drawn: Submission, as_user: As) -> None:
+    page = as_user("Rosa").get(reverse("submission", args=[drawn.pk])).content.decode()
+    assert f"in 7{NBSP}s" in page and "of work left" in page
