@@ -1,17 +1,31 @@
-"""Holds our own books against each other: ledger, payments, assignments, payouts. Each quarrel is a sentence."""
+"""Holds our own books against each other: ledger, payments, assignments, payouts. Each quarrel is a sentence.
+
+It reads whole tables, so no page does it: the clock does, every ten minutes or when an admin asks. The result is kept.
+"""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
-from django.core.cache import cache
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
 
+from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
+from kbpo.money.models import BooksCheck
+from kbpo.queue import nudge
+
+log = logging.getLogger(__name__)
 
 MOST = 50
 """Sentences of one kind: the rest is counted."""
-KEY = "annotation.check_books"
-SECONDS = 60
+EVERY = timedelta(minutes=10)
+KEPT = timedelta(days=30)
+"""Results are kept so long, so that one can see since when something disagrees."""
 
 CHECKS: dict[str, str] = {
     "overspent": """
@@ -39,12 +53,11 @@ CHECKS: dict[str, str] = {
     "no_spending": """
         SELECT 'Payment ' || p.id || ' of $' || p.amount || ' is ' || p.status || ', and the ledger has $'
                || coalesce(s.amount, 0) || ' for it.'
-        FROM annotation_payment p LEFT JOIN LATERAL (
-            SELECT sum(l.amount) AS amount FROM money_ledger l
-            WHERE l.kind = 'spend' AND l.state <> 'failed'
-              AND (l.key IN ('assignment:' || p.assignment_id, p.token)
-                   OR l.key LIKE 'assignment:' || p.assignment_id || '/%%')
-        ) s ON true
+        FROM annotation_payment p LEFT JOIN (
+            SELECT CASE WHEN l.key LIKE 'assignment:%%' THEN split_part(l.key, '/', 1) ELSE l.key END AS key,
+                   sum(l.amount) AS amount
+            FROM money_ledger l WHERE l.kind = 'spend' AND l.state <> 'failed' GROUP BY 1
+        ) s ON s.key = CASE WHEN p.assignment_id IS NULL THEN p.token ELSE 'assignment:' || p.assignment_id END
         WHERE CASE WHEN p.status = 'waived' THEN coalesce(s.amount, 0) <> 0 ELSE coalesce(s.amount, 0) < p.amount END
         ORDER BY p.id""",
     "spent_for_nobody": """
@@ -77,6 +90,23 @@ class Finding:
     sentence: str
 
 
+@dataclass(frozen=True)
+class LastCheck:
+    """The last result (None if there never was one), and whether a check is queued."""
+
+    row: BooksCheck | None
+    queued: bool
+
+    @property
+    def age(self) -> timedelta | None:
+        return timezone.now() - self.row.finished_at if self.row and self.row.finished_at else None
+
+    @property
+    def old(self) -> bool:
+        """Whether the clock should have checked again long ago."""
+        return self.age is not None and self.age > 3 * EVERY
+
+
 def check_books() -> list[Finding]:
     """Everything that disagrees, at most fifty of a kind; an empty list says that the books agree."""
     found = []
@@ -88,13 +118,63 @@ def check_books() -> list[Finding]:
     return found
 
 
-def checked_lately() -> list[Finding]:
-    """The same, at most a minute old: for a page that is looked at all the time."""
+def tick() -> int:
+    """1 if the books were checked: somebody asked for it, or it is time again."""
+    if not _is_due():
+        return 0
+    with _alone() as mine:
+        return _check() if mine and _is_due() else 0
+
+
+def ask_to_check(who: User | None) -> bool:
+    """Whether a check is queued by this click; one that is queued already is not queued again."""
+    _, made = BooksCheck.objects.get_or_create(finished_at=None, defaults={"who": who})
+    nudge("books")
+    return made
+
+
+def last_check() -> LastCheck:
+    """What the last check found, and whether the next one is queued."""
+    asked = BooksCheck.objects.filter(finished_at=None).exists()
+    return LastCheck(BooksCheck.objects.exclude(finished_at=None).order_by("-finished_at").first(), asked)
+
+
+def _is_due() -> bool:
+    if BooksCheck.objects.filter(finished_at=None).exists():
+        return True
+    return not BooksCheck.objects.filter(finished_at__gt=timezone.now() - EVERY).exists()
+
+
+def _check() -> int:
+    """1: whoever asked has the result. Killed before its end, it is still asked for, and the next tick checks."""
+    begin = timezone.now()
+    BooksCheck.objects.get_or_create(finished_at=None)
+    found: list[Finding] = []
+    trouble = ""
     try:
-        found: list[Finding] | None = cache.get(KEY)
-        if found is None:
+        with transaction.atomic():
             found = check_books()
-            cache.set(KEY, found, SECONDS)
-    except (ConnectionError, OSError):  # without a cache they are read each time
-        return check_books()
-    return found
+    except DatabaseError as error:
+        log.exception("The books could not be checked")
+        trouble = f"The books could not be read ({type(error).__name__}). We were told."
+    now = timezone.now()
+    BooksCheck.objects.filter(finished_at=None).update(
+        finished_at=now, seconds=(now - begin).total_seconds(), trouble=trouble,
+        findings=[{"check": one.check, "sentence": one.sentence} for one in found],
+    )  # fmt: skip
+    BooksCheck.objects.filter(finished_at__lt=now - KEPT).delete()
+    return 1
+
+
+@contextmanager
+def _alone() -> Iterator[bool]:
+    """Whether nobody else is checking; the lock goes with the connection if we are killed."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(hashtext('annotation.check_books'))")
+        mine = bool(cursor.fetchone()[0])
+    try:
+        yield mine
+    finally:
+        if mine:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(hashtext('annotation.check_books'))")

@@ -36,7 +36,7 @@ from annotation.batch import (
 )
 from annotation.books import bonuses, explain_balance, platforms
 from annotation.cents import STATES, Cents, cents
-from annotation.check_books import Finding, check_books, checked_lately
+from annotation.check_books import LastCheck, ask_to_check, last_check
 from annotation.command import (
     CannotRetry,
     check_rejection,
@@ -91,8 +91,8 @@ __all__ = [
     "CannotReject",
     "CannotRetry",
     "Cents",
-    "Finding",
     "Flag",
+    "LastCheck",
     "Measured",
     "Record",
     "Revision",
@@ -104,13 +104,12 @@ __all__ = [
     "adjudication_counts",
     "admit_worker",
     "answer",
+    "ask_to_check",
     "batch",
     "batches",
     "bonuses",
     "cents",
-    "check_books",
     "check_rejection",
-    "checked_lately",
     "committed",
     "cost_of_extending",
     "cost_of_pilot",
@@ -130,6 +129,7 @@ __all__ = [
     "grant",
     "halts",
     "judgments",
+    "last_check",
     "launch_pilot",
     "measure",
     "oldest",

@@ -29,6 +29,7 @@ PIPELINE: dict[str, str] = {
     "give_back": "annotation.give_back.tick",                        # 9a what nobody needs any more, to the budget
     "leave":     "annotation.annotators.leave.tick",                 # 9b who asked to be erased, once nothing is owed
     "estimate":  "kbpo.evaluation.estimate.tick",                    # 10 Labels + Samples + p -> Evaluation, Estimate
+    "books":     "annotation.check_books.tick",                      # 9d ledger, payments, answers held together
     "reap":      "kbpo.queue.reap",                                  # rows beyond their deadline are given up, in words
 }  # fmt: skip
 

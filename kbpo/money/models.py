@@ -98,3 +98,26 @@ class Ledger(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} ${self.amount} {self.purpose}"
+
+
+class BooksCheck(models.Model):
+    """One time that the books were held against each other, or will be: a row without an end waits for the clock."""
+
+    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+", help_text="None: the clock")
+    asked_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True, db_index=True)
+    seconds = models.FloatField(null=True, help_text="How long it took")
+    findings = models.JSONField(default=list, help_text="Each the name of a check and a sentence: where books disagree")
+    trouble = models.TextField(blank=True, help_text="Why the books could not be read")
+
+    class Meta:
+        db_table_comment = "When our books were held against each other, and what disagreed"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["finished_at"], condition=models.Q(finished_at__isnull=True), nulls_distinct=False,
+                name="books_check_queued_once",
+            )
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"check of the books, asked {self.asked_at:%Y-%m-%d %H:%M} UTC"

@@ -100,7 +100,7 @@ def money() -> dict[str, Any]:
         "open": everything.open,
         "owed": report.owed(),
         "unknown": unknown,
-        "wrong": report.checked_lately(),
+        "check": report.last_check(),
         "caps": [_cap(row) for row in _caps()],
     }
 
@@ -165,6 +165,17 @@ def resume(request: HttpRequest) -> HttpResponse:
 
 
 @for_admins
+@require_POST
+def check_now(request: HttpRequest) -> HttpResponse:
+    """Queues a check of the books; the clock makes it, and this page shows what it found."""
+    queued = report.ask_to_check(cast(User, request.user))
+    messages.success(
+        request, "The books are checked now; look here in a moment." if queued else "It is queued already."
+    )
+    return redirect("desk")
+
+
+@for_admins
 def people(request: HttpRequest) -> HttpResponse:
     """Teams and invitation links. A POST makes a link, and its team if that is new."""
     refusal = _invite(request) if request.method == "POST" else ""
@@ -215,6 +226,7 @@ urlpatterns = [
     path("desk/live/", live, name="desk-live"),
     path("desk/retry/<str:kind>/<int:pk>/", retry, name="desk-retry"),
     path("desk/stop/", stop, name="desk-stop"),
+    path("desk/check-books/", check_now, name="desk-check-books"),
     path("desk/resume/", resume, name="desk-resume"),
     path("desk/people/", people, name="desk-people"),
     path("desk/people/<int:pk>/take-back/", take_back, name="desk-take-back"),

@@ -11,20 +11,21 @@ from decimal import Decimal
 import pytest
 from annotation_world import ToyTrack, learn, make_submission, make_target
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Sum
 
 from annotation import ask, collect, command, give_back, lease, publish, reject, settle, submit, take_down
 from annotation.annotators import leave, payout, teach
 from annotation.annotators.models import Intake, Leaving
 from annotation.cents import FEE, GIVEN_BACK, SET_ASIDE, cents
-from annotation.check_books import check_books
+from annotation.check_books import ask_to_check, check_books, last_check
+from annotation.check_books import tick as check_books_tick
 from annotation.models import HIT, Assignment, Halt, Payment, Question, Worker
 from annotation.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.money.caps import BadCap, set_cap
-from kbpo.money.models import Budget, Ledger
+from kbpo.money.models import BooksCheck, Budget, Ledger
 from kbpo.money.quote import quote
 from kbpo.money.spend import OverBudget, balance, release, reserve
 from kbpo.submissions.models import Submission
@@ -198,6 +199,48 @@ def test_disagreements_are_found_and_told(published: Submission, clients: list) 
     }  # fmt: skip
     with pytest.raises(CommandError, match="disagreements"):
         call_command("check_books")
+
+
+def test_the_clock_checks_the_books_every_ten_minutes_and_when_asked(track: Track) -> None:
+    from datetime import timedelta
+
+    assert (check_books_tick(), check_books_tick()) == (1, 0)
+    first = BooksCheck.objects.get()
+    assert first.finished_at is not None and first.findings == [] and first.trouble == ""
+    assert ask_to_check(None) and not ask_to_check(None), "asked twice, it is checked once"
+    assert last_check().queued and last_check().row == first
+    assert (check_books_tick(), check_books_tick()) == (1, 0)
+    assert not last_check().queued and BooksCheck.objects.count() == 2
+    BooksCheck.objects.update(finished_at=F("finished_at") - timedelta(minutes=11))
+    assert check_books_tick() == 1
+    BooksCheck.objects.update(finished_at=F("finished_at") - timedelta(days=31))
+    assert check_books_tick() == 1
+    assert BooksCheck.objects.count() == 1, "old results are not kept for ever"
+
+
+def test_books_that_cannot_be_read_are_said_so_and_read_again(track: Track) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE money_ledger RENAME TO money_ledger_away")
+    assert check_books_tick() == 1
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE money_ledger_away RENAME TO money_ledger")
+    row = last_check().row
+    assert row is not None and row.trouble.startswith("The books could not be read")
+    ask_to_check(None)
+    assert check_books_tick() == 1
+    assert (row := last_check().row) is not None and row.trouble == ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_do_not_check_at_once(track: Track) -> None:
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(hashtext('annotation.check_books'))")
+        assert check_books_tick() == 0
+    finally:
+        other.close()
+    assert check_books_tick() == 1
 
 
 def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_back(

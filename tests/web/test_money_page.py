@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.db.models import F
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from annotation import check_books
 from annotation.models import Halt
 from kbpo.accounts.models import Audit
-from kbpo.money.models import Budget, Ledger
+from kbpo.money.models import BooksCheck, Budget, Ledger
 from kbpo.money.spend import release, reserve, spend
 from tests.conftest import Toy
 
@@ -91,7 +97,24 @@ def test_an_estimate_is_made_before_anything_is_launched(toy: Toy, as_user: As) 
 
 def test_the_desk_takes_everything_down_and_says_whether_the_books_agree(moved: Toy, as_user: As) -> None:
     admin = as_user("Admin")
+    assert "never held against each other" in admin.get(reverse("desk")).content.decode()
+    assert check_books.tick() == 1
     assert "✓ agree" in admin.get(reverse("desk")).content.decode()
+    spend(moved.track, "submission:1", Decimal("0.05"), key="assignment:999")
+    with CaptureQueriesContext(connection) as asked:
+        assert "✓ agree" in admin.get(reverse("desk")).content.decode(), (
+            "a page shows what was found, and looks at nothing"
+        )
+    assert not any("no payment belongs" in one["sql"] for one in asked)
+    assert "A check is queued" in admin.post(reverse("desk-check-books"), follow=True).content.decode()
+    assert "queued already" in admin.post(reverse("desk-check-books"), follow=True).content.decode()
+    assert check_books.tick() == 1
+    page = admin.get(reverse("desk")).content.decode()
+    assert "✗" in page and "as assignment:999, and no payment belongs to it." in page and "Check now" in page
+    assert re.search(r"checked \d+\s?s ago", page)
+    BooksCheck.objects.update(finished_at=F("finished_at") - timedelta(hours=1))
+    assert "the clock seems to stand still" in admin.get(reverse("desk-live")).content.decode()
+    assert as_user("Rosa").post(reverse("desk-check-books")).status_code == 403
     admin.post(reverse("desk-stop"), {"scope": "all", "why": "Too fast", "word": "no"})
     assert not Halt.objects.exists()
     admin.post(reverse("desk-stop"), {"scope": "all", "why": "Too fast", "word": "stop"})
