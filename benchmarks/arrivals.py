@@ -24,6 +24,8 @@ class World:
     team: np.ndarray
     confidence: np.ndarray
     predicate: np.ndarray
+    types: np.ndarray
+    """Codes of the pair of types of subject and object"""
     subject: np.ndarray
     object: np.ndarray
 
@@ -58,7 +60,7 @@ def worlds() -> dict[str, World]:
     """Return the runs under each distribution."""
     pool = redocred.read(redocred.names())
     stated = slice(0, pool.n_stated)
-    subject, object_ = entities(pool.keys[stated])
+    subject, object_ = redocred.entities(pool.keys[stated])
     one = World(
         P=pool.p["instance"][stated],
         member=pool.member[stated],
@@ -67,18 +69,8 @@ def worlds() -> dict[str, World]:
         team=np.unique(pool.teams, return_inverse=True)[1],
         confidence=pool.confidence[stated],
         predicate=pool.predicate[stated],
+        types=np.unique(pool.types[stated], axis=0, return_inverse=True)[1].ravel(),
         subject=subject,
         object=object_,
     )
     return {kind: replace(one, P=pool.p[kind][stated]) for kind in KINDS}
-
-
-def entities(keys: list[tuple[str, ...]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the codes of subject and object of each prediction, one code an entity of a document."""
-    table = redocred.rows(redocred.DATA / "mentions.tsv.gz")
-    entity = {(row[0], row[1], row[2]): (row[0], row[4]) for row in table}
-    code: dict[tuple[str, str], int] = {}
-    subject, object_ = (
-        np.array([code.setdefault(entity[key[0], key[at], key[at + 1]], len(code)) for key in keys]) for at in (1, 4)
-    )
-    return subject, object_

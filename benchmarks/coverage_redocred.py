@@ -136,6 +136,7 @@ def service_pool(pool: Pool) -> ServicePool:
     stated, m = pool.n_stated, len(pool.names)
     target_id, code = np.unique(pool.target[:stated], return_inverse=True)
     member = pool.member[:stated]
+    subject, object_ = redocred.entities(pool.keys[:stated])
     confidence = np.where(member, np.nan_to_num(pool.confidence[:stated], nan=1.0), 0.0)
     return ServicePool(
         systems=list(range(m)),
@@ -147,6 +148,8 @@ def service_pool(pool: Pool) -> ServicePool:
         document=pool.document[:stated],
         predicate=pool.predicate[:stated],
         types=np.array([f"{a}|{b}" for a, b in pool.types[:stated]], dtype=np.str_),
+        subject=subject,
+        object=object_,
         p={kind: sparse.csr_array(pool.p[kind][:stated]) for kind in KINDS},
         confidence=sparse.csr_array(confidence),
     )

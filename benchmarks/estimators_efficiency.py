@@ -68,8 +68,9 @@ def setting(world: World, m: int, n: int, rng: np.random.Generator) -> Setting:
     cells = np.ix_(rows, chosen)
     part = replace(
         world, P=world.P[cells], member=world.member[cells], true=world.true[rows], team=world.team[chosen],
-        confidence=world.confidence[cells], predicate=world.predicate[rows], subject=world.subject[rows],
-        object=world.object[rows], target=np.unique(world.target[rows], return_inverse=True)[1],
+        confidence=world.confidence[cells], predicate=world.predicate[rows], types=world.types[rows],
+        subject=world.subject[rows], object=world.object[rows],
+        target=np.unique(world.target[rows], return_inverse=True)[1],
     )  # fmt: skip
     found = features(
         part.member, target=part.target, team=part.team, confidence=part.confidence, predicate=part.predicate,

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.arrivals import LEVEL, TARGET, Arrival, Path, World
 from estimators import horvitz_thompson, model, poisson
-from estimators.features import Features, features
+from estimators.features import Claims, Features
 
 FIRST, FOLDS = 4.0, 5
 
@@ -32,14 +32,9 @@ class Board:
 
     def welcome(self, i: int) -> None:
         """Add a run, and make the features of the pool with it."""
-        w = self.world
         self.here.append(i)
-        self.rows = np.flatnonzero(w.member[:, self.here].any(axis=1))
-        cells = np.ix_(self.rows, self.here)
-        self.found = features(
-            w.member[cells], target=w.target[self.rows], team=w.team[self.here], confidence=w.confidence[cells],
-            predicate=w.predicate[self.rows], subject=w.subject[self.rows], object=w.object[self.rows],
-        )  # fmt: skip
+        self.rows = np.flatnonzero(self.world.member[:, self.here].any(axis=1))
+        self.found = claims(self.world, self.rows, self.here).features()
 
     def learn(self) -> np.ndarray:
         """Refit the model to all labels; return which of the pool's rows are labelled."""
@@ -52,6 +47,16 @@ class Board:
             label[labelled], self.fitted.g[labelled], target[labelled], self.world.member[cells]
         )
         return labelled
+
+
+def claims(world: World, rows: np.ndarray, here: list[int]) -> Claims:
+    """Return what the model is told of some rows and runs."""
+    cells = np.ix_(rows, here)
+    return Claims(
+        membership=world.member[cells], target=world.target[rows], team=world.team[here],
+        confidence=world.confidence[cells], predicate=world.predicate[rows], types=world.types[rows],
+        subject=world.subject[rows], object=world.object[rows],
+    )  # fmt: skip
 
 
 def ours(world: World, rng: np.random.Generator, *, with_g: bool, scale: float = 1.0) -> Path:

@@ -122,6 +122,17 @@ def read(chosen: list[str]) -> Pool:
     )
 
 
+def entities(keys: list[tuple[str, ...]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the codes of subject and object of each prediction, one code an entity of a document."""
+    table = rows(DATA / "mentions.tsv.gz")
+    entity = {(row[0], row[1], row[2]): (row[0], row[4]) for row in table}
+    code: dict[tuple[str, str], int] = {}
+    subject, object_ = (
+        np.array([code.setdefault(entity[key[0], key[at], key[at + 1]], len(code)) for key in keys]) for at in (1, 4)
+    )
+    return subject, object_
+
+
 def _links(name: str) -> dict[tuple[str, str, str], str]:
     """(document, begin, end) -> the system's own entity, from its knowledge base."""
     found = {}

@@ -44,6 +44,36 @@ class Features:
     names: tuple[str, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """What is free to know of a pool: n predictions of m systems. Nothing may be left out.
+
+    The service and the replays that its figures come from both tell the model of their pools by this, so that they
+    cannot drift apart.
+
+    Attributes
+    ----------
+    membership, target, team, confidence, predicate, types, subject, object
+        As for :func:`features`.
+    """
+
+    membership: Matrix
+    target: IntArray
+    team: IntArray
+    confidence: Matrix
+    predicate: IntArray
+    types: IntArray
+    subject: IntArray
+    object: IntArray
+
+    def features(self) -> Features:
+        """Return the features of every prediction."""
+        return features(
+            self.membership, target=self.target, team=self.team, confidence=self.confidence, predicate=self.predicate,
+            types=self.types, subject=self.subject, object=self.object,
+        )  # fmt: skip
+
+
 class _Columns(NamedTuple):
     family: str
     codes: list[str]

@@ -144,8 +144,8 @@ def restricted(data: Data, cut: Cut) -> Data:
         pool=replace(
             pool,
             instance=pool.instance[inside], target=pool.target[inside], document=pool.document[inside],
-            predicate=pool.predicate[inside], types=pool.types[inside], p={cut.kind: p},
-            confidence=pool.confidence[inside],
+            predicate=pool.predicate[inside], types=pool.types[inside], subject=pool.subject[inside],
+            object=pool.object[inside], p={cut.kind: p}, confidence=pool.confidence[inside],
         ),
         judged=place[data.judged[kept]],
         f={criterion: verdicts[kept] for criterion, verdicts in data.f.items()},

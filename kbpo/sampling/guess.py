@@ -11,11 +11,12 @@ from scipy import sparse
 
 from estimators import model
 from estimators.crossfit import folds
+from estimators.features import Claims
 from kbpo.sampling.pool import Matrix, Pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.seen import Seen
 
-VERSION = 3
+VERSION = 4
 FOLDS = 5
 LEAST = 30
 """Fewer labels than this teach nothing: g is then ½ everywhere."""
@@ -40,20 +41,31 @@ def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Seen]) -> G
     system states of targets that its team had `seen` teaches nothing: a judgment that it was shown to be wrong and
     left out would predict itself, and every estimate would believe that what it states is right.
     """
-    member, confidence = (_unseen(pool, entries, seen) for entries in (pool.member, pool.confidence))
+    member = _unseen(pool, pool.member, seen)
     at = np.flatnonzero(np.asarray(member.sum(axis=1)).ravel() > 0)
     g = np.full(pool.instance.size, 0.5)
     labels = int(np.count_nonzero(~np.isnan(label[at])))
     if labels < LEAST:
         return Guess(g, 1.0, 0)
     by_target = folds((int(one) for one in pool.target_id), FOLDS, key=key.encode()[:64])
-    g[at] = model.guess(
-        member[at], label[at], by_target[pool.target[at]], target=_codes(pool.target[at]),
-        team=_codes(np.array(pool.teams)), confidence=confidence[at], predicate=_codes(pool.predicate[at]),
-        types=_codes(pool.types[at]),
-    ).g  # fmt: skip
-    rho = model.correlation(label[at], g[at], _codes(pool.target[at]), member[at])
+    told = claims(pool, at, member, _unseen(pool, pool.confidence, seen))
+    g[at] = model.fit(told.features(), label[at], by_target[pool.target[at]]).g
+    rho = model.correlation(label[at], g[at], told.target, told.membership)
     return Guess(g, rho, labels)
+
+
+def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:
+    """What the model is told of some rows of a pool, of those statements (u, m) of them that count."""
+    return Claims(
+        membership=member[at],
+        target=_codes(pool.target[at]),
+        team=_codes(np.array(pool.teams)),
+        confidence=confidence[at],
+        predicate=_codes(pool.predicate[at]),
+        types=_codes(pool.types[at]),
+        subject=_codes(pool.subject[at]),
+        object=_codes(pool.object[at]),
+    )
 
 
 def _unseen(pool: Pool, entries: Matrix, seen: Mapping[int, Seen]) -> Matrix:

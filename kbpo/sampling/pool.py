@@ -17,6 +17,8 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 Matrix: TypeAlias = "sparse.csr_array"
+OTHERS = 10
+"""Columns that are read before the weights."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class Pool:
     """(u,) predicate ids"""
     types: NDArray[np.str_]
     """(u,) types of subject and object, as the first submission says that states it"""
+    subject: Ids
+    """(u,) code of the subject's entity within its document: its canonical mention, as that submission says"""
+    object: Ids
+    """(u,) the same of the object; the codes are those of subjects"""
     p: dict[str, Matrix]
     """kind -> (u, m) probabilities; columns sum to 1"""
     confidence: Matrix
@@ -66,13 +72,14 @@ def read_pool(track: Track, submissions: Sequence[int]) -> Pool:
     weights = ", ".join(kind.weights(name) for name in track.distributions)
     rows = fetch(
         "SELECT p.submission_id, p.instance_id, i.target_id, t.u, i.document_id, i.predicate_id,"
-        f" p.subject_type || '|' || p.object_type, coalesce(p.confidence, 1.0), {weights}"
+        f" p.subject_type || '|' || p.object_type, coalesce(p.confidence, 1.0),"
+        f" {_span('subject')}, {_span('object')}, {weights}"
         " FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
         " JOIN instances_target t ON t.id = i.target_id"
         " WHERE p.submission_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
         [list(submissions)],
     )
-    columns = list(zip(*rows, strict=True)) if rows else [()] * (8 + len(track.distributions))
+    columns = list(zip(*rows, strict=True)) if rows else [()] * (OTHERS + len(track.distributions))
     instance, first, row = np.unique(np.array(columns[1], dtype=np.int64), return_index=True, return_inverse=True)
     target_id, at, code = np.unique(np.array(columns[2], dtype=np.int64)[first], return_index=True, return_inverse=True)
     position = {submission: j for j, submission in enumerate(submissions)}
@@ -82,6 +89,8 @@ def read_pool(track: Track, submissions: Sequence[int]) -> Pool:
     def table(values: Sequence[float]) -> Matrix:
         return sparse.csr_array((np.array(values, dtype=np.float64), (row, column)), shape=shape)
 
+    document = np.array(columns[4], dtype=np.int64)[first]
+    entity = entities(document, *(np.array(columns[at], dtype=np.int64)[first] for at in (8, 9)))
     teams = dict(fetch("SELECT id, team_id FROM submissions_submission WHERE id = ANY(%s)", [list(submissions)]))
     return Pool(
         systems=list(submissions),
@@ -90,12 +99,26 @@ def read_pool(track: Track, submissions: Sequence[int]) -> Pool:
         target=code.astype(np.int64),
         target_id=target_id,
         u=np.array(columns[3], dtype=np.float64)[first][at],
-        document=np.array(columns[4], dtype=np.int64)[first],
+        document=document,
         predicate=np.array(columns[5], dtype=np.int64)[first],
         types=np.array(columns[6], dtype=np.str_)[first],
-        p={name: _normalised(table(columns[8 + k])) for k, name in enumerate(track.distributions)},
+        subject=entity[0],
+        object=entity[1],
+        p={name: _normalised(table(columns[OTHERS + k])) for k, name in enumerate(track.distributions)},
         confidence=table(columns[7]),
     )
+
+
+def _span(role: str) -> str:
+    """SQL of a prediction's canonical mention as one number."""
+    return f"p.{role}_canonical_begin::bigint << 32 | p.{role}_canonical_end"
+
+
+def entities(document: Ids, subject: Ids, object_: Ids) -> tuple[Ids, Ids]:
+    """Codes of subjects and of objects, one code an entity of a document, from numbers of their canonical mentions."""
+    mentions = np.column_stack([np.concatenate([document, document]), np.concatenate([subject, object_])])
+    code = np.unique(mentions, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+    return code[: document.size], code[document.size :]
 
 
 def _normalised(weights: Matrix) -> Matrix:
