@@ -116,7 +116,7 @@ def _first(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate
     of: dict[int, list[int]] = defaultdict(list)
     for one in candidates:
         of[one.submission].append(one.target)
-    needed = {submission: kind_of(track).unanswered(targets, [submission]) for submission, targets in of.items()}
+    needed = kind_of(track).unanswered(of)
     first: dict[int, Candidate] = {}
     for one in candidates:
         if one.target in needed[one.submission]:

@@ -84,7 +84,7 @@ def read(track: Track) -> Data:
     pool = read_pool(track, systems)
     documents = annotated(track)
     drawn = _drawn(track)
-    waiting = {target for owner, some in drawn.items() for target in kind.unanswered(some, [owner])}
+    waiting = set().union(*kind.unanswered(drawn).values())
     whole = closed(documents.documents) if documents.inclusion is None else []
     seen = all_seen(pool, whole)
     chance = inclusion(track, pool, waiting, whole, private(pool, seen))

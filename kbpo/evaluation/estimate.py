@@ -85,7 +85,7 @@ def finished(track: Track) -> list[Submission]:
 def open_targets(submission: Submission) -> set[int]:
     """Targets of a submission's sample that still wait for a judgment."""
     targets = list(Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True).distinct())
-    return kind_of(submission.track).unanswered(targets, [submission.pk])
+    return kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
 
 
 def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:

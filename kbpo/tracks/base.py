@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -134,6 +134,6 @@ class Track(ABC):
         return 0
 
     @abstractmethod
-    def unanswered(self, target_ids: Sequence[int], submissions: Sequence[int]) -> set[int]:
-        """Targets with a prediction of these submissions that no label judges yet, and that nobody has given up: what a
-        sample of them would have to ask and pay."""
+    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+        """For submissions and some targets of each: those with a prediction of that submission that no label judges
+        yet, and that nobody has given up: what a sample of them would have to ask and pay."""

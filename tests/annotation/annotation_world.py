@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -37,13 +37,17 @@ class ToyTrack:
         self.track = track
 
     def questions(self, target_ids: Sequence[int], submissions: Sequence[int]) -> Iterable[QuestionDraft]:
-        open_ones = self.unanswered(target_ids, submissions)
+        open_ones = _without_label(target_ids)
         for target in Target.objects.filter(pk__in=open_ones).select_related("document"):
             yield QuestionDraft(target.pk, "relation", payload_of(target, self.shown), list(self.shown))
 
-    def unanswered(self, target_ids: Sequence[int], submissions: Sequence[int]) -> set[int]:
-        labelled = Label.objects.filter(target__in=target_ids).exclude(value={})
-        return set(target_ids) - set(labelled.values_list("target", flat=True))
+    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+        return {submission: _without_label(targets) for submission, targets in of.items()}
+
+
+def _without_label(target_ids: Collection[int]) -> set[int]:
+    labelled = Label.objects.filter(target__in=target_ids).exclude(value={})
+    return set(target_ids) - set(labelled.values_list("target", flat=True))
 
 
 def payload_of(target: Target, parts: Sequence[str] = PARTS) -> dict[str, Any]:

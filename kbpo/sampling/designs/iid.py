@@ -144,7 +144,7 @@ def _option(
         _, target, p = supports[kind]
         index, _ = draw(p, n, seed_of(submission, kind))
         targets.update(target[index].tolist())
-    new = len(kind_of(track).unanswered(sorted(targets), [submission.pk]))
+    new = len(kind_of(track).unanswered({submission.pk: targets})[submission.pk])
     return {"half_width": str(half_width), "draws": draws} | price_of(submission, len(targets), new)
 
 
@@ -159,7 +159,7 @@ def _more(
         _, target, p = supports[kind]
         index, _ = draw(p, n, seed_of(submission, kind, 2 + submission.orders))
         targets.update(target[index].tolist())
-    new = len(kind_of(submission.track).unanswered(sorted(targets - old), [submission.pk]))
+    new = len(kind_of(submission.track).unanswered({submission.pk: targets - old})[submission.pk])
     return {"half_width": str(half_width), "draws": draws} | price_of(submission, len(targets | old), new)
 
 

@@ -96,7 +96,8 @@ class State:
 
     def new(self, targets: Ids) -> set[int]:
         """Those that nobody has answered and that nobody is paying for already."""
-        open_ones = kind_of(self.track).unanswered(targets.tolist(), [self.submission.pk])
+        mine = self.submission.pk
+        open_ones = kind_of(self.track).unanswered({mine: targets.tolist()})[mine]
         ordered = Sample.objects.filter(target__in=open_ones).filter(
             Q(batch__submission__status__in=["confirmed", "judging"]) | Q(batch__submission=self.submission)
         )

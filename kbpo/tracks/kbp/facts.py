@@ -7,6 +7,7 @@ Obama" are not two facts. Elsewhere it is the canonical mention that most submis
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Predicate
-from kbpo.instances.merge import merged
+from kbpo.instances.merge import values_of
 from kbpo.instances.models import Label
 from kbpo.tracks.base import Facts
 from kbpo.tracks.kbp.judge import Clusters, Span
@@ -28,7 +29,6 @@ Ids = NDArray[np.int64]
 Fact = tuple[int, str, Span, Span]
 REACH = {"sentence": 0, "neighbours": 1, "document": 10**9}
 """Scope -> how many sentences apart the two mentions may be."""
-WHOLE = Label.OF_DOCUMENTS
 
 
 @dataclass(frozen=True)
@@ -183,19 +183,21 @@ def _statements(places: list[tuple[int, int]], annotated: list[int], systems: li
 
 def _true_facts(annotated: list[int], names: _Names, sentences: _Sentences) -> set[Fact]:
     """The facts in scope that annotation of whole documents marked, as long as no better judgment says otherwise."""
-    labels: dict[int, list[Label]] = defaultdict(list)
-    read = Label.objects.filter(target__document__in=annotated, target__kind="pair", source__in=WHOLE)
-    rows = Label.objects.filter(target__in=read.values("target"))
-    for label in rows.select_related("target"):
-        labels[label.target_id].append(label)
+    rows = fetch(
+        "SELECT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end, l.value -> 'holds' FROM instances_target t"
+        " JOIN instances_label l ON l.target_id = t.id"
+        " WHERE t.document_id = ANY(%s) AND t.kind = 'pair' AND l.source = ANY(%s)",
+        [annotated, list(Label.OF_DOCUMENTS)],
+    )
+    places = {row[0]: (row[1], (row[2], row[3]), (row[4], row[5])) for row in rows}
+    marked: dict[int, set[str]] = defaultdict(set)
+    for row in rows:
+        marked[row[0]].update(json.loads(row[6] or "[]"))
     facts: set[Fact] = set()
-    for some in labels.values():
-        target = some[0].target
-        a, b = (target.a_begin, target.a_end), (target.b_begin, target.b_end)
-        if not sentences.near(target.document_id, a, b):
-            continue
-        marked = {part for label in some if label.source in WHOLE for part in label.value.get("holds", ())}
-        for part in marked & set(merged(some).get("holds", ())):
-            subject, object_ = (a, b) if part.endswith(">") else (b, a)
-            facts.add(names.fact(target.document_id, part[:-1], subject, object_))
+    for target, value, _ in values_of(marked):
+        document, a, b = places[target]
+        if sentences.near(document, a, b):
+            for part in marked[target] & set(value.get("holds", ())):
+                subject, object_ = (a, b) if part.endswith(">") else (b, a)
+                facts.add(names.fact(document, part[:-1], subject, object_))
     return facts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
-from kbpo.instances.merge import merged
-from kbpo.instances.models import Instance, Label, Target
+from kbpo.instances.merge import values_inside, values_of
+from kbpo.instances.models import Instance, Target
 from kbpo.tracks.base import Answers
 from kbpo.tracks.kbp import judge as verdicts
 from kbpo.tracks.kbp.judge import Clusters, JudgedRow, Span
@@ -21,9 +21,7 @@ Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 
-def judge(
-    instances: Ids, submissions: Sequence[int], *, labels: Iterable[Label] | None = None, answers: Answers | None = None
-) -> dict[str, Floats]:
+def judge(instances: Ids, submissions: Sequence[int], *, answers: Answers | None = None) -> dict[str, Floats]:
     """f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each submission states it.
 
     A target with an answer is judged by that alone, and so are its two mentions; to what else they belong is still
@@ -34,7 +32,7 @@ def judge(
     """
     unique, position = np.unique(instances, return_inverse=True)
     facts = _facts(unique.tolist())
-    world = _World({fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}, labels, answers)
+    world = _World({fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}, answers)
     column = {submission: j for j, submission in enumerate(submissions)}
     rows: list[JudgedRow] = []
     place: dict[Any, int] = {}
@@ -60,7 +58,7 @@ def judge(
 def rows_of(instances: Sequence[int], submission: int) -> list[JudgedRow]:
     """What is known of instances as one submission states them, in their order."""
     facts = _facts(list(instances))
-    world = _World({fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}, None)
+    world = _World({fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()})
     ends = {row[0]: row[2:] for row in _canonicals(list(instances), [submission])}
     return [
         world.row(facts[one], (ends[one][0], ends[one][1]), (ends[one][2], ends[one][3]))
@@ -73,27 +71,13 @@ def rows_of(instances: Sequence[int], submission: int) -> list[JudgedRow]:
 class _World:
     """The merged labels of some targets, of the mentions of their documents, and of the documents themselves."""
 
-    def __init__(
-        self,
-        targets: set[int],
-        documents: set[int],
-        labels: Iterable[Label] | None,
-        answers: Answers | None = None,
-    ) -> None:
-        known = labels if labels is not None else _labels(targets, documents)
-        by_target: dict[int, list[Label]] = defaultdict(list)
-        for label in known:
-            by_target[label.target_id].append(label)
-        self.values = {target: merged(some) for target, some in by_target.items()}
-        self.closed: set[int] = set()
+    def __init__(self, targets: set[int], documents: set[int], answers: Answers | None = None) -> None:
+        self.values = {target: value for target, value, _ in values_of(targets)}
+        closing = values_inside(documents, Target.Kind.DOCUMENT)
+        self.closed = {document for document, _, value in closing if value.get("closed")}
         spans: dict[int, dict[Span, dict[str, Any]]] = defaultdict(dict)
-        kinds = [Target.Kind.MENTION, Target.Kind.DOCUMENT]
-        for target in Target.objects.filter(document__in=documents, kind__in=kinds, pk__in=by_target):
-            value = self.values[target.pk]
-            if target.kind == Target.Kind.MENTION:
-                spans[target.document_id][target.a_begin, target.a_end] = value
-            elif value.get("closed"):
-                self.closed.add(target.document_id)
+        for document, span, value in values_inside(documents, Target.Kind.MENTION):
+            spans[document][span] = value
         texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
         self.clusters = {document: Clusters(texts[document], spans[document]) for document in documents}
         self.answers = {one: answer for one, answer in (answers or {}).items() if one in targets}
@@ -134,7 +118,7 @@ class _World:
 
 def clusters_of(documents: set[int]) -> dict[int, Clusters]:
     """The settled clusters of documents, from the labels of their mentions."""
-    return _World(set(), documents, None).clusters
+    return _World(set(), documents).clusters
 
 
 def _facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
@@ -149,12 +133,6 @@ def _facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
         "object_end",
     )
     return {pk: (pk, target, document, (sb, se), name, (ob, oe)) for pk, target, document, sb, se, name, ob, oe in rows}
-
-
-def _labels(targets: set[int], documents: set[int]) -> list[Label]:
-    pairs = Label.objects.filter(target_id__in=targets)
-    others = Label.objects.filter(target__document__in=documents, target__kind__in=["mention", "document"])
-    return [*pairs, *others]
 
 
 def _canonicals(instances: list[int], submissions: list[int]) -> list[tuple[Any, ...]]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from kbpo.corpus.fetch import fetch
-from kbpo.instances.merge import merged
-from kbpo.instances.models import Label, Target
+from kbpo.instances.merge import values_inside, values_of
+from kbpo.instances.models import Target
 from kbpo.tracks.kbp.judge import Span, directed
 
 
@@ -46,71 +44,68 @@ class Pair:
         """The claimed predicates, with their directions, that no label judges."""
         return set() if self.closed else {claim.part for claim in self.claims} - self.shown
 
-    @property
-    def unanswered(self) -> bool:
-        """Whether a claim about the pair cannot be judged yet, under some criterion."""
-        return bool(self.claims) and (bool(self.missing) or not self.linked)
+    def leaves_open(self, part: str) -> bool:
+        """Whether a claim about the pair cannot be judged yet, under some criterion, and nobody asked in vain."""
+        if self.given_up:
+            return False
+        return not self.linked or (part not in self.shown and not self.closed)
 
 
-def pairs_of(target_ids: Sequence[int], *, submissions: Sequence[int] | None = None) -> list[Pair]:
-    """The pair targets among these, in that order; with the claims of these submissions, or of all confirmed ones."""
-    rows = Target.objects.filter(pk__in=target_ids, kind="pair").values_list(
-        "pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"
-    )
-    pairs = {pk: Pair(pk, document, (ab, ae), (bb, be)) for pk, document, ab, ae, bb, be in rows}
-    _add_claims(pairs, submissions)
-    _add_labels(pairs)
-    return [pairs[pk] for pk in dict.fromkeys(target_ids) if pk in pairs]
-
-
-def _add_claims(pairs: dict[int, Pair], submissions: Sequence[int] | None) -> None:
-    only = "s.confirmed_at IS NOT NULL" if submissions is None else "s.id = ANY(%s)"
-    rows = fetch(
+def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
+    """The pair targets among these, in that order, with the claims of all confirmed submissions."""
+    pairs = _bare(target_ids)
+    claims = fetch(
         "SELECT DISTINCT i.target_id, r.name, (i.subject_begin, i.subject_end) <= (i.object_begin, i.object_end),"
         " p.subject_type, p.object_type, p.subject_canonical_begin, p.subject_canonical_end,"
         " p.object_canonical_begin, p.object_canonical_end"
         " FROM instances_instance i JOIN submissions_prediction p ON p.instance_id = i.id"
         " JOIN submissions_submission s ON s.id = p.submission_id"
-        f" JOIN corpus_predicate r ON r.id = i.predicate_id WHERE i.target_id = ANY(%s) AND {only}",
-        [list(pairs), *([] if submissions is None else [list(submissions)])],
+        " JOIN corpus_predicate r ON r.id = i.predicate_id WHERE i.target_id = ANY(%s) AND s.confirmed_at IS NOT NULL",
+        [list(pairs)],
     )
-    for target, name, forward, subject_type, object_type, *ends in rows:
+    for target, name, forward, subject_type, object_type, *ends in claims:
         part, subject, object_ = directed(name, forward), (ends[0], ends[1]), (ends[2], ends[3])
         if forward:
             claim = Claim(part, subject_type, object_type, subject, object_)
         else:
             claim = Claim(part, object_type, subject_type, object_, subject)
         pairs[target].claims.append(claim)
+    return [pairs[pk] for pk in dict.fromkeys(target_ids) if pk in pairs]
 
 
-def _add_labels(pairs: dict[int, Pair]) -> None:
+def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+    """For submissions and some targets of each: those of them with a claim of that submission which no label judges
+    yet, under some criterion, and which nobody has given up."""
+    pairs = _bare(sorted(set().union(*of.values())))
+    wanted = {(submission, target) for submission, targets in of.items() for target in targets}
+    claims = fetch(
+        "SELECT p.submission_id, i.target_id, r.name,"
+        " (i.subject_begin, i.subject_end) <= (i.object_begin, i.object_end)"
+        " FROM instances_instance i JOIN submissions_prediction p ON p.instance_id = i.id"
+        " JOIN corpus_predicate r ON r.id = i.predicate_id WHERE i.target_id = ANY(%s) AND p.submission_id = ANY(%s)",
+        [list(pairs), list(of)],
+    )
+    found: dict[int, set[int]] = {submission: set() for submission in of}
+    for submission, target, name, forward in claims:
+        if (submission, target) in wanted and pairs[target].leaves_open(directed(name, forward)):
+            found[submission].add(target)
+    return found
+
+
+def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
+    """The pair targets among these with what is known of them, without any claim."""
+    rows = Target.objects.filter(pk__in=target_ids, kind="pair").values_list(
+        "pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"
+    )
+    pairs = {pk: Pair(pk, document, (ab, ae), (bb, be)) for pk, document, ab, ae, bb, be in rows}
     documents = {pair.document for pair in pairs.values()}
-    labels = list(Label.objects.filter(target__in=pairs))
-    values = _values(labels)
-    in_vain = {label.target_id for label in labels if not label.value}
-    of_documents = Label.objects.filter(target__document__in=documents, target__kind="document")
-    closed = {target.document_id for target, value in _on_targets(of_documents) if value.get("closed")}
-    of_mentions = Label.objects.filter(target__document__in=documents, target__kind="mention")
+    for target, value, in_vain in values_of(pairs):
+        pairs[target].shown, pairs[target].given_up = set(value.get("shown", ())), in_vain
+    closed = {document for document, _, value in values_inside(documents, "document") if value.get("closed")}
     linked = {
-        (target.document_id, target.a_begin, target.a_end)
-        for target, value in _on_targets(of_mentions)
-        if value.get("canonical")
+        (document, span) for document, span, value in values_inside(documents, "mention") if value.get("canonical")
     }
     for pair in pairs.values():
-        pair.shown = set(values.get(pair.target, {}).get("shown", ()))
         pair.closed = pair.document in closed
-        pair.given_up = pair.target in in_vain
-        pair.linked = (pair.document, *pair.a) in linked and (pair.document, *pair.b) in linked
-
-
-def _on_targets(labels: Any) -> Iterable[tuple[Target, dict[str, Any]]]:
-    rows = list(labels.select_related("target"))
-    targets = {label.target_id: label.target for label in rows}
-    return [(targets[pk], value) for pk, value in _values(rows).items()]
-
-
-def _values(labels: Iterable[Label]) -> dict[int, dict[str, Any]]:
-    by_target: dict[int, list[Label]] = defaultdict(list)
-    for label in labels:
-        by_target[label.target_id].append(label)
-    return {target: merged(some) for target, some in by_target.items()}
+        pair.linked = (pair.document, pair.a) in linked and (pair.document, pair.b) in linked
+    return pairs

@@ -14,7 +14,7 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.candidates import Names, candidates, names_of
 from kbpo.tracks.kbp.judge import Span, directed
-from kbpo.tracks.kbp.pairs import Pair, pairs_of
+from kbpo.tracks.kbp.pairs import Pair, pairs_of, unanswered
 from kbpo.tracks.models import Track
 
 INTERFACE = "relation"
@@ -22,17 +22,11 @@ BEFORE, AFTER = 2, 1
 """Sentences of context that are shown before and after those of the pair."""
 
 
-def unanswered(target_ids: Sequence[int], submissions: Sequence[int]) -> set[int]:
-    """The pair targets with a claim of these submissions that no label judges yet, and that nobody has given up."""
-    pairs = pairs_of(target_ids, submissions=submissions)
-    return {pair.target for pair in pairs if pair.unanswered and not pair.given_up}
-
-
 @transaction.atomic
 def drafts(track: Track, target_ids: Sequence[int], submissions: Sequence[int]) -> Iterator[QuestionDraft]:
     """What must be asked about these targets for these submissions, in their order; the page shows what all confirmed
     submissions' types allow, so that it is the same whoever asks."""
-    waiting = unanswered(target_ids, submissions)
+    waiting = set().union(*unanswered(dict.fromkeys(submissions, target_ids)).values())
     pairs = [pair for pair in pairs_of(target_ids) if pair.target in waiting]
     return iter(_drafts(track, pairs))
 

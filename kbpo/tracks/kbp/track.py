@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from formats.messages import Report
 from formats.schema import load_schema
 from kbpo.corpus.models import Document
 from kbpo.tracks.base import Answers, Facts, QuestionDraft, Track, Unusable
-from kbpo.tracks.kbp import judgments, questions, whole
+from kbpo.tracks.kbp import judgments, pairs, questions, whole
 from kbpo.tracks.kbp.facts import read_facts
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.store import store
@@ -60,8 +60,8 @@ class KbpTrack(Track):
     def questions(self, target_ids: Sequence[int], submissions: Sequence[int]) -> Iterable[QuestionDraft]:
         return questions.drafts(self.track, target_ids, submissions)
 
-    def unanswered(self, target_ids: Sequence[int], submissions: Sequence[int]) -> set[int]:
-        return questions.unanswered(target_ids, submissions)
+    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+        return pairs.unanswered(of)
 
     def judge(self, instances: Ids, submissions: Sequence[int]) -> dict[str, NDArray[np.float64]]:
         return judgments.judge(instances, submissions)
