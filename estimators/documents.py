@@ -17,6 +17,18 @@ from estimators.estimate import Estimate
 def folded_in(pi: ArrayLike, beta: ArrayLike) -> FloatArray:
     """Return ``1 − (1 − π)(1 − β)``: the probability of a label when its document may be annotated too.
 
+    Parameters
+    ----------
+    pi : (n,) array
+        Probability that the target was asked by itself.
+    beta : float or (n,) array
+        Probability that its document was annotated, independently of that.
+
+    Returns
+    -------
+    (n,) array
+        In [0, 1]; nowhere below ``pi`` or ``beta``.
+
     Examples
     --------
     >>> import numpy as np
@@ -89,6 +101,34 @@ def unseen(
 
 
 def document_probabilities(n: int, n_documents: int, inclusion: ArrayLike | None) -> FloatArray:
+    """Return the probability of each annotated document: ``n / D``, or those that were recorded.
+
+    Parameters
+    ----------
+    n : int
+        Documents annotated.
+    n_documents : int
+        D, documents in the corpus.
+    inclusion : (n,) array or None
+        Recorded probabilities, where documents were not drawn uniformly.
+
+    Returns
+    -------
+    (n,) array
+        In (0, 1].
+
+    Raises
+    ------
+    ValueError
+        If there is not one probability in (0, 1] for each document.
+
+    Examples
+    --------
+    >>> document_probabilities(2, 8, None).tolist()
+    [0.25, 0.25]
+    >>> document_probabilities(2, 8, [1.0, 0.5]).tolist()  # one of a first stage, one of the second
+    [1.0, 0.5]
+    """
     if inclusion is None:
         return np.full(n, n / n_documents)
     beta = checks.positive_probabilities("inclusion", inclusion)

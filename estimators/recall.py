@@ -28,7 +28,15 @@ __all__ = ["Recall", "Totals", "f1", "folded_in", "recall", "totals", "unseen", 
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """Estimated numbers of true facts: of each system (m,), and of the whole pool."""
+    """Estimated numbers of true facts: of each system (m,), and of the whole pool.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counted = totals([[1, 0], [1, 1]], np.ones(2), [1, 0], np.full(2, 0.5), [1.0, 0.5], 1.0)
+    >>> counted.systems.value.tolist(), counted.pool.value
+    ([1.0, 0.0], 1.0)
+    """
 
     systems: Estimate
     pool: Estimate
@@ -50,6 +58,13 @@ class Recall:
         M; influence has one row an annotated document.
     design : Design
         Of the rows of ``recall.influence``: targets first, then documents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = recall([[1], [1]], np.ones(2), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 1, 0, 0], 4)
+    >>> found.totals.pool.value, found.unseen.value, found.design.pi.size  # two targets and four documents
+    (2.0, 2.0, 6)
     """
 
     recall: Estimate
@@ -256,8 +271,9 @@ def with_anticipated(
 ) -> Recall:
     """Return ``found`` with the variance that the model anticipates, the floor of its "wilson" intervals.
 
-    ``A_i = c Σ_pool (1{x ∈ X_i} − r_i)² (1/π − 1) g (1 − g)/(T + M)²`` plus the design's document term, without which
-    it would be no floor.
+    ``A_i = c Σ_pool (1{x ∈ X_i} − r_i)² (1/π − 1) g (1 − g)/(T + M)²`` plus what comes from the documents: the
+    variance of their own terms, −r_i M_d/(π_d (T + M)), and of the labels that came in with them. Without it A would be
+    no floor.
 
     Parameters
     ----------
@@ -267,6 +283,11 @@ def with_anticipated(
         Which systems state each fact of the pool, labelled or not.
     pi_all, g_all, label, g, target
         As for :func:`estimators.horvitz_thompson.anticipated_variance`.
+
+    Returns
+    -------
+    Recall
+        The same numbers with ``recall.anticipated``; ``found`` itself where T + M is not positive.
 
     Examples
     --------
@@ -281,9 +302,18 @@ def with_anticipated(
     if not truth > 0:
         return found
     weight = np.abs(members - np.asarray(found.recall.value)) / truth
-    term = found.design.document_term(found.recall.influence)
+    term = np.asarray(found.design.document_term(found.recall.influence)) + _own_variance(found)
     floor = anticipated_variance(weight, pi_all, g_all, label, g, target=target, document_term=term)
     return replace(found, recall=replace(found.recall, anticipated=floor))
+
+
+def _own_variance(found: Recall) -> FloatArray:
+    """Return Σ (1 − π) z² over the documents' own rows, which the model knows nothing of and the document term of the
+    design takes off."""
+    n = found.unseen.influence.size
+    z, pi = found.recall.influence[found.recall.influence.shape[0] - n :], found.design.pi[found.design.pi.size - n :]
+    own: FloatArray = np.einsum("d,dm,dm->m", 1 - pi, z, z)
+    return own
 
 
 def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:

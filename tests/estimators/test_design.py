@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.design import Design, contrast
+from estimators.design import Design, contrast, target_probabilities
 from estimators.estimate import Estimate
 
 reals = st.floats(-2, 2).map(lambda x: round(x, 3))
@@ -170,3 +170,16 @@ def test_it_refuses_impossible_designs(arguments, message):
 def test_it_refuses_influences_of_another_length():
     with pytest.raises(ValueError, match="2 rows"):
         Design(np.array([0.5, 0.5])).variance(np.zeros(3))
+
+
+def test_a_target_has_one_probability_and_one_that_nobody_names_is_certain():
+    pi = target_probabilities(np.array([0.5, 0.2, 0.5]), np.array([0, 3, 0]), n_targets=5)
+    assert pi.tolist() == [0.5, 1.0, 1.0, 0.2, 1.0]
+    assert Design(pi).variance(np.array([2.0, 9.0, 9.0, 0.0, 9.0])) == 2.0
+
+
+def test_rows_of_one_target_cannot_disagree_about_its_probability():
+    with pytest.raises(ValueError, match=r"target 1 has .*0\.4"):
+        target_probabilities(np.array([0.4, 0.5]), np.array([1, 1]))
+    with pytest.raises(ValueError, match=r"0\.0"):
+        target_probabilities(np.array([0.0]), np.array([0]))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.estimate import Estimate
+from estimators.estimate import Estimate, with_columns
 from estimators.intervals import score_interval, t_over_z, wilson
 
 levels = st.floats(0.05, 0.99)
@@ -113,3 +113,26 @@ def test_the_interval_of_a_simple_proportion_covers_as_often_as_it_says(p):
     smooth = (value * n + 0.5) / (n + 1)
     low, high = score_interval(value, value * (1 - value) / n, n, anticipated=smooth * (1 - smooth) / n)
     assert 0.76 < np.mean((low <= p) & (p <= high)) < 0.92
+
+
+def test_some_systems_of_several_are_replaced_and_the_others_kept():
+    three = Estimate(
+        np.array([0.2, 0.5, 0.9]), np.array([0.01, 0.02, 0.03]), np.array([10, 20, 30]), np.arange(6.0).reshape(2, 3),
+        degrees_of_freedom=4.0, anticipated=np.array([0.1, 0.2, 0.3]), total_g=np.array([0.3, 0.4, 0.5]),
+    )  # fmt: skip
+    own = Estimate(0.7, 0.5, 3, np.array([8.0, 9.0]), degrees_of_freedom=1.0, anticipated=0.6, total_g=0.8)
+    found = with_columns(three, {1: own})
+    assert found.value.tolist() == [0.2, 0.7, 0.9]
+    assert found.variance.tolist() == [0.01, 0.5, 0.03]
+    assert found.n.tolist() == [10, 3, 30]
+    assert found.influence.tolist() == [[0.0, 8.0, 2.0], [3.0, 9.0, 5.0]]
+    assert (found.anticipated.tolist(), found.total_g.tolist()) == ([0.1, 0.6, 0.3], [0.3, 0.8, 0.5])
+    assert found.degrees_of_freedom == 4.0
+    assert three.value.tolist() == [0.2, 0.5, 0.9] and three.influence[0, 1] == 1.0  # the old one is as it was
+
+
+def test_one_number_for_all_systems_becomes_one_each_where_a_system_is_replaced():
+    two = Estimate(np.array([0.2, 0.5]), np.array([0.01, 0.02]), 10, np.zeros((1, 2)))
+    found = with_columns(two, {0: Estimate(0.4, 0.04, 3, np.ones(1), anticipated=0.05)})
+    assert (found.n.tolist(), found.anticipated.tolist()) == ([3, 10], [0.05, 0.0])
+    assert with_columns(two, {}) is two

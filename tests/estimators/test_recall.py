@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators.design import Design
+from estimators.documents import document_probabilities
 from estimators.estimate import Estimate
 from estimators.horvitz_thompson import centred
 from estimators.recall import f1, folded_in, recall, totals, unseen, with_anticipated
@@ -162,6 +163,31 @@ def test_recall_refuses_what_does_not_fit():
         recall(*arguments, document=np.array([0, 2]))
     with pytest.raises(ValueError, match="membership must be in"):
         recall([[2], [1]], *arguments[1:])
+
+
+def test_documents_have_the_share_that_was_drawn_or_what_was_recorded():
+    assert document_probabilities(3, 12, None).tolist() == [0.25] * 3
+    assert document_probabilities(2, 12, [1.0, 0.5]).tolist() == [1.0, 0.5]
+    with pytest.raises(ValueError, match=r"shape \(3,\); got \(2,\)"):
+        document_probabilities(3, 12, [1.0, 0.5])
+
+
+def test_the_anticipated_variance_by_hand_with_its_document_term():
+    members, pi, g = np.array([[1, 0], [1, 1], [0, 1]]), np.array([0.5, 0.25, 1.0]), np.array([0.5, 0.8, 0.4])
+    asked, label = np.array([0, 1]), np.array([1.0, 0.0])
+    found = recall(
+        members[asked], pi[asked], label, g[asked], members.T @ g, float(g.sum()), [2, 0, 4], 12
+    )  # fmt: skip
+    anticipated = with_anticipated(found, members, pi, g, label, g[asked])
+    truth = found.totals.pool.value + 4 * 6  # T + M
+    too_sure = (0.5**2 + 0.8**2) / (0.5 * 0.5 + 0.8 * 0.2)
+    documents = 3 * (12 / 3) ** 2 * (1 - 3 / 12) * np.var([2, 0, 4], ddof=1) / truth**2  # of M, and r has −r M
+    for i, r in enumerate(found.recall.value):
+        terms = [(members[x, i] - r) ** 2 * (1 / pi[x] - 1) * g[x] * (1 - g[x]) / truth**2 for x in range(3)]
+        assert anticipated.recall.anticipated[i] == pytest.approx(too_sure * sum(terms) + r**2 * documents)
+    assert anticipated.recall.value is found.recall.value
+    low, high = anticipated.recall.confidence_interval(0.8, method="wilson")
+    assert np.all((low <= np.clip(found.recall.value, 0, 1)) & (np.clip(found.recall.value, 0, 1) <= high))
 
 
 def test_folded_in_labels_have_the_chance_of_either_way():
