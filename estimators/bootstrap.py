@@ -37,6 +37,13 @@ class Bootstrap:
     acceleration : float or (m,) array
         Skewness of the leave-one-out values over 6, for BCa; NaN where they do not vary. Worked out when it is first
         asked for: it takes the statistic of as many samples as there are units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> four = Bootstrap(value=0.5, replicates=np.array([0.25, 0.5, 0.5, 0.75]), skew=0.0)
+    >>> round(four.standard_error, 3)
+    0.204
     """
 
     value: Numbers
@@ -103,6 +110,11 @@ def resample_weights(
     rng : numpy.random.Generator
     stratum, cluster : array_like of int, shape (n,), optional
         Codes. A cluster lies in one stratum.
+
+    Returns
+    -------
+    (n_resamples, n) array
+        Whole numbers; each row sums to n where every unit is one row.
 
     Raises
     ------

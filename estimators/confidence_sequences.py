@@ -19,7 +19,15 @@ BLOCK = 2_000_000  # cells of time × grid held in memory at once
 
 
 class ConfidenceSequence(NamedTuple):
-    """The ends of the interval after each term, (n,) each; every interval lies inside the one before."""
+    """The ends of the interval after each term, (n,) each; every interval lies inside the one before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> low, high = betting(np.ones(20))
+    >>> bool((np.diff(low) >= 0).all() and (np.diff(high) <= 0).all())
+    True
+    """
 
     low: FloatArray
     high: FloatArray

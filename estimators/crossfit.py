@@ -40,6 +40,11 @@ def folds(keys: Iterable[str | bytes | int], k: int, *, key: bytes) -> IntArray:
     key : bytes
         The secret; independent of that of the design because the purpose is hashed in.
 
+    Returns
+    -------
+    integer array
+        One fold a key.
+
     Raises
     ------
     ValueError

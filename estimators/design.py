@@ -167,6 +167,11 @@ def target_probabilities(pi: ArrayLike, target: ArrayLike, *, n_targets: int | N
     n_targets : int, optional
         Number of targets; the highest code + 1 if left out. A target without a row gets 1: it has no term either.
 
+    Returns
+    -------
+    (n_targets,) array
+        In (0, 1].
+
     Raises
     ------
     ValueError

@@ -101,6 +101,11 @@ def with_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate:
     own : mapping of column to Estimate
         Estimates of one system each, with influences over the same rows; degrees of freedom stay as they are.
 
+    Returns
+    -------
+    Estimate
+        Of m systems; ``estimate`` itself where there is nothing to replace.
+
     Examples
     --------
     >>> import numpy as np

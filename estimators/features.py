@@ -37,6 +37,13 @@ class Features:
         Ridge penalty of each column; 0 for the constant.
     names : tuple of str
         Names of the columns, equal for equal codes: an earlier fit is carried over by them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = features(np.array([[1, 0], [1, 1]]), target=[0, 1])
+    >>> found.matrix.shape[1] == found.penalty.size == len(found.names), found.penalty[0].item()
+    (True, 0.0)
     """
 
     matrix: sparse.csr_array

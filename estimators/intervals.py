@@ -16,7 +16,14 @@ MODEL_LABELS = 2  # right labels out of n that the model may claim although none
 
 
 class ConfidenceInterval(NamedTuple):
-    """The two ends of an interval; arrays over systems where the estimate is one."""
+    """The two ends of an interval; arrays over systems where the estimate is one.
+
+    Examples
+    --------
+    >>> low, high = ConfidenceInterval(low=0.25, high=0.75)
+    >>> high - low
+    0.5
+    """
 
     low: Numbers
     high: Numbers
@@ -143,7 +150,22 @@ def score_interval(
 def t_over_z(degrees_of_freedom: ArrayLike, confidence_level: float) -> Numbers:
     """Return Student's quantile over the normal one: how much wider an interval is with few degrees of freedom.
 
-    Below one degree of freedom the ratio is infinite.
+    Parameters
+    ----------
+    degrees_of_freedom : float or (m,) array
+        Infinite: the normal quantile itself, a ratio of 1.
+    confidence_level : float
+        Nominal coverage, strictly between 0 and 1.
+
+    Returns
+    -------
+    float or (m,) array
+        At least 1; infinite where there is no degree of freedom (one document).
+
+    Examples
+    --------
+    >>> round(t_over_z(9, 0.8), 3), t_over_z(float("inf"), 0.8), t_over_z(0, 0.8)
+    (1.079, 1.0, inf)
     """
     df = np.asarray(degrees_of_freedom, dtype=np.float64)
     middle = 0.5 + checks.level(confidence_level) / 2

@@ -151,6 +151,16 @@ def joint_terms(
     The column sums are the estimates, and multiplicities of a resample within systems, (B, n) @ (n, m), give the
     bootstrap replicates. Arguments, errors and equation as in :func:`joint_precision`.
 
+    Parameters
+    ----------
+    P, system, label, overlap, method
+        As for :func:`joint_precision`.
+
+    Returns
+    -------
+    (n, m) array
+        0 where a draw says nothing of a system, or has no label.
+
     Examples
     --------
     >>> joint_terms([[0.5, 0.0], [0.5, 1.0]], [0, 1], [1, 0], [[0.5, 0.5], [0.5, 1.0]]).round(4).tolist()
@@ -172,6 +182,18 @@ def precision_variance(
 
     Var π̂_i = Σ_j (w_ij² / n_j) { E_{p_j}[(p_i f / q_i)²] − (E_{p_j}[p_i f / q_i])² }, the expectations replaced by
     means over the labelled draws of system j. Arguments and errors as in :func:`joint_precision`; NaN as there.
+
+    Parameters
+    ----------
+    P, system, label, overlap, method
+        As for :func:`joint_precision`.
+    ddof : int
+        1 divides the spread of a system's n draws by n − 1, 0 by n as published.
+
+    Returns
+    -------
+    (m,) array
+        Of the estimates of :func:`joint_precision`.
 
     References
     ----------

@@ -39,6 +39,13 @@ class Model:
         One row a fold: fitted without that fold's labels.
     names : tuple of str
         Of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fitted = Model(g=np.array([0.9, 0.2]), coefficients=np.zeros((5, 1)), names=("constant",))
+    >>> len(fitted.coefficients), fitted.g.tolist()  # five folds, two predictions
+    (5, [0.9, 0.2])
     """
 
     g: FloatArray
@@ -69,6 +76,11 @@ def guess(
         As for :func:`features`.
     label, fold, start
         As for :func:`fit`.
+
+    Returns
+    -------
+    Model
+        Its g is the prediction of every row, none made with the row's own label.
 
     Raises
     ------
@@ -168,6 +180,11 @@ def correlation(
     prior : (float, float)
         A correlation and how many pairs of predictions it counts for: with few labels, be careful.
 
+    Returns
+    -------
+    float
+        ρ in [0, 1]; the prior's where no system states two labelled predictions of one target.
+
     Raises
     ------
     ValueError
@@ -221,6 +238,11 @@ def expected_error(
         ρ, from :func:`correlation`.
     floor : float
         Least expected squared error: no model is surer than that before it has been shown.
+
+    Returns
+    -------
+    (n,) array
+        v of each prediction.
 
     Raises
     ------

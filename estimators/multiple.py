@@ -34,6 +34,13 @@ class Comparison:
         Half-widths in standard errors of the difference.
     confidence_level : float
         Of all statements together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> board = simultaneous_intervals([0.9, 0.5], np.eye(2) * 1e-3, rng=np.random.default_rng(0))
+    >>> bool(board.different[0, 1]), round(float(board.difference[0, 1]), 3)
+    (True, 0.4)
     """
 
     values: FloatArray
@@ -162,7 +169,15 @@ def _largest(draws: FloatArray, pairs: IntArray, error: FloatArray) -> FloatArra
 
 @dataclass(frozen=True, eq=False)
 class RankIntervals:
-    """The best and the worst rank that each system may have, 1 the best; NaN scores rank from 1 to m."""
+    """The best and the worst rank that each system may have, 1 the best; NaN scores rank from 1 to m.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ranks = RankIntervals(best=np.array([1, 1, 3]), worst=np.array([2, 2, 3]))  # the first two cannot be told apart
+    >>> (ranks.worst - ranks.best).tolist()
+    [1, 1, 0]
+    """
 
     best: IntArray
     worst: IntArray
@@ -177,6 +192,11 @@ def rank_intervals(comparison: Comparison) -> RankIntervals:
     ----------
     comparison : Comparison
         From :func:`simultaneous_intervals`; higher scores are better.
+
+    Returns
+    -------
+    RankIntervals
+        Integers from 1 to m.
 
     Examples
     --------

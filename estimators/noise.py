@@ -188,6 +188,11 @@ def expert_design(
     design : Design, optional
         Of the t targets, in the place of ``pi``: where labels came in with documents.
 
+    Returns
+    -------
+    Design
+        2t rows, t the number of targets.
+
     Examples
     --------
     >>> import numpy as np

@@ -33,6 +33,11 @@ def uniforms(keys: Iterable[str | bytes | int], *, key: bytes) -> FloatArray:
     key : bytes
         The secret, 1 to 64 bytes; whoever holds it knows what will be asked.
 
+    Returns
+    -------
+    (n,) array
+        Multiples of 2⁻⁵³ in [0, 1).
+
     Raises
     ------
     ValueError
@@ -115,6 +120,11 @@ def planned_variance(p: ArrayLike, pi: ArrayLike, v: ArrayLike, *, target: Array
     p, pi, v, target
         As for :func:`water_fill`.
 
+    Returns
+    -------
+    float
+        0 where every target is certain to be asked.
+
     Examples
     --------
     >>> import numpy as np
@@ -147,6 +157,11 @@ def next_goal(
         How many stages have been, 1 or more.
     most : float
         A variance counts for no more than this multiple of the target.
+
+    Returns
+    -------
+    float
+        The ``target_variance`` of the next :func:`water_fill`; above 0, below ``planned``.
 
     Raises
     ------
@@ -230,6 +245,11 @@ def select(u: ArrayLike, pi: ArrayLike) -> BoolArray:
         Uniform numbers in [0, 1).
     pi : (n,) array
         Thresholds; at 1 a target is always asked, at 0 never.
+
+    Returns
+    -------
+    (n,) boolean array
+        True where the target is asked.
 
     Examples
     --------

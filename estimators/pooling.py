@@ -19,7 +19,14 @@ METRICS = ("official", "anydoc")
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Precision, recall and F1 of each system, (m,) each; NaN where undefined."""
+    """Precision, recall and F1 of each system, (m,) each; NaN where undefined.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Scores(precision=np.array([1.0]), recall=np.array([0.5]), f1=np.array([2 / 3])).recall.tolist()
+    [0.5]
+    """
 
     precision: FloatArray
     recall: FloatArray
@@ -31,6 +38,13 @@ class PoolingBias:
     """Scores with a system's team in the pool (`true`) and without it (`unpooled`).
 
     `precision`, `recall` and `f1`, (m,) each, are true minus unpooled: positive where the system is underrated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pooled, alone = (Scores(*np.array([[1.0], [r], [2 * r / (1 + r)]])) for r in (0.75, 0.5))
+    >>> PoolingBias(true=pooled, unpooled=alone).recall.tolist()
+    [0.25]
     """
 
     true: Scores

@@ -75,6 +75,11 @@ def half_width(n: int, confidence_level: float, p: float = 0.5) -> float:
     p : float
         The proportion; ½ is the worst case.
 
+    Returns
+    -------
+    float
+        A share: 0.03 is 3 points.
+
     Raises
     ------
     ValueError

@@ -26,6 +26,11 @@ def tf_idf(document: ArrayLike, entity: ArrayLike, count: ArrayLike, n_documents
     n_documents : int
         D.
 
+    Returns
+    -------
+    (n_documents,) array
+        0 for a document without any of the entities, or with none but those that all documents have.
+
     Raises
     ------
     ValueError
@@ -63,6 +68,11 @@ def proportional(size: ArrayLike, n: int, *, uniform: float = 0.5) -> FloatArray
         How many are to be drawn, 0 … N.
     uniform : float
         ε in (0, 1]; 1 is the uniform draw.
+
+    Returns
+    -------
+    (N,) array
+        In [0, 1], with the sum n; 1 for a unit so large that it is certain.
 
     Raises
     ------
@@ -109,6 +119,11 @@ def systematic(pi: ArrayLike, rng: np.random.Generator) -> IntArray:
     pi : (N,) array
         Inclusion probabilities whose sum is a whole number.
     rng : numpy.random.Generator
+
+    Returns
+    -------
+    (n,) integer array
+        Indices of the units drawn, each once.
 
     Raises
     ------

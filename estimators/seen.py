@@ -25,6 +25,11 @@ def visible_total(p: ArrayLike, label: ArrayLike) -> Numbers:
     label : (n,) array
         Their labels; NaN (missing) adds nothing.
 
+    Returns
+    -------
+    float or (m,) array
+        A part of the precision, to which what is estimated of all other predictions is added.
+
     Examples
     --------
     >>> import numpy as np
@@ -48,6 +53,11 @@ def recondition(pi_new: ArrayLike, pi_old: ArrayLike) -> FloatArray:
     pi_new, pi_old : (n,) array
         Thresholds now, and when the team saw that the target was unjudged; π_new ≥ π_old < 1.
 
+    Returns
+    -------
+    (n,) array
+        In [0, 1].
+
     Raises
     ------
     ValueError
@@ -70,6 +80,18 @@ def recondition(pi_new: ArrayLike, pi_old: ArrayLike) -> FloatArray:
 
 def threshold(conditional: ArrayLike, pi_old: ArrayLike) -> FloatArray:
     """Return π_new for a wanted conditional probability: the inverse of :func:`recondition`.
+
+    Parameters
+    ----------
+    conditional : (n,) array
+        The probability with which a target that was shown as unjudged is to be asked.
+    pi_old : (n,) array
+        Its threshold when the team saw that.
+
+    Returns
+    -------
+    (n,) array
+        In [0, 1]; nowhere below ``pi_old``.
 
     Examples
     --------
@@ -95,6 +117,11 @@ def on_common_design(influence: ArrayLike, pi_own: ArrayLike, pi: ArrayLike) -> 
         Made with ``pi_own``.
     pi_own, pi : (t,) array
         Probabilities of the targets for this submission, and for everybody; a target with π = 1 keeps its term.
+
+    Returns
+    -------
+    (t,) or (t, m) array
+        Of the shape of ``influence``.
 
     Examples
     --------

@@ -43,7 +43,14 @@ def read_votes(values: ArrayLike, unit: ArrayLike, annotator: ArrayLike | None) 
 @dataclass(frozen=True, eq=False)
 class Majority:
     """The answer of most, for each unit: `unit` (U,) codes in rising order, `value` (U,) with NaN for a tie that is
-    not broken, `share` (U,) of the votes that it got, `n` (U,) votes."""
+    not broken, `share` (U,) of the votes that it got, `n` (U,) votes.
+
+    Examples
+    --------
+    >>> found = majority([1, 1, 0, 0], [7, 7, 7, 9])
+    >>> found.unit.tolist(), found.value.tolist(), found.n.tolist()
+    ([7, 9], [1.0, 0.0], [3, 1])
+    """
 
     unit: IntArray
     value: FloatArray
@@ -112,7 +119,14 @@ def count_votes(votes: Votes) -> tuple[IntArray, FloatArray, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Spans of tokens: `spans` (k, 2) half-open, `share` (k,) the mean share of annotators who marked their tokens."""
+    """Spans of tokens: `spans` (k, 2) half-open, `share` (k,) the mean share of annotators who marked their tokens.
+
+    Examples
+    --------
+    >>> found = token_majority([(0, 2), (0, 2), (1, 2)], [0, 1, 2], 3, 3)
+    >>> found.spans.tolist(), found.share.round(2).tolist()
+    ([[0, 2]], [0.83])
+    """
 
     spans: IntArray
     share: FloatArray
@@ -204,6 +218,12 @@ class DawidSkene:
         Rounds of expectation and maximisation.
     converged : bool
         Whether no posterior moved by more than the tolerance in the last one.
+
+    Examples
+    --------
+    >>> found = dawid_skene([1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1])
+    >>> found.posterior.argmax(axis=1).tolist(), found.confusion.shape
+    ([1, 0], (2, 2, 2))
     """
 
     unit: IntArray
