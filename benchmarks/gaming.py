@@ -2,9 +2,10 @@
 
 usage: python benchmarks/gaming.py [REPEATS]        (default: 300)
 
-Nine real runs, each alone on the board and without a model (g is one constant, the share that is right of what was asked
-anew), weighted by instance: no other team's judgments help or disturb. Round 0 is honest: thresholds to ± 3 points at 80 %,
-the labels shown to the team. In every further round it deletes what it knows to be wrong and uploads the rest again.
+Nine real runs, each alone on the board and without a model (g is one constant, the share that is right of what was
+asked anew), weighted by instance: no other team's judgments help or disturb. Round 0 is honest: thresholds to ± 3
+points at 80 %, the labels shown to the team. In every further round it deletes what it knows to be wrong and uploads
+the rest again.
 
 labels reused   every label counts with the probability it was asked with, as for anybody's labels: the plan sees
                 enough of them and asks nothing, and what is left of them is right

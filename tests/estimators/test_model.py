@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from estimators import model
-from estimators.features import LEAST_ROWS, RIDGE, Features, features
+from estimators.features import LEAST_ROWS, RIDGE, Claims, Features, features
 from estimators.horvitz_thompson import anticipated_variance
 from estimators.poisson import planned_variance
 
@@ -203,3 +203,19 @@ def test_what_can_never_be_asked_stays_infinite():
     half = [0.5, 0.5]
     for rho in (0.0, 0.5, 1.0):
         assert anticipated_variance(half, [0.5, 0.0], half, [], [], target=[0, 1], correlation=rho) == np.inf
+
+
+def test_a_pool_tells_the_model_all_that_is_free_and_can_leave_out_nothing():
+    rng = np.random.default_rng(6)
+    n, m = 60, 3
+    told = {
+        "membership": np.maximum(rng.integers(0, 2, (n, m)), [1, 0, 0]), "target": np.arange(n), "team": np.array([0, 0, 1]),
+        "confidence": rng.random((n, m)), "predicate": rng.integers(0, 3, n), "types": rng.integers(0, 2, n),
+        "subject": rng.integers(0, 5, n), "object": rng.integers(0, 5, n),
+    }  # fmt: skip
+    found, same = Claims(**told).features(), features(**told)
+    assert found.names == same.names
+    np.testing.assert_array_equal(found.matrix.toarray(), same.matrix.toarray())
+    for name in told:
+        with pytest.raises(TypeError, match=name):
+            Claims(**{key: value for key, value in told.items() if key != name})
