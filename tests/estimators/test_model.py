@@ -209,9 +209,9 @@ def test_a_pool_tells_the_model_all_that_is_free_and_can_leave_out_nothing():
     rng = np.random.default_rng(6)
     n, m = 60, 3
     told = {
-        "membership": np.maximum(rng.integers(0, 2, (n, m)), [1, 0, 0]), "target": np.arange(n), "team": np.array([0, 0, 1]),
-        "confidence": rng.random((n, m)), "predicate": rng.integers(0, 3, n), "types": rng.integers(0, 2, n),
-        "subject": rng.integers(0, 5, n), "object": rng.integers(0, 5, n),
+        "membership": np.maximum(rng.integers(0, 2, (n, m)), [1, 0, 0]), "target": np.arange(n),
+        "team": np.array([0, 0, 1]), "confidence": rng.random((n, m)), "predicate": rng.integers(0, 3, n),
+        "types": rng.integers(0, 2, n), "subject": rng.integers(0, 5, n), "object": rng.integers(0, 5, n),
     }  # fmt: skip
     found, same = Claims(**told).features(), features(**told)
     assert found.names == same.names
