@@ -30,15 +30,22 @@ export class Draft {
     return found && typeof found === "object" && !Array.isArray(found) ? found : null;
   }
 
+  /** Saves in a moment. A save that is on its way is not put off: whoever never pauses is saved all the same. */
   soon() {
     if (!this.url) return;
     this.dirty = true;
+    if (!this.timer) this.wait(2500);
+  }
+
+  wait(milliseconds) {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.keep(), 2500);
+    this.timer = setTimeout(() => this.keep(), milliseconds);
   }
 
   async keep() {
     if (!this.url || this.sending) return;
+    clearTimeout(this.timer);
+    this.timer = 0;
     this.dirty = false;
     this.fill();
     try {
@@ -53,9 +60,8 @@ export class Draft {
     } catch {
       this.failing = this.failing || new Date();
       this.remember();
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.keep(), 5000);
       this.dirty = true;
+      this.wait(5000);
     }
     this.tell();
   }

@@ -6,6 +6,7 @@ import { DocumentView } from "./document.js";
 import { Draft } from "./draft.js";
 import { Marks } from "./marks.js";
 import { drawInspector, drawList } from "./panel.js";
+import { toggle } from "./same_as.js";
 
 const data = JSON.parse(document.getElementById("document-data").textContent);
 const form = document.querySelector("form.judge");
@@ -101,6 +102,7 @@ function act(name, value) {
   if (name === "unmarked") return nextUnmarked();
   if (name === "close") { seen = false; at.active = null; draw(); return undefined; }
   if (!mention) return undefined;
+  if (name === "another") return another(value);
   if (name === "entity") return after(() => marks.assign(mention.id, Number(value)));
   if (name === "remove") return after(() => { marks.remove(mention.id); at.active = null; });
   if (name === "name") return after(() => marks.name(mention.entity, mention.id));
@@ -108,6 +110,13 @@ function act(name, value) {
   if (name === "value") return after(() => marks.value(mention.id, value), true);
   if (name === "link") return after(() => marks.link(mention.entity, value), true);
   return undefined;
+}
+
+/** Opens or closes the field that finds any entity; while it is open the running list can be picked from too. */
+function another(wanted) {
+  const open = toggle(inspector, wanted);
+  list.classList.toggle("picking", open);
+  if (!open) place.focus({ preventScroll: true });
 }
 
 function grow(which) {
@@ -222,6 +231,7 @@ function paint() {
 function draw() {
   paint();
   drawInspector(inspector, marks, seen ? at : null, act);
+  list.classList.remove("picking");
   drawRest();
 }
 
@@ -271,7 +281,7 @@ const EXTENDS = { ArrowRight: () => extend(1), ArrowLeft: () => extend(-1) };
 const KEYS = {
   z: () => turn(marks.undo()), y: () => turn(marks.redo()), j: nextUnmarked, n: nextOpen, c: () => (isReady() ? tell("All is ready. Ctrl and Enter send it.") : goOn()),
   Delete: () => act("remove"), Backspace: () => act("remove"), w: () => inspector.querySelector("input[data-act=link], input[data-act=value]")?.focus(),
-  "+": () => zoom(1), "=": () => zoom(1), "-": () => zoom(-1), f: () => { flag.open = !flag.open; },
+  e: () => act("another"), "+": () => zoom(1), "=": () => zoom(1), "-": () => zoom(-1), f: () => { flag.open = !flag.open; },
 };
 
 function onKey(event) {
@@ -280,6 +290,13 @@ function onKey(event) {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   let action = null;
   if (held) action = { Enter: goOn, z: event.shiftKey ? KEYS.y : KEYS.z, y: KEYS.y }[key];
+  if (event.target.id === "same-filter" && !held) {
+    if (key !== "Escape") return; // the field has keys of its own
+    event.preventDefault();
+    event.stopPropagation();
+    another(false);
+    return;
+  }
   if (typing(event.target)) {
     if (held && key !== "Enter") return;
     if (key === "Escape" || key === "Enter") { event.preventDefault(); event.target.blur(); place.focus({ preventScroll: true }); }
@@ -315,7 +332,10 @@ const draft = new Draft(form, {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-act]");
   if (!button || button.matches("input")) return;
-  act(button.dataset.act, button.dataset.value);
+  const entity = list.matches(".picking") && button.closest("[data-entity]")?.dataset.entity;
+  if (entity) act("entity", entity);
+  else act(button.dataset.act, button.dataset.value);
+  if (button.dataset.act === "another") return;
   if (!button.isConnected || inspector.contains(button)) place.focus({ preventScroll: true });
 });
 inspector.addEventListener("change", (event) => {

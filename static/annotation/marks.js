@@ -65,8 +65,8 @@ export class Marks {
     return found;
   }
 
-  /** Who a mention may be, likeliest first: the same words, words in common, then the nearest. */
-  candidates(mention, most = 6) {
+  /** Who a mention may be, likeliest first: the same words, words in common, then the nearest. As many as there are digits. */
+  candidates(mention, most = 9) {
     if (!this.linkable(mention.type)) return [];
     const own = this.textOf(mention).toLowerCase();
     const rated = [];
@@ -78,6 +78,18 @@ export class Marks {
       rated.push({ id: one.id, name: this.textOf(one.name), likeness, apart, where: this.where(mention, others) });
     }
     return rated.sort((a, b) => b.likeness - a.likeness || a.apart - b.apart).slice(0, most);
+  }
+
+  /** Every entity that a mention may be said to be: those of its own type first, else in the order of the text. */
+  others(mention) {
+    const found = [...this.entities().values()].filter((one) => this.linkable(one.type) && one.mentions.some((other) => other.id !== mention.id));
+    return found.sort((a, b) => (b.type === mention.type) - (a.type === mention.type));
+  }
+
+  /** Those of some entities that one of the words for them has in it, whatever the case and the accents. */
+  namedLike(entities, words) {
+    const wanted = folded(words.trim());
+    return entities.filter((one) => String(one.id) === wanted || one.mentions.some((own) => folded(this.textOf(own)).includes(wanted)));
   }
 
   likeness(one, other) {
@@ -274,6 +286,7 @@ export class Marks {
 
 function inOrder(mentions) { return mentions.sort((a, b) => a.first - b.first || b.last - a.last); }
 function initials(words) { return words.filter((word) => /^\p{L}/u.test(word) && !/^(of|the|and|for|in)$/.test(word)).map((word) => word[0]).join(""); }
+function folded(text) { return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase(); }
 function short(text) { return text.length > 40 ? `${text.slice(0, 38)}…` : text; }
 
 function sentencesOf(tokens, sentences) {

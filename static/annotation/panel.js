@@ -1,6 +1,7 @@
 // What stands beside the document: the inspector of the words at hand, and the list of entities, conflicts first.
 
 import { classOf } from "./document.js";
+import { sameAs } from "./same_as.js";
 
 const el = (name, attributes = {}, ...children) => {
   const made = document.createElement(name);
@@ -54,12 +55,14 @@ function whoIsIt(marks, mention) {
   if (!marks.linkable(mention.type)) return [];
   const others = marks.mentions.filter((one) => one.entity === mention.entity && one.id !== mention.id);
   const person = mention.type.startsWith("PER");
-  const rows = marks.candidates(mention).map((one, index) => choice(String(one.id), index + 1, one.name, `${one.id}, ${one.where}`, one.id === mention.entity && !mention.open));
+  const likely = marks.candidates(mention);
+  const rows = likely.map((one, index) => choice(String(one.id), index + 1, one.name, `${one.id}, ${one.where}`, one.id === mention.entity && !mention.open));
   rows.push(choice(others.length ? "0" : String(mention.entity), 0, person ? "Somebody new" : "Something new", "", !others.length && !mention.open));
   const name = others.length && marks.nameOf(mention.entity).id !== mention.id ? el("button", { type: "button", class: "link-button", "data-act": "name" }, "Call the entity by these words") : null;
   const kin = others.find((one) => one.type !== mention.type);
   const all = kin ? el("button", { type: "button", class: "link-button", "data-act": "all", "data-value": mention.type }, `All ${others.length + 1} are ${marks.word(mention.type)}`) : null;
-  return [el("p", { class: "label" }, person ? "Who is it?" : "What is it?"), el("div", { class: "who" }, ...rows), name, all];
+  const another = sameAs(el, marks, mention, new Set(likely.map((one) => one.id)));
+  return [el("p", { class: "label" }, person ? "Who is it?" : "What is it?"), el("div", { class: "who" }, ...rows), another, name, all];
 }
 
 function choice(entity, digit, words, note, chosen) {

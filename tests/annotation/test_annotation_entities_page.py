@@ -161,6 +161,123 @@ def test_two_people_of_one_name_are_asked_about(browser: Browser, live_server: A
     assert "Mara Lindt" in page.locator(".who-one[aria-pressed=true]").inner_text()
 
 
+PEOPLE = ["Abel", "Bruno", "Clara", "David", "Edgar", "Fiona", "Gustav", "Hanna", "Ivar", "Jonas", "Karin", "Lena"]
+
+
+def crowded(question: Question) -> None:
+    """A document about twelve people, one a sentence; the first is named last as "She"."""
+    lines = [f"then {name} left ." for name in PEOPLE] + ["She stayed ."]
+    words, ends, at = [], [], 0
+    for line in lines:
+        ends.append([at, at + len(line)])
+        for one in line.split():
+            words.append([at, at + len(one)])
+            at += len(one) + 1
+    text = " ".join(lines)
+    question.payload |= {"text": text, "tokens": words, "sentences": ends}
+    question.save()
+
+
+def mark_all(page: Page) -> None:
+    """Everybody is marked as a person, and "She" is chosen; the page lists nine whom she may be."""
+    for _ in PEOPLE:
+        press(page, "j", "p")
+    word(page, "She").dblclick()
+    press(page, "p")
+    assert page.locator("#inspector .who > [data-digit]").count() == 10, "nine and somebody new"
+    assert "Abel" not in page.locator("#inspector .who").first.inner_text(), "the nearest stand first"
+
+
+def she(page: Page) -> str:
+    """Whom the page says that the last mention is."""
+    page.wait_for_function("document.querySelector('#same-as')?.hidden !== false")
+    return page.locator(".entity-list .current .words").inner_text()
+
+
+def test_somebody_far_away_is_found_by_keyboard(browser: Browser, live_server: Any, ordered: Question) -> None:
+    crowded(ordered)
+    page = start(browser, live_server)
+    mark_all(page)
+    press(page, "9")
+    assert she(page) == "David", "nine digits reach nine people"
+    press(page, "e")
+    page.keyboard.type("áb")  # neither the case nor accents matter
+    assert page.locator("#same-options .who-one").all_inner_texts() == ["Abel 1, person"]
+    press(page, "Enter")
+    assert she(page) == "Abel"
+    press(page, "e")
+    page.keyboard.type("zz")
+    assert "No entity is called that" in page.locator("#same-as").inner_text()
+    press(page, "Enter", "Escape")
+    assert she(page) == "Abel"
+    press(page, "e", "ArrowDown", "ArrowDown", "ArrowUp", "Enter")  # the second of the document
+    assert she(page) == "Bruno"
+    press(page, "z", "c", "c")
+    with page.expect_navigation():
+        press(page, "Control+Enter")
+    assert sent()[-1]["canonical"] == [5, 9]
+
+
+def test_somebody_far_away_is_found_by_mouse(browser: Browser, live_server: Any, ordered: Question) -> None:
+    crowded(ordered)
+    page = start(browser, live_server)
+    mark_all(page)
+    page.get_by_role("button", name="Same as another").click()
+    page.get_by_role("option", name="Clara").click()
+    assert she(page) == "Clara"
+    page.get_by_role("button", name="Same as another").click()
+    page.locator("#entities .entity", has_text="Bruno").click()  # from the running list
+    assert she(page) == "Bruno"
+    page.locator("#entities .entity", has_text="Karin").click()  # without the question it just goes there
+    assert "Karin" in page.locator("#inspector .head").inner_text()
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_somebody_far_away_is_found_by_finger(browser: Browser, live_server: Any, ordered: Question) -> None:
+    crowded(ordered)
+    page = start(browser, live_server, viewport={"width": 390, "height": 800}, has_touch=True)
+    mark_all(page)
+    page.get_by_role("button", name="Same as another").tap()
+    page.locator("#same-filter").fill("abe")
+    option = page.get_by_role("option", name="Abel")
+    box = option.bounding_box()
+    assert box is not None and box["height"] >= 44 and box["y"] + box["height"] <= 800
+    option.tap()
+    assert she(page) == "Abel"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_whoever_never_pauses_is_saved_all_the_same(browser: Browser, live_server: Any, ordered: Question) -> None:
+    page = start(browser, live_server)
+    saves: list[str] = []
+    page.on("request", lambda one: one.url.endswith("/draft/") and saves.append(one.post_data or ""))
+    press(page, "ArrowRight", "Shift+ArrowRight")
+    for turn in range(40):  # a change each 150 ms, for six seconds
+        press(page, "po"[turn % 2])
+        page.wait_for_timeout(150)
+    assert 2 <= len(saves) <= 4, "it saves every few seconds of steady work, and no more often"
+    assert "PER" in saves[0] or "ORG" in saves[0]
+
+
+def test_the_text_can_be_made_larger_and_stays_so(browser: Browser, live_server: Any, ordered: Question) -> None:
+    page = start(browser, live_server)
+
+    def size() -> float:
+        return float(page.evaluate("parseFloat(getComputedStyle(document.querySelector('.doc.words')).fontSize)"))
+
+    before = size()
+    page.locator("#zoom").click()
+    larger = size()
+    press(page, "+")
+    assert before < larger < size()
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert size() > larger, "this browser remembers it"
+    press(page, "-")
+    assert size() == larger
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1400
+
+
 def test_it_saves_by_itself_and_a_reload_loses_nothing(browser: Browser, live_server: Any, ordered: Question) -> None:
     page = start(browser, live_server)
     with page.expect_response("**/draft/"):
