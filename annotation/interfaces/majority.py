@@ -30,6 +30,12 @@ def most(answers: Sequence[str], order: Sequence[str] = ()) -> Majority | None:
     return Majority(best, dict(votes), len(answers))
 
 
+def more_than_half(answers: Sequence[str], voters: int) -> str | None:
+    """The answer that more than half of the voters gave, whether or not the others gave one; else None."""
+    found = most(answers)
+    return found.value if found is not None and 2 * found.votes[found.value] > voters else None
+
+
 def holding(answers: Sequence[Iterable[str]], parts: Sequence[str]) -> tuple[list[str], dict[str, int], float]:
     """The parts that more than half of the answers contain, the votes of each, and the largest minority's share.
 

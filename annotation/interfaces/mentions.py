@@ -1,7 +1,10 @@
 """Mentions that several people marked in one document, added up: what is a mention, of what, and which are the same.
 
-A token is in a mention if more than half of the readers marked it (Chaganty 2018, section 3.5.3); type, date and title
-are those that most said. Two mentions are the same thing if more than half of those who marked both say so.
+A token is in a mention if more than half of the readers marked it (Chaganty 2018, section 3.5.3); its type is the one
+that most said. Two mentions are the same thing if more than half of those who found the one, and more than half of
+those who found the other, say so; a date is that of more than half of those who found it, a title that of more than
+half of those who found its entity. So no one of several readers decides any of these, and a tie decides nothing: the
+mentions stay apart, the date is not told, the entity has no title.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotation.interfaces.majority import most
+from annotation.interfaces.majority import more_than_half, most
 from annotation.interfaces.reading import NO_VALUE, Marked, Reading, Span
 from estimators.votes import token_majority
 
@@ -47,8 +50,8 @@ def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled
         _name(reading, [found[at] for at in cluster], [of[at] for at in cluster])
     for one, marks in zip(found, of, strict=True):
         if reading.types[one.type]["value"] == "date":
-            dates = most([mark.value for mark in marks if mark is not None and mark.type == one.type and mark.value])
-            one.value = dates.value if dates else NO_VALUE
+            dates = [mark.value for mark in marks if mark is not None and mark.type == one.type and mark.value]
+            one.value = more_than_half(dates, one.n) or NO_VALUE
     return found
 
 
@@ -96,14 +99,17 @@ def _clusters(reading: Reading, found: list[Settled], of: list[list[Marked | Non
 
 
 def _are_same(one: Sequence[Marked | None], other: Sequence[Marked | None]) -> bool:
+    """Whether more than half of those who found each of two mentions say that they are the same."""
     both = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None and a is not b]
-    return 2 * sum(a.canonical == b.canonical for a, b in both) > len(both)
+    found = max(sum(mark is not None for mark in marks) for marks in (one, other))
+    return 2 * sum(a.canonical == b.canonical for a, b in both) > found
 
 
 def _name(reading: Reading, cluster: list[Settled], marks: list[list[Marked | None]]) -> None:
-    """Gives the mentions of a cluster the canonical mention that most named, and the title that most gave.
+    """Gives the mentions of a cluster the canonical mention that most named, and the title of more than half.
 
-    A tie goes to the longest, then to the first: people name things in full once, mostly at the beginning.
+    A tie of canonical mentions goes to the longest, then to the first: people name things in full once, mostly at the
+    beginning.
     """
     total: Counter[Span] = Counter()
     for one, row in zip(cluster, marks, strict=True):
@@ -111,11 +117,11 @@ def _name(reading: Reading, cluster: list[Settled], marks: list[list[Marked | No
         total.update(span for span in named if span is not None)
         one.votes = {f"{begin}-{end}": n for (begin, end), n in Counter(s for s in named if s is not None).items()}
     first = min(cluster, key=lambda one: (-total[one.span], one.span[0] - one.span[1], one.span))
-    links = _links(marks)
-    link = most(list(links.values())) if links and reading.linkable(first.type) else None
+    finders = {who for row in marks for who, mark in enumerate(row) if mark is not None}
+    link = more_than_half(list(_links(marks).values()), len(finders)) if reading.linkable(first.type) else None
     for one in cluster:
         one.canonical = first.span
-        one.link = None if link is None else "" if link.value == NO_VALUE else link.value
+        one.link = "" if link == NO_VALUE else link
 
 
 def _settled_at(span: Span, cluster: Sequence[Settled]) -> Span | None:

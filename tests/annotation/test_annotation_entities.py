@@ -144,7 +144,7 @@ def test_a_token_is_in_a_mention_if_more_than_half_marked_it() -> None:
     assert [round(one.disagreement, 2) for one in found] == [0.33, 0.33]  # one marked less; one said GPE
 
 
-def test_what_is_the_same_is_what_most_of_those_say_who_marked_both() -> None:
+def test_what_is_the_same_is_what_more_than_half_of_its_finders_say() -> None:
     found = settle_mentions(
         Reading(PAYLOAD),
         readers(
@@ -153,20 +153,48 @@ def test_what_is_the_same_is_what_most_of_those_say_who_marked_both() -> None:
             [mark(LINDT, "PER"), mark(OSLO, "GPE"), mark(OSLO2, "GPE")],
         ),
     )
-    # Both who marked Mara Lindt say that Lindt is she; two of three say that the two Oslos are different places.
+    # Two of the three who found Lindt say that she is Mara Lindt; two of three say that there are two Oslos.
     assert [(one.span, one.canonical) for one in found] == [
         (MARA, MARA), (LINDT, MARA), (OSLO, OSLO), (OSLO2, OSLO2),
     ]  # fmt: skip
     assert found[1].votes == {"0-10": 2, "43-48": 1}
 
 
-def test_titles_and_dates_are_those_that_most_gave() -> None:
+def test_one_reader_of_several_does_not_say_what_is_the_same() -> None:
+    both = [mark(MARA, "PER"), mark(LINDT, "PER", MARA)]
+    only_one, only_other = [mark(MARA, "PER")], [mark(LINDT, "PER")]
+    found = settle_mentions(Reading(PAYLOAD), readers(both, only_one, only_other))
+    assert [one.canonical for one in found] == [MARA, LINDT], "who marked one of them did not say that it is the other"
+    found = settle_mentions(Reading(PAYLOAD), readers(both, both, only_other))
+    assert [one.canonical for one in found] == [MARA, MARA]
+    found = settle_mentions(Reading(PAYLOAD), readers(both))
+    assert [one.canonical for one in found] == [MARA, MARA], "where there is one reader, that one is more than half"
+    split = [mark(MARA, "PER"), mark(LINDT, "PER")]
+    found = settle_mentions(Reading(PAYLOAD), readers(both, both, split, split))
+    assert [one.canonical for one in found] == [MARA, LINDT], "a tie leaves them apart"
+
+
+def test_titles_and_dates_are_those_that_more_than_half_of_the_finders_gave() -> None:
     title = [mark(MARA, "PER", link="Mara Lindt"), mark(MARCH, "DATE", value="1990-03")]
     other = [mark(MARA, "PER", link="none"), mark(MARCH, "DATE", value="1990")]
-    found = settle_mentions(Reading(PAYLOAD), readers(title, title, other))
-    assert [(one.link, one.value) for one in found] == [("Mara Lindt", ""), (None, "1990-03")]
-    found = settle_mentions(Reading(PAYLOAD), readers(other, other, [mark(MARA, "PER")]))
-    assert found[0].link == ""  # most of those who said anything say that there is no page
+    silent = [mark(MARA, "PER"), mark(MARCH, "DATE", value="none")]
+
+    def settled(*of: list[dict[str, Any]]) -> list[tuple[str | None, str]]:
+        return [(one.link, one.value) for one in settle_mentions(Reading(PAYLOAD), readers(*of))]
+
+    assert settled(title, title, other) == [("Mara Lindt", ""), (None, "1990-03")]
+    assert settled(other, other, silent) == [("", ""), (None, "1990")], "two of three say that there is no page"
+    assert settled(title, silent, silent) == [(None, ""), (None, "none")], "one person's word is not enough"
+    assert settled(title, other, silent) == [(None, ""), (None, "none")]
+    assert settled(title, title, other, other) == [(None, ""), (None, "none")], "a tie gives neither"
+    assert settled(title) == [("Mara Lindt", ""), (None, "1990-03")]
+
+
+def test_a_title_is_asked_of_those_who_found_the_entity_not_of_all_readers() -> None:
+    title = [mark(MARA, "PER", link="Mara Lindt"), mark(LINDT, "PER", MARA)]
+    nobody = [mark(NORDWERK, "ORG")]
+    found = settle_mentions(Reading(PAYLOAD), readers(title, title, [*title[1:], mark(MARA, "PER")], nobody, nobody))
+    assert {one.link for one in found if one.type == "PER"} == {"Mara Lindt"}
 
 
 def test_people_agree_or_not_on_words_and_on_what_is_the_same() -> None:
