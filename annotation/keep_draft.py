@@ -19,6 +19,8 @@ def keep_draft(
     hit: HIT, assignment: str, handle: str, answer: dict[str, Any] | None, lease: timedelta
 ) -> dict[str, Any]:
     """The draft as it stands now. Without a new answer nothing is changed but the time that it is kept."""
+    if _is_full(hit) and not Worker.objects.filter(handle=handle).exists():
+        return answer or {}  # before anybody is written down: an invented name leaves no worker either
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
     worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     mine = hit.assignments.select_for_update(of=("self",)).filter(worker=worker)

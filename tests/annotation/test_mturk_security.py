@@ -63,6 +63,7 @@ def test_invented_names_fill_no_table(up: Submission, turk: Turk) -> None:
     for number in range(40):
         Client().get(f"{path}?assignmentId=3F{number}&workerId=W{number}&turkSubmitTo={turk.url}")
     assert Assignment.objects.count() == 12  # four for each of three places
+    assert Worker.objects.count() == 12, "nor are there workers who hold nothing"
 
 
 def test_a_proof_that_we_did_not_write_proves_nothing(up: Submission, turk: Turk) -> None:
