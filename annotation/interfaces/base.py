@@ -61,6 +61,8 @@ class Interface(ABC):
     template: ClassVar[str]
     script: ClassVar[str]
     version: ClassVar[int] = 1
+    offered_as: ClassVar[str]
+    """What a marketplace offers it as, in words that strangers choose by; at most 128 characters."""
     default_reward: ClassVar[str]
     default_seconds: ClassVar[int]
     tolerance: ClassVar[float | None] = None

@@ -32,6 +32,7 @@ class Entities(Interface):
     template: ClassVar[str] = "annotation/entities.html"
     script: ClassVar[str] = "annotation/entities.js"
     version: ClassVar[int] = 1
+    offered_as: ClassVar[str] = "Mark the names, dates and titles in a news article"
     default_reward: ClassVar[str] = "2.60"
     default_seconds: ClassVar[int] = 780
     lease_minutes: ClassVar[int] = 240

@@ -40,6 +40,7 @@ class Relation(Interface):
     template: ClassVar[str] = "annotation/relation.html"
     script: ClassVar[str] = "annotation/relation.js"
     version: ClassVar[int] = 1
+    offered_as: ClassVar[str] = "Read a few sentences and say what they tell about two names"
     default_reward: ClassVar[str] = "0.05"
     default_seconds: ClassVar[int] = 20
     tolerance: ClassVar[float | None] = 0.0

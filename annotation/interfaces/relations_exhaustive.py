@@ -30,6 +30,7 @@ class RelationsExhaustive(Interface):
     template: ClassVar[str] = "annotation/relations_exhaustive.html"
     script: ClassVar[str] = "annotation/relations_exhaustive.js"
     version: ClassVar[int] = 1
+    offered_as: ClassVar[str] = "Say what an article tells about pairs of its names"
     default_reward: ClassVar[str] = "2.25"
     default_seconds: ClassVar[int] = 540
     tolerance: ClassVar[float | None] = 0.3

@@ -49,8 +49,8 @@ def title_of(hit: HIT) -> tuple[str, str]:
     kind = interface_of(questions[0].interface)
     seconds = sum(question.seconds for question in questions)
     about = "one question" if len(questions) == 1 else f"{len(questions)} questions on one text"
-    what = getattr(kind, "offered_as", "Read a few sentences and say what they tell about two names")
-    return what[:128], f"{what}: {about}, about {max(1, round(seconds / 60))} min. Flags are paid like answers."
+    what = kind.offered_as
+    return what, f"{what}: {about}, about {max(1, round(seconds / 60))} min. Flags are paid like answers."
 
 
 def duration_of(hit: HIT) -> int:
