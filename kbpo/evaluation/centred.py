@@ -99,7 +99,8 @@ class Centred:
             alone = self._alone(horvitz_thompson.centred, column, weight[:, column], f[:, column], g, total[column])
             [floor_alone] = np.asarray(self._anticipated(p[:, [column]], self._pi_of(column), criterion, alone))
             own[column] = replace(alone, anticipated=float(floor_alone))
-        return with_columns(replace(found, anticipated=floor, total_g=total), own)
+        estimate = with_columns(replace(found, anticipated=floor, total_g=total), own)
+        return where_known(estimate, np.asarray(estimate.n) > 0)
 
     def _anticipated(self, p: Matrix, pi: Floats, criterion: str, found: Estimate) -> Numbers:
         """The variance that the model expects, of instances with these probabilities."""
@@ -169,7 +170,7 @@ class Centred:
         }
         missed = np.bincount(facts.document[~facts.found], minlength=facts.n_annotated).astype(np.float64)
         chance = data.inclusion
-        return totals.recall(
+        found = totals.recall(
             weight * self.counts[:, None],
             self.row_pi,
             relation if own is None else own,
@@ -187,6 +188,9 @@ class Centred:
             inclusion=data.documents.inclusion,
             own=alone,
         )
+        # What states nothing in the scope finds nothing, without a guess and without a judgment.
+        known = (np.asarray(found.totals.systems.n) > 0) | (total == 0)
+        return replace(found, recall=where_known(found.recall, known))
 
     def found_share(self, found: totals.Recall) -> Estimate | None:
         """The share of true predictions in annotated documents that annotation had found, on the design of `found`.
@@ -219,3 +223,11 @@ class Centred:
         share = sparse.csr_array((own.data / of_system, own.coords), shape=own.shape)
         of_pool = (chooser @ facts.in_scope.astype(np.float64))[facts.fact]
         return share, np.where(facts.in_scope, 1 / np.maximum(of_pool, 1), 0.0)
+
+
+def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:
+    """The estimate, its value NaN where nothing that a system states has been judged: the model's guess is no score.
+
+    Its variance stays: it says how much is to be asked.
+    """
+    return replace(estimate, value=np.where(known, estimate.value, np.nan))

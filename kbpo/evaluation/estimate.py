@@ -37,6 +37,9 @@ from kbpo.tracks.registry import kind_of
 REST = 5
 """A live score is made again only after this many times what the last one took: scoring never fills a worker."""
 
+NO_LABEL = "Nothing that this system states has a label yet."
+COUNTS_NOT = "Labels of what this system states exist, but none counts yet: questions that come before them still wait."
+
 
 def tick() -> int:
     """How many tracks were looked at because their scores may be stale."""
@@ -232,6 +235,6 @@ def _stored(evaluation: Evaluation, data: Data, row: Score, final: set[int]) -> 
         n_documents=row.n_documents,
         n_checked=row.n_checked,
         kind="final" if submission in final else "provisional",
-        note="" if numbers["value"] is not None else "Nothing that this system states has a label yet.",
+        note="" if numbers["value"] is not None else COUNTS_NOT if row.n_labels else NO_LABEL,
         **numbers,
     )

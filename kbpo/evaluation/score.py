@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from estimators.estimate import Estimate
 from estimators.joint import f1
 from estimators.misses import with_misses
 from kbpo.evaluation import published
-from kbpo.evaluation.centred import Centred
+from kbpo.evaluation.centred import Centred, where_known
 from kbpo.evaluation.data import Data
 from kbpo.sampling.probabilities import Ids
 
@@ -87,7 +87,8 @@ def default_estimates(
             share = arranged.found_share(recall)
             if share is not None and share.n >= ENOUGH_TRUE:
                 repaired = with_misses(recall, share)
-                found[CORRECTED, criterion, "instance"] = repaired.recall, recall.design
+                known = ~np.isnan(np.asarray(recall.recall.value))
+                found[CORRECTED, criterion, "instance"] = where_known(repaired.recall, known), recall.design
     return found
 
 
@@ -99,33 +100,35 @@ def found_share(data: Data) -> Estimate | None:
 
 
 def published_scores(data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]) -> Iterator[Score]:
-    """Simple and joint, where there are draws with replacement."""
-    recalls = {criterion: published.recall(data, criterion) for criterion in recall_criteria}
+    """Simple and joint, where there are draws with replacement; of what has no judgment of its own, nothing."""
+    judged = {criterion: counts(data, criterion)[0] > 0 for criterion in {*criteria, *recall_criteria}}
+    recalls = {
+        criterion: where_known(found, judged[criterion])
+        for criterion in recall_criteria if (found := published.recall(data, criterion)) is not None
+    }  # fmt: skip
     for kind, draws in data.draws.items():
         for criterion in criteria:
             for method in PUBLISHED:
-                precision = published.precision(data, draws, criterion, method)
+                precision = where_known(published.precision(data, draws, criterion, method), judged[criterion])
                 yield from rows(data, precision, "precision", criterion, kind, method)
-                found = recalls.get(criterion)
-                if found is not None and method == "joint":
-                    both = f1(published.beside(data, precision, draws, found), found)
+                if criterion in recalls and method == "joint":
+                    both = f1(published.beside(data, precision, draws, recalls[criterion]), recalls[criterion])
                     yield from rows(data, both, "f1", criterion, kind, method)
-    for criterion, found in recalls.items():
-        if found is not None:
-            yield from rows(data, found, "recall", criterion, "instance", "joint")
+    for criterion, recall in recalls.items():
+        yield from rows(data, recall, "recall", criterion, "instance", "joint")
 
 
 def rows(data: Data, estimate: Estimate, quantity: str, criterion: str, kind: str, method: str) -> Iterator[Score]:
-    """The numbers of one estimate, a system each."""
-    estimate = replace(estimate, n=np.maximum(np.asarray(estimate.n), 1))
+    """The numbers of one estimate, a system each; where the value is undefined all of them are."""
     low80, high80 = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
     low95, high95 = (np.asarray(end) for end in estimate.confidence_interval(0.95, method="wilson"))
     labelled, missing = counts(data, criterion)
-    variance = np.maximum(estimate.variance, estimate.anticipated)
+    value = np.asarray(estimate.value)
+    variance = np.where(np.isnan(value), np.nan, np.maximum(estimate.variance, estimate.anticipated))
     for column in range(len(data.systems)):
         yield Score(
             column, quantity, criterion, kind, method,
-            float(np.asarray(estimate.value)[column]), float(variance[column]),
+            float(value[column]), float(variance[column]),
             float(low80[column]), float(high80[column]), float(low95[column]), float(high95[column]),
             int(labelled[column]), int(missing[column]),
             data.facts.n_annotated if data.facts and quantity != "precision" else 0,

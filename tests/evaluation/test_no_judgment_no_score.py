@@ -1,0 +1,125 @@
+"""The model never replaces a judgment: what has none of its own has no score, wherever scores are shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.evaluation.data import read
+from kbpo.evaluation.estimate import COUNTS_NOT, NO_LABEL, evaluate
+from kbpo.evaluation.leaderboard import figures
+from kbpo.evaluation.live import take_look
+from kbpo.evaluation.models import Look
+from kbpo.evaluation.score import default_estimates
+from kbpo.evaluation.what_if import what_if
+from kbpo.instances.models import Instance, Target
+from kbpo.instances.record import NewLabel
+from kbpo.sampling.documents import settle_documents
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.world import World
+
+pytestmark = pytest.mark.django_db
+ENDS = ("value", "low80", "high80", "low95", "high95")
+
+
+def last_sentence(one: Instance) -> bool:
+    """What only the newcomer states: what begins in the last sentence of each document."""
+    said = one.document.text[one.subject_begin : one.subject_end]
+    return said.endswith(("x4", "y4"))
+
+
+@pytest.fixture
+def newcomer(toy: Toy) -> tuple[World, Submission, Submission, Target]:
+    """A system that is judged, one whose targets wait, and documents that people read in full."""
+    world = World(toy, n_documents=8)
+    old = world.system("old", lambda one: not last_sentence(one))
+    world.answer(world.sample(old))
+    new = world.system("new", last_sentence, team="Neural")
+    waiting = world.sample(new)
+    world.read_in_full(world.documents, lambda one: not last_sentence(one))
+    settle_documents(world.track, [one.pk for one in world.documents])
+    Submission.objects.filter(pk__in=[old.pk, new.pk]).update(status="scored")
+    return world, old, new, waiting[0]
+
+
+def test_without_a_judgment_of_its_own_nothing_is_stored_but_a_note(newcomer: Any) -> None:
+    world, old, new, _ = newcomer
+    evaluation = evaluate(world.track)
+    of = {row: evaluation.estimates.filter(submission=row, slice="") for row in (old, new)}
+    assert {one.quantity for one in of[new]} >= {"precision", "recall", "f1"}
+    for one in of[new]:
+        assert [getattr(one, end) for end in (*ENDS, "variance")] == [None] * 6, one.quantity
+        if one.criterion == "linking":  # the names are settled, in documents that were read; that is no answer yet
+            assert one.note == COUNTS_NOT and one.n_labels > 0
+        else:
+            assert one.note == NO_LABEL and one.n_labels == 0 and one.n_missing > 0
+    assert all((one.value is None) == bool(one.note) for one in of[old])
+    assert {one.quantity for one in of[old] if one.value is not None} >= {"precision", "recall", "f1"}
+
+
+def test_one_judgment_of_its_own_is_enough(newcomer: Any) -> None:
+    world, _, new, first = newcomer
+    world.answer([first])
+    evaluate(world.track)
+    precision = figures(new)["precision", "relation", "instance", "centred"]
+    assert precision.n_labels == 1 and precision.value is not None and not precision.note
+    assert precision.low80 is not None and precision.high80 is not None and precision.high80 - precision.low80 > 0.3
+
+
+def test_boards_files_and_pages_say_unknown(newcomer: Any) -> None:
+    world, _, new, _ = newcomer
+    evaluate(world.track)
+    address = reverse("board", args=["world"])
+    rows = list(csv.DictReader(io.StringIO(Client().get(reverse("board-csv", args=["world"])).content.decode())))
+    [mine] = [row for row in rows if row["system"] == "new"]
+    assert {value for name, value in mine.items() if name.rpartition("_")[2] in ENDS} == {""}
+    shown = Client().get("/api/tracks/world/board/?distribution=instance").json()
+    [told] = [one for one in shown["systems"] if one["name"] == "new"]
+    for part in ("f1", "precision", "recall"):
+        assert [told[part][end] for end in ENDS] == [None] * 5 and told[part]["note"] == NO_LABEL
+    for page in (address, reverse("submission", args=[new.pk])):
+        answer = Client().get(page)
+        assert answer.status_code == 200 and "nan" not in answer.content.decode().lower().replace("finan", "")
+
+
+def test_what_would_change_is_unknown_before_and_known_after(newcomer: Any) -> None:
+    world, _, new, first = newcomer
+    one = next(one for one in world.instances if one.target_id == first.pk)
+    part = f"{one.predicate.name}{'>' if one.forward else '<'}"
+    value = {"shown": [part], "holds": [part]}
+    changes = what_if(world.track, [NewLabel(first.pk, value, "crowd", "majority", 3, "")])
+    [change] = [row for row in changes if row.submission.pk == new.pk and row.quantity == "precision"]
+    assert change.before is None and change.after is not None
+    assert change.rank_before == 2
+
+
+def test_no_look_is_taken_at_a_guess(newcomer: Any) -> None:
+    world, _, new, _ = newcomer
+    Submission.objects.filter(pk=new.pk).update(status="judging")
+    evaluate(world.track)
+    assert not Look.objects.filter(submission=new).exists()
+    new.refresh_from_db()
+    assert take_look(new, read(world.track), 0.5) is None
+
+
+def test_what_lies_outside_the_scope_finds_nothing_for_certain(toy: Toy) -> None:
+    world = World(toy, n_documents=8)
+    world.track.scope = "sentence"
+    world.track.save()
+    across = {one.pk for one in world.instances if "." in one.document.text[one.subject_end : one.object_begin]}
+    world.answer(world.sample(world.system("old", lambda one: one.pk not in across)))
+    world.sample(world.system("across", lambda one: one.pk in across, team="Neural"), pi=1e-9)
+    world.read_in_full(world.documents, lambda one: one.pk not in across)
+    settle_documents(world.track, [one.pk for one in world.documents])
+    found = default_estimates(read(world.track), ("relation",), ("relation",))
+    precision, recall, f1 = (
+        np.asarray(found[name, "relation", "instance"][0].value)[1] for name in ("precision", "recall", "f1")
+    )
+    assert across and recall == 0.0 and np.isnan(precision) and np.isnan(f1)
