@@ -14,11 +14,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from kbpo.evaluation.leaderboard import SORTS, Board, Figure, board
+from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 PARTS = ("f1", "precision", "recall", "simple", "joint", "recall_corrected", "expert")
 """Figures of a system on a board, in the order of its CSV"""
+SAID = ("scope", "documents", "of_documents", "misses", "targets", "labels", "model", "version")
+"""What is told of an evaluation's settings: nothing that speaks of single systems, for some are not public"""
 
 
 class TrackList(APIView):
@@ -61,8 +64,7 @@ def as_json(shown: Board) -> dict[str, Any]:
     evaluation = shown.evaluation
     return {
         "track": _track(shown.track),
-        "evaluation": None if evaluation is None else {"number": evaluation.number, "made_at": evaluation.made_at,
-                                                       **evaluation.settings},
+        "evaluation": None if evaluation is None else _evaluation(evaluation),
         "distribution": shown.distribution,
         "criterion": shown.criterion,
         "systems": [
@@ -76,7 +78,12 @@ def as_json(shown: Board) -> dict[str, Any]:
             for row in shown.rows
         ],
         "being_judged": [{"team": one.team.name, "name": one.name} for one in shown.being_judged],
-    }  # fmt: skip
+    }
+
+
+def _evaluation(row: Evaluation) -> dict[str, Any]:
+    said = {key: row.settings[key] for key in SAID if key in row.settings}
+    return {"number": row.number, "made_at": row.made_at} | said
 
 
 def _figure(figure: Figure | None) -> dict[str, Any] | None:

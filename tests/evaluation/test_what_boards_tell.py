@@ -1,0 +1,65 @@
+"""What is public of a track tells nothing of submissions that are not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.evaluation.estimate import evaluate
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def numbers(told: Any) -> list[str]:
+    """Every key and every number that a JSON value holds, as text."""
+    if isinstance(told, dict):
+        return [one for key, value in told.items() for one in (str(key), *numbers(value))]
+    if isinstance(told, list):
+        return [one for value in told for one in numbers(value)]
+    return [str(told)]
+
+
+@pytest.mark.parametrize("address", ["/api/tracks/world/board/", "/tracks/world/board.json"])
+def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: str) -> None:
+    world = World(toy, n_documents=8)
+    rows = {
+        status: world.system(status, lambda one, at=at: one.pk % 4 != at, team=team)
+        for at, (status, team) in enumerate([("scored", "Patterns"), ("withdrawn", "Patterns"), ("judging", "Neural")])
+    }
+    for row in rows.values():
+        world.answer(world.sample(row, 0.9))
+    for status, row in rows.items():
+        Submission.objects.filter(pk=row.pk).update(status=status, counts={"relations": 7})
+    evaluation = evaluate(world.track)
+    totals = evaluation.settings["totals"]["relation|instance"]
+    assert set(totals) == {str(row.pk) for row in rows.values()}
+    told = Client().get(address, {"distribution": "instance"}).json()
+    assert [one["name"] for one in told["systems"]] == ["scored"]
+    assert set(told["evaluation"]) <= {
+        "number", "made_at", "scope", "documents", "of_documents", "misses", "targets", "labels", "model", "version",
+    }  # fmt: skip
+    said = numbers(told)
+    for status in ("withdrawn", "judging"):
+        assert str(totals[str(rows[status].pk)]) not in said
+    assert str(totals[str(rows["scored"].pk)]) not in said
+    assert told["evaluation"]["targets"] and told["evaluation"]["model"] == evaluation.settings["model"]
+    assert "withdrawn" not in json.dumps(told)
+
+
+def test_the_page_and_the_table_name_no_withdrawn_run(toy: Toy) -> None:
+    world = World(toy, n_documents=6)
+    for status in ("scored", "withdrawn"):
+        row = world.system(f"run {status}", lambda one: True)
+        world.answer(world.sample(row))
+        Submission.objects.filter(pk=row.pk).update(status=status)
+    evaluate(world.track)
+    for name in ("board", "board-csv"):
+        page = Client().get(reverse(name, args=["world"])).content.decode()
+        assert "run scored" in page and "run withdrawn" not in page
