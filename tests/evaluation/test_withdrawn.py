@@ -1,0 +1,96 @@
+"""A run that is withdrawn takes nothing with it: what was judged for it keeps its probability for the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kbpo.evaluation.data import read
+from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.models import Estimate
+from kbpo.sampling import draw
+from kbpo.sampling.confirm import confirm
+from kbpo.sampling.models import Threshold
+from kbpo.submissions.models import Submission
+from kbpo.submissions.withdraw import withdraw
+from tests.conftest import Toy
+from tests.evaluation.replay import Replay
+
+pytestmark = pytest.mark.django_db
+NUMBERS = ("value", "variance", "low80", "high80", "low95", "high95", "n_labels", "n_missing")
+RUNS = (("Patterns", range(70)), ("Neural", range(30, 110)), ("Patterns", range(50, 120)))
+
+
+def told(row: Submission) -> dict[tuple[str, ...], list[Any]]:
+    """Everything that the latest evaluation says of a run."""
+    rows = Estimate.objects.filter(evaluation=row.track.evaluations.latest("number"), submission=row)
+    return {
+        (one.quantity, one.criterion, one.distribution, one.method, one.slice): [getattr(one, n) for n in NUMBERS]
+        for one in rows
+    }
+
+
+def same(a: dict[tuple[str, ...], list[Any]], b: dict[tuple[str, ...], list[Any]]) -> bool:
+    """Whether two evaluations say the same, to ten digits."""
+    return set(a) == set(b) and all(
+        (one is None and other is None) or other == pytest.approx(one, abs=1e-10, rel=1e-10)
+        for key in a
+        for one, other in zip(a[key], b[key], strict=True)
+    )
+
+
+def taken_back(toy: Toy, row: Submission) -> None:
+    withdraw(row, toy.users["Rosa" if row.team == toy.teams["Patterns"] else "Tim"])
+    row.refresh_from_db()
+    assert row.status == "withdrawn"
+
+
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int) -> None:
+    world = Replay.of(toy, 120, 0.6, design=design)
+    rows = [world.judge(world.upload(team, some)) for team, some in RUNS]
+    gone, others = rows[which], [row for at, row in enumerate(rows) if at != which]
+    evaluate(toy.track)
+    before, pi = {row.pk: told(row) for row in rows}, read(toy.track).inclusion.pi
+    raised = Threshold.objects.filter(batch__submission=gone).count()
+    methods = {key[3] for key in before[gone.pk]}
+    assert methods == ({"centred", "simple", "joint"} if design == "iid" else {"centred"})
+    taken_back(toy, gone)
+    evaluate(toy.track)
+    assert told(gone) == {}
+    for row in others:
+        assert before[row.pk] and same(before[row.pk], told(row))
+    assert np.array_equal(read(toy.track).inclusion.pi, pi)
+    assert Threshold.objects.filter(batch__submission=gone).count() == raised
+
+
+@pytest.mark.parametrize("design", ["poisson", "iid"])
+def test_a_run_withdrawn_while_it_is_judged_leaves_what_was_answered(toy: Toy, design: str) -> None:
+    """Its open questions are nobody's any more; those of the others that were settled keep their numbers."""
+    world = Replay.of(toy, 120, 0.6, design=design)
+    first = world.judge(world.upload("Patterns", range(70)))
+    gone = world.upload("Neural", range(30, 110))
+    confirm(gone, toy.users["Admin"])
+    draw.tick()
+    assert world.answer() > 0
+    gone.refresh_from_db()
+    assert gone.status == "judging"
+    evaluate(toy.track)
+    before = told(first)
+    taken_back(toy, gone)
+    evaluate(toy.track)
+    assert told(gone) == {} and same(before, told(first))
+
+
+def test_a_later_run_uses_what_was_judged_for_a_withdrawn_one(toy: Toy) -> None:
+    world = Replay.of(toy, 120, 0.6)
+    gone = world.judge(world.upload("Neural", range(80)))
+    judged = Threshold.objects.filter(batch__submission=gone).count()
+    taken_back(toy, gone)
+    later = world.judge(world.upload("Patterns", range(80)))
+    assert judged and told(later)
+    own = Threshold.objects.filter(batch__submission=later).count()
+    assert own < judged  # most thresholds stood high enough already
