@@ -126,6 +126,10 @@ def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any],
             n_documents=pool.n_documents,
             inside=np.full(stated, -1, dtype=np.int64),
             marked=np.zeros(stated, dtype=np.bool_),
+            missed=np.bincount(
+                np.searchsorted(documents, pool.document[true[~pool.member[true].any(axis=1)]]),
+                minlength=documents.size,
+            ),
         ),
         documents=Annotated(list(range(documents.size)), list(range(documents.size))),
     )

@@ -150,12 +150,13 @@ class Centred:
         member = self.data.pool.member[self.row].toarray() > 0
         return np.asarray(np.where(member, f, 0.0).sum(axis=1) / np.maximum(member.sum(axis=1), 1))
 
-    def recall(self, criterion: str) -> totals.Recall | None:
-        """The recall of every system; None without two annotated documents."""
+    def recall(self, criterion: str, *, unit: str = "fact") -> totals.Recall | None:
+        """The recall of every system, a fact counted once, or each instance of it; None without two annotated
+        documents."""
         facts = self.data.facts
         if facts is None or facts.n_annotated < 2:
             return None
-        share, pool_share = self.shares
+        share, pool_share = self.shares if unit == "fact" else self.units
         data, row = self.data, self.row
         relation, g = data.f["relation"][self.at, 0], data.g["relation"]
         own = data.f[criterion][self.at] if criterion != "relation" else None
@@ -168,7 +169,9 @@ class Centred:
             )
             for column in data.seen
         }
-        missed = np.bincount(facts.document[~facts.found], minlength=facts.n_annotated).astype(np.float64)
+        missed = (
+            np.bincount(facts.document[~facts.found], minlength=facts.n_annotated) if unit == "fact" else facts.missed
+        )
         chance = data.inclusion
         found = totals.recall(
             weight * self.counts[:, None],
@@ -223,6 +226,14 @@ class Centred:
         share = sparse.csr_array((own.data / of_system, own.coords), shape=own.shape)
         of_pool = (chooser @ facts.in_scope.astype(np.float64))[facts.fact]
         return share, np.where(facts.in_scope, 1 / np.maximum(of_pool, 1), 0.0)
+
+    @cached_property
+    def units(self) -> tuple[sparse.csr_array, Floats]:
+        """The same where each instance in the scope stands for itself."""
+        facts = self.data.facts
+        assert facts is not None
+        inside = facts.in_scope.astype(np.float64)
+        return sparse.csr_array(self.data.pool.member * inside[:, None]), inside
 
 
 def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:

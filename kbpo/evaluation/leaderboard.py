@@ -14,6 +14,8 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
 SORTS = ("f1", "precision", "recall", "name", "labels")
+RECALLS = ("recall", "instance_recall", "recall_corrected")
+"""Quantities that are the same under every distribution of the precision"""
 FEW = 50
 """Below this number of judgments an interval is drawn grey, and figures have no decimals."""
 
@@ -65,6 +67,8 @@ class Row:
     """The same with the facts put in that annotators of whole documents are reckoned to have missed"""
     simple: Figure | None
     joint: Figure | None
+    instance_recall: Figure | None = None
+    """Recall that counts a fact once for every pair of mentions that states it"""
     expert: Figure | None = None
     """Precision corrected by expert checks, where there are any"""
     rank: tuple[int, int] | None = None
@@ -160,7 +164,7 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
     standing = Submission.objects.filter(track=evaluation.track_id).on_board()
     estimates = evaluation.estimates.filter(criterion=criterion, slice="", submission__in=standing).defer("influence")
     for row in estimates:
-        if row.distribution == distribution or row.quantity in ("recall", "recall_corrected"):
+        if row.distribution == distribution or row.quantity in RECALLS:
             found.setdefault(row.submission_id, {})[row.quantity, row.method] = Figure.of(row)
     submissions = Submission.objects.filter(pk__in=found).select_related("team").in_bulk()
     return [
@@ -170,6 +174,7 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
             precision=some.get(("precision", "centred")),
             recall=some.get(("recall", "centred")),
             recall_corrected=some.get(("recall_corrected", "centred")),
+            instance_recall=some.get(("instance_recall", "centred")),
             simple=some.get(("precision", "simple")),
             joint=some.get(("precision", "joint")),
             expert=some.get(("precision", "expert")),

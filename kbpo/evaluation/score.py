@@ -21,6 +21,8 @@ DEFAULT = "centred"
 PUBLISHED = ("simple", "joint")
 CORRECTED = "recall_corrected"
 """Recall with the facts put in that annotators are reckoned to have missed"""
+OF_INSTANCES = "instance_recall"
+"""Recall that counts a fact once for every pair of mentions that states it"""
 ENOUGH_TRUE = 5
 """Fewer true predictions than this in annotated documents do not say what share annotation finds."""
 
@@ -84,6 +86,9 @@ def default_estimates(
     for criterion, recall in recalls.items():
         if recall is not None:
             found["recall", criterion, "instance"] = recall.recall, recall.design
+            each = arranged.recall(criterion, unit="instance")
+            if each is not None:
+                found[OF_INSTANCES, criterion, "instance"] = each.recall, each.design
             share = arranged.found_share(recall)
             if share is not None and share.n >= ENOUGH_TRUE:
                 repaired = with_misses(recall, share)

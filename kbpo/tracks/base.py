@@ -57,6 +57,9 @@ class Facts:
     """(u,) code of the annotated document that the instance lies in; −1: in none"""
     marked: NDArray[np.bool_]
     """(u,) annotation of its document found the fact that it states"""
+    missed: NDArray[np.int64]
+    """(n_annotated,) true instances of each annotated document that annotation found and no submission states: a fact
+    that is marked at three pairs of mentions is three instances"""
 
 
 class Track(ABC):

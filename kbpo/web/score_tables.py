@@ -14,6 +14,7 @@ QUANTITIES = (
     ("f1", "F1"),
     ("precision", "Precision"),
     ("recall", "Recall"),
+    ("instance_recall", "Recall, every mention of a fact counted"),
     ("recall_corrected", "Recall, with what annotators miss"),
 )
 

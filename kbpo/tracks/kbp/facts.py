@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,8 @@ from kbpo.tracks.models import Track
 
 Ids = NDArray[np.int64]
 Fact = tuple[int, str, Span, Span]
+Mark = tuple[int, str, Span, Span]
+"""A relation as it was marked: document, predicate, the spans of subject and object themselves"""
 REACH = {"sentence": 0, "neighbours": 1, "document": 10**9}
 """Scope -> how many sentences apart the two mentions may be."""
 
@@ -72,7 +75,8 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
         if in_scope[at]:
             weight[at] = 1 / max(1, len(instances_of[fact]))
             table[at, [column[system] for system in by_fact[fact]]] = True
-    true = sorted(_true_facts(annotated, names, sentences))
+    marks = set(_true_marks(annotated, sentences))
+    true = sorted({names.fact(*mark) for mark in marks})
     code = {document: at for at, document in enumerate(annotated)}
     number = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("name", "pk"))
     return Facts(
@@ -87,7 +91,14 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
         n_documents=track.corpus.n_documents,
         inside=np.array([code.get(drawn[one][1], -1) for one in instances.tolist()], dtype=np.int64),
         marked=np.isin(code_of, [codes[fact] for fact in true if fact in codes]),
+        missed=_missed(marks, stated, code),
     )
+
+
+def _missed(marks: set[Mark], stated: list[_Stated], code: dict[int, int]) -> Ids:
+    """How many marks of each annotated document no submission states at the very same mentions."""
+    left = marks - {(one.document, one.predicate, one.subject, one.object) for one in stated}
+    return np.bincount([code[mark[0]] for mark in left], minlength=len(code)).astype(np.int64)
 
 
 class _Sentences:
@@ -181,8 +192,8 @@ def _statements(places: list[tuple[int, int]], annotated: list[int], systems: li
     ]
 
 
-def _true_facts(annotated: list[int], names: _Names, sentences: _Sentences) -> set[Fact]:
-    """The facts in scope that annotation of whole documents marked, as long as no better judgment says otherwise."""
+def _true_marks(annotated: list[int], sentences: _Sentences) -> Iterator[Mark]:
+    """Relations in scope that annotation of whole documents marked, as long as no better judgment says otherwise."""
     rows = fetch(
         "SELECT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end, l.value -> 'holds' FROM instances_target t"
         " JOIN instances_label l ON l.target_id = t.id"
@@ -193,11 +204,9 @@ def _true_facts(annotated: list[int], names: _Names, sentences: _Sentences) -> s
     marked: dict[int, set[str]] = defaultdict(set)
     for row in rows:
         marked[row[0]].update(json.loads(row[6] or "[]"))
-    facts: set[Fact] = set()
     for target, value, _ in values_of(marked):
         document, a, b = places[target]
         if sentences.near(document, a, b):
             for part in marked[target] & set(value.get("holds", ())):
                 subject, object_ = (a, b) if part.endswith(">") else (b, a)
-                facts.add(names.fact(document, part[:-1], subject, object_))
-    return facts
+                yield document, part[:-1], subject, object_

@@ -1,0 +1,160 @@
+"""Recall of instances: every pair of mentions counts, where the board's recall counts a fact once."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.evaluation.centred import Centred
+from kbpo.evaluation.data import read
+from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.models import Estimate
+from kbpo.instances.models import Instance, Target
+from kbpo.instances.record import NewLabel, record
+from kbpo.instances.targets import Place, targets_at
+from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.models import DocumentSample
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.world import World
+
+pytestmark = pytest.mark.django_db
+Fact = tuple[int, int, tuple[int, int], tuple[int, int]]
+
+
+def name(one: Instance, side: str = "subject") -> str:
+    begin, end = getattr(one, f"{side}_begin"), getattr(one, f"{side}_end")
+    return str(one.document.text[begin:end])
+
+
+def cluster(one: Instance, side: str) -> tuple[int, int]:
+    """Firms and people of the third sentence are those of the second; every other name is its own."""
+    text, word = one.document.text, name(one, side)
+    other = word[:-1] + "1" if word.startswith(("Carl", "Firm")) and word.endswith("2") else word
+    return text.index(other), text.index(other) + len(other)
+
+
+def fact(one: Instance) -> Fact:
+    return one.document_id, one.predicate_id, cluster(one, "subject"), cluster(one, "object")
+
+
+def join(world: World) -> None:
+    """Nothing; experts have said which names go together."""
+    spans = {
+        (one.document_id, (getattr(one, f"{side}_begin"), getattr(one, f"{side}_end"))): cluster(one, side)
+        for one in world.instances
+        for side in ("subject", "object")
+    }
+    found = targets_at(world.corpus, [Place("mention", document, span) for document, span in spans])
+    record(
+        NewLabel(
+            pk, {"canonical": list(spans[place.document, place.a]), "type": "PER"}, "expert", "expert", 1, "joined"
+        )
+        for place, pk in found.items()
+    )
+
+
+def recalls(world: World, states: list[Any]) -> tuple[list[float], list[float]]:
+    """The true recall of systems, by facts and by instances."""
+    true = [one for one in world.instances if world.truth[one.pk]]
+    facts = {fact(one) for one in true}
+    return (
+        [len({fact(one) for one in true if said(one)}) / len(facts) for said in states],
+        [sum(said(one) for one in true) / len(true) for said in states],
+    )
+
+
+def stored(world: World, row: Submission, quantity: str) -> Estimate:
+    evaluation = world.track.evaluations.latest("number")
+    return evaluation.estimates.get(
+        submission=row, quantity=quantity, criterion="relation", method="centred", slice="", distribution="instance"
+    )
+
+
+STATES = [
+    lambda one: name(one)[-1] in "12" or name(one) == "Anna",
+    lambda one: name(one)[-1] in "23",
+]
+
+
+@pytest.fixture
+def known(toy: Toy) -> tuple[World, list[Submission]]:
+    """Everything that two systems state is judged, and every document read."""
+    world = World(toy, n_documents=8)
+    first: dict[Fact, bool] = {}
+    for one in world.instances:  # a fact holds wherever it is stated
+        world.truth[one.pk] = first.setdefault(fact(one), world.truth[one.pk])
+    rows = [
+        world.system(f"run {at}", said, team=team)
+        for at, (said, team) in enumerate(zip(STATES, ("Patterns", "Neural"), strict=True))
+    ]
+    for row in rows:
+        world.answer(world.sample(row))
+    world.read_in_full(world.documents, lambda one: True)
+    join(world)
+    settle_documents(world.track, [one.pk for one in world.documents])
+    return world, rows
+
+
+def test_where_all_is_known_both_recalls_are_exact(known: tuple[World, list[Submission]]) -> None:
+    world, rows = known
+    evaluate(world.track)
+    by_fact, by_instance = recalls(world, STATES)
+    assert by_fact[0] != pytest.approx(by_instance[0], abs=1e-3)  # else this would show nothing
+    for at, row in enumerate(rows):
+        assert stored(world, row, "recall").value == pytest.approx(by_fact[at])
+        assert stored(world, row, "instance_recall").value == pytest.approx(by_instance[at])
+
+
+def test_it_stands_beside_recall_on_pages_in_files_and_over_the_api(known: tuple[World, list[Submission]]) -> None:
+    world, rows = known
+    Submission.objects.filter(track=world.track).update(status="scored")
+    evaluate(world.track)
+    wanted = stored(world, rows[0], "instance_recall").value
+    page = Client().get(reverse("submission", args=[rows[0].pk]))
+    table = next(one for one in page.context["tables"] if one["criterion"] == "relation")
+    assert [row["figure"].value for row in table["rows"] if "every mention" in row["name"]] == [wanted]
+    assert "every mention of a fact counted" in page.content.decode()
+    board = list(csv.DictReader(io.StringIO(Client().get(reverse("board-csv", args=["world"])).content.decode())))
+    assert float(next(row for row in board if row["system"] == "run 0")["instance_recall_value"]) == wanted
+    told = Client().get("/api/tracks/world/board/", {"distribution": "instance"}).json()["systems"]
+    assert next(one for one in told if one["name"] == "run 0")["instance_recall"]["value"] == wanted
+
+
+@pytest.mark.statistical
+def test_from_samples_it_is_right_on_average(toy: Toy) -> None:
+    """Half of the targets and six of eight documents, drawn anew each time; the truth is known."""
+    world = World(toy, n_documents=8)
+    for said, team in zip(STATES, ("Patterns", "Neural"), strict=True):
+        row = world.system("run", said, team=team)
+        world.sample(row, 0.5)
+        row.batches.update(settled_at=row.confirmed_at)
+    world.answer(list(Target.objects.filter(instances__predictions__submission__track=world.track).distinct()))
+    world.read_in_full(world.documents, lambda one: True)
+    documents = [one.pk for one in world.documents]
+    rng, targets = np.random.default_rng(8), list(Target.objects.values_list("pk", flat=True))
+    errors, deviations = [], []
+    for _ in range(60):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE instances_target t SET u = n.u FROM unnest(%s::bigint[], %s::float8[]) AS n (id, u)"
+                " WHERE t.id = n.id",
+                [targets, rng.random(len(targets)).tolist()],
+            )
+        DocumentSample.objects.all().delete()
+        settle_documents(world.track, sorted(rng.choice(documents, 6, replace=False).tolist()))
+        found = Centred(read(world.track)).recall("relation", unit="instance")
+        assert found is not None
+        errors.append(np.asarray(found.recall.value) - recalls(world, STATES)[1])
+        deviations.append(np.sqrt(np.asarray(found.recall.variance)))
+    error, deviation = np.stack(errors), np.stack(deviations)
+    of_mean = error.std(axis=0, ddof=1) / np.sqrt(len(errors))
+    assert (of_mean > 0).all() and (np.abs(error.mean(axis=0)) < 4 * of_mean).all()
+    assert 0.6 < (np.abs(error) < 1.2816 * deviation).mean() < 0.95
