@@ -71,9 +71,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def read(request: HttpRequest, track: Track) -> View:
-    """The view that a URL asks for. Raises Http404 with a sentence for a switch that does not exist."""
+    """The view that a URL asks for; what the track guarantees where it asks for nothing.
+
+    Raises Http404 with a sentence for a switch that does not exist.
+    """
     criteria = [name for name in CRITERIA if name in kind_of(track).criteria]
-    distribution = _choice(request, "distribution", track.distributions, "instance")
+    distribution = _choice(request, "distribution", track.distributions, track.distribution)
     criterion = _choice(request, "criterion", criteria, track.criterion)
     level = _choice(request, "level", list(LEVELS), "80")
     sort = _choice(request, "sort", SORTS, "precision" if criterion == "linking" else "f1")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from kbpo.evaluation.leaderboard import Figure, figures
+from kbpo.evaluation.score import Key
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from kbpo.web import drawing
 from kbpo.web.board import CRITERIA, DISTRIBUTIONS, interval
 from kbpo.web.slices import watched
@@ -20,33 +23,49 @@ QUANTITIES = (
 
 
 def tables(submission: Submission) -> list[dict[str, Any]]:
-    """Scores by criterion: the guaranteed one first, each with its rows and one axis."""
+    """Scores by criterion: the guaranteed pair first, each with its rows and one axis."""
     found = figures(submission)
     looked = watched(submission) if submission.status != "scored" else None
-    guaranteed = ("precision", submission.track.criterion, submission.track.distribution)
     criteria = sorted({key[1] for key in found}, key=lambda name: (name != submission.track.criterion, name))
     result = []
     for criterion in criteria:
         rows: list[dict[str, Any]] = []
-        for quantity, name in QUANTITIES:
-            for distribution in submission.track.distributions if quantity == "precision" else ["instance"]:
-                figure = found.get((quantity, criterion, distribution, "centred"))
-                if figure is not None:
-                    label = f"{name}, {DISTRIBUTIONS[distribution].lower()}" if quantity == "precision" else name
-                    safe = looked is not None and (quantity, criterion, distribution) == guaranteed
-                    rows.append(
-                        {
-                            "name": label,
-                            "figure": figure,
-                            "interval": looked["interval"] if looked and safe else interval(figure),
-                            "safe": safe,
-                            "kind": _kind(submission, figure),
-                        }
-                    )
-                    rows += _corrected(submission, found, (quantity, criterion, distribution), label)
+        for key, label in _lines(submission.track, criterion):
+            figure = found.get((*key, "centred"))
+            if figure is not None:
+                guaranteed = key == _guaranteed(submission.track)
+                safe = looked is not None and guaranteed
+                rows.append(
+                    {
+                        "name": label,
+                        "figure": figure,
+                        "interval": looked["interval"] if looked and safe else interval(figure),
+                        "safe": safe,
+                        "guaranteed": guaranteed,
+                        "kind": _kind(submission, figure),
+                    }
+                )
+                rows += _corrected(submission, found, key, label)
         axis = drawing.axis_over(interval(row["figure"]) for row in rows)
         result.append({"name": CRITERIA.get(criterion, criterion), "criterion": criterion, "rows": rows, "axis": axis})
     return result
+
+
+def _guaranteed(track: Track) -> Key:
+    return "precision", track.criterion, track.distribution
+
+
+def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
+    """What a table has lines for, and their names: F1 says which precision it combines with recall."""
+    kinds = sorted(track.distributions, key=lambda kind: kind != track.distribution)
+    for quantity, name in QUANTITIES:
+        if quantity == "precision":
+            yield from (((quantity, criterion, kind), f"{name}, {DISTRIBUTIONS[kind].lower()}") for kind in kinds)
+        elif quantity == "f1":
+            kind = track.distribution
+            yield (quantity, criterion, kind), f"{name} of recall and precision, {DISTRIBUTIONS[kind].lower()}"
+        else:
+            yield (quantity, criterion, "instance"), name
 
 
 def _corrected(
@@ -54,7 +73,7 @@ def _corrected(
 ) -> list[dict[str, Any]]:
     """The row of the guaranteed number as expert checks correct it; none without any."""
     figure = found.get((*key, "expert"))
-    if figure is None or key != ("precision", submission.track.criterion, submission.track.distribution):
+    if figure is None or key != _guaranteed(submission.track):
         return []
     kind = _kind(submission, figure)
     return [

@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 
 from kbpo.accounts.models import User
 from kbpo.evaluation.leaderboard import figures
+from kbpo.evaluation.score import DEFAULT
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
@@ -79,9 +80,16 @@ def shown(submission: Submission) -> dict[str, Any]:
         },
         "scores": [
             {"quantity": key[0], "criterion": key[1], "distribution": key[2], "method": key[3], **vars(figure)}
-            for key, figure in figures(submission).items()
+            for key, figure in sorted(figures(submission).items(), key=lambda one: _place(submission, one[0]))
         ],
     }
+
+
+def _place(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any, ...]:
+    """Where a score stands: what the track guarantees first."""
+    _, criterion, distribution, method = key
+    track = submission.track
+    return criterion != track.criterion, distribution != track.distribution, method != DEFAULT, key
 
 
 def _further(submission: Submission) -> dict[str, Any] | None:

@@ -35,7 +35,7 @@ class TrackList(APIView):
 
 
 class BoardDetail(APIView):
-    """The leaderboard of a track, as it stands on the page."""
+    """The leaderboard of a track, as it stands on the page; if nothing else is asked for, what the track guarantees."""
 
     permission_classes = [AllowAny]
 
@@ -46,17 +46,10 @@ class BoardDetail(APIView):
     )
     def get(self, request: Request, slug: str) -> Response:
         track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-        kind = kind_of(track)
-        return Response(
-            as_json(
-                board(
-                    track,
-                    distribution=_one_of(request, "distribution", track.distributions, "instance"),
-                    criterion=_one_of(request, "criterion", kind.criteria, track.criterion),
-                    sort=_one_of(request, "sort", SORTS, "f1"),
-                )
-            )
-        )
+        distribution = _one_of(request, "distribution", track.distributions, track.distribution)
+        criterion = _one_of(request, "criterion", kind_of(track).criteria, track.criterion)
+        sort = _one_of(request, "sort", SORTS, "precision" if criterion == "linking" else "f1")
+        return Response(as_json(board(track, distribution=distribution, criterion=criterion, sort=sort)))
 
 
 def as_json(shown: Board) -> dict[str, Any]:

@@ -1,0 +1,98 @@
+"""What a track guarantees comes first, wherever its scores are shown."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.accounts.models import Token
+from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+
+pytestmark = pytest.mark.django_db
+VALUES = {"instance": 0.31, "relation": 0.41, "entity": 0.51, "entity_relation": 0.61}
+
+
+@pytest.fixture
+def run(toy: Toy) -> Submission:
+    """A scored run whose precision and F1 are other ones under each distribution and criterion."""
+    row = Submission.objects.create(
+        track=toy.track, team=toy.teams["Patterns"], name="run", status="scored", file="x", file_name="x", file_size=1,
+        file_digest="x", counts={"relations": 9},
+    )  # fmt: skip
+    evaluation = Evaluation.objects.create(track=toy.track, number=1, settings={"documents": 2, "of_documents": 4})
+    for criterion, more in (("relation", 0.02), ("correct", 0.0), ("linking", 0.04)):
+        for kind, value in VALUES.items():
+            for quantity in ("precision", "f1", "recall"):
+                if (quantity, kind) in [("recall", "relation"), ("recall", "entity"), ("recall", "entity_relation")]:
+                    continue
+                if criterion == "linking" and quantity != "precision":
+                    continue
+                at = value + more
+                Estimate.objects.create(
+                    evaluation=evaluation, submission=row, quantity=quantity, method="centred", criterion=criterion,
+                    distribution=kind, value=at, low80=at - 0.02, high80=at + 0.02, low95=at - 0.03, high95=at + 0.03,
+                    n_labels=80,
+                )  # fmt: skip
+    return row
+
+
+@pytest.mark.parametrize(
+    ("distribution", "criterion", "options"),
+    [
+        ("entity_relation", "correct", None),
+        ("relation", "relation", None),
+        ("entity", "correct", ["entity", "relation"]),
+        ("entity", "linking", ["relation", "entity"]),
+    ],
+)
+def test_boards_lead_with_the_guaranteed_pair(
+    toy: Toy, run: Submission, distribution: str, criterion: str, options: list[str] | None
+) -> None:
+    toy.track.distribution, toy.track.criterion = distribution, criterion
+    toy.track.distributions = options or toy.track.distributions
+    toy.track.save()
+    wanted = VALUES[distribution] + {"relation": 0.02, "correct": 0.0, "linking": 0.04}[criterion]
+    page = Client().get(reverse("board", args=["toy"]))
+    assert page.status_code == 200
+    assert (page.context["view"].distribution, page.context["view"].criterion) == (distribution, criterion)
+    [row] = page.context["board"].rows
+    assert row.precision.value == pytest.approx(wanted)
+    for address in ("/api/tracks/toy/board/", reverse("board-json", args=["toy"])):
+        answer = Client().get(address)
+        assert answer.status_code == 200
+        told = answer.json()
+        assert (told["distribution"], told["criterion"]) == (distribution, criterion)
+        assert told["systems"][0]["precision"]["value"] == pytest.approx(wanted)
+    name = Client().get(reverse("board-csv", args=["toy"]))["Content-Disposition"]
+    assert f"toy-{distribution}-{criterion}.csv" in name
+
+
+@pytest.mark.parametrize(("distribution", "criterion"), [("entity_relation", "correct"), ("relation", "relation")])
+def test_a_submissions_page_leads_with_it_and_names_what_f1_combines(
+    toy: Toy, run: Submission, distribution: str, criterion: str
+) -> None:
+    toy.track.distribution, toy.track.criterion = distribution, criterion
+    toy.track.save()
+    words = {"entity_relation": "entity × relation", "relation": "every relation"}[distribution]
+    page = Client().get(reverse("submission", args=[run.pk]))
+    first = page.context["tables"][0]
+    assert first["criterion"] == criterion
+    precise = [row for row in first["rows"] if row["name"].startswith("Precision")]
+    assert precise[0]["guaranteed"] and precise[0]["name"] == f"Precision, {words}" and len(precise) == 4
+    assert not any(row["guaranteed"] for table in page.context["tables"] for row in table["rows"] if row != precise[0])
+    [f1] = [row for row in first["rows"] if row["name"].startswith("F1")]
+    assert f1["name"] == f"F1 of recall and precision, {words}"
+    assert f1["figure"].value == precise[0]["figure"].value
+    assert page.content.decode().count("decides how many are judged") == 1
+
+
+def test_the_api_tells_a_submissions_guaranteed_scores_first(toy: Toy, run: Submission) -> None:
+    secret = Token.issue(toy.users["Rosa"], "test")[1]
+    answer = Client().get(f"/api/submissions/{run.pk}/", headers={"Authorization": f"Token {secret}"})
+    scores = answer.json()["scores"]
+    assert [(one["criterion"], one["distribution"]) for one in scores[:2]] == [("correct", "entity_relation")] * 2
+    assert {one["quantity"] for one in scores[:2]} == {"f1", "precision"}
+    assert {one["criterion"] for one in scores[:-4]} >= {"correct", "relation"}
