@@ -60,7 +60,7 @@ def figures(found: Study) -> list[dict[str, Any]]:
     for row in found.summary():
         metric, quantity = str(row["metric"]), str(row["quantity"])
         biases = [lost for _, _, lost in found.ranked(metric, quantity)]
-        if biases:
+        if any(math.isfinite(one) for one in biases):
             name = f"{NAMES[quantity]}, {METRICS[metric].lower()}"
             drawn.append({"name": name, "svg": draw(biases, _number(row["median"]), _number(row["gap"]), name)})
     return sorted(drawn, key=lambda one: [NAMES[q] for q in QUANTITIES].index(one["name"].split(",")[0]))
@@ -72,12 +72,10 @@ def _number(value: object) -> float:
 
 def draw(biases: Sequence[float], median: float, gap: float, name: str) -> SafeString:
     """Bias by rank as points, its median and the largest gap between neighbours in rank as lines."""
-    known = [value for value in (*biases, median, gap) if math.isfinite(value)]
-    step = 0.01 if max(known) <= 0.05 else 0.05 if max(known) <= 0.25 else 0.25
-    top = max(1, math.ceil(max(known) / step - 1e-9))
-    up = Axis(0.0, top * step, tuple(round(at * step, 4) for at in range(top + 1)))
+    up = _axis([value for value in (*biases, median, gap) if math.isfinite(value)])
     body = "".join(
-        f'<line class="grid" x1="0" x2="100%" y1="{_y(up, tick)}%" y2="{_y(up, tick)}%"/>' for tick in up.ticks
+        f'<line class="{"mark" if tick == 0 else "grid"}" x1="0" x2="100%" y1="{_y(up, tick)}%" y2="{_y(up, tick)}%"/>'
+        for tick in up.ticks
     )
     for value, style, words in ((gap, "mark", "largest gap"), (median, "plan", "median bias")):
         if math.isfinite(value):
@@ -85,6 +83,8 @@ def draw(biases: Sequence[float], median: float, gap: float, name: str) -> SafeS
             body += f'<line class="{style}" x1="0" x2="100%" y1="{y}%" y2="{y}%"/>'
             body += f'<text x="100%" y="{y}%" dy="-4" text-anchor="end">{words} {number_text(value)}</text>'
     for rank, value in enumerate(biases):
+        if not math.isfinite(value):
+            continue
         x = 100 * (rank + 0.5) / len(biases)
         body += f'<circle class="now-dot" cx="{x:.3g}%" cy="{_y(up, value)}%" r="3.5"/>'
     said = f"{name}: median bias {number_text(median)}, largest gap between neighbours {number_text(gap)}"
@@ -95,6 +95,15 @@ def draw(biases: Sequence[float], median: float, gap: float, name: str) -> SafeS
         f'<svg class="area" role="img" aria-label="{escape(said)}" width="100%" height="{HEIGHT}">{body}</svg>'
         f'<span class="x-name">Systems from best to worst</span></div>'
     )
+
+
+def _axis(known: Sequence[float]) -> Axis:
+    """An axis that holds every number and 0: a bias below 0 is one, and stands below the line."""
+    low, high = min([0.0, *known]), max([0.0, *known])
+    step = next((one for one in (0.01, 0.05, 0.25) if high - low <= 5 * one + 1e-9), 0.25)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    last = max(last, first + 1)
+    return Axis(first * step, last * step, tuple(round(at * step, 4) for at in range(first, last + 1)))
 
 
 def _y(axis: Axis, value: float) -> float:
