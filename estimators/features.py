@@ -174,7 +174,7 @@ def features(
 
 
 def _stated(membership: Matrix) -> sparse.csr_array:
-    stated = sparse.csr_array(membership, dtype=np.float64)
+    stated = sparse.csr_array(membership, dtype=np.float64, copy=True)  # what follows changes it in place
     checks.non_negative("membership", stated.data)
     stated.eliminate_zeros()
     stated.sum_duplicates()

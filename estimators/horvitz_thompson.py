@@ -296,7 +296,9 @@ def anticipated_variance(
     """
     single = not sparse.issparse(p_all) and np.ndim(np.asarray(p_all)) == 1
     weights = sparse.csr_array(np.asarray(p_all, dtype=np.float64)[:, None] if single else p_all, dtype=np.float64)
-    weights.eliminate_zeros()
+    if not weights.data.all():  # a stored zero times an infinite variance would be undefined
+        weights = weights.copy()
+        weights.eliminate_zeros()
     checks.non_negative("p_all", weights.data)
     chance, guess = checks.probabilities("pi_all", pi_all), checks.probabilities("g_all", g_all)
     if chance.shape != (weights.shape[0],) or guess.shape != chance.shape:

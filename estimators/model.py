@@ -201,7 +201,8 @@ def correlation(
     """
     f, guess = checks.labels("label", label), checks.probabilities("g", g)
     code = checks.codes("target", target, f.size)
-    stated = sparse.csr_array(membership, dtype=np.float64)
+    stated = sparse.csr_array(membership, dtype=np.float64, copy=True)
+    stated.eliminate_zeros()
     if guess.shape != f.shape or stated.shape[0] != f.size:
         raise ValueError(f"label, g and membership must agree; got {f.shape}, {guess.shape} and {stated.shape}")
     known = np.flatnonzero(~np.isnan(f))

@@ -53,17 +53,25 @@ class Pool:
 
     @cached_property
     def member(self) -> Matrix:
-        """(u, m): 1 where the submission states the instance."""
-        first = next(iter(self.p.values()))
-        # Copies: whoever sorts the indices of one matrix in place must not turn those of the other around.
-        places = first.indices.copy(), first.indptr.copy()
-        return sparse.csr_array((np.ones_like(first.data), *places), shape=first.shape)
+        """(u, m): 1 where the submission states the instance: gives it any weight. A stored zero is none."""
+        first, *others = (_positive(one) for one in self.p.values())
+        for one in others:
+            first = first + one
+        return sparse.csr_array(first, dtype=np.float64)
 
     def by_target(self, kind: str) -> Matrix:
         """(t, m): Σ_{x∈τ} p_i(x)."""
         shape = (self.target_id.size, self.instance.size)
         chooser = sparse.csr_array((np.ones(self.target.size), (self.target, np.arange(self.target.size))), shape=shape)
         return sparse.csr_array(chooser @ self.p[kind])
+
+
+def _positive(p: Matrix) -> Matrix:
+    """Where the entries of a matrix are positive. A copy: what is done to it in place must not reach the other."""
+    found = sparse.csr_array(p, copy=True)
+    found.data = found.data > 0
+    found.eliminate_zeros()
+    return found
 
 
 def read_pool(track: Track, submissions: Sequence[int]) -> Pool:
