@@ -112,6 +112,28 @@ def water_fill(
     return _raise(old, size, _multiplier(old, size, target_variance))[code]
 
 
+def multiplier(
+    p: ArrayLike,
+    pi_old: ArrayLike,
+    v: ArrayLike,
+    *,
+    target_variance: float,
+    target: ArrayLike | None = None,
+) -> float:
+    """Return the λ of :func:`water_fill`, 0 if the variance is met already; arguments and errors as there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(multiplier(np.full(4, 0.25), np.zeros(4), 0.25, target_variance=0.0625), 6)
+    4.0
+    """
+    if not target_variance > 0:
+        raise ValueError(f"target_variance must be positive; got {target_variance!r}")
+    old, size, _ = _by_target(p, pi_old, v, target)
+    return 0.0 if _planned(size, old) <= target_variance else _multiplier(old, size, target_variance)
+
+
 def planned_variance(p: ArrayLike, pi: ArrayLike, v: ArrayLike, *, target: ArrayLike | None = None) -> float:
     """Return ``Σ_τ s_τ² (1/π − 1)``, the variance that thresholds π promise; infinite if some weight is never asked.
 

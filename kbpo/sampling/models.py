@@ -61,7 +61,9 @@ class SampleBatch(models.Model):
     stage = models.PositiveSmallIntegerField(default=1)
     seed = models.BigIntegerField(help_text="Seed of numpy's PCG64 (design iid)")
     size = models.IntegerField(help_text="Draws (iid) or expected new questions (poisson)")
-    settings = models.JSONField(default=dict, help_text="λ, model version, target variance, reason: as they were")
+    settings = models.JSONField(
+        default=dict, help_text="λ, target and planned variance, model version, reason: as they were"
+    )
     drawn_at = models.DateTimeField(default=timezone.now)
     settled_at = models.DateTimeField(
         null=True, help_text="When everything drawn was judged, or known to be unanswerable"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from estimators.horvitz_thompson import hajek
 from estimators.poisson import (
     asking_order,
+    multiplier,
     next_goal,
     planned_variance,
     select,
@@ -37,6 +38,21 @@ def test_thresholds_never_sink_and_meet_the_target_without_waste(plan):
     assert reached <= wanted * (1 + 1e-9)
     if np.any(pi > old):
         assert reached == pytest.approx(wanted, rel=1e-6)
+
+
+@given(plans())
+@settings(deadline=None)
+def test_the_multiplier_makes_the_thresholds(plan):
+    p, old, v, wanted = plan
+    chosen = multiplier(p, old, v, target_variance=wanted)
+    pi = water_fill(p, old, v, target_variance=wanted)
+    np.testing.assert_allclose(pi, np.maximum(old, np.minimum(1.0, chosen * p * np.sqrt(v))), rtol=1e-12)
+    assert (chosen == 0) == (planned_variance(p, old, v) <= wanted)
+
+
+def test_the_multiplier_refuses_no_variance():
+    with pytest.raises(ValueError, match="target_variance must be positive; got 0"):
+        multiplier([0.5], [0.0], 0.25, target_variance=0)
 
 
 @given(plans(), st.integers(0, 10**6))

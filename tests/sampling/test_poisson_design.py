@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from estimators.model import expected_error
+from estimators.poisson import planned_variance
 from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import read
+from kbpo.sampling.designs import poisson
 from kbpo.sampling.designs.base import Realised, target_variance
-from kbpo.sampling.designs.poisson import FIRST, _goal
+from kbpo.sampling.designs.poisson import FIRST, _affordable, _goal
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import VERSION, guess
 from kbpo.sampling.models import Threshold
@@ -96,3 +100,33 @@ def test_too_few_labels_teach_nothing(toy: Toy) -> None:
     assert (found.g == 0.5).all() and found.rho == 1.0 and found.labels == 0
     label[29] = 0.0
     assert guess(pool, label, key="k", seen={}).labels == 30
+
+
+def test_a_stage_keeps_what_it_aimed_at_and_the_multiplier_of_its_thresholds(toy: Toy) -> None:
+    world = Replay.of(toy, N, 0.5)
+    row = world.judge(world.upload("Patterns", range(N)))
+    target = target_variance(row, row.plan["chosen"])
+    first = row.batches.get(stage=1)
+    assert first.settings["target_variance"] == pytest.approx(target)
+    each = np.sqrt(0.25) / N  # s of a target of the first stage: no model, every prediction weighs the same
+    wanted = first.settings["lambda"] * each
+    assert 0 < wanted < 1
+    raised = np.array(list(Threshold.objects.filter(batch=first).values_list("pi", flat=True)))
+    assert raised == pytest.approx(np.full(N, wanted))
+    assert float((each**2 * (1 / raised - 1)).sum()) == pytest.approx(first.settings["planned_variance"])
+    assert all(one.settings["lambda"] > 0 for one in row.batches.all())
+    assert {one.settings["target_variance"] for one in row.batches.all()} == {first.settings["target_variance"]}
+
+
+def test_where_the_money_ends_the_plan_that_it_reached_is_kept(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = Replay.of(toy, N, 0.5)
+    row = world.upload("Patterns", range(N))
+    each = Decimal(row.plan["options"][row.plan["chosen"]]["each"])
+    monkeypatch.setattr(poisson, "balance", lambda **_: SimpleNamespace(open=40 * each))
+    state = State(row)
+    goal = target_variance(row, row.plan["chosen"]) / 10
+    pi, reached, why = _affordable(row, state, goal)
+    assert why == "budget" and reached > goal
+    assert 0 < len(state.new(state.asked(pi))) <= 40 < len(state.new(state.asked(state.raised(goal))))
+    assert np.array_equal(pi, state.raised(reached))
+    assert planned_variance(state.p, pi[state.row], state.v, target=state.row) == pytest.approx(reached)

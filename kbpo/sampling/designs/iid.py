@@ -20,12 +20,12 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
-"""Even where others' labels would do: they say nothing of what this system alone states."""
 DRAW_LIMIT = 20_000
 CLOSE = 1.02
 """A variance that is above its target by so little is as good as on it."""
 LEAST = 30
-"""Own draws of every system: what nobody else states would count as wrong without any."""
+"""Own draws of every system, even where others' labels would do: what nobody else states would count as wrong without
+any."""
 SUPPORT_LIMIT = 20_000
 """A larger X_i is represented, in the search for the sample size, by this many draws from p_i."""
 
@@ -64,7 +64,11 @@ def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
         defaults={
             "seed": seed_of(submission, kind, stage),
             "size": size,
-            "settings": {"half_width": submission.plan["chosen"], "order": submission.orders},
+            "settings": {
+                "half_width": submission.plan["chosen"],
+                "target_variance": target_variance(submission, submission.plan["chosen"]),
+                "order": submission.orders,
+            },
         },
     )
     return batch

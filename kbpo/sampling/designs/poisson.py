@@ -49,7 +49,7 @@ class Poisson(Design):
         stage = submission.batches.filter(design="poisson").count() + 1
         state = State(submission)
         goal = _goal(submission, state)
-        pi, why = _affordable(submission, state, goal)
+        pi, goal, why = _affordable(submission, state, goal)
         batch = SampleBatch.objects.create(
             submission=submission,
             distribution=SamplingDistribution.objects.get(submission=submission, kind=submission.track.distribution),
@@ -59,6 +59,8 @@ class Poisson(Design):
             size=len(state.new(state.asked(pi))),
             settings={
                 "planned_variance": goal,
+                "target_variance": target_variance(submission, submission.plan["chosen"]),
+                "lambda": state.multiplier(goal),
                 "half_width": submission.plan["chosen"],
                 "order": submission.orders,
                 "why": why,
@@ -101,18 +103,19 @@ def _stages(submission: Submission) -> int:
     return (batches.filter(settings__order=submission.orders) if submission.orders else batches).count()
 
 
-def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floats, str]:
-    """Thresholds for the goal, or the highest that the open reservation still pays for; and which of the two."""
+def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
+    """Thresholds for the goal, or the highest that the open reservation still pays for; the variance that they plan
+    for; and which of the two it is."""
     each = Decimal(submission.plan["options"][submission.plan["chosen"]]["each"])
     can = int(balance(purpose=submission.purpose).open / each) if each else 10**9
     pi = state.raised(goal)
     if len(state.new(state.asked(pi))) <= can:
-        return pi, "target"
+        return pi, goal, "target"
     low, high = goal, max(goal * 1e4, 1.0)
     for _ in range(24):
         middle = float(np.sqrt(low * high))
         low, high = (low, middle) if len(state.new(state.asked(state.raised(middle)))) <= can else (middle, high)
-    return state.raised(high), "budget"
+    return state.raised(high), high, "budget"
 
 
 def _store(batch: SampleBatch, state: State, asked: Ids, pi: Floats) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from django.db.models import Q
 
 from estimators.model import expected_error
-from estimators.poisson import next_goal, planned_variance, water_fill
+from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
 from kbpo.sampling.designs.base import Realised
 from kbpo.sampling.guess import Guess, guess, one_verdict
 from kbpo.sampling.inclusion import inclusion, thresholds
@@ -65,6 +65,10 @@ class State:
         by_target = np.zeros(self.target_id.size)
         by_target[self.row] = pi
         return self.seen.raised(by_target, self.old) if self.seen else by_target
+
+    def multiplier(self, goal: float) -> float:
+        """λ of those thresholds: min(1, λ s) is what a target's is raised to, s² = Σ p² v; 0 if nothing is raised."""
+        return multiplier(self.p, self.start[self.row], self.v, target_variance=goal, target=self.row)
 
     @property
     def start(self) -> Floats:
