@@ -46,7 +46,7 @@ def differences(
     figures: dict[tuple[str, int], Figure] = {}
     rows = evaluation.estimates.filter(
         submission__in=[first, second], criterion=criterion, method="centred", slice="", value__isnull=False
-    ).defer("influence")
+    )
     for row in rows:
         if row.distribution == distribution or row.quantity == "recall":
             figures[row.quantity, row.submission_id] = Figure.of(row)

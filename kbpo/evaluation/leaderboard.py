@@ -155,14 +155,14 @@ def _stale_since(track: Track, evaluation: Evaluation | None) -> datetime | None
 def figures(submission: Submission, **where: Any) -> dict[tuple[str, str, str, str], Figure]:
     """All figures of one submission in the latest evaluation: (quantity, criterion, distribution, method) -> figure."""
     latest = submission.track.evaluations.order_by("-number").first()
-    rows = Estimate.objects.filter(evaluation=latest, submission=submission, slice="", **where).defer("influence")
+    rows = Estimate.objects.filter(evaluation=latest, submission=submission, slice="", **where)
     return {(row.quantity, row.criterion, row.distribution, row.method): Figure.of(row) for row in rows}
 
 
 def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row]:
     found: dict[int, dict[tuple[str, str], Figure]] = {}
     standing = Submission.objects.filter(track=evaluation.track_id).on_board()
-    estimates = evaluation.estimates.filter(criterion=criterion, slice="", submission__in=standing).defer("influence")
+    estimates = evaluation.estimates.filter(criterion=criterion, slice="", submission__in=standing)
     for row in estimates:
         if row.distribution == distribution or row.quantity in RECALLS:
             found.setdefault(row.submission_id, {})[row.quantity, row.method] = Figure.of(row)

@@ -52,7 +52,6 @@ class Estimate(models.Model):
     n_predictions = models.IntegerField(null=True, help_text="Predictions of the submission that lie in the slice")
     kind = models.CharField(max_length=12, default="final", help_text="final, provisional")
     note = models.CharField(max_length=200, blank=True)
-    influence = models.BinaryField(null=True, help_text="float64 influence over the evaluation's targets, zlib")
 
     class Meta:
         db_table_comment = "Numbers with their intervals"

@@ -109,7 +109,7 @@ def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
     stored = evaluation.estimates.filter(
         quantity="precision", criterion=track.criterion, distribution=track.distribution, slice="",
         method__in=["centred", METHOD],
-    ).defer("influence")  # fmt: skip
+    )  # fmt: skip
     found: dict[int, dict[str, Any]] = {}
     for one in stored:
         found.setdefault(one.submission_id, {})[one.method] = one

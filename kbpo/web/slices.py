@@ -38,7 +38,7 @@ def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any
     latest = submission.track.evaluations.order_by("-number").first()
     stored = Estimate.objects.filter(evaluation=latest, submission=submission, quantity__in=["precision", "recall"])
     found: dict[str, dict[str, Estimate]] = {}
-    for one in stored.exclude(slice="").defer("influence"):
+    for one in stored.exclude(slice=""):
         found.setdefault(one.slice, {})[one.quantity] = one
     if not own and submission.track.status != "closed":
         found = {key: some for key, some in found.items() if some["precision"].n_labels >= FEW}

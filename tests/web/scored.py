@@ -32,7 +32,8 @@ def score(evaluation: Evaluation, row: Submission, value: float) -> None:
         Estimate.objects.create(
             evaluation=evaluation, submission=row, quantity=quantity, method=method, criterion="correct",
             distribution="instance" if quantity == "recall" else row.track.distribution, value=value,
-            low80=value - 0.02, high80=value + 0.02, low95=value - 0.03, high95=value + 0.03, n_labels=80, n_documents=2,
+            low80=value - 0.02, high80=value + 0.02, low95=value - 0.03, high95=value + 0.03,
+            n_labels=80, n_documents=2,
         )  # fmt: skip
 
 
