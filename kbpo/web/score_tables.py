@@ -7,8 +7,10 @@ from typing import Any
 
 from kbpo.evaluation.leaderboard import Figure, figures
 from kbpo.evaluation.score import Key
+from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web import drawing
 from kbpo.web.board import CRITERIA, DISTRIBUTIONS, interval
 from kbpo.web.slices import watched
@@ -47,8 +49,26 @@ def tables(submission: Submission) -> list[dict[str, Any]]:
                 )
                 rows += _corrected(submission, found, key, label)
         axis = drawing.axis_over(interval(row["figure"]) for row in rows)
-        result.append({"name": CRITERIA.get(criterion, criterion), "criterion": criterion, "rows": rows, "axis": axis})
+        lost = rows[0]["figure"].n_missing if rows else 0
+        result.append(
+            {"name": CRITERIA.get(criterion, criterion), "criterion": criterion, "rows": rows, "axis": axis,
+             "missing": missing(submission, lost) if lost else None}
+        )  # fmt: skip
     return result
+
+
+def missing(submission: Submission, n: int) -> dict[str, int]:
+    """How many of the drawn relations that a submission states have no judgment, and why: they wait for one; nobody is
+    asked any more, since the run that they were drawn for has ended; or nobody could answer."""
+    drawn = Sample.objects.filter(
+        batch__submission__track=submission.track_id, target__instances__predictions__submission=submission
+    )
+    targets = set(drawn.values_list("target_id", flat=True))
+    unanswered = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
+    asked = drawn.filter(target__in=unanswered, batch__submission__status="judging")
+    waiting = min(n, asked.values("target").distinct().count())
+    dropped = min(n - waiting, len(unanswered) - waiting)
+    return {"n": n, "waiting": waiting, "dropped": dropped, "given_up": n - waiting - dropped}
 
 
 def _guaranteed(track: Track) -> Key:
