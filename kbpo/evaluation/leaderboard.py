@@ -69,6 +69,8 @@ class Row:
     joint: Figure | None
     instance_recall: Figure | None = None
     """Recall that counts a fact once for every pair of mentions that states it"""
+    joint_f1: Figure | None = None
+    joint_recall: Figure | None = None
     expert: Figure | None = None
     """Precision corrected by expert checks, where there are any"""
     rank: tuple[int, int] | None = None
@@ -177,6 +179,8 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
             instance_recall=some.get(("instance_recall", "centred")),
             simple=some.get(("precision", "simple")),
             joint=some.get(("precision", "joint")),
+            joint_f1=some.get(("f1", "joint")),
+            joint_recall=some.get(("recall", "joint")),
             expert=some.get(("precision", "expert")),
         )
         for pk, some in found.items()

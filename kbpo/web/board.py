@@ -22,7 +22,7 @@ from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web import drawing, plots
-from kbpo.web.api.tracks import PARTS, as_json
+from kbpo.web.api.tracks import PARTS, PUBLISHED, as_json
 
 DISTRIBUTIONS = {
     "instance": "Every prediction",
@@ -145,9 +145,7 @@ def interval(figure: Figure | None) -> drawing.Interval:
 
 
 def _row(row: Row, mine: set[int]) -> dict[str, Any]:
-    parts: dict[str, Any] = {
-        part: interval(getattr(row, part)) for part in ("f1", "precision", "recall", "simple", "joint")
-    }
+    parts: dict[str, Any] = {part: interval(getattr(row, part)) for part in ("f1", "precision", "recall", *PUBLISHED)}
     return parts | {
         "submission": row.submission,
         "mine": row.submission.team_id in mine,

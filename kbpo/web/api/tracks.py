@@ -18,7 +18,9 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
-PARTS = ("f1", "precision", "recall", "instance_recall", "simple", "joint", "recall_corrected", "expert")
+PUBLISHED = ("simple", "joint", "joint_f1", "joint_recall")
+"""Those of the published estimators: precision by both, F1 and recall by joint"""
+PARTS = ("f1", "precision", "recall", "instance_recall", *PUBLISHED, "recall_corrected", "expert")
 """Figures of a system on a board, in the order of its CSV"""
 SAID = ("scope", "documents", "of_documents", "misses", "targets", "labels", "model", "version")
 """What is told of an evaluation's settings: nothing that speaks of single systems, for some are not public"""

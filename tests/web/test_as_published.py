@@ -1,0 +1,71 @@
+"""The published estimators stand beside ours, folded away: precision by both, F1 and recall by the joint one."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.evaluation.models import Estimate, Evaluation
+from tests.conftest import Toy
+from tests.web.scored import make_board
+
+pytestmark = pytest.mark.django_db
+VALUES = {
+    ("f1", "joint"): 0.221,
+    ("recall", "joint"): 0.132,
+    ("precision", "simple"): 0.643,
+    ("precision", "joint"): 0.754,
+}
+
+
+@pytest.fixture
+def published(toy: Toy) -> Evaluation:
+    """Two systems; what the published estimators say of the first."""
+    evaluation = make_board(toy, 2)
+    row = evaluation.estimates.order_by("pk")[0].submission
+    Estimate.objects.filter(submission=row, method__in=("simple", "joint")).delete()
+    for (quantity, method), value in VALUES.items():
+        for kind, more in (("instance", 0.0 if quantity == "recall" else 0.1), ("entity_relation", 0.0)):
+            if quantity == "recall" and kind != "instance":
+                continue
+            at = value + more
+            Estimate.objects.create(
+                evaluation=evaluation, submission=row, quantity=quantity, method=method, criterion="correct",
+                distribution=kind, value=at, low80=at - 0.01, high80=at + 0.01, low95=at - 0.02, high95=at + 0.02,
+                n_labels=80,
+            )  # fmt: skip
+    return evaluation
+
+
+def test_the_page_folds_away_all_four(toy: Toy, published: Evaluation) -> None:
+    page = Client().get(reverse("board", args=["toy"])).content.decode()
+    for label, figure in (("F1, joint", "22.1"), ("P, simple", "64.3"), ("P, joint", "75.4"), ("R, joint", "13.2")):
+        assert f'<span class="label">{label}</span> <span class="figures"><b>{figure}</b>' in page
+    assert "Wilson" in page and "bootstrap" in page
+
+
+def test_files_and_the_api_tell_them_too(toy: Toy, published: Evaluation) -> None:
+    rows = list(csv.DictReader(io.StringIO(Client().get(reverse("board-csv", args=["toy"])).content.decode())))
+    row = next(one for one in rows if one["system"] == "run 0")
+    names = {"joint_f1": 0.221, "joint_recall": 0.132, "simple": 0.643, "joint": 0.754}
+    assert {name: float(row[f"{name}_value"]) for name in names} == names
+    told = Client().get("/api/tracks/toy/board/").json()["systems"]
+    found = next(one for one in told if one["name"] == "run 0")
+    assert {name: found[name]["value"] for name in names} == names
+
+
+def test_linking_has_no_f1_and_no_recall_to_publish(toy: Toy, published: Evaluation) -> None:
+    Estimate.objects.filter(quantity="precision").update(criterion="linking")
+    page = Client().get(reverse("board", args=["toy"]), {"criterion": "linking"}).content.decode()
+    assert "P, joint" in page and "R, joint" not in page and "F1, joint" not in page
+
+
+def test_without_draws_with_replacement_there_is_nothing_to_publish(toy: Toy) -> None:
+    make_board(toy, 1)
+    Estimate.objects.filter(method__in=("simple", "joint")).delete()
+    page = Client().get(reverse("board", args=["toy"])).content.decode()
+    assert "needs draws with replacement" in page and "P, joint" not in page
