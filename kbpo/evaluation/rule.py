@@ -1,24 +1,45 @@
 """Reads the rule of a slice: which predictions lie in it and how they are weighted, as JSON that says nothing else.
 
     {"predicate": ["per:parents"], "subject_type": ["PER"], "object_type": ["GPE"], "confidence": [0.5, 1.0],
-     "frequency": ["low"], "same_sentence": true, "document": "nyt-", "weight": "relation"}
+     "frequency": ["low"], "same_sentence": true, "document": "nyt-", "date": ["2013-01-01", "2013-12-31"],
+     "weight": "relation"}
 
-Every key may be missing; those that are there must all hold.
+Every key may be missing; those that are there must all hold. The weight is a distribution of the track, "confidence"
+(each prediction counts as much as its system is sure of it), or a table of numbers, which any trait of a prediction can
+have: {"predicate": {"per:parents": 3, "per:spouse": 1.5}, "other": 0.5}.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 FREQUENCIES = ("low", "medium", "high")
 LONGEST = 200
+CONFIDENCE = "confidence"
+HEAVIEST = 1e6
 
 
 class BadRule(ValueError):
     """A rule that cannot be used; the text is a sentence for its author."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Weights by a trait of the prediction."""
+
+    trait: str
+    """predicate, subject_type, object_type or frequency"""
+    weight: tuple[tuple[str, float], ...]
+    other: float = 0.0
+    """Of everything that is not named"""
+
+    def as_json(self) -> dict[str, Any]:
+        """The table as it is stored."""
+        return {self.trait: dict(self.weight)} | ({"other": self.other} if self.other else {})
 
 
 @dataclass(frozen=True)
@@ -34,15 +55,17 @@ class Rule:
     same_sentence: bool | None = None
     document: str = ""
     """How the document's id begins"""
-    weight: str = "instance"
-    """Distribution by which the predictions in the slice are weighted"""
+    date: tuple[str, str] | None = None
+    """First and last day, both of it, on which the document may be dated; one without a date is on none"""
+    weight: str | Table = "instance"
+    """What the predictions in the slice are weighted by: a distribution, the confidences, or a table"""
 
     def as_json(self) -> dict[str, Any]:
         """The rule as it is stored: without the parts that ask for nothing."""
         said = {name: getattr(self, name) for name in _KEYS if name != "weight"}
         kept = {name: value for name, value in said.items() if value not in ((), None, "")}
         lists = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
-        return lists | {"weight": self.weight}
+        return lists | {"weight": self.weight.as_json() if isinstance(self.weight, Table) else self.weight}
 
 
 def parse(text: str) -> Any:
@@ -60,9 +83,7 @@ def read(raw: Any, *, predicates: Collection[str], types: Collection[str], weigh
     unknown = sorted(set(raw) - set(_KEYS))
     if unknown:
         raise BadRule(f"A rule has no part “{unknown[0][:40]}”; it has {', '.join(_KEYS)}.")
-    weight = raw.get("weight", next(iter(weights)))
-    if weight not in weights:
-        raise BadRule(f"weight must be one of {', '.join(weights)}; got {_shown(weight)}.")
+    tables = {"predicate": predicates, "subject_type": types, "object_type": types, "frequency": FREQUENCIES}
     rule = Rule(
         predicate=_names(raw, "predicate", predicates),
         subject_type=_names(raw, "subject_type", types),
@@ -71,7 +92,8 @@ def read(raw: Any, *, predicates: Collection[str], types: Collection[str], weigh
         frequency=_names(raw, "frequency", FREQUENCIES),
         same_sentence=_flag(raw),
         document=_prefix(raw),
-        weight=weight,
+        date=_days(raw),
+        weight=_weight(raw.get("weight", next(iter(weights))), weights, tables),
     )
     if len(rule.as_json()) == 1 and "weight" not in raw:
         raise BadRule("This rule asks for nothing: name at least one part.")
@@ -79,7 +101,8 @@ def read(raw: Any, *, predicates: Collection[str], types: Collection[str], weigh
 
 
 _KEYS = (
-    "predicate", "subject_type", "object_type", "confidence", "frequency", "same_sentence", "document", "weight",
+    "predicate", "subject_type", "object_type", "confidence", "frequency", "same_sentence", "document", "date",
+    "weight",
 )  # fmt: skip
 
 
@@ -118,6 +141,50 @@ def _prefix(raw: dict[str, Any]) -> str:
     if not isinstance(value, str) or len(value) > LONGEST or "\x00" in value:
         raise BadRule(f"document must be the beginning of a document's id; got {_shown(value)}.")
     return value
+
+
+def _days(raw: dict[str, Any]) -> tuple[str, str] | None:
+    if "date" not in raw:
+        return None
+    ends = raw["date"]
+    try:
+        first, last = (date.fromisoformat(one).isoformat() for one in ends)
+    except (TypeError, ValueError):
+        first, last = "1", "0"
+    if not isinstance(ends, list) or first > last:
+        raise BadRule(f"date must be two days like 2013-03-17, the earlier first; got {_shown(ends)}.")
+    return first, last
+
+
+def _weight(raw: Any, kinds: Collection[str], tables: Mapping[str, Collection[str]]) -> str | Table:
+    if isinstance(raw, dict):
+        return _table(raw, tables)
+    if not isinstance(raw, str) or raw not in (*kinds, CONFIDENCE):
+        known = ", ".join((*kinds, CONFIDENCE))
+        raise BadRule(f"weight must be one of {known}, or a table of numbers; got {_shown(raw)}.")
+    return raw
+
+
+def _table(raw: dict[str, Any], tables: Mapping[str, Collection[str]]) -> Table:
+    traits = sorted(set(raw) - {"other"})
+    if len(traits) != 1 or traits[0] not in tables or not isinstance(raw[traits[0]], dict):
+        raise BadRule(
+            f"A table of weights names one of {', '.join(tables)} and gives numbers for its names, for example"
+            f' {{"predicate": {{"per:parents": 3}}, "other": 1}}; got {_shown(raw)}.'
+        )
+    trait = traits[0]
+    names = _names({trait: list(raw[trait])}, trait, tables[trait])
+    weight = tuple((name, _number(name, raw[trait][name])) for name in names)
+    table = Table(trait, weight, _number("other", raw.get("other", 0)))
+    if not table.other and not any(one for _, one in weight):
+        raise BadRule("A table of weights needs a number above 0: else nothing counts.")
+    return table
+
+
+def _number(name: str, value: Any) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= HEAVIEST:
+        raise BadRule(f"The weight of {name} must be a number from 0 to {HEAVIEST:,.0f}; got {_shown(value)}.")
+    return float(value)
 
 
 def _shown(value: Any) -> str:

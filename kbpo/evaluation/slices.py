@@ -19,16 +19,18 @@ from kbpo.corpus.models import Predicate
 from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Bools, Data
 from kbpo.evaluation.models import Slice
-from kbpo.evaluation.rule import FREQUENCIES, BadRule, Rule, read
+from kbpo.evaluation.rule import CONFIDENCE, FREQUENCIES, BadRule, Rule, Table, read
 from kbpo.evaluation.score import DEFAULT, Score, rows
 from kbpo.evaluation.traits import Traits, read_traits
-from kbpo.sampling.pool import Matrix
-from kbpo.sampling.probabilities import Ids
+from kbpo.sampling.pool import Matrix, Pool
+from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.base import Facts
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 GROUPS = ("relation", "type", "frequency", "sentence", "own")
+TABLE = "table"
+"""What a slice is weighted by that an admin gave numbers"""
 ENOUGH = 0.10
 """Half-width of the 80 % interval from which a slice says something."""
 
@@ -42,8 +44,10 @@ class Cut:
     inside: Bools
     """(u,)"""
     kind: str
-    """Distribution that weighs it"""
+    """What weighs it: a distribution, CONFIDENCE or TABLE"""
     confidence: tuple[float, float] | None = None
+    weight: Floats | None = None
+    """(u,) of each instance, where a table weighs it"""
     predicate: int | None = None
     """Where the slice is one predicate, it has recall too"""
 
@@ -95,7 +99,10 @@ def cuts(track: Track, data: Data, traits: Traits) -> Iterator[Cut]:
         except BadRule:  # the schema or the distributions have changed since; the desk says so
             continue
         inside = matching(rule, pool.predicate, numbers, traits)
-        yield Cut("own", row.name, inside, rule.weight, confidence=rule.confidence)
+        table = rule.weight if isinstance(rule.weight, Table) else None
+        weight = weights_of(table, pool.predicate, numbers, traits) if table else None
+        kind = rule.weight if isinstance(rule.weight, str) else TABLE
+        yield Cut("own", row.name, inside, kind, confidence=rule.confidence, weight=weight)
 
 
 def rule_of(row: Slice) -> Rule:
@@ -129,13 +136,26 @@ def matching(rule: Rule, predicate: Ids, numbers: dict[str, int], traits: Traits
         inside &= traits.same_sentence == rule.same_sentence
     if rule.document:
         inside &= np.char.startswith(traits.document, rule.document)
+    if rule.date:
+        inside &= (traits.date >= rule.date[0]) & (traits.date <= rule.date[1])
     return inside
+
+
+def weights_of(table: Table, predicate: Ids, numbers: dict[str, int], traits: Traits) -> Floats:
+    """(u,) the weight of each instance by a table."""
+    found = np.full(predicate.size, table.other)
+    for name, weight in table.weight:
+        if table.trait == "predicate":
+            found[predicate == numbers.get(name, -1)] = weight
+        else:
+            found[getattr(traits, table.trait) == name] = weight
+    return found
 
 
 def restricted(data: Data, cut: Cut) -> Data:
     """The data of a slice alone: its instances, their labels and facts, and its distribution, which sums to 1 again."""
     pool, inside = data.pool, np.flatnonzero(cut.inside)
-    p = _within(pool.p[cut.kind][inside], pool.confidence[inside], cut.confidence)
+    p = _within(_weighed(pool, cut)[inside], pool.confidence[inside], cut.confidence)
     place = np.full(pool.instance.size, -1, dtype=np.int64)
     place[inside] = np.arange(inside.size)
     kept = np.flatnonzero(place[data.judged] >= 0)
@@ -155,9 +175,19 @@ def restricted(data: Data, cut: Cut) -> Data:
     )  # fmt: skip
 
 
+def _weighed(pool: Pool, cut: Cut) -> Matrix:
+    """What each system's predictions weigh, before they are made to sum to 1."""
+    if cut.kind == CONFIDENCE:
+        return sparse.csr_array(pool.member.multiply(pool.confidence))
+    if cut.weight is not None:
+        return sparse.csr_array(pool.member.multiply(cut.weight[:, None]))
+    return pool.p[cut.kind]
+
+
 def _within(p: Matrix, confidence: Matrix, ends: tuple[float, float] | None) -> Matrix:
     """Probabilities of the predictions with such a confidence, in columns that sum to 1 (or to 0: there are none)."""
-    kept = sparse.csr_array(p)
+    kept = sparse.csr_array(p, copy=True)
+    kept.eliminate_zeros()  # what weighs nothing is none of it
     if ends is not None:
         outside = sparse.csr_array(confidence, copy=True)
         outside.data = ((outside.data < ends[0]) | (outside.data > ends[1])).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Reads what slices are cut by: type, entity, sentence and document of every instance of a pool.
+"""Reads what slices are cut by: type, entity, sentence, document and date of every instance of a pool.
 
 As everywhere in the pool, an instance is what the first submission that states it says: a slice is the same set of
 instances for every system, so that systems can be compared in it.
@@ -34,12 +34,14 @@ class Traits:
     same_sentence: Bools
     document: Names
     """The document's id in the corpus file"""
+    date: Names
+    """The document's date, 2013-03-17; empty where it has none"""
 
 
 def read_traits(corpus: Corpus, pool: Pool) -> Traits:
     """The traits of a pool's instances."""
     rows = fetch(
-        "SELECT DISTINCT ON (p.instance_id) p.instance_id, p.subject_type, p.object_type, d.key, d.id,"
+        "SELECT DISTINCT ON (p.instance_id) p.instance_id, p.subject_type, p.object_type, d.key, d.id, d.date,"
         " lower(CASE WHEN p.subject_link <> '' THEN p.subject_link ELSE substring(d.text FROM"
         " p.subject_canonical_begin + 1 FOR p.subject_canonical_end - p.subject_canonical_begin) END),"
         " width_bucket(i.subject_begin, d.sentence_begin) = width_bucket(i.object_begin, d.sentence_begin)"
@@ -48,14 +50,15 @@ def read_traits(corpus: Corpus, pool: Pool) -> Traits:
         " WHERE p.submission_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
         [pool.systems],
     )
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 7
-    types, names, documents = columns[1], columns[5], columns[4]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
+    types, names, documents = columns[1], columns[6], columns[4]
     return Traits(
         subject_type=np.array(types, dtype=np.str_),
         object_type=np.array(columns[2], dtype=np.str_),
         frequency=_classes(corpus, list(zip(names, documents, types, strict=True)), list(names)),
-        same_sentence=np.array(columns[6], dtype=np.bool_),
+        same_sentence=np.array(columns[7], dtype=np.bool_),
         document=np.array(columns[3], dtype=np.str_),
+        date=np.array(columns[5], dtype=np.str_),
     )
 
 
