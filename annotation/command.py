@@ -48,6 +48,8 @@ def retry(kind: str, pk: int, who: User | None = None) -> str:
 
     A question that was given up goes back to those who may answer it, or to settling if enough did.
     """
+    if kind == "hit":  # its questions before itself: see README.md
+        list(Question.objects.select_for_update(of=("self",)).filter(hits=pk).order_by("pk").values_list("pk"))
     row = MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
     if row is None:
         raise CannotRetry(f"There is no {kind} {pk}.")
@@ -69,7 +71,7 @@ def retry(kind: str, pk: int, who: User | None = None) -> str:
 def _take_up_again(hit: HIT) -> None:
     """Nothing; the questions of a HIT that was refused go out in it. Raises CannotRetry if it is not needed any more:
     its questions would be out twice."""
-    questions = list(hit.questions.select_for_update(of=("self",)))
+    questions = list(hit.questions.all())
     if any(question.status != "waiting" for question in questions):
         raise CannotRetry("Its questions have gone out in another HIT since, or are done; it is not needed any more.")
     hit.questions.update(status="published", status_since=timezone.now(), reason="")

@@ -1,6 +1,6 @@
 """Leases questions to the workers of our own pages: the next in order that this worker has not met, for some minutes.
 
-Locks are always taken in the order worker, assignment, HIT, so that no two of these functions wait for each other.
+Locks are taken in the order worker, assignment, HIT (README.md), so that no two of these functions wait for each other.
 """
 
 from __future__ import annotations

@@ -283,14 +283,17 @@ def _failed(hit: HIT, sentence: str) -> None:
     if hit.attempts < MAX_ATTEMPTS:
         HIT.objects.filter(pk=hit.pk).update(reason=sentence)
         return
+    asked = list(hit.questions.select_for_update(of=("self",)).order_by("pk"))  # before the HIT: see README.md
     row = HIT.objects.select_for_update(of=("self",)).get(pk=hit.pk)
     if row.status != "intent":
         return
     row.move("failed", sentence)
     later = timezone.now() + BACKOFF * 2**8  # about twenty minutes: then it waits for a HIT again
     siblings = HIT.objects.filter(status__in=["intent", "open"]).exclude(pk=row.pk).exclude(platform_status="gone")
-    alone = row.questions.select_for_update(of=("self",)).filter(status="published")
-    for question in alone.exclude(pk__in=siblings.values("questions")):
+    elsewhere = set(siblings.filter(questions__in=asked).values_list("questions", flat=True))
+    for question in asked:
+        if question.status != "published" or question.pk in elsewhere:
+            continue
         if question.responses.filter(excluded_reason="").exists():
             question.move("answered")
             nudge("settle")

@@ -99,48 +99,54 @@ class Flag:
         return f"{self.against} of {self.of} answers {WORDS[self.kind]} ({self.share:.0%})."
 
 
-def note_signals(assignment: Assignment) -> list[str]:
-    """The signals in an answer, recorded once."""
-    expected = sum(assignment.hit.questions.values_list("seconds", flat=True))
-    found = {}
-    if assignment.seconds is not None and assignment.seconds < TOO_FAST * expected:
-        found["too_fast"] = f"Answered in {assignment.seconds:.1f} s; about {expected} s were expected."
-    for kind, detail in found.items():
-        Signal.objects.get_or_create(
-            assignment=assignment, kind=kind, defaults={"worker_id": assignment.worker_id, "detail": detail}
-        )
-    return list(found)
+def note_signals(expected: Mapping[Assignment, int]) -> int:
+    """How many of these answers came too fast, by the seconds that were expected; each is noted once."""
+    signals = [
+        Signal(assignment=one, worker_id=one.worker_id, kind="too_fast",
+               detail=f"Answered in {one.seconds:.1f} s; about {seconds} s were expected.")
+        for one, seconds in expected.items()
+        if one.seconds is not None and one.seconds < TOO_FAST * seconds
+    ]  # fmt: skip
+    Signal.objects.bulk_create(signals, ignore_conflicts=True)
+    return len(signals)
 
 
-def hold_against_the_others(question: Question) -> int:
-    """How many answers to a settled question say otherwise than most of the others who said anything of the same."""
-    tolerance = interface_of(question.interface).tolerance
-    if tolerance is None:
-        return 0
-    said = said_of(question, list(question.responses.filter(excluded_reason="")))
-    found = {assignment: differs(own, [some for one, some in said.items() if one != assignment])
-             for assignment, own in said.items()}  # fmt: skip
-    known = {
-        assignment: against
-        if len(against) > tolerance * sum(value not in ("no", "") for value in said[assignment].values())
-        else []
-        for assignment, against in found.items()
-        if against is not None
-    }
+def hold_against_the_others(counting: Mapping[Question, Sequence[Response]]) -> int:
+    """How many answers to settled questions say otherwise than most of the others who said anything of the same."""
+    known: dict[int, tuple[int, list[Unit]]] = {}
+    for question, responses in counting.items():
+        for one, found in _compared(question, responses).items():
+            known.setdefault(one, found)  # an answer to several questions is compared once, by the first
     Comparison.objects.bulk_create(
-        [Comparison(assignment_id=one, kind="majority", against=bool(units)) for one, units in known.items()],
+        [Comparison(assignment_id=one, kind="majority", against=bool(units)) for one, (_, units) in known.items()],
         ignore_conflicts=True,
     )  # fmt: skip
-    workers = dict(Assignment.objects.filter(pk__in=known).values_list("pk", "worker"))
+    against = {one: found for one, found in known.items() if found[1]}
+    workers = dict(Assignment.objects.filter(pk__in=against).values_list("pk", "worker"))
     Signal.objects.bulk_create(
         [
-            Signal(assignment_id=assignment, worker_id=workers[assignment], kind="against_majority",
-                   detail=f"Differs from most of the others in {len(units)} of {len(said[assignment])} points.")
-            for assignment, units in known.items() if units
+            Signal(assignment_id=one, worker_id=workers[one], kind="against_majority",
+                   detail=f"Differs from most of the others in {len(units)} of {points} points.")
+            for one, (points, units) in against.items()
         ],
         ignore_conflicts=True,
     )  # fmt: skip
-    return sum(bool(units) for units in known.values())
+    return len(against)
+
+
+def _compared(question: Question, responses: Sequence[Response]) -> dict[int, tuple[int, list[Unit]]]:
+    """assignment -> how much it said, and in what it differs from the others beyond what is tolerated."""
+    tolerance = interface_of(question.interface).tolerance
+    if tolerance is None:
+        return {}
+    said = said_of(question, responses)
+    found = {}
+    for assignment, own in said.items():
+        against = differs(own, [some for one, some in said.items() if one != assignment])
+        if against is not None:
+            marked = sum(value not in ("no", "") for value in own.values())
+            found[assignment] = len(own), against if len(against) > tolerance * marked else []
+    return found
 
 
 def said_of(question: Question, responses: Sequence[Response]) -> dict[int, dict[Unit, str]]:

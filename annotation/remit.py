@@ -17,9 +17,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Worker
+from annotation.owe import owe
 from annotation.platforms.base import Platform, PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import other_names, platform_of
-from annotation.settle import owe
 from kbpo.money.models import Ledger
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
 
@@ -53,7 +53,7 @@ def _owe_unusable(name: str) -> int:
     owed = 0
     for pk in rows.exclude(platform_status__in=["", "rejected"]).values_list("pk", flat=True)[:BATCH]:
         with transaction.atomic():
-            owed += owe(Assignment.objects.select_for_update(of=("self",)).get(pk=pk))
+            owed += len(owe([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)]))
     return owed
 
 

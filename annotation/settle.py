@@ -1,125 +1,77 @@
 """Steps 8 and 9: raw answers become responses, responses become labels, and everybody is paid, each exactly once.
 
-Every handler runs in one transaction that holds its row's lock (see `kbpo.queue`): killed at any point, it has done all
-or nothing, and the row is handled again.
+Rows are handled many at a time, in one transaction that holds their locks (`work_together` in `kbpo.queue`): killed at
+any point, it has done all or nothing, and the rows are handled again, each alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from django.utils import timezone
 
-from annotation.gold import grade
-from annotation.interfaces.base import AggregatedLabel, BadAnswer, ParsedResponse
+from annotation.accept import PUT_AWAY, accept
+from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
-from annotation.models import HIT, Assignment, Payment, Question, Response
-from annotation.parts import part
-from annotation.quality import MET_BEFORE, hold_against_the_others, note_signals, review
-from annotation.revise import ask_one_more
+from annotation.models import HIT, Assignment, Policy, Question, Response
+from annotation.owe import approve
+from annotation.quality import hold_against_the_others, review
+from annotation.revise import MODEL, ask_one_more
 from annotation.revise import tick as revise
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
-from kbpo.money.spend import spend
-from kbpo.queue import Moving, OwnersFault, nudge, work
+from kbpo.queue import work, work_together
 
 BATCH = 200
-PATIENCE = timedelta(minutes=10)
+ALL_EXCLUDED = "All answers were excluded; it is asked again."
+"""As far as the money reaches"""
 AT_ITS_END = datetime(9000, 1, 1, tzinfo=UTC)
 """When a question that was given up, and labelled so, is looked at again; Retry sets another time."""
-
-Row = TypeVar("Row", bound=Moving)
 
 
 def tick() -> int:
     """How many assignments and questions moved."""
-    moved = _work(Assignment, "submitted", accept)
-    moved += _work(Question, "answered", settle)
-    moved += _work(Question, "given_up", give_up)
-    moved += _work(Assignment, "accepted", approve)
+    moved = work_together(Assignment, "submitted", accept, limit=BATCH)
+    moved += work_together(Question, "answered", settle, limit=BATCH)
+    moved += work(Question, "given_up", give_up, limit=BATCH)
+    moved += work_together(Assignment, "accepted", approve, limit=BATCH)
     if moved:
         review()
     return moved + revise()
 
 
-def _work(model: type[Row], status: str, handle: Callable[[Row], None]) -> int:
-    moved = last = work(model, status, handle, limit=BATCH)
-    while last == BATCH:
-        last = work(model, status, handle, limit=BATCH)
-        moved += last
-    return moved
-
-
-def accept(assignment: Assignment) -> None:
-    """Parses the raw answer into responses; the last one of a question makes it answered."""
-    hit = HIT.objects.select_for_update(of=("self",)).get(pk=assignment.hit_id)
-    reason = assignment.worker.excluded_reason if assignment.worker.excluded_at else ""
-    questions = list(hit.questions.select_for_update(of=("self",)))
-    Response.objects.bulk_create(
-        Response(
-            assignment=assignment,
-            question=question,
-            target_id=parsed.target_id,
-            criterion=parsed.criterion,
-            value=parsed.value,
-            excluded_reason=_met_before(question, assignment) or reason,
-        )
-        for question in questions
-        for parsed in _parsed(question, assignment)
-    )
-    note_signals(assignment)
-    grade(assignment)
-    assignment.move("accepted")
+def settle(questions: Sequence[Question]) -> None:
+    """Writes the labels that the responses add up to, and closes the questions. The caller holds their locks."""
+    counting = _counting(questions)
+    modelled = set(Policy.objects.filter(aggregation=MODEL).values_list("track", flat=True))
+    labels: dict[Question, list[AggregatedLabel]] = {}
+    again = []
     for question in questions:
-        if question.status == "published" and _complete(question, hit):
-            question.move("answered")
-            nudge("settle")
+        added_up = _added_up(question, counting[question.pk])
+        if not added_up:
+            again.append(question)
+        elif not (question.status == "answered" and question.track_id in modelled and ask_one_more(question)):
+            labels[question] = added_up
+    record(_new_label(question, label) for question, some in labels.items() for label in some)
+    hold_against_the_others({question: counting[question.pk] for question in labels})
+    _close(labels, "closed")
+    _close(again, "disposed")
+    Question.objects.filter(pk__in=[one.pk for one in labels]).move("settled")
+    Question.objects.filter(pk__in=[one.pk for one in again]).move("waiting", ALL_EXCLUDED)
 
 
-def _met_before(question: Question, assignment: Assignment) -> str:
-    """Why an answer does not count although it is paid: on a platform somebody may get at a question twice."""
-    met = Response.objects.filter(
-        assignment__worker=assignment.worker_id, target=question.target_id, question__interface=question.interface,
-        question__round=question.round,
-    )  # fmt: skip
-    return MET_BEFORE if met.exclude(assignment=assignment).exists() else ""
+def _added_up(question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+    return interface_of(question.interface).aggregate(question, responses)
 
 
-def _parsed(question: Question, assignment: Assignment) -> list[ParsedResponse]:
-    try:
-        return interface_of(question.interface).parse(question, part(question, assignment.raw or {}))
-    except BadAnswer as bad:
-        raise OwnersFault(f"The answer cannot be used: {bad}") from bad
-
-
-def _complete(question: Question, hit: HIT) -> bool:
-    """Whether the question has the answers that it wants, over its HIT and the siblings of that."""
-    hits = question.hits.exclude(status__in=["disposed", "failed"])  # one more answer has a HIT of its own
-    done = Assignment.objects.filter(hit__in=hits, status__in=["accepted", "approved", "paid"]).count()
-    places = sum(hits.values_list("max_assignments", flat=True)) or hit.max_assignments
-    return done >= min(places, question.answers_wanted)
-
-
-def settle(question: Question) -> None:
-    """Writes the labels that the responses add up to, and closes the question."""
-    labels = _aggregated(question)
-    if not labels:  # every answer was excluded: it is asked again, as far as the money reaches
-        _close(question, "disposed")
-        question.move("waiting", "All answers were excluded; it is asked again.")
-        return
-    if question.status == "answered" and ask_one_more(question):
-        return
-    record(_new_label(question, label) for label in labels)
-    hold_against_the_others(question)
-    _close(question, "closed")
-    question.move("settled")
-
-
-def _aggregated(question: Question) -> list[AggregatedLabel]:
-    counting = question.responses.filter(excluded_reason="").order_by("pk")
-    return interface_of(question.interface).aggregate(question, list(counting))
+def _counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
+    """The responses that count, by question."""
+    found: dict[int, list[Response]] = defaultdict(list)
+    for response in Response.objects.filter(question__in=questions, excluded_reason="").order_by("pk"):
+        found[response.question_id].append(response)
+    return found
 
 
 def _new_label(question: Question, label: AggregatedLabel) -> NewLabel:
@@ -134,47 +86,21 @@ def _new_label(question: Question, label: AggregatedLabel) -> NewLabel:
     )
 
 
-def _close(question: Question, status: str) -> None:
-    question.hits.exclude(status__in=["disposed", "failed"]).update(status=status, status_since=timezone.now())
+def _close(questions: Iterable[Question], status: str) -> None:
+    """Nothing; the HITs of these locked questions are locked after them, in the order of their numbers."""
+    rows = HIT.objects.filter(questions__in=list(questions)).exclude(status__in=PUT_AWAY)
+    locked = HIT.objects.select_for_update(of=("self",)).filter(pk__in=rows.values("pk")).order_by("pk")
+    pks = list(locked.values_list("pk", flat=True))
+    HIT.objects.filter(pk__in=pks).update(status=status, status_since=timezone.now())
 
 
 def give_up(question: Question) -> None:
     """Settles a question that was given up with the answers it has; without any, its label says that it is missing."""
-    if _aggregated(question):
-        settle(question)
+    if _added_up(question, _counting([question])[question.pk]):
+        settle([question])
         return
-    _close(question, "expired")
+    _close([question], "expired")
     missing = NewLabel(question.target_id, {}, Label.Source.CROWD, "given_up", 0, f"{question.origin}/given_up")
     record([missing])
     question.next_try_at = AT_ITS_END
     question.save(update_fields=["next_try_at"])
-
-
-def approve(assignment: Assignment) -> None:
-    """Spends the answer's price out of the payer's reservation and notes what its worker is owed."""
-    if owe(assignment):
-        assignment.move("approved")
-
-
-def owe(assignment: Assignment) -> bool:
-    """Whether the money for an answer was there; its worker is owed the reward then, once."""
-    for question in assignment.hit.questions.select_related("track"):
-        try:
-            spend(question.track, question.payer, question.price, key=_key(assignment, question), why=str(question))
-        except ValueError as error:  # the work was done and will be paid; it waits for money, never for ever in vain
-            assignment.attempts = 0
-            assignment.reason = f"Not enough is reserved: {error}"
-            assignment.next_try_at = timezone.now() + PATIENCE
-            assignment.save(update_fields=["attempts", "reason", "next_try_at"])
-            return False
-    Payment.objects.get_or_create(
-        assignment=assignment,
-        defaults={"status": "owed", "worker_id": assignment.worker_id, "amount": assignment.hit.reward},
-    )
-    return True
-
-
-def _key(assignment: Assignment, question: Question) -> str:
-    """The ledger's key: one movement for each question of an assignment; most have one."""
-    single = assignment.hit.questions.count() == 1
-    return f"assignment:{assignment.pk}" if single else f"assignment:{assignment.pk}/{question.pk}"

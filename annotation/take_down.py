@@ -7,7 +7,7 @@ hand may be finished and is paid.
 from __future__ import annotations
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.command import pause
@@ -49,12 +49,14 @@ def _put_back(payer: str) -> int:
     """How many HITs of a payer are open again, in order, as far as its reservation reaches; the rest is given up."""
     rows = _down().filter(questions__payer=payer).order_by("order", "pk")
     put_back = 0
+    asked = Question.objects.filter(pk__in=rows.values("questions"))
+    list(asked.select_for_update(of=("self",)).order_by("pk").values_list("pk"))  # before the HITs: see README.md
     for hit in HIT.objects.select_for_update(of=("self",)).filter(pk__in=rows.values("pk")).order_by("order", "pk"):
         hit.move("open")
         if committed(payer) <= balance(purpose=payer).open:
             put_back += 1
             continue
         hit.move("expired", GONE)
-        for question in Question.objects.select_for_update(of=("self",)).filter(Q(hits=hit), status="published"):
+        for question in hit.questions.filter(status="published"):
             question.move("given_up", GONE)
     return put_back

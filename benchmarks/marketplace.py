@@ -74,10 +74,33 @@ def main(hits: int) -> None:
                 "rounds until all is disposed", lambda: (rounds(20), HIT.objects.filter(status="disposed").count())[1]
             )
             check_books(turk)
+            agree()
     site.shutdown()
     print(
         f"HITs {HIT.objects.counts()}, assignments {Assignment.objects.counts()}, payments {Payment.objects.counts()}"
     )
+
+
+def agree() -> None:
+    """Ends with what disagrees, if anything does: our books with each other, the balance there, labels, payments."""
+    from annotation import books
+    from annotation.check_books import check_books
+    from annotation.models import Payment, Question
+    from kbpo.instances.models import Label
+
+    held = books.holdings("mturk")
+    wrong = [one.sentence for one in check_books()] + held.row.differences
+    if held.difference:
+        wrong.append(f"The balance there is ${held.difference} off.")
+    labels = (
+        Label.objects.filter(origin__startswith="question:", target__kind="pair").values("target").distinct().count()
+    )
+    if labels != Question.objects.filter(status="settled").count():
+        wrong.append(f"{labels} targets have labels.")
+    if wrong:
+        raise SystemExit("\n".join(wrong))
+    paid = Payment.objects.filter(status="paid").count()
+    print(f"All books agree: {labels} labels, {paid} payments, ${held.paid} there with fees")
 
 
 def remit_all(tick: Callable[[], int]) -> Callable[[], int]:

@@ -35,6 +35,11 @@ class MovingQuerySet(models.QuerySet[Kind]):
         """Rows in a status whose next try has come, oldest first."""
         return self.filter(status=status, next_try_at__lte=timezone.now()).order_by("status_since", "pk")
 
+    def move(self, status: str, reason: str = "") -> int:
+        """How many of these rows moved, as each does by `Moving.move`."""
+        now = timezone.now()
+        return self.update(status=status, status_since=now, next_try_at=now, attempts=0, reason=reason)
+
     def counts(self) -> dict[str, int]:
         """Rows per status."""
         return dict(self.order_by().values_list("status").annotate(n=models.Count("pk")))
@@ -89,6 +94,41 @@ def work(
         tried.add(row.pk)
         done += _handle(model, row, handle)
     return done
+
+
+def work_together(model: type[Row], status: str, handle: Callable[[list[Row]], None], *, limit: int = 100) -> int:
+    """How many rows in `status` were handled, up to `limit` of them in one transaction that holds their locks.
+
+    Only rows that nobody has tried yet go together. What a failure threw back, or a killed process left behind, is
+    tried alone from then on (`work`): no row is given up for another one's fault."""
+    done, tried = 0, set[Any]()
+    while pks := _claim_fresh(model, status, limit):
+        try:
+            with transaction.atomic():
+                rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+                ours = list(rows.filter(pk__in=pks, status=status, attempts=1).order_by("pk"))
+                handle(ours)
+                done += len(ours)
+        except Exception:
+            log.exception("%s %s in status %s failed together; each is tried alone", len(pks), model.__name__, status)
+            break
+        if not tried.isdisjoint(pks):  # handled, and due again at once: that is for the next tick
+            break
+        tried.update(pks)
+
+    def alone(row: Row) -> None:
+        handle([row])
+
+    return done + work(model, status, alone, limit=limit, where={"attempts__gt": 0})
+
+
+def _claim_fresh(model: type[Row], status: str, limit: int) -> list[Any]:
+    with transaction.atomic():
+        rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
+        fresh = rows.filter(status=status, next_try_at__lte=timezone.now(), attempts=0)
+        pks = list(fresh.order_by("status_since", "pk").values_list("pk", flat=True)[:limit])
+        model._default_manager.filter(pk__in=pks).update(attempts=1)
+        return pks
 
 
 def _claim(model: type[Row], status: str, tried: set[Any], where: dict[str, Any]) -> Row | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -84,18 +85,63 @@ def reserve(
     )
 
 
+@dataclass(frozen=True)
+class Bill:
+    """What is to be spent out of a purpose's reservation, once per key."""
+
+    purpose: str
+    amount: Decimal
+    key: str
+    why: str = ""
+
+
 @transaction.atomic
 def spend(track: Track, purpose: str, amount: Decimal, *, key: str, why: str = "") -> Ledger:
     """The spending out of a purpose's reservation, once per key. Raises ValueError if the reservation is too small."""
+    refusal = spend_all(track, [[Bill(purpose, amount, key, why)]])[0]
+    if refusal:
+        raise ValueError(refusal)
+    return Ledger.objects.get(key=key)
+
+
+@transaction.atomic
+def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
+    """For each group of bills, why it was not spent: a sentence; empty if it was, once per key. A group is spent whole
+    or not at all, and one that is too dear for what is reserved does not keep the next ones from being spent."""
     lock(track)
-    if (row := Ledger.objects.filter(key=key).first()) is not None:
-        return row
-    left = balance(purpose=purpose).open
-    if amount > left:
-        raise ValueError(f"{purpose} has ${left} reserved; ${amount} cannot be spent from it ({key})")
-    return Ledger.objects.create(
-        track=track, team=_team(purpose), purpose=purpose, kind="spend", amount=amount, key=key, why=why
-    )
+    bills = [bill for group in groups for bill in group]
+    known = set(Ledger.objects.filter(key__in=[bill.key for bill in bills]).values_list("key", flat=True))
+    left = {purpose: balance(purpose=purpose).open for purpose in {bill.purpose for bill in bills}}
+    teams = {purpose: _team(purpose) for purpose in left}
+    rows: list[Ledger] = []
+    refusals = []
+    for group in groups:
+        new = [bill for bill in group if bill.key not in known]
+        refusals.append(_too_dear(new, left))
+        if refusals[-1]:
+            continue
+        known.update(bill.key for bill in new)
+        for bill in new:
+            left[bill.purpose] -= bill.amount
+            rows.append(
+                Ledger(track=track, team=teams[bill.purpose], purpose=bill.purpose, kind="spend", amount=bill.amount,
+                       key=bill.key, why=bill.why)
+            )  # fmt: skip
+    Ledger.objects.bulk_create(rows)
+    return refusals
+
+
+def _too_dear(group: Sequence[Bill], left: Mapping[str, Decimal]) -> str:
+    """Why these bills cannot be spent together from what is left of each purpose; empty if they can."""
+    need: dict[str, Decimal] = {}
+    for bill in group:
+        need[bill.purpose] = need.get(bill.purpose, ZERO) + bill.amount
+        if need[bill.purpose] > left[bill.purpose]:
+            return (
+                f"{bill.purpose} has ${left[bill.purpose]} reserved; ${need[bill.purpose]} cannot be spent from it"
+                f" ({bill.key})"
+            )
+    return ""
 
 
 @transaction.atomic
@@ -124,8 +170,9 @@ def unspend(key: str) -> int:
 
 
 def lock(track: Track) -> None:
-    """Movements of one track happen one after the other, so that no two of them pass a cap together."""
-    Track.objects.select_for_update().only("pk").get(pk=track.pk)
+    """Movements of one track happen one after the other, so that no two of them pass a cap together. Rows that refer to
+    the track may be made meanwhile (no key of it changes): they neither wait for this lock nor are waited for."""
+    Track.objects.select_for_update(no_key=True).only("pk").get(pk=track.pk)
 
 
 def _team(purpose: str) -> Team | None:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from annotation_world import answer_all
+from annotation_world import answer_all, make_submission, make_target
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from annotation import settle
-from annotation.models import Payment, Question, Response
+from annotation import accept, ask, publish, settle
+from annotation.models import Assignment, Payment, Question, Response
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
 from kbpo.money.spend import balance
+from kbpo.queue import MAX_ATTEMPTS
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
 
@@ -39,20 +44,17 @@ def dying(function, after: int, before: bool):  # type: ignore[no-untyped-def]
 
 
 POINTS = [
-    ("annotation.settle.note_signals", True), ("annotation.settle.note_signals", False),
-    ("annotation.settle.record", True), ("annotation.settle.record", False),
-    ("annotation.settle.spend", True), ("annotation.settle.spend", False),
-    ("annotation.settle.Payment.objects.get_or_create", True),
-    ("annotation.settle.Payment.objects.get_or_create", False), ("annotation.models.Assignment.move", True),
-    ("annotation.models.Assignment.move", False), ("annotation.models.Question.move", True),
-    ("annotation.models.Question.move", False), ("kbpo.queue._claim", False),
+    "annotation.accept.note_signals", "annotation.settle.record", "annotation.owe.spend_all",
+    "annotation.owe.Payment.objects.bulk_create", "kbpo.queue.MovingQuerySet.move", "annotation.settle._close",
+    "kbpo.queue._claim_fresh",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("point", "before"), POINTS)
-@pytest.mark.parametrize("after", [1, 2])
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize(("after", "together"), [(1, 200), (1, 1), (2, 1)])
 def test_a_kill_at_any_point_of_settling_loses_and_doubles_nothing(
-    two_published: Submission, clients: list[Client], point: str, before: bool, after: int
+    two_published: Submission, clients: list[Client], point: str, before: bool, after: int, together: int
 ) -> None:
     for client in clients:
         answer_all(client)
@@ -60,6 +62,7 @@ def test_a_kill_at_any_point_of_settling_loses_and_doubles_nothing(
         module, _, name = point.rpartition(".")
         owner = _resolve(module)
         patch.setattr(owner, name, dying(getattr(owner, name), after, before))
+        patch.setattr(settle, "BATCH", together)
         with pytest.raises(Killed):
             settle.tick()
     settle.tick()
@@ -84,3 +87,69 @@ def _resolve(path: str) -> object:
             owner = getattr(owner, name)
         return owner
     raise ModuleNotFoundError(path)
+
+
+def test_what_fails_alone_holds_nobody_up(two_published: Submission, clients: list[Client]) -> None:
+    for client in clients:
+        answer_all(client)
+    bad = Assignment.objects.order_by("pk")[3]
+    whole = accept.part
+
+    def breaks(question: Question, raw: dict) -> dict:
+        if raw.get("broken"):
+            raise RuntimeError("a bug of ours")
+        return whole(question, raw)
+
+    Assignment.objects.filter(pk=bad.pk).update(raw=bad.raw | {"broken": ["1"]})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accept, "part", breaks)
+        settle.tick()
+        assert Assignment.objects.counts() == {"submitted": 1, "approved": 5}
+        bad.refresh_from_db()
+        assert bad.status == "submitted" and "internal error (RuntimeError)" in bad.reason
+        for _ in range(MAX_ATTEMPTS):
+            Assignment.objects.update(next_try_at=timezone.now())
+            settle.tick()
+    assert Assignment.objects.counts() == {"failed": 1, "approved": 5}
+
+
+def test_what_kills_its_worker_is_given_up_and_takes_nothing_with_it(
+    two_published: Submission, clients: list[Client]
+) -> None:
+    for client in clients:
+        answer_all(client)
+    bad = Assignment.objects.order_by("pk")[3]
+    Assignment.objects.filter(pk=bad.pk).update(raw=bad.raw | {"deadly": ["1"]})
+    whole = accept.part
+
+    def kills(question: Question, raw: dict) -> dict:
+        if raw.get("deadly"):
+            raise Killed
+        return whole(question, raw)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accept, "part", kills)
+        for _ in range(MAX_ATTEMPTS):
+            with pytest.raises(Killed):
+                settle.tick()
+        settle.tick()
+    assert Assignment.objects.counts() == {"failed": 1, "approved": 5}
+    bad.refresh_from_db()
+    assert "Started 5 times and never finished" in bad.reason
+
+
+def test_settling_takes_no_more_queries_for_more_answers(track: Track, clients: list[Client]) -> None:
+    """What grows with the answers is Python's work, not the number of round trips to the database."""
+    asked = []
+    for begin, n in ((1, 3), (10, 12)):
+        make_submission(track, [make_target(track, begin + i, 0.05 * i) for i in range(n)], f"Of {n}")
+        for tick in (ask.tick, publish.tick):
+            tick()
+        for client in clients:
+            answer_all(client)
+        assert Assignment.objects.filter(status="submitted").count() == 3 * n
+        with CaptureQueriesContext(connection) as queries:
+            settle.tick()
+        asked.append(len(queries))
+    assert Question.objects.counts() == {"settled": 15}
+    assert asked[1] <= asked[0] + 5, asked

@@ -1,0 +1,170 @@
+"""Nobody waits in a circle: steps that meet on the same rows, on two real connections, each held where it hurts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+from annotation_world import answer_all
+from django.db import connection, connections, transaction
+from django.test import Client
+from django.utils import timezone
+
+from annotation import command, publish, settle, take_down
+from annotation.accept import accept
+from annotation.models import HIT, Assignment, Question
+from kbpo.money import spend
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def blocked() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                       " AND wait_event_type = 'Lock'")  # fmt: skip
+        return int(cursor.fetchone()[0])
+
+
+class Beside(threading.Thread):
+    """Runs a function on a connection of its own, and keeps what it raised."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        super().__init__(daemon=True)
+        self.function = function
+        self.error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.function()
+        except BaseException as error:
+            self.error = error
+        finally:
+            connections.close_all()
+
+    def wait_until_blocked(self) -> None:
+        """Until it waits for a lock that somebody else has, or is through."""
+        deadline = time.monotonic() + 20
+        while self.is_alive() and not blocked():
+            assert time.monotonic() < deadline, "it neither waits nor ends"
+            time.sleep(0.02)
+
+    def ended(self) -> None:
+        self.join(20)
+        assert not self.is_alive()
+        assert self.error is None, self.error
+
+
+def one_more_answer(question: Question) -> Assignment:
+    """An answer to this question that was sent in and not read yet."""
+    answer = Assignment.objects.filter(hit__questions=question).order_by("-pk")[0]
+    assert answer.status == "submitted"
+    return answer
+
+
+@transaction.atomic
+def read(pk: int) -> None:
+    accept([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)])
+
+
+@pytest.fixture
+def answered(two_published: Submission, clients: list[Client]) -> Question:
+    """A question with two answers that were read and one that was not."""
+    for client in clients:
+        answer_all(client)
+    question = Question.objects.order_by("pk")[0]
+    for answer in Assignment.objects.filter(hit__questions=question).order_by("pk")[:2]:
+        read(answer.pk)
+    return question
+
+
+def test_an_answer_is_read_while_its_question_is_settled(answered: Question) -> None:
+    """Settling holds the question and comes to its HIT; whoever held the HIT and waited for the question would kill
+    one of the two."""
+    last = one_more_answer(answered)
+    with transaction.atomic():
+        question = Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
+        other = Beside(lambda: read(last.pk))
+        other.wait_until_blocked()
+        assert other.is_alive(), "both were at it at once"
+        settle.settle([question])
+    other.ended()
+    last.refresh_from_db()
+    assert last.status == "accepted" and last.responses.count() == 3
+    answered.refresh_from_db()
+    assert answered.status == "settled"
+
+
+def test_a_question_is_settled_while_an_answer_to_it_is_read(answered: Question) -> None:
+    last = one_more_answer(answered)
+    Question.objects.filter(pk=answered.pk).update(status="answered")
+
+    def settled() -> None:
+        with transaction.atomic():
+            settle.settle([Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)])
+
+    with transaction.atomic():
+        read(last.pk)
+        other = Beside(settled)
+        other.wait_until_blocked()
+        assert other.is_alive()
+    other.ended()
+    answered.refresh_from_db()
+    assert answered.status == "settled" and last.responses.count() == 3
+
+
+def _refused(hit: HIT) -> None:
+    HIT.objects.filter(pk=hit.pk).update(status="intent", attempts=99)
+    hit.refresh_from_db()
+    publish._failed(hit, "The platform says no.")
+
+
+def _retried(hit: HIT) -> None:
+    HIT.objects.filter(pk=hit.pk).update(status="failed")
+    command.retry("hit", hit.pk)
+
+
+def _put_back(hit: HIT) -> None:
+    HIT.objects.filter(pk=hit.pk).update(status="expired", reason=take_down.TAKEN_DOWN)
+    take_down._put_back(hit.questions.get().payer)
+
+
+@pytest.mark.parametrize("step", [_refused, _put_back])
+def test_whoever_takes_questions_and_hits_takes_questions_first(answered: Question, step: Callable) -> None:
+    hit = answered.hits.get()
+    with transaction.atomic():
+        question = Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
+        other = Beside(lambda: step(hit))
+        other.wait_until_blocked()
+        assert other.is_alive()
+        settle.settle([question])
+    other.ended()
+
+
+def test_a_hit_is_retried_while_its_question_is_given_up(answered: Question) -> None:
+    hit = answered.hits.get()
+    Question.objects.filter(pk=answered.pk).update(status="waiting")
+    with transaction.atomic():
+        question = Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
+        other = Beside(lambda: _retried(hit))
+        other.wait_until_blocked()
+        assert other.is_alive()
+        question.move("given_up", "Stopped.")
+        HIT.objects.filter(pk=hit.pk).update(status_since=timezone.now())
+    other.join(20)
+    assert isinstance(other.error, command.CannotRetry), other.error
+
+
+def test_rows_of_a_track_are_made_while_its_money_is_counted(two_published: Submission) -> None:
+    """An order locks the track and comes to questions; settling locks questions and makes a HIT of the track."""
+    track = Track.objects.get(pk=two_published.track_id)
+    with transaction.atomic():
+        spend.lock(track)
+        made = Beside(lambda: HIT.objects.create(status="intent", track=track, platform="pool", reward=Decimal("0.05")))
+        made.wait_until_blocked()
+        assert not made.is_alive() and made.error is None, "it waited for the money's lock"
