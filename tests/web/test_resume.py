@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.core.files.base import ContentFile
+from django.core.management import call_command
 
 from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
@@ -103,3 +104,12 @@ def test_the_login_that_is_printed_is_not_one_of_the_crowd(tmp_path: Path) -> No
     crowd = {first, *(f"{first}{number}" for number in range(2, ANNOTATORS + 1))}
     logins = set(User.objects.filter(is_annotator=True).values_list("username", flat=True))
     assert logins == crowd | {"annotator"} and len(logins) == ANNOTATORS + 1
+
+
+def test_the_demo_makes_no_admin_with_a_known_password_on_a_server(settings: Any, capsys: Any) -> None:
+    settings.LOCAL = False
+    before = User.objects.count()
+    with pytest.raises(SystemExit):
+        call_command("demo", "--no-serve")
+    assert "KBPO_LOCAL is false" in capsys.readouterr().err
+    assert User.objects.count() == before and not User.objects.filter(username="admin").exists()

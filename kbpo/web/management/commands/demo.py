@@ -15,6 +15,11 @@ from kbpo import embedded
 from kbpo.web.demonstrate import PASSWORD, Demo, DemoFailed, demo_study
 from kbpo.web.resume import DEFAULTS, forget, resume
 
+ON_A_SERVER = (
+    "This is a server (KBPO_LOCAL is false), and nothing was done: the demo makes an admin whose password anybody can"
+    " read in its source. Run it on a machine of its own, without KBPO_LOCAL."
+)
+
 
 class Command(BaseCommand):
     help = __doc__
@@ -38,6 +43,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.began = time.monotonic()
+        if not settings.LOCAL:
+            self.stderr.write(self.style.ERROR(ON_A_SERVER))
+            raise SystemExit(1)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             self._run(options)
