@@ -139,7 +139,7 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 @for_admins
 @require_POST
 def stop(request: HttpRequest) -> HttpResponse:
-    """Stops publishing everywhere, or takes everything that is open down, if the word was typed."""
+    """The one stop: of publishing everywhere, or of everything that is open, if the word was typed."""
     why = request.POST.get("why", "").replace("\x00", "").strip()
     if request.POST.get("word", "").strip().lower() != "stop":
         messages.error(request, "Nothing was stopped: type the word stop to arm the button.")
@@ -151,7 +151,7 @@ def stop(request: HttpRequest) -> HttpResponse:
     else:
         report.stop_publishing(None, cast(User, request.user), why[:500])
         messages.warning(request, "Publishing is stopped. What is up goes on and is paid.")
-    return redirect("desk")
+    return redirect("desk-platforms" if request.POST.get("back") == "desk-platforms" else "desk")
 
 
 @for_admins

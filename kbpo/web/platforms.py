@@ -1,4 +1,4 @@
-"""The platforms' desk: whether money is real, their books beside ours, the kill switch, bonuses and compensations."""
+"""The platforms' desk: whether money is real, their books beside ours, bonuses and compensations."""
 
 from __future__ import annotations
 
@@ -30,21 +30,10 @@ def _context() -> dict[str, Any]:
         "halts": report.halts(),
         "tracks": Track.objects.exclude(status="draft").order_by("name"),
         "bonuses": report.bonuses(),
+        "everything": True,  # the stop box, which is the desk's, begins with the wider stop here
+        "back": "desk-platforms",
         "key": secrets.token_hex(16),  # a form's own: sent twice, it grants once
     }
-
-
-@for_admins
-@require_POST
-def kill(request: HttpRequest) -> HttpResponse:
-    """Takes everything down, everywhere: nothing is offered any more. The word arms the button."""
-    why = request.POST.get("why", "").strip()
-    if request.POST.get("word", "").strip().lower() != "expire" or not why:
-        messages.error(request, "Nothing was taken down. Say why, and type the word expire.")
-        return redirect("desk-platforms")
-    report.take_down(None, cast(User, request.user), why[:500])
-    messages.warning(request, "Everything open is being taken down. Who is at work may finish and is paid.")
-    return redirect("desk-platforms")
 
 
 @for_admins
@@ -110,7 +99,6 @@ def _dollars(text: str) -> Decimal:
 
 urlpatterns = [
     path("desk/platforms/", show, name="desk-platforms"),
-    path("desk/platforms/kill/", kill, name="desk-platforms-kill"),
     path("desk/platforms/admit/", admit, name="desk-platforms-admit"),
     path("desk/platforms/grant/", grant, name="desk-platforms-grant"),
     path("desk/platforms/<slug:name>/explain/", explain, name="desk-platforms-explain"),

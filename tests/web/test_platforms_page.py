@@ -52,15 +52,19 @@ def test_only_admins_see_it(toy: Toy) -> None:
     client = Client()
     client.force_login(toy.users["Rosa"])
     assert client.get("/desk/platforms/").status_code == 403
-    assert client.post("/desk/platforms/kill/", {"why": "x", "word": "expire"}).status_code == 403
+    assert client.post("/desk/stop/", {"why": "x", "word": "stop", "scope": "all"}).status_code == 403
     assert not Halt.objects.exists()
 
 
 def test_the_kill_switch_needs_a_word_and_a_reason(admin: Client) -> None:
-    for said in ({"why": "Fire", "word": ""}, {"why": " ", "word": "expire"}, {}):
-        admin.post("/desk/platforms/kill/", said)
+    page = admin.get("/desk/platforms/").content.decode()
+    assert 'action="/desk/stop/"' in page and 'value="all" checked' in page, "the desk's own stop, the wider one chosen"
+    assert 'value="publishing" checked' in admin.get("/desk/").content.decode()
+    for said in ({"why": "Fire", "word": ""}, {"why": " ", "word": "stop"}, {}):
+        told = admin.post("/desk/stop/", said | {"scope": "all", "back": "desk-platforms"}, follow=True)
+        assert told.redirect_chain == [("/desk/platforms/", 302)] and "Nothing was stopped" in told.content.decode()
         assert not Halt.objects.exists()
-    admin.post("/desk/platforms/kill/", {"why": "Fire", "word": "Expire"})
+    admin.post("/desk/stop/", {"why": "Fire", "word": "Stop", "scope": "all", "back": "//elsewhere.example"})
     halt = Halt.objects.get()
     assert (halt.scope, halt.track, halt.why) == ("all", None, "Fire")
 
@@ -76,7 +80,7 @@ def test_the_kill_switch_expires_what_is_open_on_our_own_pages(admin: Client, to
     )  # fmt: skip
     hit = HIT.objects.create(status="open", track=toy.track, platform="pool", reward="0.05")
     hit.questions.add(question)
-    admin.post("/desk/platforms/kill/", {"why": "Fire", "word": "expire"})
+    admin.post("/desk/stop/", {"why": "Fire", "word": "stop", "scope": "all"})
     hit.refresh_from_db()
     assert hit.status == "expired"
 
