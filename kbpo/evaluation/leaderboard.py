@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -93,6 +93,9 @@ class Board:
     rows: list[Row]
     being_judged: list[Submission]
     stale_since: datetime | None
+    """Since when judgments wait to be counted; None if none does for long"""
+    stale_why: str = ""
+    """Why the scores could not be made again, as a sentence, if it was tried"""
     groups: list[list[int]] = field(default_factory=list)
     """Maximal groups of neighbouring rows that cannot be told apart (row numbers); empty unless sorted by the score"""
     level: float | None = None
@@ -107,6 +110,7 @@ def board(
     rows = sorted(_rows(latest, distribution, criterion) if latest else [], key=lambda row: _key(row, sort))
     judging = Submission.objects.filter(track=track, status__in=["confirmed", "judging"]).select_related("team")
     ranked = _ranking(latest, distribution, criterion)
+    stale = _stale_since(track, latest)
     return Board(
         track=track,
         evaluation=latest,
@@ -114,7 +118,8 @@ def board(
         criterion=criterion,
         rows=[replace(row, rank=ranked["ranks"].get(row.submission.pk)) for row in rows],
         being_judged=list(judging.order_by("pk")),
-        stale_since=_stale_since(track, latest),
+        stale_since=stale,
+        stale_why=_why(track) if stale else "",
         groups=_groups(rows, ranked["groups"]) if sort == ranked["by"] else [],
         level=ranked["level"],
     )
@@ -152,6 +157,11 @@ def _stale_since(track: Track, evaluation: Evaluation | None) -> datetime | None
     )
     first = label.values_list("created_at", flat=True).first()
     return first if first and first < timezone.now() - timedelta(minutes=5) else None
+
+
+def _why(track: Track) -> str:
+    row = Rescoring.objects.filter(track=track).first()
+    return row.reason if row is not None else ""
 
 
 def figures(submission: Submission, **where: Any) -> dict[tuple[str, str, str, str], Figure]:

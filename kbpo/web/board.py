@@ -218,15 +218,16 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     shown = board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{track.slug}-{view.distribution}-{view.criterion}.csv"'
-    parts = PARTS
     ends = ("value", "low80", "high80", "low95", "high95")
     writer = csv.writer(response)
-    writer.writerow(["team", "system", "labels", "documents", *(f"{part}_{end}" for part in parts for end in ends)])
+    head = ["team", "system", "rank_best", "rank_worst", "labels", "documents"]
+    writer.writerow([*head, *(f"{part}_{end}" for part in PARTS for end in ends)])
     for row in shown.rows:
-        figures = [getattr(getattr(row, part), end, None) for part in parts for end in ends]
+        figures = [getattr(getattr(row, part), end, None) for part in PARTS for end in ends]
         documents = row.recall.n_documents if row.recall else 0
         names = [_inert(row.submission.team.name), _inert(row.submission.name)]
-        writer.writerow([*names, row.n_labels, documents, *("" if one is None else repr(one) for one in figures)])
+        told = [*(row.rank or (None, None)), row.n_labels, documents, *figures]
+        writer.writerow([*names, *("" if one is None else repr(one) for one in told)])
     return response
 
 

@@ -47,7 +47,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The comparison, or what there is to compare. `?a=12&b=15`, or two of `?s=`, are submissions."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
-    board = list(track.submissions.filter(status="scored").select_related("team").order_by("team__name", "name"))
+    board = list(
+        Submission.objects.filter(track=track).on_board().select_related("team").order_by("team__name", "name")
+    )
     said = [*request.GET.getlist("s"), "", ""]
     a, b = request.GET.get("a", said[0]), request.GET.get("b", said[1])
     chosen, why_not = _chosen(board, a.strip(), b.strip())
@@ -172,6 +174,7 @@ def _row(one: Difference, a: Submission, b: Submission) -> dict[str, Any]:
         "name": NAMES[one.quantity],
         "first": both[0],
         "second": both[1],
+        "kinds": ["final" if system.status == "scored" else "live" for system in (a, b)],
         "n": [one.first.n_labels, one.second.n_labels],
         "axis": drawing.axis_over(both),
         "difference": said,

@@ -5,19 +5,25 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from kbpo.accounts.models import Team
+from kbpo.evaluation.models import Evaluation, Rescoring
+from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
-from tests.web.scored import make_board
+from tests.web.scored import judge_all, make_board
 
 As = Callable[[str], Client]
+Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
 
 
@@ -69,13 +75,52 @@ def test_a_switch_that_does_not_exist_is_a_404_with_a_sentence(query: str, toy: 
     assert page.status_code == 404 and "This board has no" in page.content.decode()
 
 
-def test_the_file_has_the_pages_figures_and_no_formula(toy: Toy, as_user: As) -> None:
+def test_no_name_in_the_file_is_a_formula(toy: Toy, as_user: As) -> None:
     make_board(toy, 2)
     Submission.objects.filter(name="run 1").update(name='=HYPERLINK("x")')
-    answer = as_user("").get(reverse("board-csv", args=["toy"]))
-    rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
+    rows = csv_of(as_user("").get(reverse("board-csv", args=["toy"])))
     assert [row["team"] for row in rows] == ["Team 1", "Team 0"] and rows[0]["system"].startswith("'=")
-    assert float(rows[0]["precision_low80"]) == pytest.approx(float(rows[0]["precision_value"]) - 0.02)
+
+
+def csv_of(answer: Any) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(answer.content.decode())))
+
+
+@pytest.mark.parametrize("query", ["", "?sort=name&distribution=instance&level=95"])
+def test_the_files_have_what_the_page_shows(query: str, toy: Toy, as_user: As) -> None:
+    evaluation, anybody = make_board(toy, 3), as_user("")
+    systems = list(Submission.objects.order_by("pk").values_list("pk", flat=True))
+    ranking = {"systems": systems, "best": [3, 1, 1], "worst": [3, 2, 2], "groups": [systems[1:]], "level": 0.8}
+    Evaluation.objects.filter(pk=evaluation.pk).update(comparisons={"f1|correct|instance": ranking})
+    page = anybody.get(reverse("board", args=["toy"]) + query)
+    table = csv_of(anybody.get(reverse("board-csv", args=["toy"]) + query))
+    told = anybody.get(reverse("board-json", args=["toy"]) + query).json()
+    assert len(page.context["rows"]) == len(table) == len(told["systems"]) == 3
+    for shown, line, system in zip(page.context["rows"], table, told["systems"], strict=True):
+        assert shown["submission"].pk == system["submission"] and shown["submission"].name == line["system"]
+        best, worst = system["rank"]
+        assert shown["rank"] == (f"{best}–{worst}" if best < worst else f"{best}")
+        assert [line["rank_best"], line["rank_worst"]] == [str(best), str(worst)]
+        assert shown["judged"] == int(line["labels"]) == system["precision"]["n_labels"] == 80
+        for part in ("f1", "precision", "recall", "simple", "joint"):
+            drawn = shown[part]
+            for end, value in (("value", drawn.estimate), ("low80", drawn.low80), ("high95", drawn.high95)):
+                assert value == system[part][end] == float(line[f"{part}_{end}"])
+    tied = [systems[:0:-1]] if not query else []  # sorted by name there is nothing to join
+    assert told["cannot_be_told_apart"] == tied and told["level"] == 0.8
+
+
+def test_judgments_that_wait_to_be_counted_are_told_with_the_reason(toy: Toy, as_user: As, draft: Draft) -> None:
+    address, evaluation = reverse("board", args=["toy"]), make_board(toy, 1)
+    assert "not in these figures yet" not in as_user("").get(address).content.decode()
+    judge_all(draft())
+    Evaluation.objects.filter(pk=evaluation.pk).update(made_at=timezone.now() - timedelta(hours=1))
+    assert "not in these figures yet" not in as_user("").get(address).content.decode(), "they came just now"
+    Label.objects.update(created_at=timezone.now() - timedelta(minutes=20))
+    page = as_user("").get(address).content.decode()
+    assert "not in these figures yet" in page and "as soon as a worker is free" in page
+    Rescoring.objects.create(track=toy.track, status="watching", reason="The database did not answer as expected.")
+    assert "The database did not answer as expected." in as_user("").get(address).content.decode()
 
 
 def test_a_reader_who_comes_back_gets_no_page_again(toy: Toy, client: Client) -> None:

@@ -62,16 +62,19 @@ def as_json(shown: Board) -> dict[str, Any]:
         "evaluation": None if evaluation is None else _evaluation(evaluation),
         "distribution": shown.distribution,
         "criterion": shown.criterion,
+        "level": shown.level,
         "systems": [
             {
                 "submission": row.submission.pk,
                 "team": row.submission.team.name,
                 "name": row.submission.name,
                 "description": row.submission.description,
+                "rank": row.rank,
                 **{part: _figure(getattr(row, part)) for part in PARTS},
             }
             for row in shown.rows
         ],
+        "cannot_be_told_apart": [[shown.rows[at].submission.pk for at in group] for group in shown.groups],
         "being_judged": [{"team": one.team.name, "name": one.name} for one in shown.being_judged],
     }
 
