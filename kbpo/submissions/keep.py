@@ -60,6 +60,11 @@ def keep(file: Readable) -> Kept:
     return Kept(name, size, digest)
 
 
+def digest_of(file: Readable) -> str:
+    """The SHA-256 of the file; nothing is stored. Raises TooLarge."""
+    return _stream(file, lambda _: None)[1]
+
+
 def forget(kept: Kept) -> None:
     """Nothing; the file is gone."""
     (Path(settings.MEDIA_ROOT) / kept.name).unlink(missing_ok=True)
@@ -86,7 +91,7 @@ def sweep_now_and_then() -> int:
     return 0
 
 
-def _stream(file: Readable, write: Callable[[bytes], int]) -> tuple[int, str]:
+def _stream(file: Readable, write: Callable[[bytes], object]) -> tuple[int, str]:
     limit, size, digest = settings.UPLOAD_LIMIT_MB * BLOCK, 0, hashlib.sha256()
     while block := file.read(BLOCK):
         size += len(block)

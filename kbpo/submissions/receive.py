@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 
 from kbpo.accounts.models import Team, User
 from kbpo.queue import nudge
-from kbpo.submissions.keep import Kept, Readable, TooLarge, forget, keep
+from kbpo.submissions.keep import Kept, Readable, TooLarge, digest_of, forget, keep
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import CannotChange, describe, withdraw
 from kbpo.tracks.models import Track
@@ -41,14 +41,14 @@ def receive(
     idempotency_key: str | None = None,
     refuse_same: bool = False,
 ) -> Submission:
-    """The new submission; the earlier one if this user has sent the same idempotency key before.
+    """The new submission; the earlier one if this user has sent the same file under the same idempotency key before.
 
     With `refuse_same`, a file that the team has on the track already is refused with code `same_file` and the number
     of that submission. Raises CannotReceive; then nothing is kept. The file comes first and the row second, so that no
     row is ever without its file; a file whose row was never made is swept a day later.
     """
     if (earlier := _earlier(user, idempotency_key, track)) is not None:
-        return earlier
+        return _unchanged(earlier, _digest(file))
     if track.status != track.Status.OPEN:
         raise CannotReceive(f"The track {track.name} is {track.status} and takes no submissions now.", "track_not_open")
     title = plain(name)[:80]
@@ -69,7 +69,7 @@ def receive(
     except IntegrityError:  # the same key at the same moment: the other request was first
         forget(kept)
         if (earlier := _earlier(user, idempotency_key, track)) is not None:
-            return earlier
+            return _unchanged(earlier, kept.digest)
         raise
     except BaseException:
         forget(kept)
@@ -106,6 +106,23 @@ def _create(
     )
     nudge("ingest")
     return submission
+
+
+def _digest(file: Readable) -> str:
+    try:
+        return digest_of(file)
+    except TooLarge as problem:
+        raise CannotReceive(str(problem), "too_large") from problem
+
+
+def _unchanged(earlier: Submission, digest: str) -> Submission:
+    """The earlier submission under a key if it is of the same file: else a script that forgot to change its key would
+    take another run's scores for those of its new one."""
+    if earlier.file_digest != digest:
+        raise CannotReceive(
+            f"This Idempotency-Key was used for another file, {earlier.name}. Use a new one.", "key_reused", earlier.pk
+        )
+    return earlier
 
 
 def _earlier(user: User, key: str | None, track: Track) -> Submission | None:

@@ -158,7 +158,7 @@ def curl(endpoint: Endpoint, site: str) -> str:
         parts += [f"-d '{{{told}}}'", '-H "Content-Type: application/json"']
     elif endpoint.content:
         parts += [f'-F {name}="{EXAMPLES[name]}"' for name, _ in endpoint.fields if name in EXAMPLES]
-    elif endpoint.method != "GET":
+    if endpoint.method not in ("GET", "POST") or (endpoint.method == "POST" and not endpoint.content):
         parts.append(f"-X {endpoint.method}")
     if not endpoint.public:
         parts.append('-H "Authorization: Token $KBPO_TOKEN"')

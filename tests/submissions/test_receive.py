@@ -67,8 +67,11 @@ def test_another_teams_same_file_is_no_secret_told(toy: Any, upload: Upload) -> 
 
 
 def test_an_idempotency_key_gives_the_first_submission_again(toy: Any, upload: Upload, uploads: Path) -> None:
-    first = upload(b"one", idempotency_key="k")
-    assert upload(b"two", idempotency_key="k") == first
+    first = upload(b"one", name="First", idempotency_key="k")
+    assert upload(b"one", idempotency_key="k") == first
+    with pytest.raises(CannotReceive, match="was used for another file, First") as refusal:
+        upload(b"two", idempotency_key="k")
+    assert (refusal.value.code, refusal.value.same_as) == ("key_reused", first.pk)
     assert upload(b"two", idempotency_key="k", user="Tim", team="Neural") != first
     assert len(files(uploads)) == 2
     toy.track.pk = None

@@ -72,6 +72,10 @@ def test_an_upload_is_read_looked_at_and_confirmed_once(call: Call, toy: Toy, dr
     assert answer.status_code == 201 and answer.json()["status"] == "received"
     again = call("Rosa", "post", "submissions/", form(toy), **{"Idempotency-Key": "one"})
     assert again.json()["id"] == answer.json()["id"] and Submission.objects.count() == 1
+    other = form(toy, file=SimpleUploadedFile("r.jsonl", lines_of(toy, GOOD[:2])))
+    conflict = call("Rosa", "post", "submissions/", other, **{"Idempotency-Key": "one"})
+    assert conflict.status_code == 409 and conflict.json()["error"] == "key_reused"
+    assert conflict.json()["same_as"] == answer.json()["id"] and Submission.objects.count() == 1
     draft(GOOD[:3], by="Tim")  # reads and plans whatever waits
     path = f"submissions/{answer.json()['id']}/"
     plan = call("Rosa", "get", path).json()["plan"]
@@ -96,6 +100,25 @@ def test_the_same_file_is_refused_until_one_means_it(call: Call, toy: Toy) -> No
     refused = call("Rosa", "post", "submissions/", form(toy))
     assert refused.status_code == 409 and refused.json()["same_as"] == first
     assert call("Rosa", "post", "submissions/", form(toy, again="true")).status_code == 201
+
+
+def test_a_submission_is_renamed_and_described_by_its_team_alone(toy: Toy, draft: Draft) -> None:
+    row = draft()
+    path = f"/api/submissions/{row.pk}/"
+
+    def edit(who: str, **said: str) -> Any:
+        token = {"Authorization": f"Token {Token.issue(toy.users[who], 'test')[1]}"}
+        return Client().patch(path, said, headers=token, content_type="application/json")
+
+    assert edit("Rosa", name="Better").json()["name"] == "Better"
+    told = edit("Rosa", description="A line.").json()
+    assert (told["name"], told["description"]) == ("Better", "A line.")
+    assert edit("Tim", name="Theirs").status_code == 404
+    for wrong in ({"name": " "}, {"name": "x" * 81}):
+        refused = edit("Rosa", **wrong)
+        assert refused.status_code == 400 and "name" in refused.json()["detail"]
+    row.refresh_from_db()
+    assert (row.name, row.description) == ("Better", "A line.")
 
 
 def test_people_without_a_team_are_told(call: Call, toy: Toy) -> None:

@@ -24,7 +24,7 @@ from kbpo.sampling.confirm import CannotConfirm, confirm
 from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
 from kbpo.sampling.plan import refresh
 from kbpo.submissions.models import Problem, Submission
-from kbpo.submissions.receive import CannotChange, CannotReceive, receive, withdraw
+from kbpo.submissions.receive import CannotChange, CannotReceive, describe, receive, withdraw
 from kbpo.tracks.models import Track
 from kbpo.web.api.errors import Refused
 
@@ -37,6 +37,13 @@ class UploadForm(serializers.Serializer[Any]):
     description = serializers.CharField(required=False, allow_blank=True, default="", max_length=2000)
     file = serializers.FileField(allow_empty_file=True)
     again = serializers.BooleanField(required=False, default=False, help_text="Yes, the same file once more")
+
+
+class EditForm(serializers.Serializer[Any]):
+    """What may be changed of a submission at any time; what is left out stays as it is."""
+
+    name = serializers.CharField(max_length=80, required=False)
+    description = serializers.CharField(required=False, allow_blank=True, max_length=2000)
 
 
 class OrderForm(serializers.Serializer[Any]):
@@ -134,7 +141,12 @@ class SubmissionList(APIView):
         request=UploadForm,
         responses={201: OpenApiTypes.OBJECT},
         parameters=[
-            OpenApiParameter("Idempotency-Key", str, "header", description="A repeat returns the first answer")
+            OpenApiParameter(
+                "Idempotency-Key",
+                str,
+                "header",
+                description="The same upload again returns the first answer; with another file it is refused",
+            )
         ],
     )
     def post(self, request: Request) -> Response:
@@ -165,12 +177,25 @@ class SubmissionDetail(APIView):
     """One submission: where it is, what it says so far."""
 
     permission_classes = [IsAuthenticated]
+    parser_classes = [JSONParser, FormParser, MultiPartParser]
 
     @extend_schema(operation_id="get_submission", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         submission = find(request, pk)
         if submission.status in ORDERABLE and submission.sampled_at and submission.track.status == "open":
             refresh(submission)  # `further` stands here soon after
+        return Response(shown(submission))
+
+    @extend_schema(operation_id="edit_submission", request=EditForm, responses=OpenApiTypes.OBJECT)
+    def patch(self, request: Request, pk: int) -> Response:
+        """Rename or describe a submission, also once it is scored. What is not sent stays as it is."""
+        submission = find(request, pk)
+        form = EditForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        try:
+            submission = describe(submission, **form.validated_data)
+        except CannotChange as refusal:
+            raise Refused(str(refusal), "cannot_change") from refusal
         return Response(shown(submission))
 
 
