@@ -17,7 +17,7 @@ from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.money.models import Budget, Price
 from kbpo.tracks.models import Track
 
-pytest_plugins = ["processes"]
+pytest_plugins = ["browsing", "processes"]
 
 PASSWORD = "correct horse battery"
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from browsing import IN_CHROMIUM, note_faults
+from playwright.sync_api import Browser, Page, expect
 from processes import Service, wait_for
 from travel import PASSWORD, Travel, make_travel, newcomer, researcher_of
 
 from annotation.annotators import teach
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run"]  # fmt: skip
 PATIENCE = 60_000
 RUN = "Harbor_1"
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"There is no {CHROMIUM}: the browser tests need Chromium."),
-]
+pytestmark = IN_CHROMIUM
 RAW = """
     SELECT a.raw FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
     JOIN annotation_worker w ON w.id = a.worker_id JOIN accounts_user u ON u.id = w.user_id
@@ -32,25 +27,14 @@ RAW = """
 
 @pytest.fixture
 def walk(service: Service, tmp_path: Path) -> tuple[Travel, str, str]:
-    """A track, who submits to it, and who judges.
-
-    Playwright's loop forbids Django's database in this thread: it comes later.
-    """
+    """A track, who submits to it, and who judges."""
     travel = make_travel(service, tmp_path, "Walk", seed=11, documents=6, read_in_full=2)
     return travel, researcher_of(travel, RUN), newcomer(travel, "newcomer")
 
 
-@pytest.fixture
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield started
-        started.close()
-
-
 def test_from_a_file_to_a_row_on_the_board(walk: tuple[Travel, str, str], browser: Browser) -> None:
     travel, name, judge = walk
-    faults: list[str] = []
+    faults: list[list[str]] = []
     researcher = log_in(browser, travel, name, f"/submit/?track={travel.track}", faults)
     submission = submit(researcher, travel.files / "systems" / f"{RUN}.kb.tsv")
     travel.submissions[submission] = RUN
@@ -72,15 +56,14 @@ def test_from_a_file_to_a_row_on_the_board(walk: tuple[Travel, str, str], browse
     expect(row).to_contain_text("–")
     researcher.goto(f"{travel.service.url}/submissions/{submission}/")
     expect(researcher.locator("main")).to_contain_text("Scored")
-    assert faults == []
+    assert not any(faults)
 
 
-def log_in(browser: Browser, travel: Travel, name: str, then: str, faults: list[str]) -> Page:
+def log_in(browser: Browser, travel: Travel, name: str, then: str, faults: list[list[str]]) -> Page:
     """A page of somebody who has logged in and is led where they wanted to go; its errors are noted."""
     page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
     page.set_default_timeout(PATIENCE)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
+    faults.append(note_faults(page))
     page.goto(f"{travel.service.url}/login/?next={quote(then)}")
     page.locator("[name=username]").fill(name)
     page.locator("[name=password]").fill(PASSWORD)

@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import IN_CHROMIUM, open_page
 from django.test import Client
 from documents_world import answer_to, order, pairs_answer
-from playwright.sync_api import Browser, Page, sync_playwright
-from test_annotation_relation_page import CHROMIUM, FLAGS, open_page
+from playwright.sync_api import Browser, Page
 
 from annotation import publish, read_documents, settle
 from annotation.models import Assignment, Question
 from tests.conftest import Toy
 
 pytestmark = [
-    pytest.mark.browser,
+    *IN_CHROMIUM,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs a loop in this thread; we only read rows
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield started
-        started.close()
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture

@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from annotation_world import PARTS
-from django.test import Client
-from playwright.sync_api import Browser, Page, sync_playwright
+from browsing import IN_CHROMIUM, open_page
+from playwright.sync_api import Browser
 
 from annotation.models import Assignment, Question
-from kbpo.accounts.models import User
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run"]  # fmt: skip
 pytestmark = [
-    pytest.mark.browser,
+    *IN_CHROMIUM,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs a loop in this thread; we only read rows
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield started
-        started.close()
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
-
-
-def open_page(browser: Browser, live_server: Any, **options: Any) -> Page:
-    context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, **options})
-    user, _ = User.objects.get_or_create(username="ada", is_annotator=True)
-    client = Client()
-    client.force_login(user)
-    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}])
-    page = context.new_page()
-    page.faults = []  # type: ignore[attr-defined]
-    page.on("pageerror", lambda error: page.faults.append(str(error)))  # type: ignore[attr-defined]
-    page.on("console", lambda line: line.type == "error" and page.faults.append(line.text))  # type: ignore[attr-defined]
-    page.goto(live_server.url + "/annotate/next/")
-    return page
 
 
 def stored() -> list[dict[str, Any]]:

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from annotation_world import make_submission
+from browsing import IN_CHROMIUM, note_faults
 from mturk_world import Turk, check_books, rounds
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from annotation import ask, publish
 from annotation.models import HIT, Assignment, Payment
 from kbpo.instances.models import Label, Target
 from kbpo.tracks.models import Track
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run"]  # fmt: skip
 pytestmark = [
-    pytest.mark.browser,
+    *IN_CHROMIUM,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs a loop in this thread
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield started
-        started.close()
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture
@@ -54,9 +37,7 @@ def two_in_a_hit(turk: Turk, track: Track, targets: list[Target], live_server: A
 def test_from_preview_to_disposal(browser: Browser, turk: Turk, two_in_a_hit: HIT, script: bool) -> None:
     context = browser.new_context(viewport={"width": 1400, "height": 1100}, java_script_enabled=script)
     page = context.new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda line: line.type == "error" and faults.append(line.text))
+    faults = note_faults(page)
     page.goto(f"{turk.url}/?workerId=WBROWSER")
     page.locator("a.hit").first.click()
     frame = page.frame_locator("#task")

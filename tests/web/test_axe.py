@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import IN_CHROMIUM
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext
 
 from annotation import publish, read_documents, settle
 from annotation.models import Question
@@ -19,13 +18,9 @@ from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import answer_to, order
 from tests.conftest import Toy
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run"]  # fmt: skip
 pytestmark = [
-    pytest.mark.browser,
+    *IN_CHROMIUM,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed"),
 ]
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 RUN = """async () => {
@@ -34,18 +29,6 @@ RUN = """async () => {
     .map((one) => `${one.id}: ${one.help} (${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join("; ")})`);
 }"""
 SCREENS = [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark")]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs a loop in this thread
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield started
-        started.close()
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.conf import settings as django_settings
+from browsing import IN_CHROMIUM, PATIENCE, log_in, note_faults
 from django.test import Client
 from django.urls import reverse
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from annotation import ask, publish, report
 from kbpo.sampling.confirm import confirm
@@ -19,24 +17,10 @@ from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-PATIENCE = 30_000
 pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"There is no {CHROMIUM}: the browser tests need Chromium."),
+    *IN_CHROMIUM,
     pytest.mark.django_db(transaction=True),
 ]
-
-
-@pytest.fixture
-def browser() -> Iterator[Browser]:
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs a loop in this thread; we only read rows
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield started
-        started.close()
-    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture
@@ -51,8 +35,7 @@ def batch(toy: Toy, draft: Callable[..., Submission]) -> Submission:
 
 def open_desk(browser: Browser, live_server: Any, admin: Client, width: int) -> Page:
     context = browser.new_context(viewport={"width": width, "height": 900})
-    name = django_settings.SESSION_COOKIE_NAME
-    context.add_cookies([{"name": name, "value": admin.cookies[name].value, "url": live_server.url}])
+    log_in(context, live_server.url, admin)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     page.goto(live_server.url + reverse("desk"))
@@ -63,8 +46,7 @@ def test_the_desks_main_actions(
     batch: Submission, as_user: Callable[[str], Client], browser: Browser, live_server: Any
 ) -> None:
     page = open_desk(browser, live_server, as_user("Admin"), 1400)
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
+    faults = note_faults(page)
     page.get_by_role("link", name=f"{batch.team.name} {batch.name}").first.click()
     page.locator("#pause-why").fill("The page shows too little.")
     page.get_by_role("button", name="Pause it").click()

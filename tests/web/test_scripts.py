@@ -8,16 +8,13 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from browsing import IN_CHROMIUM
+from playwright.sync_api import expect
 
 from kbpo.web import gallery
 
-playwright = pytest.importorskip("playwright.sync_api", reason="these tests drive a browser")
-CHROMIUM = Path("/usr/bin/chromium")
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"these tests need Chromium at {CHROMIUM}"),
-]
+pytestmark = IN_CHROMIUM
 
 KEYS = """<html><body><script type="module" src="/static/js/keys.js"></script>
 <div data-key-hints></div><input id="field">
@@ -89,14 +86,6 @@ def site() -> Iterator[str]:
     Handler.pages = {"/keys": KEYS, "/live": LIVE, "/fold": FOLD, "/rows": ROWS, "/busy": BUSY, "/slow?": ""}
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
-        yield started
-        started.close()
 
 
 @pytest.fixture
@@ -182,7 +171,7 @@ def test_what_was_unfolded_and_chosen_in_a_live_part_stays_so(tab, site):
     tab.click("summary")
     tab.check("[value=narrow]")
     tab.evaluate("document.activeElement.blur()")
-    playwright.expect(tab.locator("b")).to_have_text("2", timeout=15000)
+    expect(tab.locator("b")).to_have_text("2", timeout=15000)
     assert tab.locator("details").get_attribute("open") is not None
     assert tab.is_checked("[value=narrow]") and not tab.is_checked("[value=wide]")
 

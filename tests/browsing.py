@@ -1,0 +1,66 @@
+"""A browser for the tests that drive one: Debian's Chromium, started once a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run"]  # fmt: skip
+IN_CHROMIUM = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"There is no {CHROMIUM}: the browser tests need Chromium."),
+]
+"""The marks of a file of browser tests"""
+PATIENCE = 30_000
+"""Milliseconds that a busy machine may take for anything."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium. Playwright runs a loop in this thread, where Django would refuse to touch its database."""
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield started
+        started.close()
+    if before is None:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+def open_page(browser: Browser, live_server: Any, **options: Any) -> Page:
+    """The question at hand of an annotator called ada; `faults` of the page holds what goes wrong in its scripts."""
+    from kbpo.accounts.models import User
+
+    context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, **options})
+    client = Client()
+    client.force_login(User.objects.get_or_create(username="ada", is_annotator=True)[0])
+    log_in(context, live_server.url, client)
+    page = context.new_page()
+    page.faults = note_faults(page)  # type: ignore[attr-defined]
+    page.goto(live_server.url + "/annotate/next/")
+    return page
+
+
+def log_in(context: BrowserContext, url: str, client: Client) -> None:
+    """Nothing; the browser is logged in on the site as a test client is."""
+    from django.conf import settings
+
+    name = settings.SESSION_COOKIE_NAME
+    context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": url}])
+
+
+def note_faults(page: Page) -> list[str]:
+    """What goes wrong in a page's scripts, from now on: uncaught errors and errors on its console."""
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
+    return faults
