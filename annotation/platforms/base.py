@@ -108,7 +108,7 @@ class Platform(ABC):
     def reconcile(self) -> dict[str, Any]:
         """Returns the platform's own books: what is available and what is on hold, where it keeps money."""
 
-    # -- Only for platforms that are not our own pages ----------------------------------------------------------------
+    # -- Only for platforms that are not our own pages; what cannot be done raises Refused -----------------------------
     def survey(self) -> Iterable[Seen]:
         """Yields every HIT that the platform has, ours or not."""
         return ()
@@ -119,11 +119,11 @@ class Platform(ABC):
 
     def renew(self, hit: HIT, until: datetime) -> None:
         """Offers a HIT again, or longer."""
-        raise NotImplementedError(f"{self.name} has nothing to call.")
+        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")
 
     def dispose(self, hit: HIT) -> None:
         """Deletes a HIT that is done and decided; gone already counts as done."""
-        raise NotImplementedError(f"{self.name} has nothing to call.")
+        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")
 
     def outcome(self, assignment: Assignment) -> str:
         """What the platform says of an assignment: submitted, approved or rejected."""
@@ -139,8 +139,8 @@ class Platform(ABC):
 
     def readmit(self, worker: Worker) -> None:
         """Takes an exclusion back."""
-        raise NotImplementedError(f"{self.name} has nothing to call.")
+        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")
 
     def qualify(self, worker: Worker, name: str, held: bool) -> None:
         """Gives a worker a qualification of ours, or takes it back."""
-        raise NotImplementedError(f"{self.name} has nothing to call.")
+        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from annotation.platforms.base import Capabilities, Platform
+from annotation.platforms.base import Capabilities, Platform, Refused
 
 if TYPE_CHECKING:
     from annotation.models import HIT, Assignment, Bonus, Worker
@@ -43,7 +43,7 @@ class Pool(Platform):
         """Nothing: an excluded worker is leased nothing."""
 
     def message(self, worker: Worker, subject: str, text: str) -> None:
-        raise NotImplementedError("Annotators of the pool read their messages on their own page.")
+        raise Refused("Annotators of the pool read their messages on their own page.")
 
     def reconcile(self) -> dict[str, Any]:
         return {}

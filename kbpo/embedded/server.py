@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ SOCKET_LIMIT = 90  # bytes of a socket's directory: the kernel takes 107 for the
 
 
 @dataclass(frozen=True)
-class Server:
+class Server(ABC):
     """What PostgreSQL and Redis have in common: a private directory and a way to say whether they answer."""
 
     var: Path
@@ -51,21 +52,21 @@ class Server:
             if directory.exists():
                 check_private(directory, directory.lstat(), self.account)
 
+    @abstractmethod
     def answers(self) -> bool:
         """Whether the server does its work."""
-        raise NotImplementedError
 
+    @abstractmethod
     def url(self) -> str:
         """The address of the server."""
-        raise NotImplementedError
 
+    @abstractmethod
     def start(self) -> None:
         """Bring the server up, whatever state it was left in."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stop(self) -> None:
         """End the server, its data safe on the disk."""
-        raise NotImplementedError
 
     def wipe(self) -> None:
         """Stop the server and delete its data."""

@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+import numpy as np
+
 Answers: TypeAlias = "Mapping[int, Mapping[int, Mapping[str, Any]]]"
 """target -> what somebody said when asked about it: target (itself, its mentions) -> value"""
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from kbpo.corpus.models import Corpus, Document
@@ -117,8 +118,8 @@ class Track(ABC):
         self, instances: NDArray[np.int64], submissions: Sequence[int], answers: Answers
     ) -> dict[str, NDArray[np.float64]]:
         """As `judge`, but each target by its own answer alone in the place of what labels say of it and its mentions;
-        missing where the answer says nothing. Every instance lies on a target that has one."""
-        raise NotImplementedError(f"A track of kind {self.kind} cannot be checked by experts.")
+        missing where the answer says nothing, which is everywhere if this kind of track cannot be checked."""
+        return {criterion: np.full((instances.size, len(submissions)), np.nan) for criterion in self.criteria}
 
     def facts(self, instances: NDArray[np.int64], submissions: list[int], annotated: list[int]) -> Facts | None:
         """What recall needs besides the draws; None if this kind of track has no recall."""

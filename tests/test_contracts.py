@@ -1,0 +1,48 @@
+"""The contracts say what they cannot do in words, or do nothing: no caller meets a half-made part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotation.platforms.base import Platform, Refused
+from annotation.platforms.pool import Pool
+from kbpo.embedded.server import Server
+from kbpo.tracks.base import Track
+
+CALLS: dict[str, Callable[[Platform, Any], object]] = {
+    "renew": lambda pool, row: pool.renew(row, row),
+    "dispose": lambda pool, row: pool.dispose(row),
+    "readmit": lambda pool, row: pool.readmit(row),
+    "qualify": lambda pool, row: pool.qualify(row, "tutorial", True),
+    "compensate": lambda pool, row: pool.compensate(row),
+    "message": lambda pool, row: pool.message(row, "subject", "text"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_our_own_pages_refuse_in_a_sentence_what_only_a_marketplace_can_do(name: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        CALLS[name](Pool(), None)
+    assert str(refusal.value).endswith(".") and len(str(refusal.value)) > 40
+
+
+@pytest.mark.parametrize("contract", [Platform, Server, Track])
+def test_a_part_that_is_not_finished_cannot_be_made(contract: type[Any]) -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        contract(Path("nowhere"))
+
+
+def test_a_track_that_experts_cannot_check_says_nothing_of_any_answer() -> None:
+    class Plain(Track):
+        kind, criteria = "plain", ("overall",)
+        new_report = read = store = questions = judge = unanswered = None  # type: ignore[assignment]
+
+    plain = Plain(None)  # type: ignore[arg-type]
+    assert list(plain.again([1, 2])) == []
+    found = plain.rejudge(np.array([1, 2, 3]), [7, 8], {1: {1: {}}})
+    assert set(found) == {"overall"} and found["overall"].shape == (3, 2) and np.isnan(found["overall"]).all()
