@@ -112,6 +112,29 @@ def test_the_table_would_catch_a_forbidden_import(tmp_path: Path) -> None:
     assert list(forbidden("estimators.models", bad))  # the same file would not do for the pure room
 
 
+@pytest.mark.parametrize("name", ["settings", "urls", "celery", "wsgi"])
+def test_the_frame_names_the_rooms_by_string_only(name: str) -> None:
+    found = {target for _, target in imports(ROOT / "kbpo" / f"{name}.py")}
+    ours = {one for one in found if one.split(".")[0] in {room.split(".")[0] for room in MAY}}
+    assert ours <= {"kbpo.embedded", "kbpo.environment"}, "an import here would be one that the table does not see"
+
+
+def test_the_package_of_the_project_is_empty() -> None:
+    assert (ROOT / "kbpo" / "__init__.py").read_text() == ""
+
+
+def test_of_the_crowd_only_its_report_is_imported_from_outside() -> None:
+    found = {
+        (module, target)
+        for module, path in modules()
+        if not module.startswith("annotation")
+        for _, target in imports(path)
+        if target.split(".")[0] == "annotation"
+    }
+    assert found and {module.split(".")[1] for module, _ in found} == {"web"}
+    assert {room_of(target) for _, target in found} == {"annotation.report"}
+
+
 def test_boto3_is_imported_in_one_module_on_each_side_of_the_wire() -> None:
     users = [m for m, p in modules() if any(n.split(".")[0] in ("boto3", "botocore") for _, n in imports(p))]
     assert set(users) == {"annotation.platforms.mturk.client", "annotation.platforms.mturk_local.model"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from inspect import isabstract
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,7 @@ def test_our_own_pages_refuse_in_a_sentence_what_only_a_marketplace_can_do(name:
 
 @pytest.mark.parametrize("contract", [Platform, Server, Track])
 def test_a_part_that_is_not_finished_cannot_be_made(contract: type[Any]) -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        contract(Path("nowhere"))
+    assert isabstract(contract)
 
 
 def test_a_track_that_experts_cannot_check_says_nothing_of_any_answer() -> None:
