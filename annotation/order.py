@@ -73,7 +73,7 @@ def plan_documents(track: Track, n: int, *, per_token: Decimal = PER_TOKEN, per_
     if not per_token > 0 or not per_pair > 0:
         raise CannotOrder("A token and a pair must each cost something.")
     waiting, new, seed = _next(track, n)
-    fee = _fee(track)
+    fee = fee_of(track)
     tokens = list(_tokens([*waiting, *new]).values())
     ratio = _pairs_a_token(track)
     workers = track.workers_per_question
@@ -180,7 +180,7 @@ def reward_of(units: int, each: Decimal) -> Decimal:
     return max(CENT, round_up(units * each))
 
 
-def _fee(track: Track) -> Decimal:
+def fee_of(track: Track) -> Decimal:
     """The fee that the track pays on any answer: that of its price of a relation."""
     price = Price.objects.filter(track=track).order_by("-interface").first()
     return price.fee_rate if price else Decimal(0)

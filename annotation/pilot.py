@@ -1,8 +1,8 @@
 """Pilot batches: many workers on the same few items, to learn how hard a track's questions are before much is spent.
 
-Relations: k workers on n pairs that systems state and nobody was asked about, drawn at random. Names: documents that
-were read by several people, whose marks are held against those of an expert (or an import), or else against what most
-of them marked. The labels that a pilot makes are labels like any others.
+Relations: k workers on n pairs that systems state and nobody was asked about, drawn at random. Names: k workers who
+each mark all names of n documents that nobody has read, drawn at random; the marks are held against those of an expert
+(or an import), or else against what most of them marked. The labels that a pilot makes are labels like any others.
 """
 
 from __future__ import annotations
@@ -13,28 +13,36 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from math import comb
+from math import ceil, comb
 
 from django.db import transaction
+from django.db.models import Avg, F, Func, IntegerField
 
 from annotation.ask import terms_of
 from annotation.measure import Measured, measure
 from annotation.models import Pilot, Question, Response
+from annotation.order import PER_TOKEN, fee_of, price_of, reward_of
 from annotation.publish import committed
+from annotation.read_documents import SECONDS
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
+from kbpo.corpus.models import Document
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
 from kbpo.money.spend import balance, release, reserve
 from kbpo.queue import nudge, one_at_a_time
+from kbpo.sampling.models import DocumentSample
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 Span = tuple[int, int]
 
-WORKERS, ITEMS = 5, 200
+PAIRS, NAMES = "relation", "entities"
+"""The interfaces that can be piloted"""
+WORKERS, ITEMS, DOCUMENTS = 5, 200, 20
 MOST_WORKERS, MOST_ITEMS = 9, 2_000
 PUBLISHED = {
     ("relation", "relation"): ("κ", 0.61),
@@ -71,15 +79,30 @@ class PilotReport:
     """What spans were held against"""
 
 
-def cost_of_pilot(track: Track, workers: int, items: int) -> Decimal:
-    """What a pilot costs at most, in dollars."""
-    return terms_of(track, "relation").per_answer * workers * items
+@dataclass(frozen=True)
+class Priced:
+    """A question to be asked, and what each answer to it costs."""
+
+    draft: QuestionDraft
+    price: Decimal
+    reward: Decimal
+    seconds: int
+
+
+def cost_of_pilot(track: Track, workers: int, items: int, interface: str = PAIRS) -> Decimal:
+    """What a pilot costs, in dollars: at most; of documents, if they are as long as those of the corpus are on average,
+    for nobody knows yet which they will be."""
+    if interface == PAIRS:
+        return terms_of(track, PAIRS).per_answer * workers * items
+    length = Func(F("token_begin"), function="cardinality", output_field=IntegerField())
+    words = Document.objects.filter(corpus=track.corpus_id).aggregate(mean=Avg(length))["mean"] or 0
+    return price_of(ceil(words), PER_TOKEN, fee_of(track)) * workers * items
 
 
 @transaction.atomic
 def launch_pilot(
-    track: Track, who: User | None, *, workers: int = WORKERS, items: int = ITEMS, seed: int | None = None,
-    key: str = "",
+    track: Track, who: User | None, *, workers: int = WORKERS, items: int | None = None, seed: int | None = None,
+    key: str = "", interface: str = PAIRS,
 ) -> Pilot:  # fmt: skip
     """The pilot, asked and paid for. Raises CannotPilot or OverBudget, and nothing was asked.
 
@@ -87,10 +110,33 @@ def launch_pilot(
     one_at_a_time("annotation.pilot", track.pk)
     if key and (paid := Ledger.objects.filter(key=f"launch:{key}", kind="reserve").first()) is not None:
         return Pilot.objects.get(pk=int(paid.purpose.partition(":")[2]))
+    items = {PAIRS: ITEMS, NAMES: DOCUMENTS}[interface] if items is None else items
     if not 2 <= workers <= MOST_WORKERS or not 1 <= items <= MOST_ITEMS:
         raise CannotPilot(f"A pilot has 2 to {MOST_WORKERS} workers on 1 to {MOST_ITEMS:,} items.")
-    submissions = list(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
     seed = secrets.randbits(62) if seed is None else seed
+    asked = {PAIRS: _pairs, NAMES: _documents}[interface](track, items, seed)
+    pilot = Pilot.objects.create(
+        track=track, interface=interface, workers=workers, items=len(asked), seed=seed, made_by=who
+    )
+    told = f"{workers} workers on {len(asked)} {'items' if interface == PAIRS else 'documents'}"
+    cost = sum((one.price for one in asked), Decimal(0)) * workers
+    reserve(track, None, pilot.payer, cost, who=who, key=f"launch:{key}" if key else pilot.payer, why=told)
+    Question.objects.bulk_create(
+        Question(
+            status="waiting", track=track, target_id=one.draft.target_id, interface=one.draft.interface,
+            shown=one.draft.shown, payload=one.draft.payload, payer=pilot.payer, order=at / len(asked),
+            answers_wanted=workers, price=one.price, reward=one.reward, seconds=one.seconds,
+        )
+        for at, one in enumerate(asked)
+    )  # fmt: skip
+    note("launch", pilot.payer, who=who, after=told, track=track.slug)
+    nudge("publish")
+    return pilot
+
+
+def _pairs(track: Track, items: int, seed: int) -> list[Priced]:
+    """Questions about pairs that systems state and nobody was asked about, drawn at random. Raises CannotPilot."""
+    submissions = list(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
     targets = _unasked(track, submissions)
     random.Random(seed).shuffle(targets)
     drafts = list(kind_of(track).questions(targets[:items], submissions)) if targets else []
@@ -98,21 +144,30 @@ def launch_pilot(
         raise CannotPilot(
             "There is nothing to ask about: a pilot takes pairs that confirmed submissions state and nobody was asked."
         )
-    pilot = Pilot.objects.create(track=track, workers=workers, items=len(drafts), seed=seed, made_by=who)
     price = terms_of(track, drafts[0].interface)
-    reserve(track, None, pilot.payer, price.per_answer * workers * len(drafts), who=who,
-            key=f"launch:{key}" if key else pilot.payer, why=f"{workers} workers on {len(drafts)} items")  # fmt: skip
-    Question.objects.bulk_create(
-        Question(
-            status="waiting", track=track, target_id=draft.target_id, interface=draft.interface, shown=draft.shown,
-            payload=draft.payload, payer=pilot.payer, order=at / len(drafts), answers_wanted=workers,
-            price=price.per_answer, reward=price.reward, seconds=price.seconds,
-        )
-        for at, draft in enumerate(drafts)
-    )  # fmt: skip
-    note("launch", pilot.payer, who=who, after=f"{workers} workers on {len(drafts)} items", track=track.slug)
-    nudge("publish")
-    return pilot
+    return [Priced(draft, price.per_answer, price.reward, price.seconds) for draft in drafts]
+
+
+def _documents(track: Track, items: int, seed: int) -> list[Priced]:
+    """Questions about all names of documents, drawn at random among those that nobody was asked about or will be.
+
+    Raises CannotPilot.
+    """
+    taken = Question.objects.filter(interface=NAMES, target__corpus=track.corpus_id).values("target__document")
+    drawn = DocumentSample.objects.filter(track=track).values("document")
+    free = Document.objects.filter(corpus=track.corpus_id).exclude(pk__in=taken).exclude(pk__in=drawn)
+    numbers = list(free.order_by("pk").values_list("pk", flat=True))
+    chosen = random.Random(seed).sample(numbers, min(items, len(numbers)))
+    documents, kind = Document.objects.in_bulk(chosen), kind_of(track)
+    drafts = [draft for pk in chosen if (draft := kind.mentions_question(documents[pk])) is not None]
+    if not drafts:
+        raise CannotPilot("There is nothing to read: all documents were drawn or asked about, or none can be read.")
+    fee = fee_of(track)
+    lengths = [len(draft.payload["tokens"]) for draft in drafts]
+    return [
+        Priced(draft, price_of(n, PER_TOKEN, fee), reward_of(n, PER_TOKEN), max(10, round(n * SECONDS[NAMES])))
+        for draft, n in zip(drafts, lengths, strict=True)
+    ]
 
 
 def _unasked(track: Track, submissions: Sequence[int]) -> list[int]:
@@ -127,15 +182,19 @@ def _unasked(track: Track, submissions: Sequence[int]) -> list[int]:
 
 
 def pilot_report(track: Track, pilot: Pilot | None = None) -> PilotReport:
-    """How far people agree, and how much of an expert's names they find: in one pilot, or on the whole track."""
-    found, reference = span_recall(track)
+    """How far people agree, and how much of an expert's names they find: in one pilot, or on the whole track.
+
+    A pilot of pairs marks no names: beside its agreement stands what is found on the whole track."""
+    found, reference = span_recall(track, pilot.payer if pilot is not None and pilot.interface == NAMES else "")
     agreement = measure(payer=pilot.payer) if pilot is not None else measure(track=track)
     return PilotReport(agreement, found, reference)
 
 
-def span_recall(track: Track) -> tuple[list[SpanRecall], str]:
-    """Recall of spans by the union of 1 … k workers, over documents, and what it was measured against."""
-    read = Question.objects.filter(track=track, interface="entities", gold=None, responses__isnull=False)
+def span_recall(track: Track, payer: str = "") -> tuple[list[SpanRecall], str]:
+    """Recall of spans by the union of 1 … k workers, over documents (those of a payer), and what it was measured
+    against."""
+    read = Question.objects.filter(track=track, interface=NAMES, gold=None, responses__isnull=False)
+    read = read.filter(payer=payer) if payer else read
     shares: dict[int, list[float]] = defaultdict(list)
     by_expert = False
     for question in read.distinct().select_related("target")[:500]:

@@ -64,7 +64,10 @@ from annotation.measure import Measured, measure
 from annotation.models import ANSWERED, HIT, Assignment, Bonus, Halt, Payment, Question, Response
 from annotation.order import CannotOrder, order_documents, plan_documents
 from annotation.order import add_money_to as add_money
+from annotation.pilot import DOCUMENTS as PILOT_DOCUMENTS
+from annotation.pilot import ITEMS as PILOT_ITEMS
 from annotation.pilot import PUBLISHED as PUBLISHED_AGREEMENT
+from annotation.pilot import WORKERS as PILOT_WORKERS
 from annotation.pilot import CannotPilot, cost_of_pilot, launch_pilot, pilot_of, pilot_report, pilots
 from annotation.platforms.mturk.account import account
 from annotation.platforms.registry import PLATFORMS, fee_rate_of
@@ -78,6 +81,9 @@ from annotation.take_down import take_down
 from kbpo.tracks.models import Track
 
 __all__ = [
+    "PILOT_DOCUMENTS",
+    "PILOT_ITEMS",
+    "PILOT_WORKERS",
     "PLATFORMS",
     "PUBLISHED_AGREEMENT",
     "STATES",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,6 +17,9 @@ from kbpo.tracks.models import Track
 from kbpo.web.agreement import agreement_lines
 from kbpo.web.desk import for_admins
 from kbpo.web.drawing import axis_over
+
+ITEMS = {"relation": report.PILOT_ITEMS, "entities": report.PILOT_DOCUMENTS}
+"""What can be piloted, and on how many items if nobody says"""
 
 
 @for_admins
@@ -42,12 +45,23 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
         "found": found,
         "lines": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
-        "cost": report.cost_of_pilot(track, 5, 200),
+        "kinds": [_kind(track, request, interface) for interface in ITEMS],
         "refusal": refusal,
-        "key": secrets.token_hex(16),  # a form's own: sent twice, it launches once
-        "said": request.POST,
     }
     return render(request, "desk/pilots.html", context, status=422 if refusal else 200)
+
+
+def _kind(track: Track, request: HttpRequest, interface: str) -> dict[str, Any]:
+    """The form of one kind of pilot: what it costs as proposed, and what was said in it."""
+    said = request.POST if request.POST.get("interface", "relation") == interface else {}
+    return {
+        "interface": interface,
+        "key": secrets.token_hex(16),  # a form's own: sent twice, it launches once
+        "items": ITEMS[interface],
+        "cost": report.cost_of_pilot(track, report.PILOT_WORKERS, ITEMS[interface], interface),
+        "said_workers": said.get("workers", report.PILOT_WORKERS),
+        "said_items": said.get("items", ITEMS[interface]),
+    }
 
 
 def _launch(request: HttpRequest, track: Track) -> str:
@@ -55,12 +69,16 @@ def _launch(request: HttpRequest, track: Track) -> str:
     numbers = [request.POST.get(name, "") for name in ("workers", "items")]
     if not all(one.isdecimal() and one.isascii() and len(one) < 6 for one in numbers):
         return "Say how many workers and how many items."
+    interface = request.POST.get("interface", "relation")
+    if interface not in ITEMS:
+        return "A pilot is of pairs or of documents."
     try:
         made = report.launch_pilot(track, cast(User, request.user), workers=int(numbers[0]), items=int(numbers[1]),
-                                   key=request.POST.get("key", "")[:40])  # fmt: skip
+                                   key=request.POST.get("key", "")[:40], interface=interface)  # fmt: skip
     except (report.CannotPilot, OverBudget) as refusal:
         return str(refusal)
-    messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {made.items} items.")
+    told = f"{made.items} {'documents' if made.interface == 'entities' else 'items'}"
+    messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {told}.")
     return ""
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation import ask, publish, settle
 from annotation.annotators import consent, teach
-from annotation.models import Assignment, Gold, Payment, Policy, Question, Worker
+from annotation.models import Assignment, Gold, Payment, Pilot, Policy, Question, Worker
 from annotation.worker import worker_of
 from kbpo.accounts.models import Audit
 from kbpo.money.models import Ledger
@@ -247,4 +247,11 @@ def test_a_pilot_is_launched_and_read_on_its_page(judged: Submission, draft: Dra
         assert admin.post(address, wrong).status_code == 422
     refused = admin.post(address, {"workers": "2", "items": "3"})
     assert refused.status_code == 422 and "nothing to ask about" in refused.content.decode()
+    assert admin.post(address, {"workers": "2", "items": "3", "interface": "coin"}).status_code == 422
+    assert "Five people on 20 documents cost about $" in page
+    said = {"workers": "5", "items": "2", "interface": "entities", "key": "k" * 32}
+    assert [admin.post(address, said).status_code for _ in range(2)] == [302, 302]
+    pilot = Pilot.objects.get()
+    page = admin.get(reverse("desk-pilot", args=["toy", pilot.pk])).content.decode()
+    assert "5 people on 2 documents" in page and "in this pilot’s documents" in page
     assert admin.get(reverse("desk-pilot", args=["toy", 99])).status_code == 404

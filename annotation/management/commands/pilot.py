@@ -7,7 +7,19 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.measure import Measured
-from annotation.pilot import ITEMS, PUBLISHED, WORKERS, CannotPilot, launch_pilot, pilot_of, pilot_report
+from annotation.models import Pilot
+from annotation.pilot import (
+    DOCUMENTS,
+    ITEMS,
+    NAMES,
+    PAIRS,
+    PUBLISHED,
+    WORKERS,
+    CannotPilot,
+    launch_pilot,
+    pilot_of,
+    pilot_report,
+)
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
 
@@ -20,7 +32,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("track", help="slug of the track")
         parser.add_argument("--workers", type=int, default=WORKERS, help=f"workers on each item ({WORKERS})")
-        parser.add_argument("--items", type=int, default=ITEMS, help=f"items ({ITEMS})")
+        parser.add_argument("--items", type=int, help=f"items ({ITEMS}, or {DOCUMENTS} documents)")
+        parser.add_argument("--documents", action="store_true", help="items are documents, whose names are marked")
         parser.add_argument("--report", nargs="?", const="track", help="report on this pilot, or on the whole track")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -30,11 +43,12 @@ class Command(BaseCommand):
         if options["report"]:
             self._report(track, options["report"])
             return
+        interface = NAMES if options["documents"] else PAIRS
         try:
-            pilot = launch_pilot(track, None, workers=options["workers"], items=options["items"])
+            pilot = launch_pilot(track, None, workers=options["workers"], items=options["items"], interface=interface)
         except (CannotPilot, OverBudget) as refusal:
             raise CommandError(str(refusal)) from refusal
-        self.stdout.write(f"Pilot {pilot.pk}: {pilot.workers} workers on {pilot.items} items.")
+        self.stdout.write(f"Pilot {pilot.pk}: {pilot.workers} workers on {pilot.items} {_words(pilot)}.")
 
     def _report(self, track: Track, which: str) -> None:
         pilot = pilot_of(track, int(which)) if which.isdecimal() else None
@@ -50,6 +64,10 @@ class Command(BaseCommand):
             self.stdout.write(f"spans found by {line.workers} of them together  {line.union:.3f}{published}")
         if found.recall:
             self.stdout.write(f"Held against {found.reference}, in {found.recall[0].documents} documents.")
+
+
+def _words(pilot: Pilot) -> str:
+    return "documents" if pilot.interface == NAMES else "items"
 
 
 def _line(one: Measured) -> str:
