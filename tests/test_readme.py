@@ -137,11 +137,15 @@ def test_every_setting_that_is_read_is_in_the_example() -> None:
     assert set(environment.REGISTRY) - ENV_EXAMPLE == set()
 
 
-def test_continuous_integration_runs_the_test_command() -> None:
-    first_block = code_of(README)[0]
-    assert {"make demo", "make test"} <= {line.split("#")[0].strip() for line in first_block.splitlines()}
-    steps = [line.strip() for line in (ROOT / ".ci" / "run").read_text().splitlines()]
-    assert steps[-1] == "make test"
+def test_continuous_integration_runs_the_two_commands() -> None:
+    commands = {line.split("#")[0].strip() for line in code_of(README)[0].splitlines()} - {""}
+    assert commands == {"make demo", "make test"}
+    lines = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if not line.startswith("#")]
+    run = {match[1] for line in lines if (match := re.match(r'(?:\w+="[^"]*" )?(make [a-z]+)', line))}
+    assert run == commands
+    [demo] = [line for line in lines if "make demo" in line]
+    options = set(re.findall(r"--[a-z-]+", demo))
+    assert "--no-serve" in options <= known_options("demo"), "a site that stays up would never end"
 
 
 def test_the_first_screen_has_what_a_stranger_needs() -> None:
