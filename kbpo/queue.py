@@ -106,7 +106,7 @@ def work_together(model: type[Row], status: str, handle: Callable[[list[Row]], N
         try:
             with transaction.atomic():
                 rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
-                ours = list(rows.filter(pk__in=pks, status=status, attempts=1).order_by("pk"))
+                ours: list[Row] = list(rows.filter(pk__in=pks, status=status, attempts=1).order_by("pk"))  # type: ignore[arg-type]
                 handle(ours)
                 done += len(ours)
         except Exception:
