@@ -4,7 +4,10 @@ Disputes are raised against judgments that hurt whoever raises them, and people 
 correct just those would move every score by whom it was that asked. So the estimates keep the crowd's answer, and the
 expert's stands beside it, for the team that may see the judgment. Judgments drawn at random, each with its probability,
 go through the same queue in random order, so that nobody who answers can tell which is which; from them alone we tell
-how often the crowd errs. Correcting scores is for expert checks, which are drawn with probabilities as well.
+how often the crowd errs (`error_rate`). Correcting scores is for expert checks, drawn with probabilities as well.
+
+A random entry is closed at its own place in the queue. If its target was disputed too and that came first, the expert's
+answer waits for it there: closed at once, what is disputed would be seen sooner, and count more often.
 """
 
 from __future__ import annotations
@@ -16,13 +19,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
 from annotation.describe import title_of
 from annotation.interfaces.registry import interface_of
 from annotation.models import Adjudication, Question, Response
-from estimators.intervals import wilson
 from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged
@@ -38,17 +40,6 @@ DICE = random.SystemRandom()
 
 class CannotAsk(ValueError):
     """A judgment that experts are not asked about; the text is a sentence for whoever wants to."""
-
-
-@dataclass(frozen=True)
-class Errors:
-    """How often experts contradict the crowd on judgments that were drawn at random."""
-
-    against: int
-    of: int
-    share: float | None
-    low80: float | None
-    high80: float | None
 
 
 @transaction.atomic
@@ -140,30 +131,63 @@ def open_to(track: Track, expert: User) -> QuerySet[Adjudication]:
     return rows.exclude(target__in=known).order_by("order", "pk")
 
 
+def next_of(track: Track, expert: User) -> Adjudication | None:
+    """What an expert is asked next; None if nothing waits for them. Random entries whose answer an expert gave
+    already, for another reason, are closed with it when their turn comes: nobody is asked twice."""
+    while (row := open_to(track, expert).first()) is not None:
+        if row.kind != "random" or not _close_with_known(row):
+            return row
+    return None
+
+
+@transaction.atomic
+def _close_with_known(row: Adjudication) -> bool:
+    """Whether a random entry was answered by what an expert said of the same target since it was drawn."""
+    rows = Adjudication.objects.filter(track=row.track, target=row.target_id, status="answered")
+    known = rows.filter(answered_at__gte=row.raised_at).order_by("answered_at").first()
+    if known is None:
+        return False
+    mine = Adjudication.objects.select_for_update(of=("self",)).filter(pk=row.pk, status="open").first()
+    if mine is not None:
+        assert known.raw is not None
+        said = {int(target): value for target, value in (known.answer or {}).items()}
+        _close(mine, known.raw, said, known.expert)
+    return True
+
+
+def _close(row: Adjudication, raw: dict[str, Any], values: Mapping[int, Any], expert: User | None) -> None:
+    row.status, row.expert, row.raw, row.answered_at = "answered", expert, raw, timezone.now()
+    row.answer = {str(target): value for target, value in values.items()}
+    row.agrees = agrees(row.question, values)
+    row.save(update_fields=["status", "expert", "raw", "answered_at", "answer", "agrees"])
+
+
 @transaction.atomic
 def answer(row: Adjudication, raw: dict[str, Any], expert: User) -> Adjudication:
-    """The entry, answered once. Raises BadAnswer, or CannotAsk if somebody else was quicker. All open entries of the
-    same target are answered by the same words: nobody is asked twice."""
-    entries = list(
-        Adjudication.objects.select_for_update(of=("self",)).filter(
-            track=row.track, target=row.target_id, status="open"
-        )
+    """The entry, answered once. Raises BadAnswer, or CannotAsk if somebody else was quicker. What else was asked about
+    the same target is answered by the same words, but for a random entry: that keeps its place in the queue."""
+    rows = Adjudication.objects.select_for_update(of=("self",)).filter(
+        track=row.track, target=row.target_id, status="open"
     )
+    entries = [one for one in rows if one.pk == row.pk or one.kind != "random"]
     if row.pk not in {one.pk for one in entries}:
         raise CannotAsk("This one is answered already.")
-    question = row.question
+    values = answered_by(row.question, raw)
+    for one in entries:
+        _close(one, raw, values, expert)
+    done = next(one for one in entries if one.pk == row.pk)
+    log("adjudicate", f"target:{row.target_id}", who=expert, track=row.track.slug,
+        after="agrees" if done.agrees else "says otherwise")  # fmt: skip
+    next_of(row.track, expert)  # what is next may be answered by this
+    return done
+
+
+def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
+    """What one person's answer says of each target; empty if it is a flag. Raises BadAnswer."""
     interface = interface_of(question.interface)
     said = [Response(target_id=one.target_id, criterion=one.criterion, value=one.value)
             for one in interface.parse(question, raw)]  # fmt: skip
-    values = {label.target_id: label.value for label in interface.aggregate(question, said) if label.value}
-    for one in entries:
-        one.status, one.expert, one.raw, one.answered_at = "answered", expert, raw, timezone.now()
-        one.answer = {str(target): value for target, value in values.items()}
-        one.agrees = agrees(question, values)
-        one.save(update_fields=["status", "expert", "raw", "answered_at", "answer", "agrees"])
-    log("adjudicate", f"target:{row.target_id}", who=expert, track=row.track.slug,
-        after="agrees" if entries[0].agrees else "says otherwise")  # fmt: skip
-    return Adjudication.objects.get(pk=row.pk)
+    return {label.target_id: label.value for label in interface.aggregate(question, said) if label.value}
 
 
 def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
@@ -207,17 +231,6 @@ def counts(track: Track) -> dict[str, dict[str, int]]:
     for kind, status, n in rows:
         found[kind][status] = n
     return found
-
-
-def errors(track: Track) -> Errors:
-    """How often experts contradict the crowd, from the random draws alone, with a Wilson interval."""
-    rows = Adjudication.objects.filter(track=track, kind="random", status="answered")
-    sums = rows.aggregate(of=Count("pk"), against=Count("pk", filter=Q(agrees=False)))
-    if not sums["of"]:
-        return Errors(0, 0, None, None, None)
-    share = sums["against"] / sums["of"]
-    low, high = wilson(share, sums["of"], 0.80)
-    return Errors(sums["against"], sums["of"], share, float(low), float(high))
 
 
 def entries(track: Track, limit: int = 100) -> list[Adjudication]:

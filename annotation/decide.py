@@ -14,17 +14,19 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
-from annotation.adjudicate import DICE, CannotAsk, answer, open_to
+from annotation.adjudicate import DICE, CannotAsk, answer, next_of, open_to
 from annotation.gold import CannotMake, make_gold
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Adjudication, Assignment, Question
-from annotation.views import raw_of, show
+from annotation.views import raw_of, show, whole
 from kbpo.accounts.models import User
 from kbpo.sampling.check import waiting
 from kbpo.tracks.models import Track
 
 P = ParamSpec("P")
-BLIND = "You see neither what others said nor why this is asked; both follow when you have answered."
+OWN = "Your own judgment"
+"""What the page says of a question that is asked an expert, whatever it is asked for."""
+BLIND = "You see neither what others said nor why this is asked."
 
 
 def for_admins(
@@ -71,11 +73,11 @@ def _an_answer(question: Question) -> object:
 def adjudicate_next(request: HttpRequest, slug: str) -> HttpResponse:
     """To the next judgment that an expert is asked about, whatever it is in the queue for."""
     track = get_object_or_404(Track, slug=slug)
-    mine = open_to(track, cast(User, request.user))
-    entries, checks = mine.count(), waiting(track).count()
+    user = cast(User, request.user)
+    row = next_of(track, user)
+    entries, checks = open_to(track, user).count(), waiting(track).count()
     if checks and DICE.random() * (entries + checks) < checks:  # those that correct scores come in the same row
         return redirect("expert-next", slug=slug)
-    row = mine.first()
     if row is None:
         messages.info(request, "No judgment of this track waits for you.")
         return redirect("desk-adjudication", slug=slug)
@@ -91,8 +93,10 @@ def adjudicate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("desk-trail", slug=slug, pk=pk)
     if not open_to(row.track, user).filter(pk=pk).exists():
         raise PermissionDenied("You raised or answered this one yourself: somebody else must look at it.")
-    back = reverse("desk-adjudication", args=[slug])
-    context = {"deciding": "Your own judgment", "back": back, "elapsed": 0, "what_happens": BLIND}
+    if request.method != "POST" and row.kind == "random" and row != next_of(row.track, user):
+        return redirect("adjudicate_next", slug=slug)  # what was drawn at random is answered in its own order
+    addresses = {"whole": reverse("adjudicate_document", args=[slug, pk])}
+    context = {"deciding": OWN, "elapsed": 0, "what_happens": BLIND, "addresses": addresses}
     if request.method != "POST":
         return show(request, row.question, None, context)
     raw = raw_of(request.POST)
@@ -103,3 +107,10 @@ def adjudicate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     except CannotAsk as gone:
         messages.info(request, str(gone))
     return redirect("desk-trail", slug=slug, pk=pk)
+
+
+@for_admins
+def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The whole document with the question's marks, as its annotators could see it."""
+    row = get_object_or_404(Adjudication.objects.select_related("question__target"), track__slug=slug, pk=pk)
+    return whole(request, row.question)

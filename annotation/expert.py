@@ -9,18 +9,19 @@ from typing import Any, Concatenate, ParamSpec
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from annotation.adjudicate import answered_by
+from annotation.decide import BLIND, OWN
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
-from annotation.views import raw_of, refused, show
+from annotation.views import raw_of, refused, show, whole
 from kbpo.accounts.models import User
-from kbpo.corpus.models import Document
 from kbpo.sampling.check import HOLD, Outcome, answer, hold, take, waiting
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
@@ -101,7 +102,7 @@ def _told(request: HttpRequest, user: User, track: Track, outcome: Outcome) -> H
 def _answer(request: HttpRequest, user: User, row: ExpertCheck) -> HttpResponse:
     raw = raw_of(request.POST)
     try:
-        value = value_of(question_of(row), raw)
+        value = answered_by(question_of(row), raw)
     except BadAnswer as bad:
         hold(row, user, raw)
         return _page(request, row, raw, error=str(bad))
@@ -117,20 +118,11 @@ def question_of(row: ExpertCheck) -> Question:
     )  # fmt: skip
 
 
-def value_of(asked: Question, raw: dict[str, Any]) -> dict[int, Any]:
-    """What one answer says of each target: empty if it is a flag. Raises BadAnswer."""
-    kind = interface_of(asked.interface)
-    said = [
-        Response(target_id=one.target_id, criterion=one.criterion, value=one.value) for one in kind.parse(asked, raw)
-    ]
-    return {label.target_id: label.value for label in kind.aggregate(asked, said) if label.value}
-
-
 def _page(request: HttpRequest, row: ExpertCheck, left: Any, *, error: str = "") -> HttpResponse:
-    done = ExpertCheck.objects.filter(round=row.round_id, answered_at__isnull=False).count()
     address = {"slug": row.track.slug, "pk": row.pk}
     context = {
-        "checking": {"number": done + 1, "of": done + waiting(row.track).count()},
+        "deciding": OWN,
+        "what_happens": BLIND,
         "addresses": {
             "draft": reverse("expert-draft", kwargs=address),
             "whole": reverse("expert-document", kwargs=address),
@@ -159,6 +151,4 @@ def draft(request: HttpRequest, user: User, slug: str, pk: int) -> HttpResponse:
 def document(request: HttpRequest, user: User, slug: str, pk: int) -> HttpResponse:
     """The whole document with the question's marks."""
     row = get_object_or_404(ExpertCheck.objects.select_related("target"), track__slug=slug, pk=pk)
-    found = get_object_or_404(Document, pk=row.target.document_id)
-    context = interface_of(row.interface).whole(question_of(row), found.text) | {"title": found.title or found.key}
-    return render(request, "annotation/document.html", context)
+    return whole(request, question_of(row))

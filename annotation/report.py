@@ -20,7 +20,6 @@ from annotation.adjudicate import counts as adjudication_counts
 from annotation.adjudicate import disputes as open_disputes
 from annotation.adjudicate import drop as drop_adjudication
 from annotation.adjudicate import entries as adjudicated
-from annotation.adjudicate import errors as crowd_errors
 from annotation.adjudicate import of_submission as disputes_of
 from annotation.adjudicate import remark as remark_on
 from annotation.batch import (
@@ -52,6 +51,7 @@ from annotation.command import (
 from annotation.command import admit as admit_worker
 from annotation.command import grant_to as grant
 from annotation.describe import AnswerLine, Record, WorkerLine, answer, online, record, title_of, workers
+from annotation.error_rate import errors as crowd_errors
 from annotation.follow_documents import document_orders
 from annotation.gold import CannotMake, policy_of
 from annotation.gold import candidates as gold_candidates

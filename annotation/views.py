@@ -204,7 +204,11 @@ def document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     assignment = _mine(worker, token)
     if assignment is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
-    asked = assignment.hit.questions.select_related("target")[0]
+    return whole(request, assignment.hit.questions.select_related("target")[0])
+
+
+def whole(request: HttpRequest, asked: Question) -> HttpResponse:
+    """The document of a question, whole."""
     found = get_object_or_404(Document, pk=asked.target.document_id)
     context = interface_of(asked.interface).whole(asked, found.text) | {"title": found.title or found.key}
     return render(request, "annotation/document.html", context)

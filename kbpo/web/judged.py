@@ -26,6 +26,15 @@ from kbpo.web.viewer import Span
 VERDICTS = ("all", "right", "wrong")
 SHOWING = ("judging", "scored")
 """Statuses of submissions that show judgments."""
+NOT_DISPUTED = {
+    "document": (
+        "This comes from people who read the whole document. It cannot be disputed: nobody was asked this alone, so"
+        " there is no question that an expert could answer blind."
+    ),
+    "import": "This comes from the gold standard. Experts are asked about what the crowd judged here, not about that.",
+    "expert": "An expert judged this already.",
+}
+"""Why a judgment is not put before an expert, by the source of its label."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +52,13 @@ class Judged:
     subject: bool | None
     object: bool | None
     votes: str
-    by_people: bool = False
+    source: str = ""
+    """Of the label that counts: crowd, expert, import, document"""
     dispute: Any = None
     """What its team said against the judgment, and what became of it"""
     disputable: bool = False
+    undisputed: str = ""
+    """Why its team cannot dispute it, as a sentence"""
 
     @property
     def right(self) -> bool | None:
@@ -112,7 +124,12 @@ def with_disputes(submission: Submission, rows: list[Judged], own: bool) -> list
     """The rows, for their own team with what it disputes and may dispute: what people judged."""
     disputes = report.disputes_of(submission) if own else {}
     return [
-        replace(one, dispute=disputes.get(one.prediction.instance.target_id), disputable=own and one.by_people)
+        replace(
+            one,
+            dispute=disputes.get(one.prediction.instance.target_id),
+            disputable=own and one.source == Label.Source.CROWD,
+            undisputed=NOT_DISPUTED.get(one.source, "") if own else "",
+        )
         for one in rows
     ]
 
@@ -144,7 +161,7 @@ def _describe(one: Prediction, row: Any, label: Label | None, template: str) -> 
         subject=_truth(subject),
         object=_truth(object_),
         votes=_votes(row, label),
-        by_people=label is not None and label.source == "crowd",
+        source=label.source if label is not None else "",
     )  # fmt: skip
 
 

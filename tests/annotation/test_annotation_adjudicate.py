@@ -7,6 +7,7 @@ from annotation_world import PARTS, answer_all
 from django.test import Client
 
 from annotation import adjudicate, settle
+from annotation.error_rate import errors
 from annotation.models import Adjudication, Question
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
@@ -83,23 +84,61 @@ def test_random_ones_have_their_probability_and_alone_tell_how_often_the_crowd_e
     assert set(Adjudication.objects.values_list("probability", flat=True)) == {1.0}
     assert adjudicate.queue_random(track, 500, root) == 0, "each is drawn once"
     adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    rows = list(adjudicate.open_to(track, root))
-    assert len(rows) == 7
-    adjudicate.answer(rows[0], NO, root)
-    other = adjudicate.open_to(track, root).exclude(target=target_of(judged))[0]
-    adjudicate.answer(other, YES, root)
-    found = adjudicate.errors(track)
-    assert (found.against, found.of, found.share) == (1, 2, 0.5)
+    disputed = adjudicate.open_to(track, root).get(kind="dispute")
+    adjudicate.answer(disputed, NO, root)
+    rest = (
+        Adjudication.objects.filter(kind="random", status="open").exclude(target=disputed.target_id).order_by("order")
+    )
+    first, second = rest[:2]
+    adjudicate.answer(first, NO, root)
+    adjudicate.answer(second, YES, root)
+    Adjudication.objects.filter(kind="random", target=disputed.target_id).update(status="open")
+    found = errors(track)
+    assert (found.against, found.of, found.share) == (1, 2, 0.5), "the dispute is not among them"
     assert found.low80 is not None and found.high80 is not None and found.low80 < 0.5 < found.high80
     with pytest.raises(adjudicate.CannotAsk, match="stays"):
         adjudicate.drop(adjudicate.open_to(track, root).filter(kind="random")[0], root, "Too hard.")
 
 
-def test_the_same_target_is_answered_once_for_all_reasons(judged: Submission, rosa: User, root: User) -> None:
+def place(row: Adjudication, order: float) -> None:
+    Adjudication.objects.filter(pk=row.pk).update(order=order)
+
+
+def test_nobody_is_asked_twice_but_a_random_entry_keeps_its_place(judged: Submission, rosa: User, root: User) -> None:
+    track = judged.track
+    adjudicate.queue_random(track, 500, root)
+    dispute = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
+    random = Adjudication.objects.get(kind="random", target=dispute.target_id)
+    place(dispute, -3.0)
+    place(random, 2.0)
+    adjudicate.answer(adjudicate.next_of(track, root) or random, NO, root)
+    random.refresh_from_db()
+    assert random.status == "open", "an answer to the dispute does not pull it forward"
+    for _ in range(5):
+        row = adjudicate.next_of(track, root)
+        assert row is not None and row.target_id != dispute.target_id
+        adjudicate.answer(row, YES, root)
+    random.refresh_from_db()
+    assert (random.status, random.agrees, random.raw) == ("answered", False, NO), "its turn came: the answer was there"
+    assert adjudicate.next_of(track, root) is None
+
+
+def test_a_random_entry_that_comes_first_answers_the_dispute_too(judged: Submission, rosa: User, root: User) -> None:
     adjudicate.queue_random(judged.track, 500, root)
-    row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    adjudicate.answer(row, NO, root)
-    assert Adjudication.objects.filter(target=row.target_id, status="answered").count() == 2
+    dispute = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
+    random = Adjudication.objects.get(kind="random", target=dispute.target_id)
+    adjudicate.answer(random, NO, root)
+    dispute.refresh_from_db()
+    assert (dispute.status, dispute.agrees) == ("answered", False)
+
+
+def test_what_an_expert_said_before_the_draw_is_asked_again(judged: Submission, rosa: User, root: User) -> None:
+    adjudicate.answer(adjudicate.dispute(judged, target_of(judged), rosa, DOUBT), NO, root)
+    adjudicate.queue_random(judged.track, 500, root)
+    asked = set()
+    while (row := adjudicate.next_of(judged.track, root)) is not None:
+        asked.add(adjudicate.answer(row, YES, root).target_id)
+    assert len(asked) == 6
 
 
 def test_the_most_divided_come_first_and_once(judged: Submission, root: User) -> None:
