@@ -257,8 +257,8 @@ function drawRest() {
   }
   primary.firstChild.textContent = `${read < sentences ? "Continue reading" : phase === "mark" ? "Check" : phase === "send" && !open.length ? "Send" : open.length ? "Next open question" : "Send"} `;
   primary.lastElementChild.textContent = phase === "send" && read >= sentences && !open.length ? "Ctrl Enter" : "C";
-  document.getElementById("undo").disabled = !marks.past.length;
-  document.getElementById("redo").disabled = !marks.future.length;
+  document.getElementById("undo").disabled = !marks.history.canUndo;
+  document.getElementById("redo").disabled = !marks.history.canRedo;
   document.getElementById("nothing").hidden = marks.mentions.length > 0;
 }
 

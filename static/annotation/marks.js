@@ -4,8 +4,8 @@
 // tokens first … last - 1. Nothing here touches the page.
 
 import { isDate, looksLikeDate, normalDate } from "./dates.js";
+import { History } from "./history.js";
 
-const MOST_UNDO = 400;
 const EMPTY = { mentions: [], links: {}, names: {} };
 
 export class Marks {
@@ -21,8 +21,7 @@ export class Marks {
     const within = (at) => at > 0 && this.sentenceOf[at] === this.sentenceOf[at - 1] && /[\p{L}\p{N},]$/u.test(this.words[at - 1]);
     this.named = new Set(this.words.filter((word, at) => /^\p{Lu}/u.test(word) && word !== "I" && within(at))); // names also where they begin a sentence
     this.state = EMPTY;
-    this.past = [];
-    this.future = [];
+    this.history = new History();
   }
 
   // -- Reading
@@ -153,20 +152,16 @@ export class Marks {
   // -- Changing: every change is one step of undo
 
   change(next) {
-    this.past.push(this.state);
-    if (this.past.length > MOST_UNDO) this.past.shift();
-    this.future = [];
+    this.history.push(this.state);
     this.state = { ...this.state, ...next };
   }
 
-  undo() { return this.turn(this.past, this.future); }
-  redo() { return this.turn(this.future, this.past); }
+  undo() { return this.turn(this.history.undo(this.state)); }
+  redo() { return this.turn(this.history.redo(this.state)); }
 
-  turn(from, to) {
-    if (!from.length) return false;
-    to.push(this.state);
-    this.state = from.pop();
-    return true;
+  turn(state) {
+    if (state) this.state = state;
+    return Boolean(state);
   }
 
   /** Marks tokens and returns the mention; without a type it is guessed from the same words elsewhere, or left open. */
@@ -279,8 +274,7 @@ export class Marks {
       if (row.named) names[entity] = id;
     }
     this.state = { mentions: inOrder(mentions), links, names };
-    this.past = [];
-    this.future = [];
+    this.history.clear();
   }
 }
 

@@ -1,7 +1,9 @@
-// The relation page: keys, steps, undo, drafts. Without it the page is a plain form that works.
+// The relation page: keys, steps, undo and redo, drafts. Without it the page is a plain form that works.
 //
 // It does not import keys.js: under hashed file names that would be a second copy of it with a second listener. Keys that
 // depend on the step at hand are taken here, before keys.js sees them; what it prints and fires stands in the HTML.
+
+import { History } from "./history.js";
 
 const form = document.getElementById("answer");
 const steps = [...form.querySelectorAll(".step-part")].filter((part) => part.querySelector("input[type=radio], input[type=checkbox][name=holds], input[name=none]"));
@@ -10,9 +12,10 @@ const none = form.querySelector("input[name=none]");
 const missing = document.getElementById("missing");
 const kept = document.getElementById("kept");
 const undoButton = form.querySelector(".undo");
+const redoButton = form.querySelector(".redo");
 const submitButton = form.querySelector(".submit-bar .primary");
 const flag = form.querySelector("details.flag");
-const history = [];
+const history = new History();
 let before = snapshot();
 let current = 0;
 
@@ -29,7 +32,8 @@ function paint() {
     part.toggleAttribute("data-at-hand", part === steps[current]);
   }
   if (isFlagged() || !firstMissing()) missing.hidden = true;
-  undoButton.hidden = history.length === 0;
+  undoButton.hidden = !history.canUndo;
+  redoButton.hidden = !history.canRedo;
 }
 
 function goTo(number, focus = true) {
@@ -75,9 +79,9 @@ function restore(values) {
   paint();
 }
 
-function undo() {
-  if (!history.length) return;
-  restore(history.pop());
+function turn(values) {
+  if (!values) return;
+  restore(values);
   keepSoon();
 }
 
@@ -258,7 +262,8 @@ form.addEventListener("focusin", (event) => {
   if (at >= 0 && at !== current) { current = at; paint(); }
 });
 form.addEventListener("input", (event) => { if (typing(event.target)) keepSoon(); });
-undoButton.addEventListener("click", undo);
+undoButton.addEventListener("click", () => turn(history.undo(before)));
+redoButton.addEventListener("click", () => turn(history.redo(before)));
 whole?.addEventListener("click", toggleDocument);
 flag?.addEventListener("toggle", () => {
   if (flag.open) flag.querySelector("input:checked")?.focus();

@@ -1,6 +1,7 @@
-// The pairs of a document, one after the other in the order of the text: what holds, keys, undo, saving.
+// The pairs of a document, one after the other in the order of the text: what holds, keys, undo and redo, saving.
 
 import { Draft } from "./draft.js";
+import { History } from "./history.js";
 
 const data = JSON.parse(document.getElementById("document-data").textContent);
 const form = document.querySelector("form.judge");
@@ -16,7 +17,7 @@ const slice = (begin, end) => (chars ? chars.slice(begin, end).join("") : data.t
 const pairs = data.pairs.map(([a, b, options, sentence]) => ({ a: data.mentions[a], b: data.mentions[b], numbers: [a, b], options: data.options[options], sentence }));
 
 let answers = {}; // number of a pair -> the parts that hold; a pair without an entry is not judged yet
-let past = [];
+const history = new History(); // of [pair at hand, answers]
 let at = 0;
 
 // -- The text: every mention an element, the pair at hand and its sentences lit
@@ -127,12 +128,11 @@ function drawState() {
   document.getElementById("judged").textContent = `${done} of ${pairs.length} pair${pairs.length === 1 ? "" : "s"} judged`;
   primary.firstChild.textContent = done === pairs.length ? "Send " : at === pairs.length - 1 ? "To what is not judged " : "Next pair ";
   document.getElementById("back").disabled = at === 0;
+  document.getElementById("undo").disabled = !history.canUndo;
+  document.getElementById("redo").disabled = !history.canRedo;
 }
 
-function remember() {
-  past.push([at, answers]);
-  if (past.length > 400) past.shift();
-}
+const remember = () => history.push([at, answers]);
 
 function set(said) {
   remember();
@@ -183,12 +183,16 @@ function noneForTheRest() {
   tell(`None for ${open.length} pair${open.length === 1 ? "" : "s"}. Z takes it back.`);
 }
 
-function undo() {
-  if (!past.length) return;
-  [at, answers] = past.pop();
+function turn(state) {
+  if (!state) return;
+  [at, answers] = state;
+  missing.hidden = true;
   draft.soon();
-  draw();
+  goTo(at);
 }
+
+const undo = () => turn(history.undo([at, answers]));
+const redo = () => turn(history.redo([at, answers]));
 
 function tell(sentence) {
   missing.textContent = sentence;
@@ -213,7 +217,7 @@ function pick(digit) {
 }
 
 const KEYS = {
-  Backspace: () => goTo(at - 1), ArrowLeft: () => goTo(at - 1), ArrowRight: () => goTo(at + 1), x: noneForTheRest, z: undo,
+  Backspace: () => goTo(at - 1), ArrowLeft: () => goTo(at - 1), ArrowRight: () => goTo(at + 1), x: noneForTheRest, z: undo, y: redo,
   n: () => { const next = unanswered(at); if (next !== undefined) goTo(next); }, m: () => { rarer.open = !rarer.open; }, f: () => { flag.open = !flag.open; },
 };
 
@@ -247,6 +251,8 @@ if ("preview" in form.dataset) form.inert = true; // it is shown to be read
 else document.addEventListener("keydown", onKey, true);
 primary.addEventListener("click", () => { if (Object.keys(answers).length === pairs.length) send(); else goOn(); });
 document.getElementById("back").addEventListener("click", () => goTo(at - 1));
+document.getElementById("undo").addEventListener("click", undo);
+document.getElementById("redo").addEventListener("click", redo);
 document.getElementById("none-rest").addEventListener("click", noneForTheRest);
 document.getElementById("send-flag").addEventListener("click", () => {
   if (form.querySelector("input[name=problem]:checked")?.value) send();

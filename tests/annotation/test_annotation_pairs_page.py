@@ -99,6 +99,36 @@ def test_the_pairs_of_a_document_by_mouse(browser: Browser, live_server: Any, pa
     assert sent() == true_answer(paired)
 
 
+def test_what_was_undone_is_done_again(browser: Browser, live_server: Any, paired: Question) -> None:
+    page = start(browser, live_server)
+
+    def state() -> tuple[str, int, list[bool]]:
+        chosen = page.locator("#choices input:checked").count()
+        enabled = [page.locator(f"#{name}").is_enabled() for name in ("undo", "redo")]
+        return page.locator("#judged").inner_text(), chosen, enabled
+
+    assert state() == ("0 of 3 pairs judged", 0, [False, False])
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    assert state() == ("1 of 3 pairs judged", 2, [True, False])
+    page.keyboard.press("z")
+    page.keyboard.press("z")
+    assert state() == ("0 of 3 pairs judged", 0, [False, True])
+    page.keyboard.press("y")
+    assert state() == ("1 of 3 pairs judged", 1, [True, True])
+    page.locator("#redo").click()
+    assert state() == ("1 of 3 pairs judged", 2, [True, False])
+    page.locator("#undo").click()
+    page.keyboard.press("0")  # something else instead: the other future is gone
+    assert state() == ("1 of 3 pairs judged", 1, [True, False])
+    page.keyboard.press("Enter")
+    page.keyboard.press("x")  # none for the rest of a sentence is one step
+    page.keyboard.press("z")
+    page.keyboard.press("y")
+    assert page.locator("#judged").inner_text() == "2 of 3 pairs judged"
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
 def test_a_reload_goes_on_where_one_was(browser: Browser, live_server: Any, paired: Question) -> None:
     page = start(browser, live_server)
     with page.expect_response("**/draft/"):

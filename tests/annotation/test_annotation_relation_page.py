@@ -76,6 +76,27 @@ def test_undo_takes_back_one_choice_after_the_other(browser: Browser, live_serve
     assert page.locator("input[name=holds]:checked").count() == 0
 
 
+def test_what_was_undone_is_done_again(browser: Browser, live_server: Any, published: Any) -> None:
+    page = open_page(browser, live_server)
+
+    def chosen() -> list[str | None]:
+        inputs = page.locator(".parts input:checked")
+        return [one.get_attribute("name") for one in inputs.all()]
+
+    assert not page.locator(".redo").is_visible()
+    for key in ("1", "2", "1", "z", "z"):
+        page.keyboard.press(key)
+    assert chosen() == ["a"]
+    page.keyboard.press("y")
+    assert chosen() == ["a", "b"]
+    page.locator(".redo").click()
+    assert chosen() == ["a", "b", "holds"] and not page.locator(".redo").is_visible()
+    page.keyboard.press("z")
+    page.keyboard.press("0")  # something else instead: the other future is gone
+    assert chosen() == ["a", "b", "none"] and not page.locator(".redo").is_visible()
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
 def test_a_reload_loses_nothing(browser: Browser, live_server: Any, published: Any) -> None:
     page = open_page(browser, live_server)
     with page.expect_response("**/draft/"):
