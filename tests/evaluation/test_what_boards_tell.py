@@ -43,7 +43,8 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: st
     told = Client().get(address, {"distribution": "instance"}).json()
     assert [one["name"] for one in told["systems"]] == ["scored"]
     assert set(told["evaluation"]) <= {
-        "number", "made_at", "scope", "documents", "of_documents", "misses", "targets", "labels", "model", "version",
+        "number", "made_at", "scope", "documents", "of_documents", "misses", "targets", "labels", "expert", "model",
+        "version",
     }  # fmt: skip
     said = numbers(told)
     for status in ("withdrawn", "judging"):

@@ -12,6 +12,7 @@ from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
+from kbpo.submissions.withdraw import withdraw
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 
@@ -59,3 +60,22 @@ def test_where_all_is_judged_nothing_is_missing(half: tuple[Replay, Submission])
     gap, page = told(row)
     assert gap == {"n": 2, "waiting": 0, "dropped": 0, "given_up": 2}
     assert "have no judgment: 2 found no answer and were given up." in page
+
+
+def test_what_was_drawn_for_a_run_that_was_withdrawn_waits_for_nobody(toy: Toy) -> None:
+    world = Replay.of(toy, 200, 0.5)
+    mine = world.judge(world.upload("Patterns", range(200)))
+    other = world.upload("Neural", range(180, 200))
+    confirm(other, toy.users["Admin"])
+    draw.tick()
+    shared = Sample.objects.filter(batch__submission=other, target__in=world.target[180:200]).exclude(
+        target__labels__isnull=False
+    )
+    n = shared.values("target").distinct().count()
+    evaluate(toy.track)
+    assert n and told(mine)[0] == {"n": n, "waiting": n, "dropped": 0, "given_up": 0}
+    withdraw(other, toy.users["Tim"])
+    evaluate(toy.track)
+    gap, page = told(mine)
+    assert gap == {"n": n, "waiting": 0, "dropped": n, "given_up": 0}
+    assert "drawn for a run that has ended" in page

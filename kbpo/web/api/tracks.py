@@ -22,7 +22,7 @@ PUBLISHED = ("simple", "joint", "joint_f1", "joint_recall")
 """Those of the published estimators: precision by both, F1 and recall by joint"""
 PARTS = ("f1", "precision", "recall", "instance_recall", *PUBLISHED, "recall_corrected", "expert")
 """Figures of a system on a board, in the order of its CSV"""
-SAID = ("scope", "documents", "of_documents", "misses", "targets", "labels", "model", "version")
+SAID = ("scope", "documents", "of_documents", "misses", "targets", "labels", "expert", "model", "version")
 """What is told of an evaluation's settings: nothing that speaks of single systems, for some are not public"""
 
 
