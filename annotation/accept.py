@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from annotation.gold import grade
 from annotation.interfaces.base import BadAnswer, ParsedResponse
@@ -40,7 +41,9 @@ def accept(assignments: Sequence[Assignment]) -> None:
         if any(question.status == "gold" for question in asked[one.hit_id]):
             grade(one)
     Assignment.objects.filter(pk__in=[one.pk for one in parsed]).move("accepted")
-    _make_answered({question for one in parsed for question in asked[one.hit_id] if question.status == "published"})
+    answered = {question for one in parsed for question in asked[one.hit_id]}
+    _make_answered({question for question in answered if question.status == "published"})
+    _use_late_answers(question for question in answered if question.status == "given_up")
 
 
 def _asked(hits: Collection[int]) -> dict[int, list[Question]]:
@@ -99,10 +102,17 @@ def _meeting(worker: int, target: int, question: Question) -> Meeting:
 def _make_answered(questions: Collection[Question]) -> None:
     """Nothing; those of these locked questions that have what they want are answered."""
     if questions:
-        places, done = _places(questions), _done(questions)
+        places, done = _places(questions), answers_that_count(questions)
         full = [one.pk for one in questions if done[one.pk] >= min(places[one.pk], one.answers_wanted)]
         if Question.objects.filter(pk__in=full).move("answered"):
             nudge("settle")
+
+
+def _use_late_answers(questions: Iterable[Question]) -> None:
+    """Nothing; questions that were given up while somebody had them in hand are settled again (`settle.give_up`)."""
+    late = Question.objects.filter(pk__in=[question.pk for question in questions])
+    if late.filter(responses__excluded_reason="").update(next_try_at=timezone.now()):
+        nudge("settle")
 
 
 def _places(questions: Collection[Question]) -> Counter[int]:
@@ -114,7 +124,7 @@ def _places(questions: Collection[Question]) -> Counter[int]:
     return found
 
 
-def _done(questions: Collection[Question]) -> Counter[int]:
+def answers_that_count(questions: Collection[Question]) -> Counter[int]:
     """How many answers each question has that may count. On another platform an answer by somebody who had judged it
     before is none: its place is bought again (`short.py`). Our own pages offer nothing twice."""
     pairs = HIT.questions.through.objects.filter(question__in=questions, hit__assignments__status__in=DONE)

@@ -14,11 +14,12 @@ from annotation import quality
 from annotation import reject as rejecting
 from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Qualification, Question, Worker
 from annotation.platforms.mturk.amounts import fee
+from annotation.publish import committed, one_publisher
 from annotation.reject import CannotReject
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.models import Ledger
-from kbpo.money.spend import OverBudget, allowance, lock, reserve, spend
+from kbpo.money.spend import OverBudget, allowance, balance, lock, reserve, spend
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 
@@ -75,6 +76,14 @@ def _take_up_again(hit: HIT) -> None:
     if any(question.status != "waiting" for question in questions):
         raise CannotRetry("Its questions have gone out in another HIT since, or are done; it is not needed any more.")
     hit.questions.update(status="published", status_since=timezone.now(), reason="")
+    HIT.objects.filter(pk=hit.pk).update(status="intent")  # so that its places are counted
+    for payer in sorted({question.payer for question in questions}):
+        one_publisher(payer)
+        short = committed(payer) - balance(purpose=payer).open
+        if short > 0:
+            raise CannotRetry(
+                f"Its questions would cost ${short} more than {payer} has set aside. Set more aside first."
+            )
 
 
 def _set_aside_again(bonus: Bonus) -> None:

@@ -99,10 +99,8 @@ def _make_hits(payer: str) -> int:
 @transaction.atomic
 def _make_batch(payer: str) -> int:
     """How many intents were committed for the payer's next questions in order."""
-    with connection.cursor() as cursor:  # one at a time for each payer, so that no two batches pass its reservation
-        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.publish'), hashtext(%s))", [payer])
-        if not cursor.fetchone()[0]:
-            return 0
+    if not one_publisher(payer, wait=False):
+        return 0
     due = Question.objects.filter(payer=payer, status="waiting", next_try_at__lte=timezone.now())
     if (halt := halt_of(due, payer)) is not None:
         _wait(payer, f"Publishing is stopped: {halt.why}")
@@ -136,6 +134,14 @@ def halt_of(questions: QuerySet[Question], payer: str) -> Halt | None:
     tracks = Track.objects.filter(questions__in=questions)
     held = Halt.objects.filter(lifted_at=None, payer__in=["", payer])
     return held.filter(Q(track=None) | Q(track__in=tracks)).first()
+
+
+def one_publisher(payer: str, *, wait: bool = True) -> bool:
+    """Whether this transaction alone promises a payer's money to anybody, so that no two pass its reservation."""
+    how = "SELECT pg_advisory_xact_lock(%s), true" if wait else "SELECT pg_try_advisory_xact_lock(%s)"
+    with connection.cursor() as cursor:
+        cursor.execute(how % "hashtext('annotation.publish'), hashtext(%s)", [payer])
+        return bool(cursor.fetchone()[-1])
 
 
 def _forgo(questions: QuerySet[Question], why: str) -> int:

@@ -172,6 +172,7 @@ def _tell_qualifications(platform: Platform) -> int:
     """Tells the platform who is excluded, readmitted, or has passed the tutorial."""
     _want_exclusions(platform.name)
     rows = Qualification.objects.filter(worker__platform=platform.name, worker__identity__isnull=False)
+    rows = rows.filter(next_try_at__lte=timezone.now())
     untold = rows.filter(Q(told=None, wanted=True) | Q(told=True, wanted=False) | Q(told=False, wanted=True))
     told = 0
     for row in untold.select_related("worker__identity")[:BATCH]:
@@ -179,11 +180,16 @@ def _tell_qualifications(platform: Platform) -> int:
             platform.qualify(row.worker, row.name, row.wanted)
         except Refused as no:  # this one alone; the platform takes the others
             log.warning("Worker %s may not be qualified on %s: %s", row.worker, platform.name, no)
+            refusals = min(row.refusals + 1, 1000)
+            wait = BACKOFF * 2 ** min(refusals, MOST_DOUBLINGS)
+            Qualification.objects.filter(pk=row.pk).update(
+                refusals=refusals, reason=str(no), next_try_at=timezone.now() + wait
+            )
             continue
         except (PlatformDown, UnknownOutcome) as trouble:
             log.warning("Worker %s could not be qualified on %s: %s", row.worker, platform.name, trouble)
             break
-        Qualification.objects.filter(pk=row.pk).update(told=row.wanted, told_at=timezone.now())
+        Qualification.objects.filter(pk=row.pk).update(told=row.wanted, told_at=timezone.now(), refusals=0, reason="")
         told += 1
     return told
 

@@ -7,8 +7,8 @@ any point, it has done all or nothing, and the rows are handled again, each alon
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 
 from django.utils import timezone
 
@@ -28,18 +28,29 @@ BATCH = 200
 ALL_EXCLUDED = "All answers were excluded; it is asked again."
 """As far as the money reaches"""
 AT_ITS_END = datetime(9000, 1, 1, tzinfo=UTC)
-"""When a question that was given up, and labelled so, is looked at again; Retry sets another time."""
+"""When a question that was given up, and labelled so, is looked at again; a late answer or Retry sets another time."""
+LONGEST = timedelta(days=1)
+"""A question that was given up waits no longer for those who have it in hand."""
+SOON = timedelta(minutes=1)
 
 
 def tick() -> int:
     """How many assignments and questions moved."""
     moved = work_together(Assignment, "submitted", accept, limit=BATCH)
     moved += work_together(Question, "answered", settle, limit=BATCH)
-    moved += work(Question, "given_up", give_up, limit=BATCH)
+    moved += _work_off(Question, "given_up", give_up)
     moved += work_together(Assignment, "accepted", approve, limit=BATCH)
     if moved:
         review()
     return moved + revise()
+
+
+def _work_off(model: type[Question], status: str, handle: Callable[[Question], None]) -> int:
+    moved = last = work(model, status, handle, limit=BATCH)
+    while last == BATCH:
+        last = work(model, status, handle, limit=BATCH)
+        moved += last
+    return moved
 
 
 def settle(questions: Sequence[Question]) -> None:
@@ -95,12 +106,35 @@ def _close(questions: Iterable[Question], status: str) -> None:
 
 
 def give_up(question: Question) -> None:
-    """Settles a question that was given up with the answers it has; without any, its label says that it is missing."""
-    if _added_up(question, _counting([question])[question.pk]):
-        settle([question])
-        return
+    """Settles a question that was given up, once nobody has it in hand any more, with the answers it has then; without
+    any, its label says that it is missing.
+
+    What comes later still is used too (`accept` makes the question due again): it was paid for, and whether somebody
+    had the question in hand when it was given up does not depend on what is true of it, so nothing is selected by its
+    answer. The label that says "missing" stays; the later one counts, and the share of a stratum that was answered,
+    by which the chances of all its targets are multiplied, is counted anew with every estimate."""
     _close([question], "expired")
-    missing = NewLabel(question.target_id, {}, Label.Source.CROWD, "given_up", 0, f"{question.origin}/given_up")
-    record([missing])
-    question.next_try_at = AT_ITS_END
-    question.save(update_fields=["next_try_at"])
+    if (until := _in_hand(question)) is not None:
+        _look_again(question, until)
+    elif _added_up(question, _counting([question])[question.pk]):
+        settle([question])
+    else:
+        record([NewLabel(question.target_id, {}, Label.Source.CROWD, "given_up", 0, f"{question.origin}/given_up")])
+        _look_again(question, AT_ITS_END)
+
+
+def _in_hand(question: Question) -> datetime | None:
+    """When to look again, since somebody has the question in hand or an answer is not read yet; None if not so."""
+    now = timezone.now()
+    if question.status_since < now - LONGEST:
+        return None
+    rows = Assignment.objects.filter(hit__questions=question)
+    if rows.filter(status="submitted").exists():
+        return now + SOON
+    leased = rows.filter(status="leased", leased_until__gt=now).order_by("-leased_until")
+    return leased.values_list("leased_until", flat=True).first()
+
+
+def _look_again(question: Question, at: datetime) -> None:
+    question.attempts, question.next_try_at = 0, at
+    question.save(update_fields=["attempts", "next_try_at"])

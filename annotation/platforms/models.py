@@ -59,6 +59,9 @@ class Qualification(models.Model):
     wanted = models.BooleanField()
     told = models.BooleanField(null=True)
     told_at = models.DateTimeField(null=True)
+    refusals = models.PositiveSmallIntegerField(default=0, help_text="Since it was last told")
+    next_try_at = models.DateTimeField(default=timezone.now)
+    reason = models.TextField(blank=True, help_text="What the platform said when it refused")
 
     class Meta:
         db_table_comment = "Qualifications of platform workers, wanted and told"

@@ -46,6 +46,10 @@ class Turk:
         self._post("/control/faults", json.dumps(
             {"operation": operation, "kind": kind, "times": times, "seconds": seconds}).encode())  # fmt: skip
 
+    def forgive(self) -> None:
+        """Takes back the faults that are switched on."""
+        self._post("/control/faults", b"{}")
+
     def advance(self, **time: float) -> None:
         """Puts the platform's clock forward; what we noted of time is put back by as much."""
         by = timedelta(**time)

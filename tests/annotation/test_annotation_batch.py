@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from annotation_world import answer_all, make_submission, take
 from django.test import Client
+from django.utils import timezone
 
 from annotation import ask, batch, command, publish, report, settle
 from annotation.models import HIT, Assignment, Payment, Question
@@ -106,6 +108,34 @@ def test_extending_sets_money_aside_or_changes_nothing(track: Track, targets: li
     assert batch.extend_batch(row.purpose, admin, "", wanted=8) == 2
 
 
+def test_a_stopped_batch_does_not_wait_for_a_worker_who_walked_away(
+    published: Submission, clients: list[Client], admin: User
+) -> None:
+    take(clients[0])
+    batch.stop_batch(published.purpose, admin, "The prices were wrong.")
+    settle.tick()
+    labels = Label.objects.filter(target__kind="pair", method="given_up")
+    assert labels.count() == 5
+    Question.objects.update(next_try_at=timezone.now())
+    settle.tick()
+    assert labels.count() == 5, "the lease still runs"
+    Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+    Question.objects.update(next_try_at=timezone.now())
+    settle.tick()
+    assert labels.count() == 6
+
+
+def test_nobody_keeps_a_stopped_batch_waiting_for_ever(
+    published: Submission, clients: list[Client], admin: User
+) -> None:
+    take(clients[0])
+    batch.stop_batch(published.purpose, admin, "The prices were wrong.")
+    now = timezone.now()
+    Question.objects.update(status_since=now - timedelta(days=2), next_try_at=now)
+    settle.tick()
+    assert Label.objects.filter(method="given_up").count() == 6
+
+
 def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
     published: Submission, clients: list[Client], admin: User
 ) -> None:
@@ -119,9 +149,11 @@ def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
     settle.tick()
     assert Question.objects.counts() == {"given_up": 5, "settled": 1}
     labels = Label.objects.filter(target__kind="pair")
-    assert sorted(labels.values_list("method", "n")) == [("given_up", 0)] * 5 + [("majority", 1)]
+    assert sorted(labels.values_list("method", "n")) == [("given_up", 0)] * 4 + [("majority", 1)]
     clients[0].post(in_hand, {"a": "0-3", "b": "other", "none": "1"})
     settle.tick()
+    assert Question.objects.counts() == {"given_up": 4, "settled": 2}, "what is in hand is waited for, and used"
+    assert sorted(labels.values_list("method", "n")) == [("given_up", 0)] * 4 + [("majority", 1)] * 2
     assert Payment.objects.count() == 2, "who was at work is paid"
     assert Assignment.objects.counts() == {"approved": 2}
     assert take(clients[1]) == ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from django.conf import settings
+from django.utils import timezone
 
 from annotation.platforms.base import Refused
 from annotation.platforms.mturk import kinds
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from annotation.models import Bonus
 
 WEEK = 7 * 86400
+DAY = timedelta(days=1)
 MARK = "kbpo-compensation:"
 
 
@@ -35,7 +38,18 @@ def step(bonus: Bonus) -> bool:
         if one["AssignmentStatus"] == "Submitted":
             call("ApproveAssignment", AssignmentId=one["AssignmentId"])
         return True
+    _offer_longer(bonus)
     return False
+
+
+def _offer_longer(bonus: Bonus) -> None:
+    """Nobody took it yet: what is owed is owed longer than a week. A HIT that is gone needs a person: its own list can
+    tell no more whether its worker was paid."""
+    hit = call("GetHIT", HITId=bonus.external_id)["HIT"]
+    if hit["HITStatus"] == "Disposed":
+        raise Refused(f"The HIT {bonus.external_id} of this payment is gone. Look there whether it was paid.")
+    if hit["Expiration"] <= timezone.now() + DAY:
+        call("UpdateExpirationForHIT", HITId=bonus.external_id, ExpireAt=timezone.now() + timedelta(seconds=WEEK))
 
 
 def _found(bonus: Bonus) -> str:

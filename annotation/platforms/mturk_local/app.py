@@ -106,6 +106,8 @@ class Endpoint:
             fault = faults.next_fault(books, name)
         if fault is not None and fault.kind == "throttle":
             return self._told(name, "throttled", _error("400 Bad Request", "ThrottlingException", "Rate exceeded"))
+        if fault is not None and fault.kind == "refuse":
+            return self._told(name, "refused", _error("400 Bad Request", "RequestError", "The endpoint was told so."))
         if fault is not None and fault.kind == "error":
             return self._told(name, "failed", _fault())
         if fault is not None and fault.kind == "hang":

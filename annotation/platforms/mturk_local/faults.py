@@ -9,6 +9,7 @@ from annotation.platforms.mturk_local.store import Books
 
 KINDS = {
     "throttle": "says that calls come too fast, and does nothing",
+    "refuse": "says that the request makes no sense, and does nothing",
     "error": "answers 500, and does nothing",
     "error_after": "does it, and answers 500",
     "timeout": "does it, and answers only after some seconds",
