@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,13 +17,23 @@ from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks
 from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
 from annotation.platforms.mturk.account import Account, account
 from annotation.platforms.mturk.amounts import fee
-from annotation.platforms.registry import other_names
+from annotation.platforms.registry import other_names, platform_of
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
 ZERO = Decimal("0.00")
 GRACE = timedelta(minutes=10)
 MOST_SENTENCES = 20
+UNPAID = ("owed", "sent", "unknown")
+
+
+@dataclass(frozen=True)
+class Other:
+    """What was made at an endpoint that is not the one set: nothing is done with it until that is set again."""
+
+    endpoint: str
+    hits: int
+    owed: Decimal
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,7 @@ class Holdings:
     owed: Decimal
     open_hits: int
     hits: dict[str, int]
+    others: list[Other]
 
     @property
     def difference(self) -> Decimal | None:
@@ -94,22 +106,38 @@ def explain(platform: str) -> None:
 
 
 def paid_there(platform: str) -> Decimal:
-    """What the platform has taken for us as far as it has told us: rewards and bonuses, with fees."""
-    rows = Assignment.objects.filter(hit__platform=platform, platform_status="approved")
+    """What the platform has taken for us at the endpoint that is set, as far as it has told us: rewards and bonuses,
+    with fees."""
+    here = platform_of(platform).endpoint
+    rows = Assignment.objects.filter(hit__platform=platform, hit__endpoint=here, platform_status="approved")
     rewards = rows.values_list("hit__reward", "hit__max_assignments").annotate(n=Count("pk")).order_by()
     paid = sum((n * (reward + fee(reward, 1)) for reward, _, n in rewards), ZERO)
-    bonuses = Bonus.objects.filter(worker__platform=platform, status="paid").aggregate(sum=Sum(F("amount") + F("fee")))
+    paid_bonuses = Bonus.objects.filter(worker__platform=platform, endpoint=here, status="paid")
+    bonuses = paid_bonuses.aggregate(sum=Sum(F("amount") + F("fee")))
     return paid + (bonuses["sum"] or ZERO)
 
 
 def holdings(platform: str) -> Holdings:
     """The books of one platform, beside ours."""
-    owed = Payment.objects.filter(assignment__hit__platform=platform, status__in=["owed", "sent", "unknown"])
-    hits = HIT.objects.filter(platform=platform)
+    here = platform_of(platform).endpoint
+    everywhere = Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID)
+    owed = everywhere.filter(endpoint=here)
+    hits = HIT.objects.filter(platform=platform, endpoint__in=["", here])
     return Holdings(
         platform, account(), books_of(platform), paid_there(platform), owed.aggregate(sum=Sum("amount"))["sum"] or ZERO,
-        hits.filter(platform_status__in=["open", "busy"]).count(), hits.counts(),
+        hits.filter(platform_status__in=["open", "busy"]).count(), hits.counts(), _others(platform, here),
     )  # fmt: skip
+
+
+def _others(platform: str, here: str) -> list[Other]:
+    """What is not at its end at other endpoints."""
+    living = HIT.objects.filter(platform=platform, called_at__isnull=False).exclude(platform_status="gone")
+    hits = Counter(living.exclude(endpoint=here).values_list("endpoint", flat=True))
+    unpaid = Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID).exclude(endpoint=here)
+    owed: dict[str, Decimal] = defaultdict(Decimal)
+    for endpoint, amount in unpaid.values_list("endpoint", "amount"):
+        owed[endpoint] += amount
+    return [Other(one, hits[one], owed[one]) for one in sorted({*hits, *owed})]
 
 
 def platforms() -> list[Holdings]:
@@ -139,10 +167,13 @@ def _differences(platform: str, seen: list[Seen]) -> Iterable[str]:
         if row.token and row.token not in tokens:
             yield f"HIT {row.external_id} carries our mark, but we do not know it."
     late = timezone.now() - GRACE
-    paid = Payment.objects.filter(assignment__hit__platform=platform, status="paid")
+    here = platform_of(platform).endpoint
+    paid = Payment.objects.filter(assignment__hit__platform=platform, endpoint=here, status="paid")
     for one in paid.exclude(assignment__platform_status="approved").select_related("assignment")[:MOST_SENTENCES]:
         if one.assignment is not None:
             yield f"Assignment {one.assignment.external_id} is paid here and {one.assignment.platform_status} there."
-    unpaid = Assignment.objects.filter(hit__platform=platform, platform_status="approved", status_since__lt=late)
+    unpaid = Assignment.objects.filter(
+        hit__platform=platform, hit__endpoint=here, platform_status="approved", status_since__lt=late
+    )
     for answer in unpaid.filter(payment__isnull=True)[:MOST_SENTENCES]:
         yield f"Assignment {answer.external_id} is paid there, and our books owe nothing for it ({answer.status})."

@@ -14,6 +14,7 @@ from annotation import quality
 from annotation import reject as rejecting
 from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Qualification, Question, Worker
 from annotation.platforms.mturk.amounts import fee
+from annotation.platforms.registry import platform_of
 from annotation.publish import committed, one_publisher
 from annotation.reject import CannotReject
 from kbpo.accounts.audit import note
@@ -163,7 +164,7 @@ def grant(
         return made
     bonus = Bonus.objects.create(
         status="owed", token=token, track=track, worker=worker, assignment=assignment, amount=amount, fee=fee(amount),
-        why=reason.strip(), who=who,
+        why=reason.strip(), who=who, endpoint=_where(worker, assignment),
     )  # fmt: skip
     try:
         reserve(track, None, bonus.purpose, amount + bonus.fee, key=f"{bonus.purpose}:reserve", who=who, why=reason)
@@ -173,6 +174,12 @@ def grant(
     note("grant", bonus.purpose, who=who, why=reason, after=str(amount), track=track.slug)
     nudge("remit")
     return bonus
+
+
+def _where(worker: Worker, assignment: Assignment | None) -> str:
+    """The endpoint at which a worker is paid: that of the answer, else that of their latest HIT, else the one set."""
+    latest = assignment or Assignment.objects.filter(worker=worker).exclude(hit__endpoint="").order_by("-pk").first()
+    return latest.hit.endpoint if latest is not None else platform_of(worker.platform).endpoint
 
 
 def admit(handle: str, who: User, *, held: bool = True) -> str:

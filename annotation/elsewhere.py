@@ -52,13 +52,13 @@ def hint(platform: str, external_ids: list[str] | None = None) -> int:
 
 def _look_at(name: str) -> int:
     """What moved on one platform; nothing if it is not yet time, or somebody else is at it."""
-    hits = _living(name)
+    platform = platform_of(name)
+    hits = _living(name).filter(endpoint=platform.endpoint)
     if not hits.exists():
         return 0
     with _alone(name) as mine:
         if not mine or not books.is_due(name):
             return 0
-        platform = platform_of(name)
         try:
             seen = list(platform.survey())
         except (PlatformDown, UnknownOutcome, Refused) as trouble:
@@ -137,7 +137,7 @@ def _once_each(platform: Platform, hits: list[HIT], seen: list[Seen]) -> dict[st
         found[row.token] = keep
         if other.status in ("open", "busy") and other.expires_at > timezone.now():
             log.error("HIT %s is there twice; %s is taken down", keep.external_id, other.external_id)
-            platform.expire(HIT(external_id=other.external_id, platform=platform.name))
+            platform.expire(HIT(external_id=other.external_id, platform=platform.name, endpoint=platform.endpoint))
     return found
 
 

@@ -137,6 +137,7 @@ class HIT(Moving):
     reward = models.DecimalField(max_digits=8, decimal_places=2)
     expires_at = models.DateTimeField(null=True)
     called_at = models.DateTimeField(null=True, help_text="When its platform was first asked to put it up")
+    endpoint = models.CharField(max_length=200, blank=True, help_text="Where its platform was asked: sandbox, real …")
     platform_status = models.CharField(max_length=8, blank=True, help_text="What its platform last said: open, gone …")
     renewed_at = models.DateTimeField(null=True, help_text="It is offered again once after it expired")
     checked_at = models.DateTimeField(null=True, help_text="When its answers were last listed")
@@ -290,6 +291,7 @@ class Payment(Moving):
     amount = models.DecimalField(max_digits=8, decimal_places=2)
     token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
     why = models.CharField(max_length=120, blank=True, help_text="What for, if not for an assignment")
+    endpoint = models.CharField(max_length=200, blank=True, help_text="Where its platform pays it: that of its HIT")
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -38,12 +38,15 @@ def owe(assignments: Sequence[Assignment]) -> list[Assignment]:
             else:
                 owed.append(one)
     known = set(Payment.objects.filter(assignment__in=owed).values_list("assignment", flat=True))
-    Payment.objects.bulk_create(
-        Payment(status="owed", assignment=one, worker_id=one.worker_id, amount=hits[one.hit_id].reward)
-        for one in owed
-        if one.pk not in known
-    )
+    Payment.objects.bulk_create(_payment(one, hits[one.hit_id]) for one in owed if one.pk not in known)
     return owed
+
+
+def _payment(assignment: Assignment, hit: HIT) -> Payment:
+    """What a worker is owed, and where: at the endpoint where they worked, never at another."""
+    return Payment(
+        status="owed", assignment=assignment, worker_id=assignment.worker_id, amount=hit.reward, endpoint=hit.endpoint
+    )  # fmt: skip
 
 
 def _questions(hits: dict[int, HIT]) -> dict[int, list[Question]]:

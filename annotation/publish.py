@@ -227,7 +227,12 @@ def _put_up() -> int:
 
 def _put_up_elsewhere(name: str) -> int:
     platform, up = platform_of(name), 0
-    while (hit := _claim(name)) is not None:
+    try:
+        endpoint = platform.ready()
+    except PlatformDown as down:
+        HIT.objects.filter(platform=name, status="intent").exclude(reason=str(down)).update(reason=str(down))
+        return 0
+    while (hit := _claim(name, endpoint)) is not None:
         try:
             external_id = platform.publish(hit)
         except (PlatformDown, UnknownOutcome) as error:  # the token makes a repeat of publish safe
@@ -254,8 +259,9 @@ def _is_up(hit: HIT, external_id: str) -> int:
 
 
 @transaction.atomic
-def _claim(platform: str) -> HIT | None:
-    """A HIT to be put up, its attempt counted and its next one put off, so that no other worker takes it meanwhile."""
+def _claim(platform: str, endpoint: str) -> HIT | None:
+    """A HIT to be put up, its attempt counted and its next one put off, so that no other worker takes it meanwhile. It
+    belongs to the endpoint where it is first called."""
     rows = HIT.objects.select_for_update(skip_locked=True, of=("self",))
     now = timezone.now()
     due = rows.filter(status="intent", platform=platform, next_try_at__lte=now).exclude(pk__in=halted_hits())
@@ -263,8 +269,9 @@ def _claim(platform: str) -> HIT | None:
     if hit is not None:
         hit.attempts = min(hit.attempts + 1, MOST_COUNTED)
         hit.next_try_at = now + BACKOFF * 2 ** min(hit.attempts, MOST_DOUBLINGS)
-        hit.called_at = hit.called_at or now
-        hit.save(update_fields=["attempts", "next_try_at", "called_at"])
+        if hit.called_at is None:
+            hit.called_at, hit.endpoint = now, endpoint
+        hit.save(update_fields=["attempts", "next_try_at", "called_at", "endpoint"])
     return hit
 
 

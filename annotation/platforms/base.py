@@ -68,6 +68,15 @@ class Platform(ABC):
     local: ClassVar[bool] = False
     """Whether it is our own web pages: nothing to call, a HIT is up as soon as its row says so."""
 
+    @property
+    def endpoint(self) -> str:
+        """The one that is set; empty where there is nothing to call."""
+        return ""
+
+    def ready(self) -> str:
+        """The endpoint, if it may be called as things are set. Raises PlatformDown with a sentence."""
+        return ""
+
     @abstractmethod
     def publish(self, hit: HIT) -> str:
         """Puts a HIT up and returns the platform's id. With `hit.token` a repeat returns the same id."""

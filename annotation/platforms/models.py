@@ -36,6 +36,7 @@ class Bonus(Moving):
     who = models.ForeignKey("accounts.User", null=True, on_delete=models.SET_NULL, related_name="+")
     token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
     external_id = models.CharField(max_length=120, blank=True, help_text="The HIT of a compensation")
+    endpoint = models.CharField(max_length=200, blank=True, help_text="Where it is paid: where its worker works")
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -44,6 +44,15 @@ def account() -> Account | None:
     return Account(endpoint, real, True, f"Real money moves at {host}." if real else f"Play money, at {host}.")
 
 
+def here(endpoint: str, what: str) -> None:
+    """Nothing; raises PlatformDown, with a sentence, for what was made at another endpoint than the one that is set: so
+    work in a sandbox is never paid with real money, and two places' books are never mixed."""
+    now = usable().endpoint
+    if endpoint != now:
+        where = f"was made at {endpoint}" if endpoint else "was made before we noted where"
+        raise PlatformDown(f"{what} {where}, and {now} is set (MTURK_ENDPOINT_URL): nothing is done with it here.")
+
+
 def usable() -> Account:
     """The endpoint, if it can be used. Raises PlatformDown with a sentence."""
     found = account()

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from annotation.platforms.base import Capabilities, Platform, Refused, Seen, UnknownOutcome
 from annotation.platforms.mturk import compensate, kinds
-from annotation.platforms.mturk.account import usable
+from annotation.platforms.mturk.account import account, here, usable
 from annotation.platforms.mturk.amounts import FEE, written
 from annotation.platforms.mturk.answers import Unreadable, fields_of
 from annotation.platforms.mturk.client import call, pages
@@ -49,10 +49,18 @@ class MTurk(Platform):
             messages=True, max_assignments=9, questions_per_hit=settings.MTURK_QUESTIONS_PER_HIT, fee_rate=FEE
         )
 
+    @property
+    def endpoint(self) -> str:
+        found = account()
+        return found.endpoint if found is not None else ""
+
+    def ready(self) -> str:
+        return usable().endpoint
+
     # -- HITs ---------------------------------------------------------------------------------------------------------
     def publish(self, hit: HIT) -> str:
         """Puts a HIT up once. Whoever does not know whether it is up already looks for it before making another."""
-        usable()
+        here(hit.endpoint, f"HIT {hit.pk}")
         begun = hit.called_at or timezone.now()
         if timezone.now() - begun > FORGETS and (found := self.find(hit)) is not None:
             return found.external_id
@@ -88,6 +96,7 @@ class MTurk(Platform):
             yield _seen(one)
 
     def find(self, hit: HIT) -> Seen | None:
+        here(hit.endpoint, f"HIT {hit.pk}")
         if hit.external_id:
             try:
                 return _seen(call("GetHIT", HITId=hit.external_id)["HIT"])
@@ -99,6 +108,7 @@ class MTurk(Platform):
         return next((_seen(one) for one in pages("ListHITs", "HITs") if one.get("RequesterAnnotation") == mark), None)
 
     def extend(self, hit: HIT, assignments: int, key: str) -> None:
+        here(hit.endpoint, f"HIT {hit.pk}")
         token = hashlib.sha256(key.encode()).hexdigest()
         try:
             call(
@@ -110,12 +120,15 @@ class MTurk(Platform):
                 raise
 
     def expire(self, hit: HIT) -> None:
+        here(hit.endpoint, f"HIT {hit.pk or hit.external_id}")
         call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=LONG_AGO)
 
     def renew(self, hit: HIT, until: datetime) -> None:
+        here(hit.endpoint, f"HIT {hit.pk}")
         call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=until)
 
     def dispose(self, hit: HIT) -> None:
+        here(hit.endpoint, f"HIT {hit.pk}")
         try:
             call("DeleteHIT", HITId=hit.external_id)
         except Refused as no:
@@ -125,6 +138,7 @@ class MTurk(Platform):
 
     # -- Assignments --------------------------------------------------------------------------------------------------
     def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
+        here(hit.endpoint, f"HIT {hit.pk}")
         for one in pages("ListAssignmentsForHIT", "Assignments", HITId=hit.external_id):
             try:
                 fields = fields_of(one.get("Answer", ""))
@@ -138,6 +152,7 @@ class MTurk(Platform):
             }  # fmt: skip
 
     def approve(self, assignment: Assignment) -> None:
+        here(assignment.hit.endpoint, f"Answer {assignment.pk}")
         try:
             call("ApproveAssignment", AssignmentId=assignment.external_id)
         except Refused as no:
@@ -156,6 +171,7 @@ class MTurk(Platform):
     def reject(self, assignment: Assignment, feedback: str) -> None:
         if not feedback.strip():
             raise ValueError("A rejection needs a reason that its worker can read.")
+        here(assignment.hit.endpoint, f"Answer {assignment.pk}")
         try:
             call("RejectAssignment", AssignmentId=assignment.external_id, RequesterFeedback=feedback[:1024])
         except Refused as no:
@@ -163,12 +179,14 @@ class MTurk(Platform):
                 raise
 
     def outcome(self, assignment: Assignment) -> str:
+        here(assignment.hit.endpoint, f"Answer {assignment.pk}")
         told = call("GetAssignment", AssignmentId=assignment.external_id)["Assignment"]
         return str(told["AssignmentStatus"]).lower()
 
     # -- People -------------------------------------------------------------------------------------------------------
     def pay_bonus(self, bonus: Bonus) -> None:
         assert bonus.assignment is not None
+        here(bonus.endpoint, f"Bonus {bonus.pk}")
         try:
             call(
                 "SendBonus", WorkerId=bonus.worker.identity.external_id, BonusAmount=written(bonus.amount),
@@ -181,10 +199,12 @@ class MTurk(Platform):
 
     def bonus_was_paid(self, bonus: Bonus) -> bool:
         assert bonus.assignment is not None
+        here(bonus.endpoint, f"Bonus {bonus.pk}")
         paid = pages("ListBonusPayments", "BonusPayments", AssignmentId=bonus.assignment.external_id)
         return any(one["Reason"] == compensate.reason_of(bonus) for one in paid)
 
     def compensate(self, bonus: Bonus) -> bool:
+        here(bonus.endpoint, f"Payment {bonus.pk}")
         return compensate.step(bonus)
 
     def exclude(self, worker: Worker, reason: str) -> None:
