@@ -75,7 +75,7 @@ class World:
 
     @property
     def workers(self) -> list[Worker]:
-        return list(Worker.objects.exclude(user=None).select_related("user"))
+        return list(Worker.objects.exclude(user=None).select_related("user").order_by("pk"))
 
     def step(self) -> str:
         verb: Callable[[], None] = self.rng.choice(
@@ -114,9 +114,9 @@ class World:
             reject.reject(row, self.admin, "The same button each time, in under a second.")
 
     def withdraws(self) -> None:
-        row = Submission.objects.filter(status="judging").order_by("?").first()
-        if row is not None and Submission.objects.filter(status="judging").count() > 1:
-            row.move("withdrawn")
+        rows = list(Submission.objects.filter(status="judging").order_by("pk"))
+        if len(rows) > 1:
+            self.rng.choice(rows).move("withdrawn")
 
     def stops(self) -> None:
         if Halt.objects.filter(lifted_at=None).exists():
