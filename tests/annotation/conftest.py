@@ -148,3 +148,16 @@ def up(turk: Turk, track: Track, targets: list[Target]) -> Submission:
     ask.tick()
     publish.tick()
     return submission
+
+
+@pytest.fixture
+def asked(turk: Turk, track: Track, targets: list[Target]) -> Submission:
+    """Six questions that nobody has published yet."""
+    submission = make_submission(track, targets)
+    ask.tick()
+    return submission
+
+
+@pytest.fixture
+def admin(db: None) -> User:
+    return User.objects.create_user("root", password="long enough 1", is_staff=True)

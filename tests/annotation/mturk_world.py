@@ -7,6 +7,8 @@ import re
 import urllib.error
 import urllib.request
 from collections import Counter
+from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -14,6 +16,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import pytest
 from annotation_world import GOOD
 from django.db.models import F
 from django.test import Client
@@ -21,6 +24,8 @@ from django.utils import timezone
 
 from annotation import collect, publish, remit, settle
 from annotation.models import HIT, Assignment, Bonus, ExternalType, Payment, PlatformBooks, Qualification, Question
+from annotation.platforms.base import Refused
+from annotation.platforms.mturk.platform import MTurk
 from annotation.platforms.mturk_local.store import DEPOSIT_CENTS, Store
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
@@ -203,6 +208,67 @@ def check_books(turk: Turk) -> None:
     assert set(keys) == {f"assignment:{p.assignment_id}" for p in Payment.objects.all()}
     for origin, n in Counter(Label.objects.filter(target__kind="pair").values_list("origin", flat=True)).items():
         assert n == 1, f"two labels of {origin}"
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@contextmanager
+def dying(owner: Any, name: str, *, before: bool, at: int = 1):  # type: ignore[no-untyped-def]
+    """Kills us at the at-th call of a function: before it does anything, or when it has done it."""
+    real, calls = getattr(owner, name), 0
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == at and before:
+            raise Killed
+        result = real(*args, **kwargs)
+        if calls == at:
+            raise Killed
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, wrapped)
+        yield
+
+
+def put_up(turk: Turk) -> int:
+    return turk.rows("SELECT count(*) AS n FROM hit")[0]["n"]
+
+
+def killed(step: Callable[[], Any]) -> None:
+    with pytest.raises(Killed):
+        step()
+
+
+def refuse_all(turk: Turk) -> None:
+    """The deposit is too small until the platform has refused every intent for good."""
+    with turk.store.begin() as books:
+        books.run("UPDATE fact SET value = 10 WHERE name = 'deposit'")
+    for _ in range(6):
+        HIT.objects.update(next_try_at="2026-01-01T00:00:00Z")
+        publish.tick()
+    with turk.store.begin() as books:
+        books.run("UPDATE fact SET value = 100000 WHERE name = 'deposit'")
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
+    """Lets the platform refuse these calls until what is returned is called."""
+    real = getattr(MTurk, name)
+
+    def refuse(*_: object) -> None:
+        raise Refused("You have too little balance.")
+
+    monkeypatch.setattr(MTurk, name, refuse)
+    return lambda: monkeypatch.setattr(MTurk, name, real)
+
+
+def try_five_times() -> None:
+    for _ in range(5):
+        due()
+        round_()
 
 
 __all__ = ["ExternalType", "Qualification", "Refusal", "Turk", "check_books", "due", "round_", "rounds"]

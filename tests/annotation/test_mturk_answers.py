@@ -1,0 +1,113 @@
+"""Answers that come twice, late, from elsewhere, or only to one of the two sides: none is lost or taken twice."""
+
+from __future__ import annotations
+
+import pytest
+from mturk_world import Refusal, Turk, check_books, due, put_up, round_, rounds
+
+from annotation import collect
+from annotation.models import (
+    HIT,
+    Assignment,
+    Payment,
+    Response,
+    Worker,
+)  # fmt: skip
+from kbpo.instances.models import Label
+from kbpo.submissions.models import Submission
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_answer_is_taken_in_once_however_often_it_is_told(up: Submission, turk: Turk) -> None:
+    turk.do("W1", turk.hits()[0])
+    turk.fault("ListAssignmentsForHIT", "duplicate", times=8)
+    turk.fault("ListHITs", "duplicate")
+    rounds()
+    assert Assignment.objects.exclude(raw=None).count() == 1
+    assert put_up(turk) == 6 and HIT.objects.counts() == {"open": 6}
+    check_books(turk)
+
+
+def test_an_empty_list_is_not_believed(up: Submission, turk: Turk) -> None:
+    turk.fault("ListHITs", "lose", times=2)
+    due()
+    collect.tick()
+    assert HIT.objects.exclude(platform_status="gone").count() == 6
+    turk.all_do("W1", "W2", "W3")
+    turk.fault("ListAssignmentsForHIT", "lose", times=3)
+    rounds()
+    due()
+    rounds()
+    assert Payment.objects.counts() == {"paid": 18}
+    check_books(turk)
+
+
+def test_an_assignment_that_was_returned_belongs_to_who_took_it(up: Submission, turk: Turk) -> None:
+    hit = turk.hits()[0]
+    first, src = turk.accept("W1", hit)
+    form = turk.fill_in(src)
+    turk.give_back("W1", first)
+    second, src2 = turk.accept("W2", hit)
+    assert second == first  # the platform gave the same identifier to somebody else
+    turk.send(turk.fill_in(src2))
+    with pytest.raises(Refusal, match="submitted"):
+        turk.send(form)
+    rounds()
+    [answer] = Assignment.objects.exclude(raw=None)
+    assert answer.worker.identity.external_id == "W2"
+    assert Assignment.objects.filter(external_id=first).count() == 2  # W1's draft, given back
+    assert Payment.objects.get().worker_id == answer.worker_id
+    check_books(turk)
+
+
+def test_a_stolen_form_of_a_returned_assignment_is_not_the_new_workers_answer(up: Submission, turk: Turk) -> None:
+    hit = turk.hits()[0]
+    first, src = turk.accept("W1", hit)
+    form = turk.fill_in(src)
+    turk.give_back("W1", first)
+    turk.accept("W2", hit)
+    turk.send(form)  # the same assignment id, with W1's proof in it
+    rounds()
+    [answer] = Assignment.objects.exclude(raw=None)
+    assert answer.status == "failed" and answer.worker.identity.external_id == "W2"
+    assert not Response.objects.exists()
+
+
+def test_an_answer_that_only_the_platform_has_is_rebuilt_whole(up: Submission, turk: Turk) -> None:
+    turk.do("W1", turk.hits()[0])
+    Assignment.objects.all().delete()  # our database lost the draft
+    Worker.objects.all().delete()
+    rounds()
+    assert Assignment.objects.counts() == {"paid": 1}
+    assert Response.objects.filter(criterion="relation").get().value == {"holds": ["per:schools_attended>"]}
+    check_books(turk)
+
+
+def test_an_answer_that_only_we_have_is_a_draft_and_is_never_paid(up: Submission, turk: Turk) -> None:
+    _, src = turk.accept("W1", turk.hits()[0])
+    form = turk.fill_in(src)
+    turk.fault("externalSubmit", "lose")
+    turk.send(form)  # the worker was told that it arrived
+    rounds()
+    assert Assignment.objects.get().status == "leased" and Assignment.objects.get().draft
+    assert not Payment.objects.exists() and not Response.objects.exists()
+    turk.send(form)  # sent again: it counts once
+    rounds()
+    assert Payment.objects.counts() == {"paid": 1}
+    check_books(turk)
+
+
+def test_an_answer_after_the_hit_expired_counts_and_is_paid(up: Submission, turk: Turk) -> None:
+    hit = turk.hits()[0]
+    _, src = turk.accept("W1", hit)
+    with turk.store.begin() as books:
+        books.run("UPDATE hit SET expiration = ? WHERE id = ?", books.now - 1, hit)
+    HIT.objects.filter(external_id=hit).update(renewed_at="2026-01-01T00:00:00Z")
+    due()
+    round_()
+    turk.send(turk.fill_in(src))
+    rounds()
+    assert Label.objects.get(target__kind="pair").n == 1
+    assert Payment.objects.counts() == {"paid": 1}
+    check_books(turk)
