@@ -32,6 +32,22 @@ def joined(questions: Iterable[Question], parts: Mapping[int, Mapping[str, Any]]
     }
 
 
+NOW = "now"
+"""The field of a draft that names the question under way: it may look complete, and still is not done."""
+
+
+def carried(
+    questions: Iterable[Question], done: Mapping[int, Mapping[str, Any]], asked: Question, raw: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The draft of a HIT: the answers that are done, and what there is of the question under way."""
+    return joined(questions, {**done, asked.pk: raw}) | {NOW: [str(asked.pk)]}
+
+
+def under_way(questions: Iterable[Question], draft: Mapping[str, Any]) -> Question | None:
+    """The question that a draft says is under way."""
+    return next((question for question in questions if draft.get(NOW) == [str(question.pk)]), None)
+
+
 def read(text: str) -> dict[str, list[str]]:
     """An answer as a form carries it in one field; empty if it cannot be read."""
     try:

@@ -8,74 +8,35 @@ and from there it comes back to us: what we keep meanwhile is a draft, and never
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import timedelta
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec
-from urllib.parse import urlencode, urlsplit
+from typing import Any
+from urllib.parse import urlencode
 
-from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.clickjacking import xframe_options_exempt
-from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_GET, require_http_methods
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import proof
 from annotation.elsewhere import hint
+from annotation.frame import Go, framed, go_of, go_of_address
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.keep_draft import keep_draft
-from annotation.models import ANSWERED, HIT, Assignment, Bonus, Question, Worker
-from annotation.parts import joined, part, read
+from annotation.models import ANSWERED, HIT, Assignment, Question, Title, Worker
+from annotation.parts import carried, joined, part, read, under_way
 from annotation.platforms.mturk.question import duration_of
 from annotation.views import raw_of, show
-from annotation.worker import handle_of
-from kbpo.corpus.models import Document
 
-P = ParamSpec("P")
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
-LONGEST_ID = 120
 ENDED = ("cancelled", "settled", "given_up")
 CARRIED = ("proof", "answer")
 NOT_OURS = "This page was not opened by a marketplace that we know. Nothing can be sent from here."
 MET = "You have judged this text before. Please return this HIT: another one will be new to you."
 EXCLUDED = "We do not offer you more questions. Please return this HIT; it costs you nothing."
+FULL = "Too many people have this HIT open: your answers are kept in this browser alone."
 GONE = "This HIT is not needed any more. Please return it; it costs you nothing."
-
-
-@dataclass(frozen=True)
-class Go:
-    """One worker's go at a HIT, as the marketplace or our own signed form names it."""
-
-    hit: HIT
-    assignment: str
-    handle: str
-    site: str
-
-    @property
-    def proof(self) -> str:
-        return proof.prove(self.hit.pk, self.assignment, self.handle, self.site)
-
-
-def framed(view: Callable[Concatenate[HttpRequest, P], HttpResponse]) -> Callable[..., HttpResponse]:
-    """The view, for pages that the marketplaces we know may show in a frame, and nobody else."""
-
-    @wraps(view)
-    @never_cache
-    @csrf_exempt
-    @xframe_options_exempt
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        response = view(request, *args, **kwargs)
-        sites = " ".join(settings.MTURK_WORKER_SITES) or "'none'"
-        response["Content-Security-Policy"] = f"frame-ancestors {sites}; form-action 'self' {sites}"
-        response["Referrer-Policy"] = "no-referrer"
-        return response
-
-    return guarded
+ALREADY = "You have sent this HIT in already. Nothing more needs to be saved."
 
 
 @framed
@@ -89,39 +50,13 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
     if request.method != "POST" and (assignment == NOT_AVAILABLE or "workerId" not in request.GET):
         return show(request, questions[0], None, {"preview": True, "framed": True, "about": _about(questions)})
-    go = _go_of_form(request, hit) if request.method == "POST" else _go_of_address(request, hit, assignment)
+    posted = request.method == "POST"
+    go = go_of(request.POST.get("proof", ""), hit) if posted else go_of_address(request, hit, assignment)
     if go is None:
-        return _no(request, NOT_OURS, 403)
+        return no(request, NOT_OURS, 403)
     if why := _why_not(go, questions):
-        return _no(request, why)
+        return no(request, why)
     return _answer(request, go, questions) if request.method == "POST" else _begin(request, go, questions)
-
-
-def _go_of_address(request: HttpRequest, hit: HIT, assignment: str) -> Go | None:
-    """The go that a marketplace names in the address; None if it is not one that we know."""
-    worker, site = request.GET["workerId"], origin_of(request.GET.get("turkSubmitTo", ""))
-    sound = 0 < len(worker) <= LONGEST_ID and 0 < len(assignment) <= LONGEST_ID
-    if not sound or site not in settings.MTURK_WORKER_SITES:
-        return None
-    return Go(hit, assignment, handle_of(hit.platform, worker), site)
-
-
-def _go_of_form(request: HttpRequest, hit: HIT) -> Go | None:
-    """The go that our own form names; None if the form is not ours, or of another HIT."""
-    said = proof.proven(request.POST.get("proof", ""))
-    if said.get("hit") != hit.pk or said.get("site") not in settings.MTURK_WORKER_SITES:
-        return None
-    return Go(hit, said["assignment"], said["worker"], said["site"])
-
-
-def origin_of(address: str) -> str:
-    """Scheme, host and port of an address; nothing if it has more than these that could lead elsewhere."""
-    try:
-        parts = urlsplit(address)
-        plain = parts.scheme in ("https", "http") and parts.hostname and "@" not in parts.netloc
-    except ValueError:
-        return ""
-    return f"{parts.scheme}://{parts.netloc}" if plain else ""
 
 
 def _why_not(go: Go, questions: list[Question]) -> str:
@@ -143,9 +78,16 @@ def _why_not(go: Go, questions: list[Question]) -> str:
 
 def _begin(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
     """The first question; what this worker left half done in this go is still there."""
-    draft = keep_draft(go.hit, go.assignment, go.handle, None, timedelta(seconds=duration_of(go.hit)))
-    done = {question.pk: part(question, draft) for question in questions if _is_done(question, draft)}
-    return _next(request, go, questions, done)
+    kept = keep_draft(go.hit, go.assignment, go.handle, None)
+    begun = under_way(questions, kept.answer)
+    left = part(begun, kept.answer) if begun else None
+    return _next(request, go, questions, _done_of(questions, kept.answer), left)
+
+
+def _done_of(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """The questions that are answered whole in a draft, with their answers; not the one that is still under way."""
+    begun = under_way(questions, kept)
+    return {one.pk: part(one, kept) for one in questions if one != begun and _is_done(one, kept)}
 
 
 def _is_done(question: Question, raw: dict[str, Any]) -> bool:
@@ -158,25 +100,51 @@ def _is_done(question: Question, raw: dict[str, Any]) -> bool:
 
 def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
     """The next question, or the same one with what is missing, or the form that sends everything in."""
-    carried = read(request.POST.get("answer", ""))
-    done = {question.pk: part(question, carried) for question in questions if _is_done(question, carried)}
+    done = _done_of(questions, read(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     if asked is None:
         return _send(request, go, questions, done)
-    raw = {name: values for name, values in raw_of(request.POST).items() if name not in CARRIED}
+    raw = _own_fields(request)
     try:
         interface_of(asked.interface).parse(asked, raw)
     except BadAnswer as bad:
+        keep_draft(go.hit, go.assignment, go.handle, carried(questions, done, asked, raw))
         return _page(request, go, questions, done, answer=raw, error=str(bad))
     done[asked.pk] = raw
-    keep_draft(go.hit, go.assignment, go.handle, joined(questions, done), timedelta(seconds=duration_of(go.hit)))
+    keep_draft(go.hit, go.assignment, go.handle, joined(questions, done))
     return _next(request, go, questions, done)
 
 
-def _next(request: HttpRequest, go: Go, questions: list[Question], done: dict[int, dict[str, Any]]) -> HttpResponse:
+def _own_fields(request: HttpRequest) -> dict[str, Any]:
+    """What a form says of the question at hand, without what it carries along."""
+    return {name: values for name, values in raw_of(request.POST).items() if name not in CARRIED}
+
+
+@framed
+@require_POST
+def draft(request: HttpRequest, signed: str) -> HttpResponse:
+    """Keeps what is made of the question at hand, under the go that the form names; says until when."""
+    hit = get_object_or_404(HIT, pk=proof.hit_of(signed) or 0)
+    go = go_of(request.POST.get("proof", ""), hit)
+    if go is None:
+        return JsonResponse({"error": NOT_OURS}, status=403)
+    questions = list(hit.questions.order_by("order", "pk"))
+    done = _done_of(questions, read(request.POST.get("answer", "")))
+    asked = next((question for question in questions if question.pk not in done), None)
+    answer = joined(questions, done) if asked is None else carried(questions, done, asked, _own_fields(request))
+    kept = keep_draft(hit, go.assignment, go.handle, answer)
+    if not kept.leased:
+        return JsonResponse({"error": ALREADY if kept.ended else FULL}, status=409 if kept.ended else 503)
+    return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": duration_of(hit)})
+
+
+def _next(
+    request: HttpRequest, go: Go, questions: list[Question], done: dict[int, dict[str, Any]],
+    left: dict[str, Any] | None = None,
+) -> HttpResponse:  # fmt: skip
     if len(done) == len(questions):
         return _send(request, go, questions, done)
-    return _page(request, go, questions, done)
+    return _page(request, go, questions, done, answer=left)
 
 
 def _page(
@@ -184,11 +152,18 @@ def _page(
     answer: dict[str, Any] | None = None, error: str = "",
 ) -> HttpResponse:  # fmt: skip
     asked = next(question for question in questions if question.pk not in done)
-    whole = reverse("task_document", kwargs={"signed": request.resolver_match.kwargs["signed"], "pk": asked.pk})  # type: ignore[union-attr]
+    signed = request.resolver_match.kwargs["signed"]  # type: ignore[union-attr]
+    proven = urlencode({"proof": go.proof})
     context = {
         "framed": True, "about": _about(questions), "number": len(done) + 1, "of": len(questions), "error": error,
         "carried": [("proof", go.proof), ("answer", json.dumps(joined(questions, done)))],
-        "addresses": {"whole": f"{whole}?{urlencode({'proof': go.proof})}"},
+        "addresses": {
+            "whole": f"{reverse('task_document', args=[signed, asked.pk])}?{proven}",
+            "draft": reverse("task_draft", args=[signed]),
+        },
+        "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
+        "lease_seconds": duration_of(go.hit),
+        "titles_url": f"{reverse('task_titles', args=[signed])}?{proven}" if Title.objects.exists() else "",
     }  # fmt: skip
     return show(request, asked, answer, context, status=422 if error else 200)
 
@@ -210,52 +185,5 @@ def _about(questions: list[Question]) -> dict[str, Any]:
     }
 
 
-def _no(request: HttpRequest, sentence: str, status: int = 200) -> HttpResponse:
+def no(request: HttpRequest, sentence: str, status: int = 200) -> HttpResponse:
     return render(request, "annotation/task_no.html", {"sentence": sentence}, status=status)
-
-
-@framed
-@require_GET
-def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
-    """The whole document of a question, for whoever has the HIT in hand."""
-    said = proof.proven(request.GET.get("proof", ""))
-    if not said or said.get("hit") != proof.hit_of(signed):
-        return _no(request, NOT_OURS, 403)
-    asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=said["hit"])
-    found = get_object_or_404(Document, pk=asked.target.document_id)
-    context = interface_of(asked.interface).whole(asked, found.text) | {"title": found.title or found.key}
-    return render(request, "annotation/document.html", context)
-
-
-@framed
-@require_GET
-def thanks(request: HttpRequest, signed: str) -> HttpResponse:
-    """The page by which somebody takes a payment that we owe them: one button."""
-    bonus = get_object_or_404(Bonus, pk=proof.bonus_of(signed) or 0)
-    site = origin_of(request.GET.get("turkSubmitTo", ""))
-    assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
-    ready = site in settings.MTURK_WORKER_SITES and assignment != NOT_AVAILABLE
-    fields = [("assignmentId", assignment[:LONGEST_ID]), ("thanks", "taken")] if ready else []
-    context = {"action": f"{site}/mturk/externalSubmit" if ready else "", "fields": fields, "bonus": bonus}
-    return render(request, "annotation/task_thanks.html", context)
-
-
-@csrf_exempt
-@require_http_methods(["POST"])
-def notify(request: HttpRequest, signed: str) -> HttpResponse:
-    """A marketplace's notification: a hint where to look, and nothing else. The address itself is the secret."""
-    platform = proof.platform_of_hook(signed)
-    if platform is None:
-        raise Http404
-    hint(platform, _hits_named(request.body[:100_000]))
-    return HttpResponse(status=204)
-
-
-def _hits_named(body: bytes) -> list[str]:
-    """The HITs that a notification names, inside the envelope of the service that delivered it."""
-    try:
-        said = json.loads(body)
-        said = json.loads(said["Message"]) if isinstance(said.get("Message"), str) else said
-        return [str(event["HITId"]) for event in said.get("Events", [])][:100]
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return []

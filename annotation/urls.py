@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 from django.views.generic import RedirectView
 
-from annotation import attempt, decide, expert, task, views
+from annotation import attempt, decide, expert, task, task_side, views
 from annotation.annotators import pages
 from annotation.annotators import views as annotators
 
@@ -39,9 +39,11 @@ urlpatterns = [
     path("check/<slug:slug>/<int:pk>/draft/", expert.draft, name="expert-draft"),
     path("check/<slug:slug>/<int:pk>/document/", expert.document, name="expert-document"),
     path("task/<str:signed>/", task.task, name="task"),
-    path("task/<str:signed>/document/<int:pk>/", task.document, name="task_document"),
-    path("task/<str:signed>/payment/", task.thanks, name="task_thanks"),
-    path("task/<str:signed>/notify/", task.notify, name="task_notify"),
+    path("task/<str:signed>/draft/", task.draft, name="task_draft"),
+    path("task/<str:signed>/titles/", task_side.titles, name="task_titles"),
+    path("task/<str:signed>/document/<int:pk>/", task_side.document, name="task_document"),
+    path("task/<str:signed>/payment/", task_side.thanks, name="task_thanks"),
+    path("task/<str:signed>/notify/", task_side.notify, name="task_notify"),
     path("<str:token>/", views.question, name="annotate_question"),
     path("<str:token>/draft/", views.draft, name="annotate_draft"),
     path("<str:token>/return/", views.give_back, name="annotate_return"),

@@ -158,9 +158,14 @@ def show(
     interface = interface_of(asked.interface)
     shown = interface.render(asked, answer if isinstance(answer, dict) else None)
     page = {"reward": asked.reward, "seconds": asked.seconds, "script": interface.script, "page": shown, **context}
-    if interface.name == "entities" and Title.objects.exists():
+    if _suggests(request, page) and Title.objects.exists():
         page["titles_url"] = reverse("annotate_titles")
     return render(request, interface.template, page, status=status)
+
+
+def _suggests(request: HttpRequest, page: dict[str, Any]) -> bool:
+    """Whether this page may ask for titles under our own login: a frame has an address of its own for them, or none."""
+    return page["script"].endswith("entities.js") and not page.get("framed") and request.user.is_authenticated
 
 
 @require_GET

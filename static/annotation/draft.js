@@ -1,7 +1,12 @@
 // Keeps what is being made: on the server every few seconds and on leave, in this browser while the server is away.
 
+import { keep as keepHere, recall } from "./store.js";
+
 const minutesOf = (milliseconds) => Math.max(0, Math.round(milliseconds / 60000));
 const clock = (moment) => `${String(moment.getUTCHours()).padStart(2, "0")}:${String(moment.getUTCMinutes()).padStart(2, "0")} UTC`;
+
+/** Fields that prove who sends the form; they are not part of what was made. */
+export const CARRIED = ["csrfmiddlewaretoken", "proof", "answer"];
 
 /** Saving for a form with `data-draft`, `data-token` and `data-lease`. `fill` writes the state into the form's fields;
  * `status` says when it was saved, `kept` until when the document is one's own. */
@@ -13,6 +18,7 @@ export class Draft {
     this.leaseEnds = Date.now() + 1000 * Number(form.dataset.lease || 0);
     this.savedAt = 0;
     this.failing = null;
+    this.here = false;
     this.dirty = false;
     this.sending = false;
     this.timer = 0;
@@ -26,7 +32,7 @@ export class Draft {
 
   /** What this browser kept while the server was away: the values of the form's fields by name, or null. */
   remembered() {
-    const found = JSON.parse(localStorage.getItem(this.store) || "null");
+    const found = JSON.parse(recall(this.store) || "null");
     return found && typeof found === "object" && !Array.isArray(found) ? found : null;
   }
 
@@ -56,7 +62,7 @@ export class Draft {
       this.savedAt = Date.now();
       this.leaseEnds = this.savedAt + 1000 * said.lease_seconds;
       this.failing = null;
-      localStorage.removeItem(this.store);
+      keepHere(this.store, null);
     } catch {
       this.failing = this.failing || new Date();
       this.remember();
@@ -67,8 +73,8 @@ export class Draft {
   }
 
   remember() {
-    const fields = [...new FormData(this.form)].filter(([name]) => name !== "csrfmiddlewaretoken");
-    localStorage.setItem(this.store, JSON.stringify(Object.fromEntries(fields)));
+    const fields = [...new FormData(this.form)].filter(([name]) => !CARRIED.includes(name));
+    this.here = keepHere(this.store, JSON.stringify(Object.fromEntries(fields)));
   }
 
   leave() {
@@ -83,7 +89,7 @@ export class Draft {
   sent() {
     this.sending = true;
     clearTimeout(this.timer);
-    if (this.url) localStorage.removeItem(this.store);
+    if (this.url) keepHere(this.store, null);
   }
 
   tell() {
@@ -91,7 +97,8 @@ export class Draft {
     this.status.classList.toggle("saved", Boolean(this.savedAt) && !this.failing);
     if (this.failing) this.status.textContent = `Not saved since ${clock(this.failing)}`;
     else if (this.savedAt) this.status.textContent = seconds < 2 ? "saved just now" : seconds < 100 ? `saved ${seconds} s ago` : `saved ${minutesOf(1000 * seconds)} min ago`;
-    if (this.failing) this.kept.textContent = `Not saved since ${clock(this.failing)}. We keep trying; your answers are kept in this browser.`;
+    if (this.failing) this.kept.textContent = `Not saved since ${clock(this.failing)}. We keep trying; ${this.here ? "your answers are kept in this browser" : "do not close this page"}.`;
+    else if ("framed" in this.form.dataset) this.kept.textContent = "Saved while you work: this page may be loaded anew. Send it in before the time of the HIT runs out.";
     else this.kept.textContent = `You can leave and come back: the document is yours until ${clock(new Date(this.leaseEnds))}.`;
   }
 }

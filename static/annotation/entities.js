@@ -7,6 +7,7 @@ import { Draft } from "./draft.js";
 import { Marks } from "./marks.js";
 import { drawInspector, drawList } from "./panel.js";
 import { toggle } from "./same_as.js";
+import { keep, recall } from "./store.js";
 
 const data = JSON.parse(document.getElementById("document-data").textContent);
 const form = document.querySelector("form.judge");
@@ -265,11 +266,11 @@ function drawRest() {
 // -- Size of the text
 
 const SIZES = ["", "larger", "largest", "small"];
-let size = Math.max(0, SIZES.indexOf(localStorage.getItem("text-size") || ""));
+let size = Math.max(0, SIZES.indexOf(recall("text-size") || ""));
 function zoom(step) {
   size = (size + step + SIZES.length) % SIZES.length;
   place.className = `zoom ${SIZES[size]}`;
-  localStorage.setItem("text-size", SIZES[size]);
+  keep("text-size", SIZES[size]);
 }
 
 // -- Keys
@@ -326,7 +327,7 @@ const draft = new Draft(form, {
   fill,
   status: document.getElementById("saved"),
   kept: document.getElementById("kept"),
-  lost: (sentence) => { tell(sentence); primary.disabled = true; setTimeout(() => location.assign(form.dataset.next || "/annotate/next/"), 4000); },
+  lost: (sentence) => { tell(sentence); primary.disabled = true; if (form.dataset.next) setTimeout(() => location.assign(form.dataset.next), 4000); },
 });
 
 document.addEventListener("click", (event) => {

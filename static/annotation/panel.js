@@ -92,9 +92,11 @@ function suggest(input, titles, name) {
   let timer = 0;
   const ask = async () => {
     const number = (asked += 1);
-    const reply = await fetch(`${address}?q=${encodeURIComponent(input.value || name)}`).catch(() => null);
-    if (!reply?.ok || number !== asked) return;
-    titles.replaceChildren(...(await reply.json()).titles.map((title) => el("option", { value: title })));
+    const where = new URL(address, location.href);
+    where.searchParams.set("q", input.value || name);
+    const said = await fetch(where).then((reply) => (reply.ok ? reply.json() : null)).catch(() => null); // none is no harm
+    if (!said || number !== asked) return;
+    titles.replaceChildren(...said.titles.map((title) => el("option", { value: title })));
   };
   input.addEventListener("focus", ask, { once: true });
   input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 200); });

@@ -3,7 +3,9 @@
 // It does not import keys.js: under hashed file names that would be a second copy of it with a second listener. Keys that
 // depend on the step at hand are taken here, before keys.js sees them; what it prints and fires stands in the HTML.
 
+import { CARRIED } from "./draft.js";
 import { History } from "./history.js";
+import { keep as keepHere, recall } from "./store.js";
 
 const form = document.getElementById("answer");
 const steps = [...form.querySelectorAll(".step-part")].filter((part) => part.querySelector("input[type=radio], input[type=checkbox][name=holds], input[name=none]"));
@@ -63,7 +65,7 @@ function pick(digit) {
 // -- What is chosen, and back
 
 function fields() {
-  return [...form.elements].filter((one) => one.name && one.name !== "csrfmiddlewaretoken");
+  return [...form.elements].filter((one) => one.name && !CARRIED.includes(one.name));
 }
 
 function snapshot() {
@@ -131,6 +133,7 @@ let dirty = false;
 let savedAt = 0;
 let leaseEnds = Date.now() + 1000 * Number(form.dataset.lease || 0);
 let failing = null;
+let here = false;
 
 function keepSoon() {
   if (!draftUrl) return;
@@ -150,11 +153,11 @@ async function keep() {
     savedAt = Date.now();
     leaseEnds = savedAt + 1000 * said.lease_seconds;
     failing = null;
-    localStorage.removeItem(storeKey);
+    keepHere(storeKey, null);
   } catch {
     failing = failing || new Date();
     dirty = true;
-    localStorage.setItem(storeKey, JSON.stringify(snapshot()));
+    here = keepHere(storeKey, JSON.stringify(snapshot()));
     clearTimeout(timer);
     timer = setTimeout(keep, 5000);
   }
@@ -165,23 +168,23 @@ function lost(sentence) {
   missing.textContent = sentence;
   missing.hidden = false;
   submitButton.disabled = true;
-  setTimeout(() => { location.assign(form.dataset.next); }, 4000);
+  if (form.dataset.next) setTimeout(() => { location.assign(form.dataset.next); }, 4000);
 }
 
 function onLeave() {
   if (!draftUrl || !dirty || sending) return;
-  localStorage.setItem(storeKey, JSON.stringify(snapshot()));
+  here = keepHere(storeKey, JSON.stringify(snapshot()));
   navigator.sendBeacon(draftUrl, new FormData(form));
   dirty = false;
 }
 
 function fromThisBrowser() {
-  const values = JSON.parse(localStorage.getItem(storeKey) || "null");
+  const values = JSON.parse(recall(storeKey) || "null");
   if (Array.isArray(values) && values.length === before.length) {
     restore(values);
     keepSoon();
   }
-  localStorage.removeItem(storeKey);
+  keepHere(storeKey, null);
 }
 
 function tell() {
@@ -189,7 +192,8 @@ function tell() {
   const minutes = Math.max(0, Math.round((leaseEnds - Date.now()) / 60000));
   const yours = `This question is yours for another ${minutes} ${minutes === 1 ? "minute" : "minutes"}.`;
   const time = failing && `${String(failing.getUTCHours()).padStart(2, "0")}:${String(failing.getUTCMinutes()).padStart(2, "0")} UTC`;
-  if (failing) kept.textContent = `Not saved since ${time}. We keep trying; your answers are kept in this browser.`;
+  if (failing) kept.textContent = `Not saved since ${time}. We keep trying; ${here ? "your answers are kept in this browser" : "do not close this page"}.`;
+  else if ("framed" in form.dataset) kept.textContent = savedAt ? "Draft saved." : form.dataset.framed;
   else if (savedAt) kept.textContent = `Draft saved. ${yours}`;
   else kept.textContent = `Saved on the server after every answer. ${yours}`;
 }

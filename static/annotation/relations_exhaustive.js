@@ -240,7 +240,7 @@ const draft = new Draft(form, {
   fill,
   status: document.getElementById("saved"),
   kept: document.getElementById("kept"),
-  lost: (sentence) => { tell(sentence); primary.disabled = true; setTimeout(() => location.assign(form.dataset.next || "/annotate/next/"), 4000); },
+  lost: (sentence) => { tell(sentence); primary.disabled = true; if (form.dataset.next) setTimeout(() => location.assign(form.dataset.next), 4000); },
 });
 form.addEventListener("change", onChange);
 form.addEventListener("submit", (event) => {

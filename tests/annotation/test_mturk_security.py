@@ -10,9 +10,9 @@ from django.test import Client
 from mturk_world import Refusal, Turk, rounds
 
 from annotation import proof
+from annotation.frame import origin_of
 from annotation.models import HIT, Assignment, Payment, PlatformBooks, Question, Response, Worker
 from annotation.platforms.mturk.answers import Unreadable, fields_of
-from annotation.task import origin_of
 from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db

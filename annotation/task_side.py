@@ -1,0 +1,77 @@
+"""What stands beside a task page: the whole document, titles to choose from, a payment to be taken, notifications."""
+
+from __future__ import annotations
+
+import json
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotation import proof
+from annotation.elsewhere import hint
+from annotation.frame import LONGEST_ID, framed, origin_of
+from annotation.interfaces.registry import interface_of
+from annotation.models import Bonus, Question
+from annotation.task import NOT_AVAILABLE, NOT_OURS, no
+from annotation.titles import suggest
+from kbpo.corpus.models import Document
+
+
+@framed
+@require_GET
+def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
+    """The whole document of a question, for whoever has the HIT in hand."""
+    said = proof.proven(request.GET.get("proof", ""))
+    if not said or said.get("hit") != proof.hit_of(signed):
+        return no(request, NOT_OURS, 403)
+    asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=said["hit"])
+    found = get_object_or_404(Document, pk=asked.target.document_id)
+    context = interface_of(asked.interface).whole(asked, found.text) | {"title": found.title or found.key}
+    return render(request, "annotation/document.html", context)
+
+
+@framed
+@require_GET
+def titles(request: HttpRequest, signed: str) -> HttpResponse:
+    """Titles that begin with `q`, for whoever has the HIT in hand."""
+    said = proof.proven(request.GET.get("proof", ""))
+    if not said or said.get("hit") != proof.hit_of(signed):
+        return JsonResponse({"titles": []}, status=403)
+    return JsonResponse({"titles": suggest(request.GET.get("q", "").replace("\0", ""))})
+
+
+@framed
+@require_GET
+def thanks(request: HttpRequest, signed: str) -> HttpResponse:
+    """The page by which somebody takes a payment that we owe them: one button."""
+    bonus = get_object_or_404(Bonus, pk=proof.bonus_of(signed) or 0)
+    site = origin_of(request.GET.get("turkSubmitTo", ""))
+    assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
+    ready = site in settings.MTURK_WORKER_SITES and assignment != NOT_AVAILABLE
+    fields = [("assignmentId", assignment[:LONGEST_ID]), ("thanks", "taken")] if ready else []
+    context = {"action": f"{site}/mturk/externalSubmit" if ready else "", "fields": fields, "bonus": bonus}
+    return render(request, "annotation/task_thanks.html", context)
+
+
+@csrf_exempt
+@require_http_methods(["POST"])
+def notify(request: HttpRequest, signed: str) -> HttpResponse:
+    """A marketplace's notification: a hint where to look, and nothing else. The address itself is the secret."""
+    platform = proof.platform_of_hook(signed)
+    if platform is None:
+        raise Http404
+    hint(platform, _hits_named(request.body[:100_000]))
+    return HttpResponse(status=204)
+
+
+def _hits_named(body: bytes) -> list[str]:
+    """The HITs that a notification names, inside the envelope of the service that delivered it."""
+    try:
+        said = json.loads(body)
+        said = json.loads(said["Message"]) if isinstance(said.get("Message"), str) else said
+        return [str(event["HITId"]) for event in said.get("Events", [])][:100]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return []

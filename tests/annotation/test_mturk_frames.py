@@ -1,0 +1,240 @@
+"""Whole documents and single relations in a marketplace's frame: another site around it, no storage in the browser."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotation_world import make_submission
+from django.test import Client
+from documents_world import answer_to, order
+from mturk_world import Turk, rounds
+from playwright.sync_api import BrowserContext, FrameLocator, Page, sync_playwright
+
+from annotation import ask, proof, publish
+from annotation.models import HIT, Assignment, Question, Title
+from kbpo.instances.models import Label, Target
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from tests.conftest import Toy
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run"]  # fmt: skip
+NO_STORAGE = {"profile": {"default_content_setting_values": {"cookies": 2}}}
+"""Chromium's own setting under which localStorage throws, as it does for those who forbid other sites to store."""
+in_a_browser = pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed")
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def closed_browser(tmp_path: Path) -> Iterator[BrowserContext]:
+    """A browser in which no page may store anything."""
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs a loop in this thread; we only read rows
+    profile = tmp_path / "profile" / "Default"
+    profile.mkdir(parents=True)
+    (profile / "Preferences").write_text(json.dumps(NO_STORAGE))
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch_persistent_context(
+            str(profile.parent), executable_path=str(CHROMIUM), args=FLAGS, viewport={"width": 1400, "height": 1000}
+        )
+        yield started
+        started.close()
+    if before is None:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def whole(turk: Turk, toy: Toy, live_server: Any, settings: Any) -> Question:
+    """The first document of the toy corpus, up on the endpoint."""
+    settings.SITE_URL = live_server.url
+    Track.objects.filter(pk=toy.track.pk).update(platform="mturk")
+    toy.track.refresh_from_db()
+    order(toy.track, 4)
+    return Question.objects.get(target__document=toy.documents["d1"])
+
+
+def enter(context: BrowserContext, src: str, turk: Turk, hit: HIT) -> tuple[Page, FrameLocator]:
+    """The marketplace's page with the work in its frame."""
+    page = context.pages[0]
+    page.faults = []  # type: ignore[attr-defined]
+    page.on("pageerror", lambda error: page.faults.append(str(error)))  # type: ignore[attr-defined]
+    page.goto(src)
+    frame = page.frame_locator("#task")
+    frame.locator("html[data-ready]").wait_for()
+    return page, frame
+
+
+def work_address(turk: Turk, worker: str, hit: HIT) -> str:
+    assignment, _ = turk.accept(worker, hit.external_id)
+    return f"{turk.url}/work?workerId={worker}&assignmentId={assignment}"
+
+
+def mark(frame: FrameLocator, words: str, kind: str, which: int = 0) -> None:
+    frame.locator(".t", has_text=words).nth(which).dblclick()
+    frame.locator("#inspector .type", has_text=kind).click()
+
+
+@in_a_browser
+@pytest.mark.browser
+def test_a_whole_document_is_marked_left_and_sent_where_the_browser_stores_nothing(
+    closed_browser: BrowserContext, turk: Turk, whole: Question
+) -> None:
+    Title.objects.create(title="Nordwerk (company)", folded="nordwerk (company)")
+    page, frame = enter(closed_browser, work_address(turk, "WDOC", whole.hits.get()), turk, whole.hits.get())
+    stores = "() => { try { localStorage.length; return true; } catch { return false; } }"
+    inside = next(one for one in page.frames if "/annotate/task/" in one.url)
+    assert inside.evaluate(stores) is False, "the browser of this test must forbid storage"
+    assert not inside.url.startswith(turk.url)
+    mark(frame, "Nordwerk", "Organisation")
+    with page.expect_response("**/titles/**"):
+        frame.get_by_label("Its Wikipedia title, if you know it").focus()
+    frame.locator("#titles option[value='Nordwerk (company)']").wait_for(state="attached")
+    with page.expect_response("**/draft/") as saved:
+        mark(frame, "Halden", "State")
+    assert saved.value.status == 200
+    kept = Assignment.objects.get().draft
+    assert kept is not None and "Halden" not in kept and kept["now"] == [str(whole.pk)]
+    mark(frame, "Bergen", "State")  # left at once: the beacon keeps it
+    page.reload()
+    frame.locator("html[data-ready]").wait_for()
+    assert "3 with 3 mentions" in frame.locator("#entities .head").inner_text()
+    for _ in range(3):
+        frame.locator("#primary").click()
+    frame.get_by_text("Your answer has arrived.").wait_for()
+    rounds()
+    raw = Assignment.objects.get().raw
+    assert raw is not None
+    marks = json.loads(raw[f"q{whole.pk}.mentions"][0])
+    assert sorted((one["span"], one["type"]) for one in marks) == [
+        ([19, 27], "ORG"), ([55, 61], "GPE"), ([84, 90], "GPE"),
+    ]  # fmt: skip
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_documents_go_through_both_steps_on_a_marketplace(turk: Turk, whole: Question, toy: Toy) -> None:
+    """Three workers mark, three workers judge the pairs that come of it; nobody logs in."""
+    for interface in ("entities", "relations_exhaustive"):
+        rounds_of_documents()
+        open_ones = Question.objects.filter(interface=interface, status="published")
+        assert open_ones.exists(), interface
+        for question in open_ones:
+            for worker in ("W1", "W2", "W3"):
+                turk.do(worker, question.hits.get().external_id, answer_to(question))
+    rounds_of_documents()
+    assert set(Question.objects.values_list("status", flat=True)) == {"settled"}
+    assert Label.objects.filter(target__kind="pair", source="document").exists()
+
+
+def rounds_of_documents() -> None:
+    from annotation import read_documents
+
+    for _ in range(3):
+        rounds()
+        read_documents.tick()
+
+
+@in_a_browser
+@pytest.mark.browser
+def test_pairs_are_judged_left_and_taken_up_again_in_the_frame(
+    closed_browser: BrowserContext, turk: Turk, whole: Question
+) -> None:
+    for worker in ("W1", "W2", "W3"):
+        turk.do(worker, whole.hits.get().external_id, answer_to(whole))
+    rounds_of_documents()
+    pairs = Question.objects.get(interface="relations_exhaustive", target=whole.target_id)
+    page, frame = enter(closed_browser, work_address(turk, "WPAIR", pairs.hits.get()), turk, pairs.hits.get())
+    n = len(pairs.payload["pairs"])
+    assert n > 1
+    with page.expect_response("**/draft/"):
+        frame.locator(".choice.none, [data-none]").first.click()
+    page.reload()
+    frame.locator("html[data-ready]").wait_for()
+    assert frame.locator("#pair-number").inner_text() == "2"
+    for _ in range(n - 1):
+        frame.locator(".choice.none, [data-none]").first.click()
+        frame.locator("#primary").click()
+    frame.get_by_text("Your answer has arrived.").wait_for()
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def two(turk: Turk, track: Track, targets: list[Target], live_server: Any, settings: Any) -> HIT:
+    """A HIT of two relations in one document."""
+    settings.SITE_URL = live_server.url
+    Target.objects.filter(pk=targets[1].pk).update(document=targets[0].document)
+    make_submission(track, targets[:2])
+    ask.tick()
+    publish.tick()
+    return HIT.objects.get()
+
+
+@in_a_browser
+@pytest.mark.browser
+def test_half_a_relation_is_still_there_after_a_reload(closed_browser: BrowserContext, turk: Turk, two: HIT) -> None:
+    page = closed_browser.pages[0]
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(work_address(turk, "WREL", two))
+    frame = page.frame_locator("#task")
+    for number in (1, 2):
+        frame.get_by_text(f"Question {number} of 2").wait_for()
+        frame.locator(".pill", has_text="Ann").first.click()
+        frame.locator(".pill.b", has_text="Something else").click()
+        with page.expect_response("**/draft/"):
+            frame.locator(".choice", has_text="studied at").click()
+        page.reload()
+        frame.get_by_text(f"Question {number} of 2").wait_for()  # complete, and still not submitted
+        assert frame.locator("input[name=holds]:checked").count() == 1
+        frame.locator(".submit-bar .primary").click()
+    frame.get_by_text("Your answer has arrived.").wait_for()
+    assert faults == []
+
+
+def draft_of(src: str) -> tuple[str, dict[str, str]]:
+    """The address that drafts go to, and the proof of the page."""
+    path = "/" + src.partition("//")[2].partition("/")[2]
+    page = Client().get(path).content.decode()
+    said = page.split('name="proof" value="')[1].split('"')[0]
+    return path.partition("?")[0] + "draft/", {"proof": said, "answer": "{}"}
+
+
+def test_a_draft_is_kept_under_its_own_go_alone(up: Submission, turk: Turk) -> None:
+    first, second = turk.hits()[:2]
+    (_, src1), (_, src2) = turk.accept("W1", first), turk.accept("W2", second)
+    (where, mine), (elsewhere, _) = draft_of(src1), draft_of(src2)
+    client = Client(enforce_csrf_checks=True)
+    assert client.post(where, mine | {"a": "0-3"}).status_code == 200
+    assert client.post(elsewhere, mine | {"a": "0-3"}).status_code == 403
+    assert client.post(where, {"proof": "forged", "a": "0-3"}).status_code == 403
+    assert client.get(where).status_code == 405 and not client.cookies
+    drafts = dict(Assignment.objects.values_list("hit__external_id", "draft"))
+    assert next(iter(drafts[first].values())) == ["0-3"] and not drafts[second]
+
+
+def test_a_draft_after_the_answer_changes_nothing_and_says_so(up: Submission, turk: Turk) -> None:
+    hit = turk.hits()[0]
+    _, src = turk.accept("W1", hit)
+    where, mine = draft_of(src)
+    turk.send(turk.fill_in(src))
+    rounds()
+    raw = Assignment.objects.get().raw
+    late = Client().post(where, mine | {"a": "other"})
+    assert late.status_code == 409 and "sent this HIT in already" in late.json()["error"]
+    assert Assignment.objects.get().raw == raw and Assignment.objects.get().draft is None
+
+
+def test_titles_need_the_proof_of_a_hit_in_hand_and_no_login(turk: Turk, whole: Question) -> None:
+    Title.objects.create(title="Halden", folded="halden")
+    hit = whole.hits.get()
+    path = proof.task_path(hit) + "titles/"
+    assert Client().get(path, {"q": "hal"}).status_code == 403
+    said = Client().get(path, {"q": "hal", "proof": proof.prove(hit.pk, "3A", "0" * 32)})
+    assert said.json() == {"titles": ["Halden"]}
+    src = turk.preview("W1", hit.external_id)
+    assert "data-titles" not in Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
