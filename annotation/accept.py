@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.gold import grade
+from annotation.gold import asked_of, grade, is_gold
 from annotation.interfaces.base import BadAnswer, ParsedResponse
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Question, Response, Worker
-from annotation.parts import part
+from annotation.parts import part, speaks_of
 from annotation.platforms.registry import local_names
 from annotation.quality import MET_BEFORE, note_signals
 from kbpo.queue import nudge
@@ -32,13 +32,13 @@ def accept(assignments: Sequence[Assignment]) -> None:
     parsed: dict[Assignment, Parsed] = {}
     for assignment in assignments:
         try:
-            parsed[assignment] = _parsed(asked[assignment.hit_id], assignment)
+            parsed[assignment] = _parsed(_put_to(assignment, asked[assignment.hit_id]), assignment)
         except BadAnswer as bad:
             assignment.move("failed", f"The answer cannot be used: {bad}")
     Response.objects.bulk_create(_responses(parsed))
     note_signals({one: sum(question.seconds for question in asked[one.hit_id]) for one in parsed})
     for one in parsed:
-        if any(question.status == "gold" for question in asked[one.hit_id]):
+        if any(is_gold(question) for question in asked[one.hit_id]):
             grade(one)
     Assignment.objects.filter(pk__in=[one.pk for one in parsed]).move("accepted")
     answered = {question for one in parsed for question in asked[one.hit_id]}
@@ -55,6 +55,14 @@ def _asked(hits: Collection[int]) -> dict[int, list[Question]]:
     for hit, question in pairs:
         found[hit].append(questions[question])
     return found
+
+
+def _put_to(assignment: Assignment, questions: list[Question]) -> list[Question]:
+    """The questions that an answer must speak of: not the gold among others that its worker had met before."""
+    if len(questions) == 1 or not any(is_gold(question) for question in questions):
+        return questions
+    known = {question.pk for question in asked_of(assignment.hit, assignment.worker)}
+    return [one for one in questions if one.pk in known or speaks_of(one, assignment.raw or {})]
 
 
 def _parsed(questions: Sequence[Question], assignment: Assignment) -> Parsed:

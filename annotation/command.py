@@ -73,12 +73,13 @@ def retry(kind: str, pk: int, who: User | None = None) -> str:
 def _take_up_again(hit: HIT) -> None:
     """Nothing; the questions of a HIT that was refused go out in it. Raises CannotRetry if it is not needed any more:
     its questions would be out twice."""
-    questions = list(hit.questions.all())
-    if any(question.status != "waiting" for question in questions):
+    asked = hit.questions.exclude(payer__startswith="gold:")
+    if any(question.status != "waiting" for question in asked):
         raise CannotRetry("Its questions have gone out in another HIT since, or are done; it is not needed any more.")
-    hit.questions.update(status="published", status_since=timezone.now(), reason="")
+    payers = sorted(set(hit.questions.values_list("payer", flat=True)))
+    asked.update(status="published", status_since=timezone.now(), reason="")
     HIT.objects.filter(pk=hit.pk).update(status="intent")  # so that its places are counted
-    for payer in sorted({question.payer for question in questions}):
+    for payer in payers:
         one_publisher(payer)
         short = committed(payer) - balance(purpose=payer).open
         if short > 0:

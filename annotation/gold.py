@@ -1,8 +1,9 @@
 """Gold questions: made by admins from answers they are sure of, dealt out among the others, never told apart.
 
-A gold question is a question with a HIT of its own, in a status that no step of the pipeline touches. Its worker
-leases it in the place of the next one, under the same kind of token, with the same price; the right answer is in one
-table that no page of a worker reads. Answers to it are paid out of the track's purpose `gold:TRACK`.
+A gold question is in a status that no step of the pipeline touches. On our own pages it has a HIT of its own, which a
+worker leases in the place of the next one, under the same kind of token, with the same price. On a marketplace it goes
+out in HITs among others' questions, a part of their reward. The right answer is in one table that no page of a worker
+reads. Answers to it are paid out of the track's purpose `gold:TRACK`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any
 
 from django.db import connection, transaction
@@ -22,6 +24,7 @@ from annotation.describe import title_of
 from annotation.interfaces.base import Judgment, ParsedResponse
 from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import HIT, Assignment, Comparison, Gold, Policy, Question, Signal, Worker
+from annotation.platforms.registry import local_names
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.spend import balance, reserve
@@ -32,21 +35,25 @@ MOST_RATE = 0.5
 DICE = random.SystemRandom()
 
 NEXT_GOLD = """
-    SELECT h.id FROM annotation_gold g
+    SELECT g.question_id FROM annotation_gold g
     JOIN annotation_question q ON q.id = g.question_id
-    JOIN annotation_hit_questions hq ON hq.question_id = q.id
-    JOIN annotation_hit h ON h.id = hq.hit_id
     WHERE q.track_id = %(track)s AND q.interface = %(interface)s AND q.status = 'gold' AND g.retired_at IS NULL
-      AND h.status = 'open'
+      AND NOT q.target_id = ANY(%(apart)s)
       AND NOT EXISTS (
           SELECT 1 FROM annotation_question met
           JOIN annotation_hit_questions mhq ON mhq.question_id = met.id
           JOIN annotation_assignment a ON a.hit_id = mhq.hit_id
           WHERE met.target_id = q.target_id AND met.interface = q.interface AND a.worker_id = %(worker)s)
-    ORDER BY (SELECT count(*) FROM annotation_assignment a WHERE a.hit_id = h.id AND a.status <> 'returned'), random()
+    ORDER BY (SELECT count(*) FROM annotation_hit_questions hq JOIN annotation_assignment a ON a.hit_id = hq.hit_id
+              WHERE hq.question_id = q.id AND a.status <> 'returned')
+           + (SELECT coalesce(sum(h.max_assignments), 0) FROM annotation_hit_questions hq
+              JOIN annotation_hit h ON h.id = hq.hit_id
+              WHERE hq.question_id = q.id AND h.status IN ('intent', 'open') AND h.max_assignments < %(most)s),
+             random()
     LIMIT 1
 """
-"""The gold question of a track that was dealt out least, among those whose target the worker has never met."""
+"""The gold question of a track that was dealt out least, among those whose target the worker has never met; for a HIT
+that anybody may take there is no worker, and its own targets stay apart."""
 
 
 class CannotMake(ValueError):
@@ -83,20 +90,80 @@ def purpose_of(track: Track | int) -> str:
 
 def gold_instead(worker: Worker, hit: HIT) -> HIT | None:
     """A gold question's HIT to be leased in the place of this one; None mostly. Runs where a question is leased."""
-    rate = Policy.objects.filter(track=hit.track_id).values_list("gold_rate", flat=True).first()
+    rate = rate_of(hit.track_id)
     if not rate or DICE.random() >= rate:
         return None
     question = hit.questions.all()[0]
+    gold = _next_gold(hit.track_id, question.interface, worker=worker.pk)
+    return None if gold is None or money_left(hit.track_id) < question.price else _own_hit(gold)
+
+
+def gold_among(questions: Sequence[Question], places: int) -> Question | None:
+    """A gold question that goes out with these in one HIT of so many places; None mostly. Runs where HITs are made.
+
+    So often that of all that a worker is asked the share of the policy is gold."""
+    first = questions[0]
+    rate = rate_of(first.track_id)
+    if not rate or DICE.random() >= len(questions) * rate / (1 - rate):
+        return None
+    gold = _next_gold(first.track_id, first.interface, apart=[one.target_id for one in questions])
+    return None if gold is None or money_left(first.track_id) < gold.price * places else gold
+
+
+def rate_of(track: int) -> float:
+    """The share of gold that a track's policy asks for."""
+    return Policy.objects.filter(track=track).values_list("gold_rate", flat=True).first() or 0.0
+
+
+def _next_gold(track: int, interface: str, *, worker: int = 0, apart: Sequence[int] = ()) -> Question | None:
+    values = {"track": track, "interface": interface, "worker": worker, "apart": list(apart), "most": MOST}
     with connection.cursor() as cursor:
         # One at a time for each track, so that no two of them pass what is set aside; the other gets no gold now.
-        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.gold'), %s)", [hit.track_id])
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.gold'), %s)", [track])
         if not cursor.fetchone()[0]:
             return None
-        cursor.execute(NEXT_GOLD, {"track": hit.track_id, "interface": question.interface, "worker": worker.pk})
+        cursor.execute(NEXT_GOLD, values)
         row = cursor.fetchone()
-    if row is None or money_left(hit.track_id) < question.price:
-        return None
-    return HIT.objects.get(pk=row[0])
+    return Question.objects.get(pk=row[0]) if row else None
+
+
+def _own_hit(question: Question) -> HIT:
+    """The HIT on our own pages that holds this gold question alone, made when it is dealt out there first."""
+    found = question.hits.filter(status="open", platform__in=local_names(), max_assignments=MOST).first()
+    if found is None:
+        found = HIT.objects.create(
+            status="open", track=question.track, platform="pool", max_assignments=MOST, reward=question.reward
+        )
+        found.questions.add(question)
+    return found
+
+
+def is_gold(question: Question) -> bool:
+    """Whether a question is gold, or was before it was retired."""
+    return question.payer.startswith("gold:")
+
+
+def asked_of(hit: HIT, worker: Worker | None) -> list[Question]:
+    """The questions of a HIT in its own order, which tells nobody which of them is gold. Gold that this worker has
+    met in another HIT is left out, and paid all the same."""
+    questions = list(hit.questions.all())
+    known = _met_gold(hit, worker, [one for one in questions if one.payer.startswith("gold:")])
+    left = [one for one in questions if one.pk not in known]
+    if len(questions) > 1 and any(one.payer.startswith("gold:") for one in questions):
+        return sorted(left, key=lambda one: sha256(f"{hit.token}:{one.pk}".encode()).digest())
+    return sorted(left, key=lambda one: (one.order, one.pk))
+
+
+def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set[int]:
+    """The gold questions of a HIT whose targets a worker has judged before, in another HIT."""
+    if worker is None or not golds:
+        return set()
+    met = Assignment.objects.filter(worker=worker).exclude(hit=hit).exclude(raw=None)
+    return {
+        one.pk
+        for one in golds
+        if met.filter(hit__questions__target=one.target_id, hit__questions__interface=one.interface).exists()
+    }
 
 
 def money_left(track: Track | int) -> Decimal:
@@ -135,10 +202,8 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         payer=purpose_of(source.track), order=0.0, answers_wanted=source.answers_wanted, price=source.price,
         reward=source.reward, seconds=source.seconds,
     )  # fmt: skip
-    hit = HIT.objects.create(
-        status="open", track=source.track, platform=source.track.platform, max_assignments=MOST, reward=source.reward
-    )
-    hit.questions.add(question)
+    if source.track.platform in local_names():
+        _own_hit(question)
     gold = Gold.objects.create(
         question=question, source=source, made_by=who, why=why[:2000], expected=[_stored(one) for one in expected]
     )
@@ -156,7 +221,7 @@ def retire(gold: Gold, who: User, why: str) -> bool:
     if not Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=timezone.now()):
         return False
     gold.question.move("cancelled", "It is gold no more.")
-    gold.question.hits.update(status="closed", status_since=timezone.now())
+    gold.question.hits.filter(platform__in=local_names()).update(status="closed", status_since=timezone.now())
     note("retire gold", f"gold:{gold.pk}", who=who, why=why, track=gold.question.track.slug)
     return True
 
@@ -183,10 +248,10 @@ def grade(assignment: Assignment) -> bool | None:
     golds = {gold.question_id: gold for gold in Gold.objects.filter(question__hits=assignment.hit_id)}
     if not golds:
         return None
-    right = all(
-        is_right(gold, [one for one in assignment.responses.all() if one.question_id == question])
-        for question, gold in golds.items()
-    )
+    said = {pk: [one for one in assignment.responses.all() if one.question_id == pk] for pk in golds}
+    if not any(said.values()):
+        return None  # its worker had met them before, and was not asked
+    right = all(is_right(golds[pk], responses) for pk, responses in said.items() if responses)
     Comparison.objects.get_or_create(assignment=assignment, kind="gold", defaults={"against": not right})
     if not right:
         detail = "It is not the answer to a question that we know the answer to."

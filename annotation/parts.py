@@ -22,6 +22,11 @@ def part(question: Question, raw: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): value for name, value in raw.items() if name.startswith(prefix)}
 
 
+def speaks_of(question: Question, raw: Mapping[str, Any]) -> bool:
+    """Whether the answer to a HIT says anything of this question of several."""
+    return any(name.startswith(named(question, "")) for name in raw)
+
+
 def joined(questions: Iterable[Question], parts: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
     """The answer to the whole HIT out of the questions' answers."""
     return {

@@ -13,9 +13,10 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from annotation.gold import gold_among
 from annotation.models import HIT, Halt, Question
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.registry import platform_of
+from annotation.platforms.registry import local_names, platform_of
 from kbpo.money.models import Budget
 from kbpo.money.spend import ZERO, balance, over
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
@@ -30,7 +31,9 @@ MOST_COUNTED, MOST_DOUBLINGS = 1000, 9
 COMMITTED = """
     SELECT coalesce(sum(price * wanted), 0) FROM (
         SELECT q.price,
-               CASE WHEN q.status = 'published' AND h.status IN ('intent', 'open', 'closed') THEN greatest(
+               CASE WHEN (q.status = 'published' AND h.status IN ('intent', 'open', 'closed'))
+                      OR (q.payer LIKE 'gold:%%' AND NOT h.platform = ANY(%s) AND h.status IN ('intent', 'open'))
+                    THEN greatest(
                    h.max_assignments - count(a.id) FILTER (WHERE a.status IN ('approved', 'paid')),
                    count(a.id) FILTER (WHERE a.status IN ('submitted', 'accepted')))
                ELSE count(a.id) FILTER (WHERE a.status IN ('leased', 'submitted', 'accepted')) END AS wanted
@@ -42,7 +45,8 @@ COMMITTED = """
         GROUP BY q.id, h.id
     ) AS each_hit
 """
-"""What published questions of a payer may still cost: their open places, and the answers that are not yet paid for."""
+"""What published questions of a payer may still cost: their open places, and the answers that are not yet paid for.
+Gold in a marketplace's HIT costs as many places as the HIT has; on our own pages, what is in somebody's hands."""
 
 
 CANCEL = """
@@ -70,7 +74,7 @@ def tick() -> int:
 def committed(payer: str) -> Decimal:
     """What a payer's published questions may still cost; that much of its reservation must be kept."""
     with connection.cursor() as cursor:
-        cursor.execute(COMMITTED.format(which="q.payer"), [payer])
+        cursor.execute(COMMITTED.format(which="q.payer"), [local_names(), payer])
         return Decimal(cursor.fetchone()[0])
 
 
@@ -80,7 +84,7 @@ def room_on(track: Track) -> Decimal | None:
     if cap is None or not over(track):
         return None
     with connection.cursor() as cursor:
-        cursor.execute(COMMITTED.format(which="q.track_id"), [track.pk])
+        cursor.execute(COMMITTED.format(which="q.track_id"), [local_names(), track.pk])
         return Decimal(cap.cap - balance(track=track).spent - Decimal(cursor.fetchone()[0]))
 
 
@@ -164,10 +168,21 @@ def _intend(questions: list[Question]) -> None:
     through.objects.bulk_create(
         [through(hit_id=hit.pk, question_id=question.pk) for hit, group in made for question in group]
     )
+    _mix_gold_in(made)
     _put_refused_away(questions)
     Question.objects.filter(pk__in=[question.pk for question in questions]).update(
         status="published", status_since=timezone.now(), attempts=0, reason=""
     )
+
+
+def _mix_gold_in(made: list[tuple[HIT, list[Question]]]) -> None:
+    """Adds gold to HITs that go out on a marketplace, and its reward; our own pages deal it out one by one."""
+    for hit, group in made:
+        if platform_of(hit.platform).local or (gold := gold_among(group, hit.max_assignments)) is None:
+            continue
+        hit.questions.add(gold)
+        hit.reward += gold.reward
+        hit.save(update_fields=["reward"])
 
 
 def _put_refused_away(questions: list[Question]) -> None:

@@ -11,6 +11,7 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -20,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation import proof
 from annotation.elsewhere import hint
 from annotation.frame import Go, framed, go_of, go_of_address
+from annotation.gold import asked_of
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.keep_draft import keep_draft
@@ -44,36 +46,44 @@ ALREADY = "You have sent this HIT in already. Nothing more needs to be saved."
 def task(request: HttpRequest, signed: str) -> HttpResponse:
     """A HIT: its preview, its questions one after the other, and the form that sends it in."""
     hit = get_object_or_404(HIT.objects.select_related("track"), pk=proof.hit_of(signed) or 0)
-    questions = list(hit.questions.order_by("order", "pk"))
-    if not questions:
+    if not hit.questions.exists():
         raise Http404
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
     if request.method != "POST" and (assignment == NOT_AVAILABLE or "workerId" not in request.GET):
-        return show(request, questions[0], None, {"preview": True, "framed": True, "about": _about(questions)})
+        questions = asked_of(hit, None)
+        return show(request, questions[0], None, {"preview": True, "framed": True, "about": _about(hit, questions)})
     posted = request.method == "POST"
     go = go_of(request.POST.get("proof", ""), hit) if posted else go_of_address(request, hit, assignment)
     if go is None:
         return no(request, NOT_OURS, 403)
-    if why := _why_not(go, questions):
+    worker = Worker.objects.filter(handle=go.handle).first()
+    if why := _why_not(go, worker):
         return no(request, why)
+    questions = asked_of(hit, worker)
     return _answer(request, go, questions) if request.method == "POST" else _begin(request, go, questions)
 
 
-def _why_not(go: Go, questions: list[Question]) -> str:
-    """Why this worker cannot do this HIT, as a sentence; nothing if they can."""
-    worker = Worker.objects.filter(handle=go.handle).first()
+def _why_not(go: Go, worker: Worker | None) -> str:
+    """Why this worker cannot do this HIT, as a sentence; nothing if they can. Gold stands in nobody's way."""
     if worker is not None and worker.excluded_at is not None:
         return EXCLUDED
+    questions = list(go.hit.questions.exclude(payer__startswith="gold:"))
     in_hand = go.hit.assignments.filter(worker__handle=go.handle, external_id=go.assignment, draft__isnull=False)
     if all(question.status in ENDED for question in questions) and not in_hand.exists():
         return GONE
     if worker is None:
         return ""
     met = Assignment.objects.filter(worker=worker, status__in=[*ANSWERED, "rejected", "failed"])
-    targets = [question.target_id for question in questions]
-    others = met.filter(hit__questions__target__in=targets, hit__questions__interface=questions[0].interface)
-    rounds = {question.round for question in questions}
-    return MET if others.filter(hit__questions__round__in=rounds).exclude(external_id=go.assignment).exists() else ""
+    others = met.filter(hit__questions__in=_same(questions)).exclude(external_id=go.assignment)
+    return MET if others.exists() else ""
+
+
+def _same(questions: list[Question]) -> QuerySet[Question]:
+    """The questions that ask what these ask, on any track."""
+    if not questions:
+        return Question.objects.none()
+    targets, rounds = [one.target_id for one in questions], {one.round for one in questions}
+    return Question.objects.filter(target__in=targets, interface=questions[0].interface, round__in=rounds)
 
 
 def _begin(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
@@ -128,7 +138,7 @@ def draft(request: HttpRequest, signed: str) -> HttpResponse:
     go = go_of(request.POST.get("proof", ""), hit)
     if go is None:
         return JsonResponse({"error": NOT_OURS}, status=403)
-    questions = list(hit.questions.order_by("order", "pk"))
+    questions = asked_of(hit, Worker.objects.filter(handle=go.handle).first())
     done = _done_of(questions, read(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     answer = joined(questions, done) if asked is None else carried(questions, done, asked, _own_fields(request))
@@ -155,7 +165,8 @@ def _page(
     signed = request.resolver_match.kwargs["signed"]  # type: ignore[union-attr]
     proven = urlencode({"proof": go.proof})
     context = {
-        "framed": True, "about": _about(questions), "number": len(done) + 1, "of": len(questions), "error": error,
+        "framed": True, "about": _about(go.hit, questions), "number": len(done) + 1, "of": len(questions),
+        "error": error,
         "carried": [("proof", go.proof), ("answer", json.dumps(joined(questions, done)))],
         "addresses": {
             "whole": f"{reverse('task_document', args=[signed, asked.pk])}?{proven}",
@@ -176,13 +187,9 @@ def _send(request: HttpRequest, go: Go, questions: list[Question], done: dict[in
     return render(request, "annotation/task_send.html", context)
 
 
-def _about(questions: list[Question]) -> dict[str, Any]:
+def _about(hit: HIT, questions: list[Question]) -> dict[str, Any]:
     """What the line on top says of the whole HIT."""
-    return {
-        "of": len(questions),
-        "reward": sum(question.reward for question in questions),
-        "seconds": sum(question.seconds for question in questions),
-    }
+    return {"of": len(questions), "reward": hit.reward, "seconds": sum(question.seconds for question in questions)}
 
 
 def no(request: HttpRequest, sentence: str, status: int = 200) -> HttpResponse:

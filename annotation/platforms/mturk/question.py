@@ -48,7 +48,7 @@ def title_of(hit: HIT) -> tuple[str, str]:
     questions = list(hit.questions.all())
     kind = interface_of(questions[0].interface)
     seconds = sum(question.seconds for question in questions)
-    about = "one question" if len(questions) == 1 else f"{len(questions)} questions on one text"
+    about = "one question" if len(questions) == 1 else f"{len(questions)} questions"
     what = kind.offered_as
     return what, f"{what}: {about}, about {max(1, round(seconds / 60))} min. Flags are paid like answers."
 
