@@ -23,6 +23,8 @@ class Kept:
     answer: dict[str, Any]
     leased: bool = False
     """Whether it is a draft that may still change"""
+    begun: bool = False
+    """Whether its worker has seen the questions in this go"""
     ended: bool = False
     """Whether this worker has sent the HIT in"""
 
@@ -52,11 +54,11 @@ def keep_draft(hit: HIT, assignment: str, handle: str, answer: dict[str, Any] | 
         row = row or Assignment(hit=hit, worker=worker, external_id=assignment, leased_until=now + lease)
         row.status, row.status_since, row.accepted_at = "leased", now, now
     if row.status != "leased":
-        return Kept(dict(row.raw or {}), ended=True)
+        return Kept(dict(row.raw or {}), begun=True, ended=True)
     row.leased_until = timezone.now() + lease
     row.draft = answer if answer is not None else row.draft
     row.save()
-    return Kept(dict(row.draft or {}), leased=True)
+    return Kept(dict(row.draft or {}), leased=True, begun=row.draft is not None)
 
 
 def _is_full(hit: HIT) -> bool:

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from annotation.annotators.pay_lessons import pay_lessons
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Worker
 from annotation.owe import owe
 from annotation.platforms.base import Platform, PlatformDown, Refused, UnknownOutcome
@@ -41,7 +42,7 @@ def _pay_out(name: str) -> int:
     if not HIT.objects.filter(platform=name).exists() and not Bonus.objects.filter(worker__platform=name).exists():
         return 0
     platform = platform_of(name)
-    moved = _owe_unusable(name)
+    moved = _owe_unusable(name) + pay_lessons(name)
     moved += _each(Payment, Q(assignment__hit__platform=name), lambda row: _approve(platform, row))
     moved += _each(Bonus, Q(worker__platform=name), lambda row: _bonus(platform, row))
     return moved + _reject(platform) + _tell_qualifications(platform)

@@ -28,6 +28,7 @@ from annotation.keep_draft import keep_draft
 from annotation.models import ANSWERED, HIT, Assignment, Question, Title, Worker
 from annotation.parts import carried, joined, part, read, under_way
 from annotation.platforms.mturk.question import duration_of
+from annotation.task_ready import has_learned, is_ready, take_step, what_stands_before
 from annotation.views import raw_of, show
 
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -60,7 +61,25 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
     if why := _why_not(go, worker):
         return no(request, why)
     questions = asked_of(hit, worker)
-    return _answer(request, go, questions) if request.method == "POST" else _begin(request, go, questions)
+    return _act(request, go, questions)
+
+
+def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
+    """What a form says is done, or kept if something stands before it; then the page that is next."""
+    kept, interface = keep_draft(go.hit, go.assignment, go.handle, None), questions[0].interface
+    worker = Worker.objects.get(handle=go.handle)
+    if "step" in request.POST:
+        if (page := take_step(request, go, worker, interface)) is not None:
+            return page
+    elif request.method == "POST" and (kept.begun or has_learned(worker, interface)):
+        kept = keep_draft(go.hit, go.assignment, go.handle, _posted(request, questions))
+        if is_ready(worker, interface, begun=True):
+            return _answer(request, go, questions)
+    if not is_ready(worker, interface, begun=kept.begun):
+        return what_stands_before(request, go, worker, interface)
+    if not kept.begun:
+        kept = keep_draft(go.hit, go.assignment, go.handle, {})
+    return _begin(request, go, questions, kept.answer)
 
 
 def _why_not(go: Go, worker: Worker | None) -> str:
@@ -68,7 +87,8 @@ def _why_not(go: Go, worker: Worker | None) -> str:
     if worker is not None and worker.excluded_at is not None:
         return EXCLUDED
     questions = list(go.hit.questions.exclude(payer__startswith="gold:"))
-    in_hand = go.hit.assignments.filter(worker__handle=go.handle, external_id=go.assignment, draft__isnull=False)
+    mine = go.hit.assignments.filter(worker__handle=go.handle, external_id=go.assignment)
+    in_hand = mine.filter(draft__isnull=False).exclude(draft={})
     if all(question.status in ENDED for question in questions) and not in_hand.exists():
         return GONE
     if worker is None:
@@ -86,12 +106,11 @@ def _same(questions: list[Question]) -> QuerySet[Question]:
     return Question.objects.filter(target__in=targets, interface=questions[0].interface, round__in=rounds)
 
 
-def _begin(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
+def _begin(request: HttpRequest, go: Go, questions: list[Question], kept: dict[str, Any]) -> HttpResponse:
     """The first question; what this worker left half done in this go is still there."""
-    kept = keep_draft(go.hit, go.assignment, go.handle, None)
-    begun = under_way(questions, kept.answer)
-    left = part(begun, kept.answer) if begun else None
-    return _next(request, go, questions, _done_of(questions, kept.answer), left)
+    begun = under_way(questions, kept)
+    left = part(begun, kept) if begun else None
+    return _next(request, go, questions, _done_of(questions, kept), left)
 
 
 def _done_of(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
@@ -108,8 +127,16 @@ def _is_done(question: Question, raw: dict[str, Any]) -> bool:
         return False
 
 
+def _posted(request: HttpRequest, questions: list[Question]) -> dict[str, Any]:
+    """The draft that a form makes: what it carries, and what it says of the question at hand."""
+    done = _done_of(questions, read(request.POST.get("answer", "")))
+    asked = next((question for question in questions if question.pk not in done), None)
+    return joined(questions, done) if asked is None else carried(questions, done, asked, _own_fields(request))
+
+
 def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
-    """The next question, or the same one with what is missing, or the form that sends everything in."""
+    """The next question, or the same one with what is missing, or the form that sends everything in. The draft has
+    what was posted already."""
     done = _done_of(questions, read(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     if asked is None:
@@ -118,7 +145,6 @@ def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResp
     try:
         interface_of(asked.interface).parse(asked, raw)
     except BadAnswer as bad:
-        keep_draft(go.hit, go.assignment, go.handle, carried(questions, done, asked, raw))
         return _page(request, go, questions, done, answer=raw, error=str(bad))
     done[asked.pk] = raw
     keep_draft(go.hit, go.assignment, go.handle, joined(questions, done))
@@ -139,10 +165,7 @@ def draft(request: HttpRequest, signed: str) -> HttpResponse:
     if go is None:
         return JsonResponse({"error": NOT_OURS}, status=403)
     questions = asked_of(hit, Worker.objects.filter(handle=go.handle).first())
-    done = _done_of(questions, read(request.POST.get("answer", "")))
-    asked = next((question for question in questions if question.pk not in done), None)
-    answer = joined(questions, done) if asked is None else carried(questions, done, asked, _own_fields(request))
-    kept = keep_draft(hit, go.assignment, go.handle, answer)
+    kept = keep_draft(hit, go.assignment, go.handle, _posted(request, questions))
     if not kept.leased:
         return JsonResponse({"error": ALREADY if kept.ended else FULL}, status=409 if kept.ended else 503)
     return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": duration_of(hit)})

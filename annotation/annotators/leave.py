@@ -6,7 +6,7 @@ Answers stay, and belong to nobody: the worker's row loses its account, its id o
 from __future__ import annotations
 
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db import connection, transaction
@@ -15,6 +15,7 @@ from django.utils import timezone
 from annotation.annotators.models import Appeal, Consent, Feedback, Leaving, Message, TutorialRun
 from annotation.annotators.teach import take_back
 from annotation.models import Assignment, Payment, Worker, WorkerIdentity
+from annotation.platforms.registry import local_names
 from kbpo.accounts.models import User
 from kbpo.money.spend import release, unspend
 
@@ -119,4 +120,17 @@ def _stale_promises() -> int:
             if row.passed is None:
                 take_back(row, "The tutorial was not finished within a fortnight")
                 taken += 1
+    return taken + _never_claimed(late)
+
+
+def _never_claimed(late: datetime) -> int:
+    """Promises to workers of marketplaces who passed and never sent a HIT in: the platform cannot pay them."""
+    rows = TutorialRun.objects.filter(passed=True, promised__gt=0, ended_at__lt=late).exclude(purpose="")
+    taken = 0
+    for run in rows.exclude(worker__platform__in=local_names()).filter(worker__identity=None)[:500]:
+        with transaction.atomic():
+            take_back(
+                TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk), "Nothing was sent in after it"
+            )
+            taken += 1
     return taken

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,13 @@ from annotation.annotators.intake import tutorial_rewards
 from annotation.annotators.models import TutorialRun
 from annotation.interfaces.base import ParsedResponse
 from annotation.interfaces.registry import INTERFACES, interface_of
-from annotation.models import Payment, Question, Worker
+from annotation.models import Bonus, Payment, Qualification, Question, Worker
+from annotation.platforms.registry import fee_rate_of, local_names
 from kbpo.money.spend import ZERO, OverBudget, release, reserve, spend
 
 DIRECTORY = Path(__file__).with_name("tutorials")
 ATTEMPTS = 2
+CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True)
@@ -117,14 +120,34 @@ def payment_key(run: TutorialRun) -> str:
     return f"tutorial:{run.interface}:{run.worker_id}"
 
 
+def was_paid(worker: Worker, interface: str) -> bool:
+    """Whether a worker was paid for an interface's tutorial, in whatever version: from our list, or by a bonus."""
+    key = f"tutorial:{interface}:{worker.pk}"
+    return Payment.objects.filter(token=key).exists() or Bonus.objects.filter(token=bonus_token(key)).exists()
+
+
+def bonus_token(key: str) -> str:
+    """The token of the bonus that is granted under a key."""
+    return sha256(f"grant:{key}".encode()).hexdigest()
+
+
+def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
+    """What passing would be paid if somebody began now; nothing if they were paid before."""
+    rewards = [] if was_paid(worker, tutorial.interface) else tutorial_rewards()
+    return rewards[0][1] if rewards else ZERO
+
+
 def _promise(run: TutorialRun) -> None:
-    """Reserves the reward on the first track that pays for tutorials and can; else nothing is promised."""
-    if Payment.objects.filter(token=payment_key(run)).exists():
+    """Reserves the reward on the first track that pays for tutorials and can; else nothing is promised. A marketplace
+    takes its fee of it."""
+    if was_paid(run.worker, run.interface):
         return
     purpose = f"tutorial:{run.pk}"
+    fee = fee_rate_of(run.worker.platform)
     for track, reward in tutorial_rewards():
+        cost = reward + (reward * fee).quantize(CENT, ROUND_UP)
         try:
-            reserve(track, None, purpose, reward, key=f"{purpose}/reserve", why=f"Tutorial, {run.interface}")
+            reserve(track, None, purpose, cost, key=f"{purpose}/reserve", why=f"Tutorial, {run.interface}")
         except OverBudget:
             continue
         run.promised, run.track, run.purpose = reward, track, purpose
@@ -189,7 +212,11 @@ def _end(run: TutorialRun, tutorial: Tutorial) -> None:
 
 
 def _pay(run: TutorialRun) -> None:
-    """Spends the promise and notes what is owed, once for each worker and interface."""
+    """Spends the promise and notes what is owed, once for each worker and interface. On a marketplace it is paid by a
+    bonus once the platform knows its worker (`pay_lessons.py`); until then the promise stands."""
+    if run.worker.platform not in local_names():
+        Qualification.objects.update_or_create(worker=run.worker, name="tutorial", defaults={"wanted": True})
+        return
     if run.promised <= 0 or run.track is None:
         return
     key = payment_key(run)

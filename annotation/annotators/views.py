@@ -110,7 +110,7 @@ def tutorial_question(request: HttpRequest, worker: Worker, interface: str, numb
         return redirect("annotate_tutorial", interface=interface)
     if number <= len(run.answers):
         return _explained(request, lesson, run, number)
-    context = _context(lesson, run, number)
+    context = lesson_context(lesson, run, number)
     if request.method != "POST":
         return show(request, lesson.question(number), None, context)
     raw = raw_of(request.POST)
@@ -121,7 +121,8 @@ def tutorial_question(request: HttpRequest, worker: Worker, interface: str, numb
     return redirect("annotate_tutorial_question", interface=interface, number=number)
 
 
-def _context(lesson: teach.Tutorial, run: TutorialRun, number: int) -> dict[str, object]:
+def lesson_context(lesson: teach.Tutorial, run: TutorialRun, number: int) -> dict[str, object]:
+    """What a page of a tutorial says of where one is."""
     attempt = "Tutorial" if run.attempt == 1 else "Tutorial, second attempt"
     return {
         "trying": attempt,
@@ -149,5 +150,5 @@ def _explained(request: HttpRequest, lesson: teach.Tutorial, run: TutorialRun, n
         "last": last,
         "answer": json.dumps(one["right"]),
     }
-    context = _context(lesson, run, number) | {"preview": True, "explained": explained}
+    context = lesson_context(lesson, run, number) | {"preview": True, "explained": explained}
     return show(request, lesson.question(number), one["right"], context)

@@ -13,6 +13,8 @@ from django.test import Client
 from mturk_world import Turk
 
 from annotation import ask, publish
+from annotation.annotators import consent
+from annotation.models import Worker
 from annotation.platforms.mturk_local.server import serving
 from annotation.worker import worker_of
 from kbpo.accounts.models import User
@@ -82,7 +84,8 @@ def untaught() -> None:
 
 @pytest.fixture(autouse=True)
 def taught(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whoever becomes an annotator has agreed to the terms and passed the tutorials, unless a test is about that."""
+    """Whoever becomes an annotator has agreed to the terms and passed the tutorials, unless a test is about that; of a
+    marketplace's workers the tutorial is not asked (see the fixture turk)."""
     if "untaught" in request.fixturenames:
         yield
         return
@@ -91,9 +94,15 @@ def taught(request: pytest.FixtureRequest) -> Iterator[None]:
         if created and instance.is_annotator:
             learn(worker_of(instance))
 
+    def agree(sender: type[Worker], instance: Worker, created: bool, **_: object) -> None:
+        if created and instance.platform == "mturk":
+            consent.consent(instance, consent.current().version)
+
     post_save.connect(teach, sender=User)
+    post_save.connect(agree, sender=Worker)
     yield
     post_save.disconnect(teach, sender=User)
+    post_save.disconnect(agree, sender=Worker)
 
 
 @pytest.fixture
@@ -135,6 +144,7 @@ def turk(endpoint: Turk, settings: Any, request: pytest.FixtureRequest) -> Turk:
     settings.MTURK_WORKER_SITES = [endpoint.url]
     settings.MTURK_TIMEOUT = Decimal("0.5")
     settings.MTURK_POLL_SECONDS = Decimal("0")
+    settings.MTURK_TUTORIAL = "untaught" in request.fixturenames
     track = request.getfixturevalue("track")
     Track.objects.filter(pk=track.pk).update(platform="mturk")
     track.refresh_from_db()

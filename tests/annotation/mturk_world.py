@@ -101,11 +101,13 @@ class Turk:
         """The fields of the last form of our task pages, every question answered the same way."""
         client, path = Client(), src.partition("//")[2].partition("/")[2]
         page = client.get("/" + path)
-        while (form := _form(page.content.decode(), "answer")) is not None:
+        if (terms := form_of(page.content.decode(), "consent")) is not None:
+            page = client.post("/" + path, terms | {"agree": "yes"})
+        while (form := form_of(page.content.decode(), "answer")) is not None:
             page = client.post("/" + path, form | (answer or GOOD))
             assert page.status_code == 200, page.content.decode()
         assert not client.cookies
-        found = _form(page.content.decode(), "send")
+        found = form_of(page.content.decode(), "send")
         assert found is not None, page.content.decode()
         return found
 
@@ -141,7 +143,7 @@ def _src(text: str) -> str:
     return unescape(found.group(1))
 
 
-def _form(text: str, id: str) -> dict[str, Any] | None:
+def form_of(text: str, id: str) -> dict[str, Any] | None:
     """The hidden fields of a form of ours."""
     found = re.search(rf'<form[^>]*id="{id}".*?</form>', text, re.S)
     if found is None:
@@ -271,4 +273,4 @@ def try_five_times() -> None:
         round_()
 
 
-__all__ = ["ExternalType", "Qualification", "Refusal", "Turk", "check_books", "due", "round_", "rounds"]
+__all__ = ["ExternalType", "Qualification", "Refusal", "Turk", "check_books", "due", "form_of", "round_", "rounds"]

@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 
 from django.conf import settings
 
+from annotation.annotators.teach import tutorials
 from annotation.interfaces.registry import interface_of
 from annotation.proof import task_path
 
@@ -21,7 +22,8 @@ KEYWORDS = "reading, text, judge, relations, names, news"
 HIT_ID_IN_TEXT = re.compile(r"\b[A-Z0-9]{20,64}\b")
 STEP = 600
 SLACK = 15
-"""A worker has this many times the expected time, in steps of ten minutes: so there are few types of HIT."""
+TO_LEARN = 3
+"""A worker has so many times the expected time, and a tutorial's, in steps of ten minutes: few types of HIT."""
 
 
 def external_question(hit: HIT) -> str:
@@ -54,6 +56,8 @@ def title_of(hit: HIT) -> tuple[str, str]:
 
 
 def duration_of(hit: HIT) -> int:
-    """Seconds that a worker has from accepting a HIT to sending it in."""
-    expected = sum(question.seconds for question in hit.questions.all())
-    return STEP * max(1, -(-SLACK * expected // STEP))
+    """Seconds that a worker has from accepting a HIT to sending it in, a tutorial before it included."""
+    questions = list(hit.questions.all())
+    expected = SLACK * sum(question.seconds for question in questions)
+    lesson = tutorials().get(questions[0].interface) if settings.MTURK_TUTORIAL and questions else None
+    return STEP * max(1, -(-(expected + (TO_LEARN * lesson.seconds if lesson else 0)) // STEP))

@@ -1,0 +1,144 @@
+"""What stands before a marketplace worker's first question, inside the frame: the terms, and the tutorial.
+
+Both are remembered under the worker's hash, as they are for annotators with an account. What somebody had begun of the
+HIT is kept meanwhile, also when the terms change while they work.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from annotation.annotators import consent, teach
+from annotation.annotators.models import TutorialRun
+from annotation.annotators.teach import Tutorial
+from annotation.annotators.views import lesson_context
+from annotation.frame import Go
+from annotation.interfaces.base import BadAnswer
+from annotation.models import Worker
+from annotation.views import raw_of, show
+
+AGREE, BEGIN, LESSON = "agree", "begin", "lesson"
+OF_OURS = ("proof", "answer", "step", "version")
+FAILED = (
+    "The tutorial was not passed in two attempts, so we cannot offer you questions of this kind. "
+    "Please return this HIT; it costs you nothing, and says little about you."
+)
+
+
+def is_ready(worker: Worker, interface: str, *, begun: bool) -> bool:
+    """Whether nothing stands before this worker's questions. Whoever has begun a HIT need not learn in its middle."""
+    return consent.has_consented(worker) and (begun or has_learned(worker, interface))
+
+
+def has_learned(worker: Worker, interface: str) -> bool:
+    """Whether no tutorial stands before this worker."""
+    return _lesson_for(worker, interface) is None
+
+
+def _lesson_for(worker: Worker, interface: str) -> Tutorial | None:
+    """The tutorial that a worker must pass first; None if there is none."""
+    if not settings.MTURK_TUTORIAL or interface in teach.taught(worker):
+        return None
+    return teach.tutorials()[interface]
+
+
+def take_step(request: HttpRequest, go: Go, worker: Worker, interface: str) -> HttpResponse | None:
+    """Does what a form of these pages says; the page that answers it, if that is not simply the next one."""
+    step = request.POST.get("step", "")
+    if step == AGREE:
+        refusal = _agree(request, worker)
+        return _terms(request, go, refusal) if refusal else None
+    lesson = _lesson_for(worker, interface)
+    if lesson is None or not consent.has_consented(worker):
+        return None
+    if step == BEGIN:
+        teach.begin(worker, lesson)
+    runs = teach.runs_of(worker, lesson)
+    if step == LESSON and runs and runs[-1].passed is None:
+        return _learn(request, go, lesson, runs[-1])
+    return None
+
+
+def _agree(request: HttpRequest, worker: Worker) -> str:
+    """Why the consent was not noted, as a sentence; nothing if it was."""
+    if not request.POST.get("agree"):
+        return "Tick the box if you agree. Without it we cannot offer you questions."
+    try:
+        consent.consent(worker, int(request.POST.get("version", "0")))
+    except consent.StaleTerms as stale:
+        return str(stale)
+    except ValueError:
+        return "The form did not arrive as it was sent. Please agree again."
+    return ""
+
+
+def what_stands_before(request: HttpRequest, go: Go, worker: Worker, interface: str) -> HttpResponse:
+    """The page of what this worker must do first: the terms, else the tutorial where it stands."""
+    if not consent.has_consented(worker):
+        return _terms(request, go)
+    lesson = teach.tutorials()[interface]
+    runs = teach.runs_of(worker, lesson)
+    last = runs[-1] if runs else None
+    if last is not None and last.passed is None:
+        return _question(request, go, lesson, last)
+    if last is not None and not teach.attempts_left(runs):
+        return render(request, "annotation/task_no.html", {"sentence": FAILED})
+    context = {
+        "lesson": lesson, "of": len(lesson.questions), "last": last, "carried": [("proof", go.proof)],
+        "right": sum(one["right"] for one in last.answers) if last else 0,
+        "reward": last.promised if last else teach.offered_reward(worker, lesson),
+    }  # fmt: skip
+    return render(request, "annotation/task_tutorial.html", context)
+
+
+def _terms(request: HttpRequest, go: Go, refusal: str = "") -> HttpResponse:
+    context = {"text": consent.current(), "refusal": refusal, "carried": [("proof", go.proof), ("step", AGREE)]}
+    return render(request, "annotation/task_terms.html", context, status=422 if refusal else 200)
+
+
+def _question(
+    request: HttpRequest, go: Go, lesson: Tutorial, run: TutorialRun, answer: dict[str, Any] | None = None,
+    error: str = "",
+) -> HttpResponse:  # fmt: skip
+    """The next question of the tutorial."""
+    number = len(run.answers) + 1
+    context = _context(go, lesson, run, number) | {"error": error}
+    return show(request, lesson.question(number), answer, context, status=422 if error else 200)
+
+
+def _learn(request: HttpRequest, go: Go, lesson: Tutorial, run: TutorialRun) -> HttpResponse | None:
+    """The explanation of an answer to the tutorial; None for one out of turn, which changes nothing."""
+    number = request.POST.get("version", "")
+    if number != str(len(run.answers) + 1):
+        return None
+    raw = {name: values for name, values in raw_of(request.POST).items() if name not in OF_OURS}
+    try:
+        run = teach.answer(run, int(number), raw)
+    except BadAnswer as bad:
+        return _question(request, go, lesson, run, raw, str(bad))
+    return _explained(request, go, lesson, run, int(number))
+
+
+def _context(go: Go, lesson: Tutorial, run: TutorialRun, number: int) -> dict[str, Any]:
+    carried = [("proof", go.proof), ("step", LESSON), ("version", str(number))]
+    return lesson_context(lesson, run, number) | {"framed": True, "carried": carried}
+
+
+def _explained(request: HttpRequest, go: Go, lesson: Tutorial, run: TutorialRun, number: int) -> HttpResponse:
+    """The question with the right answer filled in, what was missed, and why it is right."""
+    one, result = lesson.questions[number - 1], run.answers[number - 1]
+    explained = {
+        "right": result["right"],
+        "missed": [lesson.criteria.get(criterion, criterion) for criterion in result["missed"]],
+        "why": one["why"],
+        "next": request.get_full_path(),
+        "last": number == len(lesson.questions),
+        "answer": json.dumps(one["right"]),
+    }
+    context = _context(go, lesson, run, number) | {"preview": True, "explained": explained}
+    return show(request, lesson.question(number), one["right"], context)
