@@ -18,6 +18,7 @@ from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, Unk
 from annotation.platforms.mturk.account import Account, account
 from annotation.platforms.mturk.amounts import fee
 from annotation.platforms.registry import other_names, platform_of
+from annotation.proof import hook_path
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
@@ -50,6 +51,11 @@ class Holdings:
     others: list[Other]
 
     @property
+    def hook(self) -> str:
+        """The address that the platform's notifications may be sent to; a secret."""
+        return settings.SITE_URL.rstrip("/") + hook_path(self.platform)
+
+    @property
     def difference(self) -> Decimal | None:
         """What the platform's money lacks (negative) or has too much against our books; None if it was never read."""
         if self.row.available is None or self.row.on_hold is None or self.row.baseline is None:
@@ -73,6 +79,11 @@ def is_due(platform: str) -> bool:
         return False
     PlatformBooks.objects.filter(pk=row.pk).update(polled_at=now)
     return True
+
+
+def note_confirmation(platform: str, address: str) -> None:
+    """Keeps where an administrator confirms that the platform's notifications may come to us."""
+    PlatformBooks.objects.filter(pk=books_of(platform).pk).update(confirm_url=address)
 
 
 def note_trouble(platform: str, sentence: str) -> None:

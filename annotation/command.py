@@ -242,3 +242,24 @@ def reject_answer(pk: int, who: User, evidence: str) -> None:
 def undo_rejection(pk: int, who: User, why: str) -> None:
     """Nothing; a rejected answer counts and is paid after all. Raises CannotReject."""
     rejecting.undo(answer_of(pk), who, why)
+
+
+def write_to(handle: str, who: User, subject: str, text: str) -> str:
+    """What became of a message to a worker, as a sentence. Raises ValueError with one."""
+    from annotation.annotators import speak  # it answers appeals through this module
+
+    worker = Worker.objects.get(handle=handle)
+    try:
+        speak.write(worker, subject, text, who)
+    except speak.CannotSay as cannot:
+        raise ValueError(str(cannot)) from cannot
+    if worker.user_id is not None:
+        return "Sent. It stands on their page."
+    return "The marketplace is asked to hand it over; what becomes of it stands under Messages."
+
+
+def erase_worker(handle: str, who: User, why: str) -> str:
+    """What became of the erasure of a marketplace's worker, as a sentence. Raises ValueError with one."""
+    from annotation.annotators import leave  # as above
+
+    return leave.erase_elsewhere(Worker.objects.get(handle=handle), who, why)

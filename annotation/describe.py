@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from django.db.models import Avg, Count, F, Sum
 from django.utils import timezone
 
-from annotation.models import ANSWERED, Assignment, Payment, Question, Rejection, Signal, Worker
+from annotation.models import ANSWERED, Assignment, Payment, Question, Rejection, Signal, Worker, WorkerIdentity
+from annotation.platforms.registry import local_names
 from annotation.quality import Flag, flags, flags_of
 from kbpo.accounts.models import Audit
+
+if TYPE_CHECKING:
+    from annotation.annotators.models import Appeal, Message
 
 ONLINE = timedelta(minutes=5)
 ZERO = Decimal("0.00")
@@ -85,6 +90,20 @@ class Record:
     answers: list[AnswerLine]
     history: list[Audit]
     paid: Decimal
+    writable: bool
+    """Whether a message can reach them"""
+    elsewhere: bool
+    """Whether they work on a marketplace, and can be erased by an admin alone"""
+
+    @property
+    def appeals(self) -> list[Appeal]:
+        """What they said against being left out, the latest first."""
+        return list(self.worker.appeals.select_related("answered_by").order_by("-made_at")[:20])
+
+    @property
+    def letters(self) -> list[Message]:
+        """What they were written, the latest first."""
+        return list(self.worker.messages.select_related("by").order_by("-at")[:20])
 
 
 def online() -> int:
@@ -129,6 +148,8 @@ def record(handle: str, limit: int = 60) -> Record | None:
         answers=[_answer(row) for row in rows.order_by("-submitted_at", "-pk")[:limit]],
         history=list(Audit.objects.filter(about=f"worker:{handle}").select_related("who").order_by("-at")[:50]),
         paid=Payment.objects.filter(worker=worker, status="paid").aggregate(sum=Sum("amount"))["sum"] or ZERO,
+        writable=worker.user_id is not None or WorkerIdentity.objects.filter(worker=worker).exists(),
+        elsewhere=worker.platform not in local_names(),
     )
 
 

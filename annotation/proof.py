@@ -12,10 +12,10 @@ from django.core import signing
 from django.urls import reverse
 
 if TYPE_CHECKING:
-    from annotation.models import HIT, Bonus
+    from annotation.models import HIT, Bonus, Worker
 
 FORM_SALT, HIT_SALT, THANKS_SALT = "annotation.task.form", "annotation.task.hit", "annotation.task.thanks"
-HOOK_SALT = "annotation.task.notify"
+HOOK_SALT, SAY_SALT = "annotation.task.notify", "annotation.task.say"
 
 
 def task_path(hit: HIT) -> str:
@@ -26,6 +26,19 @@ def task_path(hit: HIT) -> str:
 def thanks_path(bonus: Bonus) -> str:
     """The path of the page by which somebody takes a payment that is for them alone."""
     return reverse("task_thanks", kwargs={"signed": signing.Signer(salt=THANKS_SALT, sep="~").sign(str(bonus.pk))})
+
+
+def say_path(worker: Worker) -> str:
+    """The path of the page on which a worker without an account says what they think, and appeals."""
+    return reverse("task_say", kwargs={"signed": signing.Signer(salt=SAY_SALT, sep="~").sign(worker.handle)})
+
+
+def worker_of_page(signed: str) -> str:
+    """The hash of the worker whose page a path names; nothing if we have not written it."""
+    try:
+        return signing.Signer(salt=SAY_SALT, sep="~").unsign(signed)
+    except signing.BadSignature:
+        return ""
 
 
 def hit_of(signed: str) -> int | None:

@@ -16,7 +16,9 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from annotation.annotators.deliver import deliver
 from annotation.annotators.pay_lessons import pay_lessons
+from annotation.annotators.speak import tell_of_exclusions
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Worker
 from annotation.owe import owe
 from annotation.platforms.base import Platform, PlatformDown, Refused, UnknownOutcome
@@ -45,7 +47,11 @@ def _pay_out(name: str) -> int:
     moved = _owe_unusable(name) + pay_lessons(name)
     moved += _each(Payment, Q(assignment__hit__platform=name), lambda row: _approve(platform, row))
     moved += _each(Bonus, Q(worker__platform=name), lambda row: _bonus(platform, row))
-    return moved + _reject(platform) + _tell_qualifications(platform)
+    moved += _reject(platform) + _tell_qualifications(platform)
+    if platform.capabilities.messages:
+        tell_of_exclusions(name)
+        moved += deliver(platform)
+    return moved
 
 
 def _owe_unusable(name: str) -> int:

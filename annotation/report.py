@@ -39,6 +39,7 @@ from annotation.check_books import LastCheck, ask_to_check, last_check
 from annotation.command import (
     CannotRetry,
     check_rejection,
+    erase_worker,
     exclude_worker,
     pause,
     readmit_worker,
@@ -47,6 +48,7 @@ from annotation.command import (
     retry,
     stop_publishing,
     undo_rejection,
+    write_to,
 )
 from annotation.command import admit as admit_worker
 from annotation.command import grant_to as grant
@@ -124,6 +126,7 @@ __all__ = [
     "disputes_of",
     "document_orders",
     "drop_adjudication",
+    "erase_worker",
     "exclude_worker",
     "explain_balance",
     "extend_batch",
@@ -174,6 +177,7 @@ __all__ = [
     "trail",
     "undo_rejection",
     "workers",
+    "write_to",
 ]
 
 WINDOW = timedelta(hours=1)  # of answers, from which the rate is told

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import proof
+from annotation.annotators.models import Leaving
 from annotation.elsewhere import hint
 from annotation.frame import Go, framed, go_of, go_of_address
 from annotation.gold import asked_of
@@ -37,6 +38,7 @@ CARRIED = ("proof", "answer")
 NOT_OURS = "This page was not opened by a marketplace that we know. Nothing can be sent from here."
 MET = "You have judged this text before. Please return this HIT: another one will be new to you."
 EXCLUDED = "We do not offer you more questions. Please return this HIT; it costs you nothing."
+LEAVING = "Your data with us is being erased. Please return this HIT; it costs you nothing."
 FULL = "Too many people have this HIT open: your answers are kept in this browser alone."
 GONE = "This HIT is not needed any more. Please return it; it costs you nothing."
 ALREADY = "You have sent this HIT in already. Nothing more needs to be saved."
@@ -59,7 +61,7 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
         return no(request, NOT_OURS, 403)
     worker = Worker.objects.filter(handle=go.handle).first()
     if why := _why_not(go, worker):
-        return no(request, why)
+        return no(request, why, say=proof.say_path(worker) if worker is not None else "")
     questions = asked_of(hit, worker)
     return _act(request, go, questions)
 
@@ -86,6 +88,8 @@ def _why_not(go: Go, worker: Worker | None) -> str:
     """Why this worker cannot do this HIT, as a sentence; nothing if they can. Gold stands in nobody's way."""
     if worker is not None and worker.excluded_at is not None:
         return EXCLUDED
+    if worker is not None and Leaving.objects.filter(worker=worker).exists():
+        return LEAVING
     questions = list(go.hit.questions.exclude(payer__startswith="gold:"))
     mine = go.hit.assignments.filter(worker__handle=go.handle, external_id=go.assignment)
     in_hand = mine.filter(draft__isnull=False).exclude(draft={})
@@ -195,6 +199,7 @@ def _page(
             "whole": f"{reverse('task_document', args=[signed, asked.pk])}?{proven}",
             "draft": reverse("task_draft", args=[signed]),
         },
+        "say": _say(go),
         "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
         "lease_seconds": duration_of(go.hit),
         "titles_url": f"{reverse('task_titles', args=[signed])}?{proven}" if Title.objects.exists() else "",
@@ -206,8 +211,13 @@ def _send(request: HttpRequest, go: Go, questions: list[Question], done: dict[in
     """The form that carries the whole answer to the marketplace."""
     hint(go.hit.platform, [go.hit.external_id])
     fields = [("assignmentId", go.assignment), ("proof", go.proof), ("answer", json.dumps(joined(questions, done)))]
-    context = {"action": f"{go.site}/mturk/externalSubmit", "fields": fields, "n": len(questions)}
+    context = {"action": f"{go.site}/mturk/externalSubmit", "fields": fields, "n": len(questions), "say": _say(go)}
     return render(request, "annotation/task_send.html", context)
+
+
+def _say(go: Go) -> str:
+    """The address of the page on which this worker can say what they think."""
+    return proof.say_path(Worker.objects.get(handle=go.handle))
 
 
 def _about(hit: HIT, questions: list[Question]) -> dict[str, Any]:
@@ -215,5 +225,6 @@ def _about(hit: HIT, questions: list[Question]) -> dict[str, Any]:
     return {"of": len(questions), "reward": hit.reward, "seconds": sum(question.seconds for question in questions)}
 
 
-def no(request: HttpRequest, sentence: str, status: int = 200) -> HttpResponse:
-    return render(request, "annotation/task_no.html", {"sentence": sentence}, status=status)
+def no(request: HttpRequest, sentence: str, status: int = 200, *, say: str = "") -> HttpResponse:
+    """A page with one sentence that says why not, and where its worker can answer."""
+    return render(request, "annotation/task_no.html", {"sentence": sentence, "say": say}, status=status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -11,10 +12,12 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotation import proof
+from annotation.books import note_confirmation
 from annotation.elsewhere import hint
 from annotation.frame import LONGEST_ID, framed, origin_of
 from annotation.interfaces.registry import interface_of
 from annotation.models import Bonus, Question
+from annotation.platforms.mturk.account import account
 from annotation.task import NOT_AVAILABLE, NOT_OURS, no
 from annotation.titles import suggest
 from kbpo.corpus.models import Document
@@ -63,8 +66,24 @@ def notify(request: HttpRequest, signed: str) -> HttpResponse:
     platform = proof.platform_of_hook(signed)
     if platform is None:
         raise Http404
-    hint(platform, _hits_named(request.body[:100_000]))
+    body = request.body[:100_000]
+    if (confirm := _to_confirm(body)) and account() is not None:
+        note_confirmation(platform, confirm)
+    hint(platform, _hits_named(body))
     return HttpResponse(status=204)
+
+
+def _to_confirm(body: bytes) -> str:
+    """The address by which the notification service wants to be confirmed. We never go there by ourselves: an admin
+    does, who knows whether they asked for it."""
+    try:
+        said = json.loads(body)
+        address = str(said["SubscribeURL"]) if said["Type"] == "SubscriptionConfirmation" else ""
+        parts = urlsplit(address)
+    except (ValueError, TypeError, KeyError):
+        return ""
+    ours = parts.scheme == "https" and (parts.hostname or "").endswith(".amazonaws.com") and "@" not in parts.netloc
+    return address if ours and len(address) <= 1000 else ""
 
 
 def _hits_named(body: bytes) -> list[str]:

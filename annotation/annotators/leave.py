@@ -14,8 +14,10 @@ from django.utils import timezone
 
 from annotation.annotators.models import Appeal, Consent, Feedback, Leaving, Message, TutorialRun
 from annotation.annotators.teach import take_back
-from annotation.models import Assignment, Payment, Worker, WorkerIdentity
+from annotation.models import Assignment, Payment, Qualification, Worker, WorkerIdentity
 from annotation.platforms.registry import local_names
+from annotation.take_in import UNPROVEN
+from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.spend import release, unspend
 
@@ -63,11 +65,35 @@ def finish(worker_pk: int) -> bool:
     )
     if owed.exclude(status="owed").exists() or (owed.exists() and not leaving.waives):
         return False
+    if worker.platform not in local_names() and _is_needed_there(worker):
+        return False
     leaving.waived = _waive(list(owed))
     _erase(worker)
     leaving.erased_at = timezone.now()
     leaving.save(update_fields=["waived", "erased_at"])
     return True
+
+
+def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
+    """What became of the erasure of a marketplace's worker that an admin orders, as a sentence. Raises ValueError.
+
+    Their id there goes, and with it every trace of who they are; answers, payments and the ledger stay."""
+    if worker.platform in local_names():
+        raise ValueError("Annotators with an account here erase themselves, from their own page.")
+    if not why.strip():
+        raise ValueError("Say why: it is recorded.")
+    if Leaving.objects.filter(worker=worker, erased_at__isnull=False).exists():
+        raise ValueError("This worker is erased already.")
+    note("erase", f"worker:{worker.handle[:6]}", who=who, why=why)
+    if ask(worker, waives=False):
+        return "Erased. Answers and payments stay, and belong to nobody."
+    return "Asked for. They are erased once everything of theirs is read, paid, and gone from the marketplace."
+
+
+def _is_needed_there(worker: Worker) -> bool:
+    """Whether a marketplace still shows us answers of theirs, which we must know again, or owes them a bonus."""
+    there = worker.assignments.exclude(status="returned").exclude(hit__platform_status="gone")
+    return there.exists() or worker.bonuses.filter(status__in=["owed", "sent", "unknown"]).exists()
 
 
 def _waive(payments: list[Payment]) -> Decimal:
@@ -87,12 +113,14 @@ def _erase(worker: Worker) -> None:
     for model in (Consent, Message, Feedback, Appeal, TutorialRun):
         model._default_manager.filter(worker=worker).delete()
     WorkerIdentity.objects.filter(worker=worker).delete()
+    Qualification.objects.filter(worker=worker).delete()
     mine = Assignment.objects.filter(worker=worker)
     mine.update(draft=None, external_id="")
-    for assignment in mine.filter(raw__has_key="remark"):
-        assert isinstance(assignment.raw, dict)
-        assignment.raw.pop("remark")
-        assignment.save(update_fields=["raw"])
+    for assignment in mine.exclude(raw=None):
+        raw = assignment.raw if isinstance(assignment.raw, dict) else {}
+        kept = {name: said for name, said in raw.items() if name.rpartition(".")[2] != "remark" and name != UNPROVEN}
+        if kept != raw:
+            Assignment.objects.filter(pk=assignment.pk).update(raw=kept)
     with connection.cursor() as cursor:
         cursor.execute(REMARKS, [worker.pk])
     user, worker.user = worker.user, None

@@ -113,7 +113,7 @@ class Application(models.Model):
 
 
 class Message(models.Model):
-    """What an admin wrote to an annotator, who reads it on their own page."""
+    """What an admin wrote to an annotator, who reads it on their own page; a marketplace hands it to its workers."""
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="messages")
     subject = models.CharField(max_length=120)
@@ -121,6 +121,9 @@ class Message(models.Model):
     by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(default=timezone.now)
     read_at = models.DateTimeField(null=True)
+    tried_at = models.DateTimeField(null=True, help_text="When a marketplace was asked to hand it over: at most once")
+    sent_at = models.DateTimeField(null=True, help_text="When the marketplace took it")
+    trouble = models.TextField(blank=True, help_text="Why it was not handed over, or may not have been")
 
     class Meta:
         db_table_comment = "Messages to annotators"

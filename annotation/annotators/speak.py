@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from annotation.annotators.models import Appeal, Feedback, Message
 from annotation.command import readmit_worker
-from annotation.models import Worker
+from annotation.models import Worker, WorkerIdentity
+from annotation.platforms.registry import local_names, platform_of
+from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
+from kbpo.queue import nudge
 
 LONGEST = 4000
 A_DAY = 20
 """Feedback that one annotator may give in a day."""
+LONGEST_OUT, A_DAY_OUT = 3000, 3
+"""What a marketplace takes: characters (our own ending comes to it), and messages of admins to one worker in a day."""
+LEFT_OUT = "We do not offer you more questions"
 
 
 class CannotSay(Exception):
@@ -30,11 +39,43 @@ def clean(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> 
 
 
 def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
-    """The message to a worker, who finds it on their page. Raises CannotSay."""
+    """The message to a worker, who finds it on their page, or gets it from their marketplace. Raises CannotSay."""
+    if worker.platform not in local_names():
+        return _write_elsewhere(worker, subject, text, by)
     if worker.user_id is None:
         raise CannotSay("This annotator has no account here any more.")
     subject = clean(subject, "The subject", most=120)
     return Message.objects.create(worker=worker, subject=subject, text=clean(text, "The message"), by=by)
+
+
+def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:
+    """A message that waits for its marketplace. Its rules: only to people who have worked for us, and not too long."""
+    if not platform_of(worker.platform).capabilities.messages:
+        raise CannotSay("This marketplace hands no messages over.")
+    if not WorkerIdentity.objects.filter(worker=worker).exists():
+        raise CannotSay("A marketplace hands messages only to people who have sent something in.")
+    today = timezone.now() - timedelta(days=1)
+    if by is not None and Message.objects.filter(worker=worker, at__gte=today).exclude(by=None).count() >= A_DAY_OUT:
+        raise CannotSay(f"They got {A_DAY_OUT} messages within a day. A marketplace calls more than that a nuisance.")
+    subject = clean(subject, "The subject", most=120)
+    message = Message.objects.create(
+        worker=worker, subject=subject, text=clean(text, "The message", most=LONGEST_OUT), by=by
+    )
+    note("write", f"worker:{worker.handle}", who=by, why=subject)
+    nudge("remit")
+    return message
+
+
+def tell_of_exclusions(platform: str) -> int:
+    """How many workers of a marketplace were written why they were left out, and where they can appeal; each once."""
+    rows = Worker.objects.filter(platform=platform, excluded_at__isnull=False, identity__isnull=False)
+    since = Message.objects.filter(worker=OuterRef("pk"), subject=LEFT_OUT, at__gte=OuterRef("excluded_at"))
+    told = 0
+    for worker in rows.exclude(Exists(since))[:100]:
+        text = f"{worker.excluded_reason[:2000]}\n\nEverything that you have answered stays paid. You may appeal."
+        Message.objects.create(worker=worker, subject=LEFT_OUT, text=text)
+        told += 1
+    return told
 
 
 def write_to_all(subject: str, text: str, by: User | None) -> int:
@@ -83,4 +124,6 @@ def answer(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
     row.save(update_fields=["answer", "readmitted", "answered_at", "answered_by"])
     if readmit:
         readmit_worker(row.worker.handle, who)
+    if WorkerIdentity.objects.filter(worker=row.worker).exclude(worker__platform__in=local_names()).exists():
+        Message.objects.create(worker=row.worker, subject="Your appeal is answered", text=said[:LONGEST_OUT], by=who)
     return row

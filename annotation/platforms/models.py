@@ -99,6 +99,9 @@ class PlatformBooks(models.Model):
     endpoint = models.CharField(max_length=200, blank=True)
     polled_at = models.DateTimeField(null=True)
     hinted_at = models.DateTimeField(null=True, help_text="Something is said to have happened there")
+    confirm_url = models.URLField(
+        max_length=1000, blank=True, help_text="By which an admin confirms that notifications may come here"
+    )
     available = models.DecimalField(max_digits=12, decimal_places=2, null=True)
     on_hold = models.DecimalField(max_digits=12, decimal_places=2, null=True)
     baseline = models.DecimalField(

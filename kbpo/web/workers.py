@@ -27,7 +27,8 @@ def one(request: HttpRequest, handle: str) -> HttpResponse:
     """One annotator: signals, agreement, answers, history. A POST leaves them out or readmits them."""
     refusal = _change(request, handle) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
-        return redirect("desk-worker", handle=handle)
+        there = report.record(handle, 1) is not None  # an erased worker has another hash, which nobody is told
+        return redirect("desk-worker", handle=handle) if there else redirect("desk-workers")
     record = report.record(handle)
     if record is None:
         raise Http404("There is no such annotator.")
@@ -41,6 +42,8 @@ def _change(request: HttpRequest, handle: str) -> str:
         raise Http404("There is no such annotator.")
     user, why = cast(User, request.user), _text(request, "why")
     verb = request.POST.get("verb")
+    if verb in ("write", "erase"):
+        return _write_or_erase(request, handle, verb)
     if verb not in ("exclude", "readmit"):
         return "Say whether to leave them out or to readmit them."
     if not why:
@@ -51,6 +54,21 @@ def _change(request: HttpRequest, handle: str) -> str:
     else:
         n = report.readmit_worker(handle, user, why)
         messages.success(request, f"Readmitted: {n} judgments count again.")
+    return ""
+
+
+def _write_or_erase(request: HttpRequest, handle: str, verb: str) -> str:
+    """Why nothing was sent or erased, as a sentence; nothing if it was."""
+    user = cast(User, request.user)
+    try:
+        if verb == "write":
+            messages.success(request, report.write_to(handle, user, _text(request, "subject"), request.POST["text"]))
+        elif _text(request, "word").lower() != "erase":
+            return "Nothing was erased: type the word erase to arm the button."
+        else:
+            messages.warning(request, report.erase_worker(handle, user, _text(request, "why")))
+    except (ValueError, KeyError) as no:
+        return str(no) if isinstance(no, ValueError) else "The message is empty. Write a sentence or two."
     return ""
 
 

@@ -156,3 +156,14 @@ def test_a_difference_in_the_balance_is_shown_and_explained_by_name(admin: Clien
     admin.post("/desk/platforms/mturk/explain/", {"why": "We took ten dollars out."})
     assert Audit.objects.get(what="explain balance").why == "We took ten dollars out."
     assert "Both books say the same" in admin.get("/desk/platforms/").content.decode()
+
+
+def test_it_shows_where_notifications_go_and_how_they_are_confirmed(admin: Client, settings: Any) -> None:
+    from annotation.proof import hook_path
+
+    settings.MTURK_ENDPOINT_URL, settings.SITE_URL = "http://127.0.0.1:8010", "https://kbp.example"
+    page = admin.get("/desk/platforms/").content.decode()
+    assert f"https://kbp.example{hook_path('mturk')}" in page and "UpdateNotificationSettings" in page
+    assert "confirm it" not in page
+    PlatformBooks.objects.update(confirm_url="https://sns.us-east-1.amazonaws.com/?Token=abc")
+    assert 'href="https://sns.us-east-1.amazonaws.com/?Token=abc"' in admin.get("/desk/platforms/").content.decode()

@@ -1,0 +1,85 @@
+"""The admins' page of one annotator: appeals, messages, and erasure where an admin may order it."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation import quality
+from annotation.annotators import speak
+from annotation.annotators.models import Leaving, Message
+from annotation.models import Worker, WorkerIdentity
+from annotation.worker import worker_of
+from tests.conftest import Toy
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin(toy: Toy) -> Client:
+    client = Client()
+    client.force_login(toy.users["Admin"])
+    return client
+
+
+@pytest.fixture
+def elsewhere(db: None) -> Worker:
+    worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
+    WorkerIdentity.objects.create(worker=worker, external_id="W1")
+    return worker
+
+
+def page_of(admin: Client, worker: Worker) -> str:
+    return admin.get(reverse("desk-worker", args=[worker.handle])).content.decode()
+
+
+def test_it_shows_the_appeals_and_takes_the_answer(admin: Client, toy: Toy) -> None:
+    worker = worker_of(toy.users["Ada"])
+    assert 'id="appeals"' not in page_of(admin, worker)
+    quality.exclude(worker, "Too fast.")
+    worker.refresh_from_db()
+    appeal = speak.appeal(worker, "I read fast, and every word.")
+    page = page_of(admin, worker)
+    assert "I read fast, and every word." in page and "against: Too fast." in page
+    admin.post(reverse("desk-appeal", args=[appeal.pk]), {"text": "So we see.", "decision": "readmit"})
+    page = page_of(admin, worker)
+    assert "So we see." in page and "readmitted" in page
+    assert Worker.objects.get(pk=worker.pk).excluded_at is None
+
+
+def test_a_message_goes_to_the_page_or_to_the_marketplace(admin: Client, toy: Toy, elsewhere: Worker) -> None:
+    worker = worker_of(toy.users["Ada"])
+    said = {"verb": "write", "subject": "Thank you", "text": "Well done."}
+    for one, told in ((worker, "It stands on their page"), (elsewhere, "asked to hand it over")):
+        answer = admin.post(reverse("desk-worker", args=[one.handle]), said, follow=True)
+        assert told in answer.content.decode() and "Thank you" in page_of(admin, one)
+    assert Message.objects.count() == 2 and "waits for the marketplace" in page_of(admin, elsewhere)
+    Message.objects.update(trouble="This worker has not worked for you.")
+    assert "This worker has not worked for you." in page_of(admin, elsewhere)
+    refused = admin.post(reverse("desk-worker", args=[elsewhere.handle]), said | {"text": " "})
+    assert refused.status_code == 422 and "is empty" in refused.content.decode()
+    WorkerIdentity.objects.filter(worker=elsewhere).delete()
+    assert "No message can reach them" in page_of(admin, elsewhere)
+
+
+def test_only_workers_of_marketplaces_are_erased_here_and_only_with_the_word(
+    admin: Client, toy: Toy, elsewhere: Worker
+) -> None:
+    assert 'id="erase"' not in page_of(admin, worker_of(toy.users["Ada"]))
+    address = reverse("desk-worker", args=[elsewhere.handle])
+    assert admin.post(address, {"verb": "erase", "why": "They asked."}).status_code == 422
+    assert admin.post(address, {"verb": "erase", "word": "erase", "why": ""}).status_code == 422
+    done = admin.post(address, {"verb": "erase", "word": "erase", "why": "They asked."})
+    assert done["Location"] == reverse("desk-workers")
+    assert Leaving.objects.get().erased_at is not None and not WorkerIdentity.objects.filter(external_id="W1").exists()
+    assert admin.get(address).status_code == 404
+
+
+def test_nobody_but_admins_writes_or_erases(toy: Toy, elsewhere: Worker) -> None:
+    client = Client()
+    client.force_login(toy.users["Rosa"])
+    address = reverse("desk-worker", args=[elsewhere.handle])
+    for said in ({"verb": "write", "subject": "x", "text": "x"}, {"verb": "erase", "word": "erase", "why": "x"}):
+        assert client.post(address, said).status_code == 403
+    assert not Message.objects.exists() and not Leaving.objects.exists()
