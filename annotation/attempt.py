@@ -10,7 +10,11 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from annotation.gold import f1
 from annotation.interfaces.base import BadAnswer
+from annotation.interfaces.entities import types_of
+from annotation.interfaces.flag import flag_of
+from annotation.interfaces.reading import Marked, Reading
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question
 from annotation.views import raw_of, show
@@ -48,6 +52,8 @@ def question(request: HttpRequest, number: int) -> HttpResponse:
         interface.parse(asked, raw)
     except BadAnswer as bad:
         return show(request, asked, raw, context | {"error": str(bad)}, status=422)
+    if "right" in example:
+        return render(request, "annotation/tried_whole.html", context | _compared(example, asked, raw))
     return render(request, "annotation/tried.html", context | _explained(example, asked, raw))
 
 
@@ -63,3 +69,51 @@ def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) ->
         "why": example["why"],
         "more": len(examples()),
     }
+
+
+def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> dict[str, Any]:
+    """What the visitor marked in a whole document beside what we would have."""
+    interface = interface_of(asked.interface)
+    ours, theirs = (
+        {unit: value for one in interface.parse(asked, said) for unit, value in interface.units(asked, one)}
+        for said in (example["right"], raw)
+    )
+    lines = _names if asked.interface == "entities" else _facts
+    mine, yours = lines(asked, example["right"]), lines(asked, raw)
+    rows, payload = sorted({**mine, **yours}, key=lambda key: (key[1], key[0])), asked.payload
+    marks = sorted((*place, "other") for _, place in mine) if asked.interface == "entities" else []
+    return {
+        "text": payload["text"], "marks": marks,
+        "title": payload["document"]["title"], "flagged": theirs.get(("flag", "")) == "yes",
+        "rows": [{"words": {**mine, **yours}[key], "ours": key in mine, "yours": key in yours} for key in rows],
+        "same": mine.keys() == yours.keys(), "share": f1(ours, theirs), "why": example["why"],
+    }  # fmt: skip
+
+
+def _names(asked: Question, raw: dict[str, Any]) -> dict[tuple[str, tuple[int, int]], str]:
+    """(type, place) of every mark -> how it reads."""
+    if flag_of(raw) is not None:
+        return {}
+    reading = Reading(asked.payload)
+    words = {one["name"]: one["word"] for one in types_of(reading)}
+    return {(one.type, one.span): f"“{reading.gloss(one.span)}”: {words[one.type]}{_same(reading, one)}"
+            for one in reading.marked(raw)}  # fmt: skip
+
+
+def _same(reading: Reading, one: Marked) -> str:
+    return f", the same as “{reading.gloss(one.canonical)}”" if one.canonical != one.span else ""
+
+
+def _facts(asked: Question, raw: dict[str, Any]) -> dict[tuple[str, tuple[int, int]], str]:
+    """(predicate, numbers of the mentions) of everything that holds -> the sentence."""
+    found = {}
+    for one in interface_of(asked.interface).parse(asked, raw):
+        holds = one.value.get("holds", {})
+        for pair in asked.payload["pairs"]:
+            for predicate in asked.payload["options"][pair["options"]]:
+                if predicate["part"] in holds.get(str(pair["target"]), ()):
+                    a, b = (asked.payload["mentions"][pair[side]]["gloss"] for side in ("a", "b"))
+                    subject, object_ = (a, b) if predicate["part"].endswith(">") else (b, a)
+                    words = predicate["template"].format(subject=subject, object=object_)
+                    found[predicate["part"], (pair["a"], pair["b"])] = words
+    return found

@@ -18,6 +18,7 @@ from annotation.adjudicate import DICE, CannotAsk, answer, next_of, open_to
 from annotation.gold import CannotMake, make_gold
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Adjudication, Assignment, Question
+from annotation.parts import part
 from annotation.views import raw_of, show, whole
 from kbpo.accounts.models import User
 from kbpo.sampling.check import waiting
@@ -66,7 +67,7 @@ def _an_answer(question: Question) -> object:
     """An answer that somebody gave to a question, to begin with; None if there is none that counts."""
     rows = Assignment.objects.filter(hit__questions=question, responses__excluded_reason="", raw__isnull=False)
     first = rows.order_by("pk").first()
-    return first.raw if first else None
+    return part(question, first.raw) if first and isinstance(first.raw, dict) else None
 
 
 @for_admins

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from hashlib import sha256
@@ -21,7 +21,7 @@ from django.db.models import Count, Max, Q
 from django.utils import timezone
 
 from annotation.describe import title_of
-from annotation.interfaces.base import Judgment, ParsedResponse
+from annotation.interfaces.base import Judgment, ParsedResponse, Unit
 from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import HIT, Assignment, Comparison, Gold, Policy, Question, Signal, Worker
 from annotation.platforms.registry import local_names
@@ -32,6 +32,8 @@ from kbpo.tracks.models import Track
 
 MOST = 30_000  # places of a gold question's HIT; it is retired long before
 MOST_RATE = 0.5
+NOTHING = ("", "no")
+"""What is said of a unit that is not marked"""
 DICE = random.SystemRandom()
 
 NEXT_GOLD = """
@@ -95,7 +97,7 @@ def gold_instead(worker: Worker, hit: HIT) -> HIT | None:
         return None
     question = hit.questions.all()[0]
     gold = _next_gold(hit.track_id, question.interface, worker=worker.pk)
-    return None if gold is None or money_left(hit.track_id) < question.price else _own_hit(gold)
+    return None if gold is None or money_left(hit.track_id) < gold.price else _own_hit(gold)
 
 
 def gold_among(questions: Sequence[Question], places: int) -> Question | None:
@@ -176,12 +178,13 @@ def money_left(track: Track | int) -> Decimal:
 
 def candidates(track: Track, limit: int = 30) -> list[Question]:
     """Settled questions whose answer one may be sure of, in random order: an expert's or imported label, or three
-    people or more of one mind."""
+    people or more of one mind. Of whole documents every settled one: whoever makes it gold reads and mends it."""
     sure = Q(target__labels__source__in=["expert", "import"]) | Q(
         target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=3
     )
     exact = [name for name in INTERFACES if interface_of(name).tolerance == 0.0]
-    rows = Question.objects.filter(sure, track=track, status="settled", gold_made=None, interface__in=exact)
+    whole = Q(interface__in=[name for name in INTERFACES if interface_of(name).tolerance])
+    rows = Question.objects.filter(sure & Q(interface__in=exact) | whole, track=track, status="settled", gold_made=None)
     ids = list(rows.values_list("pk", flat=True).distinct())
     chosen = DICE.sample(ids, min(limit, len(ids)))
     return list(Question.objects.filter(pk__in=chosen).select_related("target"))
@@ -262,12 +265,25 @@ def grade(assignment: Assignment) -> bool | None:
 
 
 def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
-    """Whether responses say what the gold answer says, in everything that people can agree on."""
+    """Whether responses say what the gold answer says, in everything that people can agree on. Of a whole document
+    nobody finds all: there they are right if they differ by no more than its interface tolerates."""
     question = gold.question
     expected = [ParsedResponse(one["target"], one["criterion"], one["value"]) for one in gold.expected]
     interface = interface_of(question.interface)
     said = [dict(pair for one in answer for pair in interface.units(question, one)) for answer in (expected, responses)]
-    return said[0] == said[1]
+    return f1(*said) >= 1 - interface.tolerance if interface.tolerance else said[0] == said[1]
+
+
+def f1(expected: Mapping[Unit, str], said: Mapping[Unit, str]) -> float:
+    """F1 of what was marked against what should have been, 1 where nothing should be and nothing is. Titles are
+    optional, and a flag is no mark: a flagged document finds nothing."""
+    marks = [
+        {(unit, value) for unit, value in one.items() if unit[0] not in ("link", "flag") and value not in NOTHING}
+        for one in (expected, said)
+    ]
+    if said.get(("flag", "")) == "yes" or not any(marks):
+        return float(said.get(("flag", "")) == expected.get(("flag", "")))
+    return 2 * len(marks[0] & marks[1]) / (len(marks[0]) + len(marks[1]))
 
 
 def standings(track: Track) -> list[Standing]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from decimal import Decimal, InvalidOperation
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -64,12 +64,18 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         "policy": report.policy_of(found),
         "golds": report.golds(found),
         "money": report.gold_money(found),
-        "candidates": [(one, report.title_of(one)) for one in report.gold_candidates(found, 20)],
+        "candidates": [(one, _named(one)) for one in report.gold_candidates(found, 20)],
         "refusal": refusal,
         "percent": f"{100 * report.policy_of(found).gold_rate:g}",
         "key": secrets.token_hex(8),
     }
     return render(request, "desk/gold.html", context, status=422 if refusal else 200)
+
+
+def _named(candidate: Any) -> str:
+    """What a candidate is about; of whole documents also what is asked, for each is asked about twice."""
+    kind = {"entities": ": every name", "relations_exhaustive": ": every relation"}.get(candidate.interface, "")
+    return report.title_of(candidate) + kind
 
 
 def _change_gold(request: HttpRequest, track: Track) -> str:

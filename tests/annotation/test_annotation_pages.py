@@ -145,5 +145,5 @@ def test_trying_shows_an_explanation_only_after_the_answer(client: Client, db: N
     answer = {"a": "0-14", "b": "other", "holds": ["per:schools_attended>"]}
     said = client.post("/annotate/try/1/", answer).content.decode()
     assert "We would say something else" in said and "two sentences hold" in said
-    assert client.get("/annotate/try/4/").status_code == 404
+    assert client.get("/annotate/try/6/").status_code == 404
     assert Worker.objects.count() == Assignment.objects.count() == 0
