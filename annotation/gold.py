@@ -157,10 +157,12 @@ def asked_of(hit: HIT, worker: Worker | None) -> list[Question]:
 
 
 def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set[int]:
-    """The gold questions of a HIT whose targets a worker has judged before, in another HIT."""
+    """The gold questions of a HIT whose targets a worker judged, or began to, in a HIT that they took before this."""
     if worker is None or not golds:
         return set()
-    met = Assignment.objects.filter(worker=worker).exclude(hit=hit).exclude(raw=None)
+    met = Assignment.objects.filter(worker=worker).exclude(hit=hit).exclude(raw=None, draft=None)
+    if (mine := hit.assignments.filter(worker=worker).order_by("pk").first()) is not None:
+        met = met.filter(pk__lt=mine.pk)  # of two HITs that somebody has open, one asks it
     return {
         one.pk
         for one in golds

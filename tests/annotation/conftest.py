@@ -136,8 +136,8 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Turk]:
 
 
 @pytest.fixture
-def turk(endpoint: Turk, settings: Any, request: pytest.FixtureRequest) -> Turk:
-    """The endpoint with empty books, and the toy track on it."""
+def market(endpoint: Turk, settings: Any, request: pytest.FixtureRequest) -> Turk:
+    """The endpoint with empty books."""
     endpoint.wipe()
     settings.MTURK_ENDPOINT_URL = endpoint.url
     settings.MTURK_ACCESS_KEY_ID = settings.MTURK_SECRET_ACCESS_KEY = "toy"
@@ -145,10 +145,15 @@ def turk(endpoint: Turk, settings: Any, request: pytest.FixtureRequest) -> Turk:
     settings.MTURK_TIMEOUT = Decimal("0.5")
     settings.MTURK_POLL_SECONDS = Decimal("0")
     settings.MTURK_TUTORIAL = "untaught" in request.fixturenames
-    track = request.getfixturevalue("track")
+    return endpoint
+
+
+@pytest.fixture
+def turk(market: Turk, track: Track) -> Turk:
+    """The endpoint with empty books, and the toy track on it."""
     Track.objects.filter(pk=track.pk).update(platform="mturk")
     track.refresh_from_db()
-    return endpoint
+    return market
 
 
 @pytest.fixture
