@@ -54,7 +54,7 @@ class _MarketWorker(_Worker):
         return self._do(self.browser.get(f"{address.path}?{address.query}"), hit, page)
 
     def _do(self, page: Page, hit: str, work: Page) -> bool:
-        sent = 0
+        page, sent = self._learn(page), 0
         while page.has_form("answer"):
             form = page.form("answer")
             wrong = self.rng.random() >= self.accuracy

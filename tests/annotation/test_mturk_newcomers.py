@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +15,8 @@ from annotation import ask, publish
 from annotation.annotators import leave, teach
 from annotation.annotators.intake import intake_of
 from annotation.annotators.models import Consent, Intake, Terms, TutorialRun
-from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Response, Worker
+from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Question, Response, Worker
+from annotation.simulate_market import MarketCrowd
 from kbpo.instances.models import Target
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
@@ -188,3 +190,26 @@ def test_a_preview_asks_nobody_for_anything(up: Submission, turk: Turk) -> None:
     frame = Frame(turk.preview("W1", turk.hits()[0]))
     assert "Accept the HIT to answer" in frame.text and not frame.has("consent")
     assert not Worker.objects.exists()
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """What is true of any two mentions here."""
+
+    subject_canonical: tuple[int, int] = (0, 3)
+    object_canonical: tuple[int, int] = (0, 3)
+    holds: tuple[tuple[str, str], ...] = ()
+
+
+def test_a_simulated_marketplace_crowd_reads_the_terms_learns_and_judges(
+    up: Submission, turk: Turk, live_server: Any, settings: Any
+) -> None:
+    settings.SITE_URL = live_server.url
+    HIT.objects.all().delete()
+    turk.wipe()
+    Question.objects.update(status="waiting")
+    publish.tick()
+    crowd = MarketCrowd(turk.url, live_server.url, ["W1", "W2"], lambda *_: Nothing())
+    work = crowd.work(at_most=60)
+    assert work.errors == []
+    assert (work.answers, TutorialRun.objects.filter(passed=True).count(), Consent.objects.count()) == (12, 2, 2)
