@@ -118,13 +118,13 @@ def rate_of(track: int) -> float:
 
 
 def _next_gold(track: int, interface: str, *, worker: int = 0, apart: Sequence[int] = ()) -> Question | None:
-    values = {"track": track, "interface": interface, "worker": worker, "apart": list(apart), "most": MOST}
+    values: dict[str, Any] = {"track": track, "interface": interface, "worker": worker, "apart": list(apart)}
     with connection.cursor() as cursor:
         # One at a time for each track, so that no two of them pass what is set aside; the other gets no gold now.
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.gold'), %s)", [track])
         if not cursor.fetchone()[0]:
             return None
-        cursor.execute(NEXT_GOLD, values)
+        cursor.execute(NEXT_GOLD, values | {"most": MOST})
         row = cursor.fetchone()
     return Question.objects.get(pk=row[0]) if row else None
 

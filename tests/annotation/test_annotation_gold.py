@@ -171,8 +171,7 @@ def test_without_money_or_rate_there_is_no_gold(made: Gold, published: Submissio
     gold.DICE.random = lambda: 0.0  # type: ignore[method-assign]
     try:
         assert gold.gold_instead(worker, hit) is not None
-        made.question.price = Decimal("1.01")
-        hit.questions.update(price=Decimal("1.01"))
+        Question.objects.filter(pk=made.question_id).update(price=Decimal("1.01"))
         assert gold.gold_instead(worker, hit) is None, "more than is set aside"
     finally:
         del gold.DICE.random

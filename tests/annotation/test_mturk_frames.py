@@ -105,7 +105,7 @@ def test_a_whole_document_is_marked_left_and_sent_where_the_browser_stores_nothi
     page.reload()
     frame.locator("html[data-ready]").wait_for()
     assert "3 with 3 mentions" in frame.locator("#entities .head").inner_text()
-    for _ in range(3):
+    for _ in range(2):  # check, send
         frame.locator("#primary").click()
     frame.get_by_text("Your answer has arrived.").wait_for()
     rounds()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -32,8 +33,9 @@ def people(toy: Toy) -> list[Client]:
 
 
 @pytest.fixture
-def read(toy: Toy, people: list[Client], monkeypatch: pytest.MonkeyPatch) -> None:
+def read(toy: Toy, people: list[Client], monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """All four documents, read whole by three people, pairs included."""
+    settings.ROOT_URLCONF = "kbpo.urls"  # gold is made from the desk
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     order(toy.track, 4)
     for _ in range(2):
