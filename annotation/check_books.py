@@ -73,11 +73,18 @@ CHECKS: dict[str, str] = {
                || '.'
         FROM annotators_payout o LEFT JOIN annotators_payoutitem i ON i.payout_id = o.id
         LEFT JOIN annotation_payment p ON p.id = i.payment_id AND p.status = 'paid' AND p.worker_id = o.worker_id
+        WHERE o.undoes_id IS NULL AND NOT EXISTS (SELECT 1 FROM annotators_payout u WHERE u.undoes_id = o.id)
         GROUP BY o.id HAVING coalesce(sum(p.amount), 0) <> o.amount ORDER BY o.id""",
+    "payout_undone": """
+        SELECT 'Payout ' || o.number || ' was undone with $' || u.amount || ', and was $' || o.amount || '.'
+        FROM annotators_payout u JOIN annotators_payout o ON o.id = u.undoes_id
+        WHERE u.amount <> -o.amount OR u.worker_id <> o.worker_id
+           OR EXISTS (SELECT 1 FROM annotators_payoutitem i WHERE i.payout_id = o.id AND NOT i.undone)
+        ORDER BY u.id""",
     "paid_without_payout": """
         SELECT 'Payment ' || p.id || ' is paid, and no payout says so.'
         FROM annotation_payment p JOIN annotation_worker w ON w.id = p.worker_id
-        LEFT JOIN annotators_payoutitem i ON i.payment_id = p.id
+        LEFT JOIN annotators_payoutitem i ON i.payment_id = p.id AND NOT i.undone
         WHERE p.status = 'paid' AND i.id IS NULL AND w.platform IN ('pool', 'simulated') ORDER BY p.id""",
 }
 

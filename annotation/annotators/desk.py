@@ -225,17 +225,20 @@ def amount_of(text: str) -> Decimal | None:
 
 @for_admins
 def payouts(request: HttpRequest) -> HttpResponse:
-    """Who is owed what, and what was paid. A POST marks one as paid."""
-    refusal = _pay(request) if request.method == "POST" else ""
-    if request.method == "POST" and not refusal:
-        return redirect("desk-payouts")
+    """Who is owed what, and what was paid. A POST marks one as paid, or undoes a mark."""
+    refusal = ""
+    if request.method == "POST":
+        refusal = _undo(request) if request.POST.get("undo") else _pay(request)
+        if not refusal:
+            return redirect("desk-payouts")
     rows = payout.owed()
+    marks = Payout.objects.select_related("worker__user", "paid_by", "undone_by", "undoes").order_by("-paid_at")
     context = {
         "rows": [{"owed": one, "key": secrets.token_hex(16)} for one in rows],
         "total": sum((one.amount for one in rows), Decimal("0.00")),
         "due": sum((one.amount for one in rows if one.due), Decimal("0.00")),
         "minimum": intake_of().payout_minimum,
-        "paid": Payout.objects.select_related("worker__user", "paid_by").order_by("-paid_at")[:MOST_SHOWN],
+        "paid": marks[:MOST_SHOWN],
         "paid_in_all": Payout.objects.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00"),
         "refusal": refusal,
     }
@@ -256,6 +259,16 @@ def _pay(request: HttpRequest) -> str:
     except payout.CannotPay as cannot:
         return str(cannot)
     messages.success(request, f"${made.amount} are marked as paid. Receipt {made.number}.")
+    return ""
+
+
+def _undo(request: HttpRequest) -> str:
+    """Why no mark was undone, as a sentence; nothing if one was."""
+    try:
+        undone = payout.undo(request.POST["undo"], admin_of(request), request.POST.get("why", ""))
+    except payout.CannotPay as cannot:
+        return str(cannot)
+    messages.warning(request, f"${-undone.amount} are owed again. If the money did move, ask for it back yourself.")
     return ""
 
 
@@ -282,4 +295,4 @@ def safe(cell: str) -> str:
 @for_admins
 def receipt(request: HttpRequest, number: str) -> HttpResponse:
     """One receipt."""
-    return show_receipt(request, get_object_or_404(Payout, number=number))
+    return show_receipt(request, get_object_or_404(Payout, number=number, undoes=None))

@@ -178,7 +178,8 @@ def _number() -> str:
 
 
 class Payout(models.Model):
-    """What an admin paid an annotator in one go, outside of this service; a receipt."""
+    """What an admin paid an annotator in one go, outside of this service; a receipt. One that was marked by mistake is
+    undone by a row of the opposite amount: neither is ever changed."""
 
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payouts")
     amount = models.DecimalField(max_digits=10, decimal_places=2)
@@ -187,23 +188,34 @@ class Payout(models.Model):
     paid_at = models.DateTimeField(default=timezone.now)
     paid_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     number = models.CharField(max_length=16, unique=True, default=_number, help_text="Of the receipt")
+    undoes = models.OneToOneField(
+        "self", null=True, on_delete=models.PROTECT, related_name="undone_by", help_text="The mark that was a mistake"
+    )
 
     class Meta:
         db_table_comment = "Payouts to annotators of the pool"
-        constraints = [models.CheckConstraint(condition=Q(amount__gt=0), name="payout_positive")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(undoes=None, amount__gt=0) | Q(undoes__isnull=False, amount__lt=0), name="payout_signed"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"payout {self.number}"
 
 
 class PayoutItem(models.Model):
-    """A payment that was part of a payout. One payment, one payout: the database sees to it."""
+    """A payment that was part of a payout. One payment, one payout that holds: the database sees to it."""
 
     payout = models.ForeignKey(Payout, on_delete=models.CASCADE, related_name="items")
-    payment = models.OneToOneField(Payment, on_delete=models.PROTECT, related_name="payout_item")
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="payout_items")
+    undone = models.BooleanField(default=False)
 
     class Meta:
         db_table_comment = "Which payments a payout settled"
+        constraints = [
+            models.UniqueConstraint(fields=["payment"], condition=Q(undone=False), name="payout_item_once"),
+        ]
 
     def __str__(self) -> str:
         return f"payment {self.payment_id} in payout {self.payout_id}"

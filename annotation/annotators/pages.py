@@ -67,7 +67,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "unread": worker.messages.filter(read_at=None).count(),
         "appeals": worker.appeals.order_by("-made_at")[:5],
         "appealing": worker.appeals.filter(answered_at=None).exists(),
-        "receipts": worker.payouts.order_by("-paid_at")[:3],
+        "receipts": worker.payouts.filter(undoes=None).order_by("-paid_at")[:3],
     }
     return render(request, "annotators/home.html", context)
 
@@ -165,14 +165,18 @@ def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
 @for_annotators
 def receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
     """What was paid out, with a receipt for each."""
-    return render(request, "annotators/receipts.html", {"rows": worker.payouts.order_by("-paid_at")})
+    return render(
+        request,
+        "annotators/receipts.html",
+        {"rows": worker.payouts.filter(undoes=None).select_related("undone_by").order_by("-paid_at")},
+    )
 
 
 @require_GET
 @for_annotators
 def receipt(request: HttpRequest, worker: Worker, number: str) -> HttpResponse:
     """One receipt, to be printed; for its own worker."""
-    return show_receipt(request, get_object_or_404(Payout, number=number, worker=worker))
+    return show_receipt(request, get_object_or_404(Payout, number=number, worker=worker, undoes=None))
 
 
 def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
@@ -185,6 +189,7 @@ def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
         "first": first,
         "last": last,
         "payee": paid.worker.user,
+        "undone": Payout.objects.filter(undoes=paid).first(),
     }  # fmt: skip
     return render(request, "annotators/receipt.html", context)
 

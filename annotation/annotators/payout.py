@@ -98,8 +98,42 @@ def pay(worker: Worker, *, upto: int, amount: Decimal, reference: str, key: str,
     return payout
 
 
+@transaction.atomic
+def undo(number: str, who: User, why: str) -> Payout:
+    """The row that takes a payout back which was marked by mistake: its payments are owed again. Raises CannotPay.
+
+    A second click gives the same row."""
+    reason = " ".join(why.replace("\x00", "").split())
+    found = Payout.objects.filter(number=number, undoes=None).first()
+    if found is None:
+        raise CannotPay("There is no such payout.")
+    worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=found.worker_id)
+    if (made := Payout.objects.filter(undoes=found).first()) is not None:
+        return made
+    if not 1 <= len(reason) <= LONGEST:
+        raise CannotPay(f"Nothing was undone: say why, in 1 to {LONGEST} characters. It is recorded.")
+    if worker.user_id is None:
+        raise CannotPay("Nothing was undone: this annotator has left and was erased, and cannot be paid any more.")
+    items = PayoutItem.objects.filter(payout=found, undone=False)
+    answers = Assignment.objects.select_for_update(of=("self",)).filter(payment__payout_items__in=items)
+    paid = list(answers.order_by("pk"))  # before the payments: everybody locks in this order
+    rows = Payment.objects.select_for_update(of=("self",)).filter(payout_items__in=items)
+    for payment in rows.order_by("pk"):
+        payment.move("owed", "Its payout was undone.")
+    for assignment in paid:
+        if assignment.status == "paid":
+            assignment.move("approved")
+    items.update(undone=True)
+    undone = Payout.objects.create(
+        worker=worker, amount=-found.amount, reference=reason, key=f"undo:{found.number}", paid_by=who, undoes=found
+    )
+    note("undo payout", f"payout:{found.number}", who=who, why=reason, before=f"${found.amount}", after="owed")
+    return undone
+
+
 def _last(worker: Worker) -> str:
-    payout = worker.payouts.order_by("-paid_at").select_related("paid_by").first()
+    marks = worker.payouts.filter(undoes=None, undone_by=None)
+    payout = marks.order_by("-paid_at").select_related("paid_by").first()
     if payout is None:
         return "this annotator is owed nothing."
     name = payout.paid_by.get_username() if payout.paid_by else "somebody"
@@ -117,7 +151,7 @@ class Line:
 
 def lines_of(payout: Payout) -> list[Line]:
     """The lines of a receipt: answers by interface and price, and what was paid besides. Their sum is the payout."""
-    payments = Payment.objects.filter(payout_item__payout=payout)
+    payments = Payment.objects.filter(payout_items__payout=payout)
     answers = payments.filter(assignment__isnull=False).annotate(
         interface=Min("assignment__hit__questions__interface")
     ).values_list("interface", "amount")  # fmt: skip
@@ -130,7 +164,9 @@ def lines_of(payout: Payout) -> list[Line]:
 
 def period_of(payout: Payout) -> tuple[datetime, datetime]:
     """When the first and the last of what was paid was earned."""
-    span = Payment.objects.filter(payout_item__payout=payout).aggregate(first=Min("created_at"), last=Max("created_at"))
+    span = Payment.objects.filter(payout_items__payout=payout).aggregate(
+        first=Min("created_at"), last=Max("created_at")
+    )
     return span["first"], span["last"]
 
 

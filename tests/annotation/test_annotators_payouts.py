@@ -14,8 +14,9 @@ from django.test import Client
 from annotation import settle
 from annotation.annotators import payout
 from annotation.annotators.models import Intake, Payout, PayoutItem
+from annotation.check_books import check_books
 from annotation.models import Assignment, Payment, Worker
-from kbpo.accounts.models import User
+from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db
@@ -146,3 +147,40 @@ def test_five_admins_at_once_pay_once(earned: Submission) -> None:
         numbers = {number for number in pool.map(pay, range(5)) if number}
     assert len(numbers) == 1 == Payout.objects.count()
     assert PayoutItem.objects.count() == 6 and Payment.objects.counts() == {"paid": 6}
+
+
+def test_a_mark_that_was_a_mistake_is_undone_by_a_row_of_its_own(
+    earned: Submission, admin: Client, ada: Client
+) -> None:
+    admin.post(PAGE, form_of())
+    first = Payout.objects.get()
+    assert admin.post(PAGE, {"undo": first.number, "why": " "}).status_code == 409
+    assert admin.post(PAGE, {"undo": "NONE", "why": "x"}).status_code == 409
+    assert Payment.objects.counts() == {"paid": 6}
+    for _ in range(2):  # a second click undoes nothing more
+        assert admin.post(PAGE, {"undo": first.number, "why": "The bank sent it back."})["Location"] == PAGE
+    assert sorted(Payout.objects.values_list("amount", flat=True)) == [Decimal("-0.30"), Decimal("0.30")]
+    assert Payment.objects.counts() == {"owed": 6} and Assignment.objects.counts() == {"approved": 6}
+    entry = Audit.objects.get(what="undo payout")
+    assert (entry.who.get_username(), entry.why) == ("anna", "The bank sent it back.")  # type: ignore[union-attr]
+    assert check_books() == []
+    page = admin.get(PAGE).content.decode()
+    assert f"undoes {first.number}" in page and "Paid $0.30" in page
+    assert "taken back" in ada.get("/annotate/receipts/").content.decode()
+    assert "marked as paid by mistake" in ada.get(f"/annotate/receipts/{first.number}/").content.decode()
+    assert admin.post(PAGE, form_of(key="another key of a form"))["Location"] == PAGE
+    assert Payment.objects.counts() == {"paid": 6} and check_books() == []
+    second = Payout.objects.get(amount__gt=0, undone_by=None)
+    assert sum(line.amount for line in payout.lines_of(second)) == second.amount
+    undo = Payout.objects.get(amount__lt=0)
+    assert admin.get(f"{PAGE}{undo.number}/").status_code == 404
+    assert admin.post(PAGE, {"undo": undo.number, "why": "Undo the undo"}).status_code == 409
+    assert ada.post(PAGE, {"undo": second.number, "why": "I was not paid"}).status_code == 403
+
+
+def test_what_an_erased_annotator_was_paid_cannot_be_owed_again(earned: Submission, admin: Client, ada: Client) -> None:
+    admin.post(PAGE, form_of())
+    ada.post("/annotate/leave/", {"word": "erase"})
+    page = admin.post(PAGE, {"undo": Payout.objects.get().number, "why": "A mistake"})
+    assert page.status_code == 409 and "has left" in page.content.decode()
+    assert Payment.objects.counts() == {"paid": 6}
