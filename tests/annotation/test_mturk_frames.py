@@ -14,6 +14,7 @@ from django.test import Client
 from documents_world import answer_to, order
 from mturk_world import Turk, rounds
 from playwright.sync_api import BrowserContext, FrameLocator, Page, sync_playwright
+from processes import wait_for
 
 from annotation import ask, proof, publish
 from annotation.models import HIT, Assignment, Question, Title
@@ -102,7 +103,10 @@ def test_a_whole_document_is_marked_left_and_sent_where_the_browser_stores_nothi
     kept = Assignment.objects.get().draft
     assert kept is not None and "Halden" not in kept and kept["now"] == [str(whole.pk)]
     mark(frame, "Bergen", "State")  # left at once: the beacon keeps it
-    page.reload()
+    where = page.url
+    page.goto("about:blank")
+    wait_for(lambda: "[84,90]" in str(Assignment.objects.get().draft), "the beacon")
+    page.goto(where)
     frame.locator("html[data-ready]").wait_for()
     assert "3 with 3 mentions" in frame.locator("#entities .head").inner_text()
     for _ in range(2):  # check, send
