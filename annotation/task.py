@@ -39,6 +39,7 @@ NOT_OURS = "This page was not opened by a marketplace that we know. Nothing can 
 MET = "You have judged this text before. Please return this HIT: another one will be new to you."
 EXCLUDED = "We do not offer you more questions. Please return this HIT; it costs you nothing."
 LEAVING = "Your data with us is being erased. Please return this HIT; it costs you nothing."
+BUSY = "Too many people have this HIT open just now. Please return it, or load this page anew in some minutes."
 FULL = "Too many people have this HIT open: your answers are kept in this browser alone."
 GONE = "This HIT is not needed any more. Please return it; it costs you nothing."
 ALREADY = "You have sent this HIT in already. Nothing more needs to be saved."
@@ -69,7 +70,9 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
 def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
     """What a form says is done, or kept if something stands before it; then the page that is next."""
     kept, interface = keep_draft(go.hit, go.assignment, go.handle, None), questions[0].interface
-    worker = Worker.objects.get(handle=go.handle)
+    worker = Worker.objects.filter(handle=go.handle).first()
+    if worker is None:  # nobody is written down while the HIT is full of drafts
+        return no(request, BUSY)
     if "step" in request.POST:
         if (page := take_step(request, go, worker, interface)) is not None:
             return page
