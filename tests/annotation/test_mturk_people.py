@@ -31,7 +31,7 @@ def admin(db: None) -> User:
 @pytest.fixture
 def worker(up: Submission, turk: Turk) -> Worker:
     """Somebody who did one HIT, and was paid."""
-    turk.do("W1", turk.hits()[0])
+    turk.do("WONEOFAKIND", turk.hits()[0])
     rounds()
     return Worker.objects.get()
 
@@ -47,7 +47,7 @@ def address_in(text: str) -> str:
 
 
 def test_the_frame_leads_to_feedback_without_a_login(up: Submission, turk: Turk) -> None:
-    _, src = turk.accept("W1", turk.hits()[0])
+    _, src = turk.accept("WONEOFAKIND", turk.hits()[0])
     page = Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
     where = re.search(r'id="say-link" href="([^"]*)"', page)
     assert where
@@ -74,7 +74,7 @@ def test_whoever_is_left_out_is_told_once_and_where_to_appeal(worker: Worker, tu
     rounds()
     rounds()
     [letter] = letters(turk)
-    assert letter["worker"] == "W1" and "5 of 9 answers" in letter["text"] and "stays paid" in letter["text"]
+    assert letter["worker"] == "WONEOFAKIND" and "5 of 9 answers" in letter["text"] and "stays paid" in letter["text"]
     path = address_in(letter["text"])
     assert "5 of 9 answers" in Client().get(path).content.decode()
     assert "is with the admins" in Client().post(path, {"verb": "appeal", "text": "Gold 3 is wrong."}).content.decode()
@@ -82,7 +82,7 @@ def test_whoever_is_left_out_is_told_once_and_where_to_appeal(worker: Worker, tu
     speak.answer(Appeal.objects.get().pk, admin, "You are right.", readmit=True)
     rounds()
     assert [one["subject"] for one in letters(turk)] == [speak.LEFT_OUT, "Your appeal is answered"]
-    assert "You are right." in letters(turk)[1]["text"] and len(turk.offered("W1")) == 5
+    assert "You are right." in letters(turk)[1]["text"] and len(turk.offered("WONEOFAKIND")) == 5
     assert "You are right." in Client().get(path).content.decode()
     quality.exclude(Worker.objects.get(), "Once more.")
     rounds()
@@ -90,7 +90,7 @@ def test_whoever_is_left_out_is_told_once_and_where_to_appeal(worker: Worker, tu
 
 
 def test_the_page_of_somebody_left_out_leads_there_too(worker: Worker, turk: Turk) -> None:
-    _, src = turk.accept("W1", turk.hits()[1])
+    _, src = turk.accept("WONEOFAKIND", turk.hits()[1])
     quality.exclude(worker, "Always the first button")
     page = Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
     assert proof.say_path(worker) in page and "return this HIT" in page
@@ -114,7 +114,7 @@ def test_an_admin_writes_and_the_marketplace_hands_it_over_once(worker: Worker, 
 
 
 def test_nobody_is_written_to_who_never_sent_anything_in(up: Submission, turk: Turk, admin: User) -> None:
-    _, src = turk.accept("W1", turk.hits()[0])
+    _, src = turk.accept("WONEOFAKIND", turk.hits()[0])
     Client().get("/" + src.partition("//")[2].partition("/")[2])
     with pytest.raises(ValueError, match="only to people who have sent something in"):
         command.write_to(Worker.objects.get().handle, admin, "Hello", "Hello")
@@ -140,9 +140,9 @@ def test_a_worker_is_erased_when_all_is_paid_and_gone(worker: Worker, turk: Turk
     handle, ledger = worker.handle, list(Ledger.objects.values_list("pk", "amount", "state"))
     told = command.erase_worker(handle, admin, "They asked for it by mail.")
     assert "Asked for" in told, "their HIT is still up there, and shows us who they are"
-    _, src = turk.accept("W1", turk.hits()[1])
+    _, src = turk.accept("WONEOFAKIND", turk.hits()[1])
     assert "being erased" in Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
-    turk.give_back("W1", turk.rows("SELECT id FROM assignment WHERE status = 'Accepted'")[0]["id"])
+    turk.give_back("WONEOFAKIND", turk.rows("SELECT id FROM assignment WHERE status = 'Accepted'")[0]["id"])
     turk.all_do("W2", "W3", "W4")
     rounds()
     assert leave.tick() == 1
@@ -155,7 +155,9 @@ def test_a_worker_is_erased_when_all_is_paid_and_gone(worker: Worker, turk: Turk
     assert set(mine.values_list("external_id", "status")) == {("", "paid")}
     assert Payment.objects.get(worker=gone).status == "paid" and Response.objects.filter(assignment__in=mine).exists()
     assert set(ledger) <= set(Ledger.objects.values_list("pk", "amount", "state"))
-    assert "W1" not in str(list(Assignment.objects.values())) and handle not in str(list(Worker.objects.values()))
+    assert "WONEOFAKIND" not in str(list(Assignment.objects.values())) and handle not in str(
+        list(Worker.objects.values())
+    )
     rounds()
     assert PlatformBooks.objects.get().differences == []
     with pytest.raises(ValueError, match="erased already"):
@@ -164,10 +166,10 @@ def test_a_worker_is_erased_when_all_is_paid_and_gone(worker: Worker, turk: Turk
 
 def test_their_remarks_go_with_them(up: Submission, turk: Turk, admin: User) -> None:
     for hit in turk.hits():
-        for name in ("W1", "W2", "W3"):
-            turk.do(name, hit, {"problem": "text", "remark": "call me at 555-1234"} if name == "W1" else GOOD)
+        for name in ("WONEOFAKIND", "W2", "W3"):
+            turk.do(name, hit, {"problem": "text", "remark": "call me at 555-1234"} if name == "WONEOFAKIND" else GOOD)
     rounds()
-    worker = Worker.objects.get(identity__external_id="W1")
+    worker = Worker.objects.get(identity__external_id="WONEOFAKIND")
     assert command.erase_worker(worker.handle, admin, "They asked.").startswith("Erased")
     assert "555-1234" not in str(list(Assignment.objects.values_list("raw"))) + str(
         list(Response.objects.values_list("value"))
