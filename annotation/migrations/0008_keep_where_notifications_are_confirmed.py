@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0006_speak_to_other_platforms'),
+        ('annotation', '0007_pilot_documents_too'),
     ]
 
     operations = [
