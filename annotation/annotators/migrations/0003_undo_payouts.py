@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0008_keep_where_notifications_are_confirmed'),
+        ('annotation', '0010_keep_where_notifications_are_confirmed'),
         ('annotators', '0002_say_what_became_of_messages'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0007_pilot_documents_too'),
+        ('annotation', '0009_where_it_was_made'),
     ]
 
     operations = [
