@@ -13,6 +13,7 @@ from kbpo.queue import nudge, work
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.designs.base import Realised, half_width_at, last_batch
 from kbpo.sampling.models import Further, SampleBatch
+from kbpo.sampling.told import told
 from kbpo.submissions.models import Submission
 
 HALF_WIDTHS = ("0.050", "0.040", "0.030", "0.020")
@@ -28,7 +29,8 @@ def plan(submission: Submission) -> dict[str, Any]:
     """The plan that is shown before anybody confirms: one option per half-width, and the chosen one."""
     track = submission.track
     chosen = str(submission.target_half_width or track.target_half_width)
-    return _plan(submission, sorted({*HALF_WIDTHS, chosen}, reverse=True)) | {"chosen": chosen}
+    made = _plan(submission, sorted({*HALF_WIDTHS, chosen}, reverse=True))
+    return made | {"chosen": chosen, "options": told(submission, made["options"])}
 
 
 def _plan(submission: Submission, widths: list[str]) -> dict[str, Any]:

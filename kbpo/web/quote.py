@@ -32,6 +32,9 @@ class Quote:
     likely: timedelta | None
     """how long it takes at the rate of the last hour; None while nobody judges"""
 
+    told: str
+    """how the counts are told: exact, rounded, or hidden (then they say nothing of what is judged)"""
+
     @property
     def share(self) -> float:
         """The share of the sample that is judged already; all of it where no sample is needed."""
@@ -74,6 +77,7 @@ def _quote(width: str, option: dict[str, Any], left: Decimal | None, cap: str, r
         work=timedelta(seconds=option["work_seconds"]),
         left=left,
         cap=cap,
+        told=option.get("told", "exact"),
         likely=timedelta(hours=answers / rate) if rate and answers else None,
     )
 

@@ -86,13 +86,15 @@ def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
     track = submission.track
     price = Price.objects.filter(track=track, interface="relation").first()
     each = (price.per_answer if price else Decimal("0.05")) * track.workers_per_question
+    seconds = (price.seconds if price else 20) * track.workers_per_question
     return {
         "targets": targets,
         "judged": targets - new,
         "new": new,
         "each": str(each),
         "at_most": str(each * new),
-        "work_seconds": (price.seconds if price else 20) * track.workers_per_question * new,
+        "seconds_each": seconds,
+        "work_seconds": seconds * new,
     }
 
 
