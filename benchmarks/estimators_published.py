@@ -42,7 +42,7 @@ RULES = {
     "sharp, 0.25/500": ("largest_variance", 0.25 / CAP),
 }
 ARRIVALS = (1, 3, 9, 18, 28)
-BOOTSTRAPPED = 40
+BOOTSTRAPPED = 300
 
 
 @dataclass(frozen=True)
