@@ -26,6 +26,7 @@ from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.second_stage import UNIFORM_SHARE, entities_found
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 DESIGNS = ("uniform", "two_stage")
 DOCUMENTS = 200
@@ -169,9 +170,10 @@ def _draw(found: Incidence, design: str, n: int, rng: np.random.Generator) -> Id
 
 
 def reach(submission: Submission) -> list[Reach]:
-    """What so many draws of a submission would reach under each of its track's distributions."""
+    """What so many draws of a submission would reach under each distribution of its kind of track, shown or not: what
+    a distribution reaches is what it is chosen for."""
     track = submission.track
-    pool = read_pool(track, [submission.pk])
+    pool = read_pool(track, [submission.pk], list(kind_of(track).distributions))
     frequency = read_traits(track.corpus, pool).frequency
     rows = fetch(
         "SELECT subject_entity, object_entity FROM submissions_prediction WHERE submission_id = %s"

@@ -74,10 +74,11 @@ def _positive(p: Matrix) -> Matrix:
     return found
 
 
-def read_pool(track: Track, submissions: Sequence[int]) -> Pool:
-    """The pool of some submissions of a track, in their order."""
-    kind = kind_of(track)
-    weights = ", ".join(kind.weights(name) for name in track.distributions)
+def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[str] = ()) -> Pool:
+    """The pool of some submissions of a track, in their order, under the distributions that the track shows, or others
+    of its kind."""
+    kind, names = kind_of(track), list(distributions or track.distributions)
+    weights = ", ".join(kind.weights(name) for name in names)
     rows = fetch(
         "SELECT p.submission_id, p.instance_id, i.target_id, t.u, i.document_id, i.predicate_id,"
         f" p.subject_type || '|' || p.object_type, coalesce(p.confidence, 1.0),"
@@ -87,7 +88,7 @@ def read_pool(track: Track, submissions: Sequence[int]) -> Pool:
         " WHERE p.submission_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
         [list(submissions)],
     )
-    columns = list(zip(*rows, strict=True)) if rows else [()] * (OTHERS + len(track.distributions))
+    columns = list(zip(*rows, strict=True)) if rows else [()] * (OTHERS + len(names))
     instance, first, row = np.unique(np.array(columns[1], dtype=np.int64), return_index=True, return_inverse=True)
     target_id, at, code = np.unique(np.array(columns[2], dtype=np.int64)[first], return_index=True, return_inverse=True)
     position = {submission: j for j, submission in enumerate(submissions)}
@@ -112,7 +113,7 @@ def read_pool(track: Track, submissions: Sequence[int]) -> Pool:
         types=np.array(columns[6], dtype=np.str_)[first],
         subject=entity[0],
         object=entity[1],
-        p={name: _normalised(table(columns[OTHERS + k])) for k, name in enumerate(track.distributions)},
+        p={name: _normalised(table(columns[OTHERS + k])) for k, name in enumerate(names)},
         confidence=table(columns[7]),
     )
 

@@ -10,7 +10,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
-from kbpo.evaluation.reach import DOCUMENTS, DRAWS, REPEATS, SIMULATED, Reach, Sharing, reach, read_incidence, sharing
+from kbpo.evaluation.reach import DOCUMENTS, DRAWS, REPEATS, SIMULATED, Reach, Sharing
+from kbpo.evaluation.reached import entities_of, reach_of
 from kbpo.evaluation.rule import FREQUENCIES
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -25,21 +26,20 @@ DESIGNS = {"uniform": "Uniform", "two_stage": "In two stages"}
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """The diagnostics of a track, and of one of its submissions."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    found = read_incidence(track)
+    found = entities_of(track)
     chosen = _chosen(track, request.GET.get("submission", ""))
     context: dict[str, Any] = {
         "track": track,
         "submissions": _submissions(track).order_by("team__name", "name"),
         "chosen": chosen,
-        "reach": [_told(one) for one in reach(chosen)] if chosen else [],
+        "reach": [_told(one) for one in reach_of(chosen)] if chosen else [],
         "draws": DRAWS,
         "repeats": REPEATS,
         "simulated": SIMULATED,
     }
     if found is not None:
-        shared = sharing(found)
-        context |= {"source": found.source, "frequency": _frequency_plot(found.by_frequency()), "limits": found.limits}
-        context |= _shared_context(shared, wanted=DOCUMENTS)
+        context |= {"source": found.source, "frequency": _frequency_plot(found.by_frequency), "limits": found.limits}
+        context |= _shared_context(found.sharing, wanted=DOCUMENTS)
     return render(request, "desk/diagnostics.html", context)
 
 
@@ -60,21 +60,21 @@ def _rows(track: Track, what: str, submission: str) -> Iterable[list[Any]]:
         if chosen is None:
             raise Http404("No submission has predictions yet.")
         yield ["distribution", "what", "name", "mean"]
-        for one in reach(chosen):
+        for one in reach_of(chosen):
             yield from ([one.kind, "entities", name, number] for name, number in one.entities.items())
             yield [one.kind, "predicates", "", one.predicates]
             yield [one.kind, "entities with several relations", "", one.several]
             yield from ([one.kind, "draws", name, number] for name, number in one.by_predicate.items())
         return
-    found = read_incidence(track)
+    found = entities_of(track)
     if found is None:
         raise Http404("No entity is known yet.")
     if what == "frequency":
         yield ["documents", "entities"]
-        yield from (list(pair) for pair in found.by_frequency())
+        yield from (list(pair) for pair in found.by_frequency)
         return
     yield ["design", "documents_drawn", "what", "value", "mean_entities"]
-    for design in sharing(found):
+    for design in found.sharing:
         yield from ([design.design, design.n, "in so many documents", n, mean] for n, mean in design.by_documents)
         yield from ([design.design, design.n, "shared", name, mean] for name, mean in design.shared.items())
         yield [design.design, design.n, "documents that share one", "", design.documents]

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from io import StringIO
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
+from scipy import sparse
 
+from kbpo.evaluation import reached
 from kbpo.evaluation.estimate import evaluate
-from kbpo.evaluation.reach import reach, read_incidence, sharing
+from kbpo.evaluation.reach import Incidence, reach, read_incidence, sharing
 from kbpo.sampling.documents import settle_documents, waiting_documents
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.sampling.second_stage import tick
+from kbpo.submissions.models import Prediction
+from kbpo.web.board import DISTRIBUTIONS
 from kbpo.web.log_plot import Series, draw_log_log
 from tests.conftest import Toy
-from tests.evaluation.world import World
+from tests.evaluation.world import LIVES, World
 
 pytestmark = pytest.mark.django_db
 
@@ -103,15 +110,74 @@ def test_diagnostics_show_what_documents_share_and_what_draws_reach(world: World
     assert uniform.by_documents == [(1, 6 * 9.0), (6, 6.0)] == two_stage.by_documents
     assert uniform.shared == {"low": 0, "medium": 6, "high": 0} or sum(uniform.shared.values()) == 6
     assert uniform.documents == 6
-    [reached] = reach(row)
-    assert reached.predicates == 3 and sum(reached.by_predicate.values()) == pytest.approx(1000)
-    assert sum(reached.entities.values()) == 1 and reached.several == 1  # the world gives all one subject
+    for seen in reach(row):
+        assert seen.predicates == 3 and sum(seen.by_predicate.values()) == pytest.approx(1000)
+        assert sum(seen.entities.values()) == 1 and seen.several == 1  # the world gives all one subject
     text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
     assert text.count('role="img"') == 2 and "Entities with several relations" in text
     assert admin.get(reverse("desk-diagnostics", args=["world"]) + "?submission=x").status_code == 404
     for what, head in (("frequency", "documents,entities"), ("shared", "design,"), ("reach", "distribution,")):
         lines = admin.get(reverse(f"desk-diagnostics-{what}", args=["world"])).content.decode().splitlines()
         assert lines[0].startswith(head) and len(lines) > 2
+
+
+def test_all_four_distributions_are_told_though_the_track_shows_one(world: World, admin: Client) -> None:
+    row = world.system("all", lambda one: True)
+    own = list(row.predictions.select_related("instance__document"))
+    names = [one.instance.document.text[one.instance.subject_begin : one.instance.subject_end] for one in own]
+    subjects, predicates = Counter(names), Counter(one.instance.predicate_id for one in own)
+    code = {name: at for at, name in enumerate(subjects)}
+    for at, (one, name) in enumerate(zip(own, names, strict=True)):
+        one.subject_entity, one.object_entity, one.same_subject = code[name], 1000 + at, subjects[name]
+        one.same_predicate, one.subject_facts = predicates[one.instance.predicate_id], subjects[name]
+    Prediction.objects.bulk_update(
+        own, ["subject_entity", "object_entity", "same_subject", "same_predicate", "subject_facts"]
+    )
+    assert world.track.distributions == ["instance"]
+    found = {one.kind: one for one in reach(row)}
+    assert list(found) == ["instance", "relation", "entity", "entity_relation"]
+    lives = predicates[world.predicates[LIVES].pk] / len(own)
+    assert found["instance"].by_predicate[LIVES] == pytest.approx(1000 * lives, abs=10)
+    assert found["relation"].by_predicate[LIVES] == pytest.approx(1000 / 3, abs=10), "each predicate weighs the same"
+    anna = subjects["Anna"] / len(own)
+    assert anna > 0.05 and found["entity"].by_predicate != found["instance"].by_predicate
+    text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
+    assert all(escape(name) in text for name in DISTRIBUTIONS.values())
+
+
+def test_two_stages_meet_the_same_entities_more_often() -> None:
+    """Forty of four hundred documents tell of ten people; every other one tells of somebody of its own."""
+    table = np.zeros((400, 370))
+    for document in range(400):
+        table[document, document % 10 if document < 40 else document - 30] = 1
+    uniform, two_stage = sharing(Incidence(sparse.csr_array(table), "corpus"), 60)
+    assert (uniform.design, two_stage.design, uniform.n, two_stage.n) == ("uniform", "two_stage", 60, 60)
+    assert uniform.documents < 12, "a sixth or so of six"
+    assert two_stage.documents > 1.5 * uniform.documents
+    assert sum(two_stage.shared.values()) > sum(uniform.shared.values())
+
+
+def test_what_is_reached_is_computed_once_for_a_state_of_the_data(
+    world: World, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = world.system("all", lambda one: True)
+    world.read_in_full(world.documents, lambda one: True)
+    settle_documents(world.track, [one.pk for one in world.documents[:6]])
+    done: list[str] = []
+    for name in ("reach", "read_incidence"):
+        work = getattr(reached, name)
+        monkeypatch.setattr(reached, name, lambda row, name=name, work=work: done.append(name) or work(row))
+
+    def told() -> str:
+        text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
+        return text[text.index("What samples reach</h1>") :]
+
+    assert told() == told()
+    admin.get(reverse("desk-diagnostics-reach", args=["world"]))
+    assert sorted(done) == ["reach", "read_incidence"]
+    settle_documents(world.track, [world.documents[6].pk])
+    told()
+    assert done.count("read_incidence") == 2, "people found more since"
 
 
 def test_a_log_plot_puts_points_where_their_logarithms_say() -> None:
