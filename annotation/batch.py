@@ -139,12 +139,14 @@ def pause_batch(payer: str, who: User, why: str) -> Halt:
 
 
 @transaction.atomic
-def resume_batch(payer: str, who: User) -> int:
-    """How many stops of a batch were lifted."""
+def resume_batch(payer: str, who: User, why: str) -> int:
+    """How many stops of a batch were lifted. Raises CannotChange without a reason."""
+    if not why.strip():
+        raise CannotChange("Say why it may go on; it stands in the log.")
     rows = Halt.objects.filter(payer=payer, lifted_at=None)
     lifted = rows.update(lifted_at=timezone.now(), lifted_by=who)
     if lifted:
-        note("go on", payer, who=who, track=_track(payer).slug)
+        note("go on", payer, who=who, why=why.strip(), track=_track(payer).slug)
         nudge("publish")
     return lifted
 

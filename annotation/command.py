@@ -126,12 +126,15 @@ def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
 
 
 @transaction.atomic
-def resume(track: Track | None, who: User | None) -> int:
+def resume(track: Track | None, who: User | None, why: str) -> int:
     """How many stops of a track (None: of all tracks together) were lifted; those of single batches stay."""
+    if not why.strip():
+        raise ValueError("Say why it may go on; it stands in the log.")
     lifted = Halt.objects.filter(track=track, payer="", lifted_at=None).update(lifted_at=timezone.now(), lifted_by=who)
-    log.warning("%s lifted %s stops of %s", who, lifted, track or "all tracks")
+    log.warning("%s lifted %s stops of %s: %s", who, lifted, track or "all tracks", why)
     if lifted:
-        note("go on", f"track:{track.slug}" if track else "every track", who=who, track=track.slug if track else "")
+        about, slug = (f"track:{track.slug}", track.slug) if track else ("every track", "")
+        note("go on", about, who=who, why=why.strip(), track=slug)
     nudge("publish")
     return lifted
 

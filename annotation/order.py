@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from annotation.publish import committed
+from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.money.models import Price
@@ -112,6 +113,8 @@ def order_documents(
     OrderedDocument.objects.bulk_create(OrderedDocument(sample=sample, order=order) for sample in samples)
     why = f"{plan.documents} documents to be annotated whole"
     reserve(track, None, order.purpose, plan.at_most, key=order.purpose, who=who, why=why)
+    note("order documents", order.purpose, who=who, track=track.slug,
+         after=f"{plan.documents} documents by {plan.workers} workers, at most ${plan.at_most}")  # fmt: skip
     nudge("read")
     return order
 
@@ -151,6 +154,8 @@ def add_money(order: DocumentOrder, *, who: User | None = None) -> Decimal:
         return Decimal("0.00")
     key = f"{order.purpose}:more:{balance(purpose=order.purpose).reserved}"
     reserve(order.track, None, order.purpose, amount, key=key, who=who, why="More pairs than were expected")
+    note("add money", order.purpose, who=who, after=f"${amount}", why="More pairs than were expected",
+         track=order.track.slug)  # fmt: skip
     nudge("publish")
     return amount
 

@@ -212,7 +212,11 @@ def tick() -> int:
         if new.exists():
             with transaction.atomic():
                 one_at_a_time("annotation.revise", policy.track_id)
-                changed += len(_apply(policy.track, Policy.objects.get(pk=policy.pk), MODEL).flips)
+                made = _apply(policy.track, Policy.objects.get(pk=policy.pk), MODEL)
+                changed += len(made.flips)
+                note("add up again", f"track:{policy.track.slug}", track=policy.track.slug,
+                     after=f"{MODEL}: {len(made.flips)} of {made.questions} labels changed",
+                     why="New answers have come since the last fit")  # fmt: skip
     return changed
 
 

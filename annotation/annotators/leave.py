@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from annotation.annotators.models import Appeal, Consent, Feedback, Leaving, Message, TutorialRun
 from annotation.annotators.teach import take_back
-from annotation.models import Assignment, Payment, Qualification, Worker, WorkerIdentity
+from annotation.models import Assignment, Payment, Qualification, Response, Worker, WorkerIdentity
 from annotation.platforms.registry import local_names
 from annotation.take_in import UNPROVEN
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import ERASED, forget, note
 from kbpo.accounts.models import User
 from kbpo.money.spend import release, unspend
 
@@ -124,8 +124,13 @@ def _erase(worker: Worker) -> None:
     with connection.cursor() as cursor:
         cursor.execute(REMARKS, [worker.pk])
     user, worker.user = worker.user, None
-    worker.handle, worker.last_seen_at = secrets.token_hex(16), None
-    worker.save(update_fields=["user", "handle", "last_seen_at"])
+    if worker.excluded_reason:  # somebody's words about them
+        said = Response.objects.filter(assignment__worker=worker, excluded_reason=worker.excluded_reason)
+        said.update(excluded_reason=ERASED)
+        worker.excluded_reason = ERASED
+    before, worker.handle, worker.last_seen_at = worker.handle, secrets.token_hex(16), None
+    forget(f"worker:{before}", f"worker:{worker.handle}")
+    worker.save(update_fields=["user", "handle", "last_seen_at", "excluded_reason"])
     if user is not None:
         _close(user)
 

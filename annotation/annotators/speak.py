@@ -123,7 +123,10 @@ def answer(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
     row.answer, row.readmitted, row.answered_at, row.answered_by = said, readmit, timezone.now(), who
     row.save(update_fields=["answer", "readmitted", "answered_at", "answered_by"])
     if readmit:
-        readmit_worker(row.worker.handle, who)
+        readmit_worker(row.worker.handle, who, f"Appeal: {said}")
+    else:
+        note("uphold exclusion", f"worker:{row.worker.handle}", who=who, before=row.excluded_reason,
+             why=f"Appeal: {said}")  # fmt: skip
     if WorkerIdentity.objects.filter(worker=row.worker).exclude(worker__platform__in=local_names()).exists():
         Message.objects.create(worker=row.worker, subject="Your appeal is answered", text=said[:LONGEST_OUT], by=who)
     return row

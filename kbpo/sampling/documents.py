@@ -14,6 +14,7 @@ import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
+from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.queue import nudge
@@ -85,6 +86,8 @@ def order_documents(
         for at, pk in enumerate(chosen)
     )  # fmt: skip
     _tell_uniform(track)
+    note("draw documents", f"track:{track.slug}", who=user, track=track.slug,
+         after=f"{len(chosen)} documents, {design}, seed {seed}")  # fmt: skip
     nudge("documents")
     return batch
 

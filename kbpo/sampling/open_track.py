@@ -45,7 +45,9 @@ class Money:
 
 
 @transaction.atomic
-def create_track(corpus: Corpus, name: str, *, money: Money | None = None, **fields: Any) -> Track:
+def create_track(
+    corpus: Corpus, name: str, *, money: Money | None = None, who: User | None = None, **fields: Any
+) -> Track:
     """The track, a draft, with its budget, its price and its secret key.
 
     `fields` are those of Track. Raises ValidationError with the fields that are wrong, and then nothing is made.
@@ -64,6 +66,9 @@ def create_track(corpus: Corpus, name: str, *, money: Money | None = None, **fie
     for row in (price, *budgets):
         row.full_clean()
         row.save()
+    said = [f"{price.interface} ${price.reward} and {price.fee_rate:.0%} fee"]
+    said += [f"{row.scope} at most ${row.cap}" for row in budgets]
+    note("make track", f"track:{track.slug}", who=who, after="; ".join(said), track=track.slug)
     return track
 
 

@@ -49,7 +49,7 @@ def _change(request: HttpRequest, payer: str) -> str:
             report.pause_batch(payer, user, why)
             messages.warning(request, "Paused. Work in hand may be finished, and is paid.")
         elif verb == "go on":
-            report.resume_batch(payer, user)
+            report.resume_batch(payer, user, why)
             messages.success(request, "It goes on.")
         elif verb == "extend":
             wanted = request.POST.get("wanted", "")

@@ -28,7 +28,7 @@ from kbpo.web.agreement import agreement_lines
 from kbpo.web.drawing import axis_over
 from kbpo.web.stages import failures, stages
 from kbpo.web.submissions import put_back
-from kbpo.web.teams import invite, links, usable
+from kbpo.web.teams import invite, links, usable, withdraw
 
 P = ParamSpec("P")
 MOST_USES = 200
@@ -158,8 +158,12 @@ def stop(request: HttpRequest) -> HttpResponse:
 @require_POST
 def resume(request: HttpRequest) -> HttpResponse:
     """Lifts every stop of publishing but those of single batches."""
-    user = cast(User, request.user)
-    lifted = sum(report.resume(track, user) for track in {halt.track for halt in report.halts() if not halt.payer})
+    user, why = cast(User, request.user), request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    tracks = {halt.track for halt in report.halts() if not halt.payer}
+    if tracks and not why:
+        messages.error(request, "Nothing goes on yet: say why it may. It stands in the log.")
+        return redirect("desk")
+    lifted = sum(report.resume(track, user, why) for track in tracks)
     messages.success(request, "Publishing goes on." if lifted else "Nothing was stopped.")
     return redirect("desk")
 
@@ -216,7 +220,7 @@ def _invite(request: HttpRequest) -> str:
 @require_POST
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     """An invitation works no more."""
-    Invitation.objects.filter(pk=pk).update(uses_left=0)
+    withdraw(Invitation.objects.filter(pk=pk), cast(User, request.user))
     messages.success(request, "The link works no more.")
     return redirect("desk-people")
 

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from kbpo.accounts.audit import note
 from kbpo.accounts.models import Invitation, Team, User
 from kbpo.accounts.sign_up import SignUpForm
 from kbpo.money.models import Budget
@@ -92,10 +93,23 @@ def _welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     return redirect("team", slug=invitation.team.slug)
 
 
+@transaction.atomic
 def invite(role: str, made_by: User, *, team: Team | None = None, uses: int = 1) -> Invitation:
     """A new invitation that runs out in a fortnight."""
     expires = timezone.now() + timedelta(days=DAYS)
-    return Invitation.objects.create(role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires)
+    row = Invitation.objects.create(role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires)
+    after = f"{role}{f' of {team.name}' if team else ''}, {uses} use{'' if uses == 1 else 's'}"
+    note("invite", f"invitation:{row.pk}", who=made_by, after=after)
+    return row
+
+
+@transaction.atomic
+def withdraw(rows: QuerySet[Invitation], who: User) -> None:
+    """Invitations work no more."""
+    for row in rows.filter(uses_left__gt=0).select_for_update(of=("self",)):
+        note("withdraw invitation", f"invitation:{row.pk}", who=who, before=f"{row.uses_left} left", after="0 left")
+        row.uses_left = 0
+        row.save(update_fields=["uses_left"])
 
 
 def links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, Any]]:
@@ -161,7 +175,7 @@ def invite_member(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def take_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """An invitation of the team works no more."""
-    Invitation.objects.filter(pk=pk, team=find_team(request, slug)).update(uses_left=0)
+    withdraw(Invitation.objects.filter(pk=pk, team=find_team(request, slug)), cast(User, request.user))
     messages.success(request, "The link works no more.")
     return redirect("team", slug=slug)
 

@@ -107,13 +107,13 @@ class TrackForm(forms.Form):
     )
     seconds = forms.IntegerField(min_value=1, max_value=36000, initial=SECONDS, label="Expected seconds for one answer")
 
-    def make(self) -> Track | None:
+    def make(self, who: User) -> Track | None:
         """The track; None, and the errors stand at their fields, if it cannot be made."""
         said = dict(self.cleaned_data)
         fee_rate = report.fee_rate_of(said["platform"])
         money = Money(**{name: said.pop(name) for name in MONEY}, fee_rate=fee_rate)
         try:
-            return create_track(said.pop("corpus"), said.pop("name"), money=money, **said)
+            return create_track(said.pop("corpus"), said.pop("name"), money=money, who=who, **said)
         except ValidationError as wrong:
             errors = wrong.message_dict if hasattr(wrong, "error_dict") else {NON_FIELD_ERRORS: wrong.messages}
             for field, sentences in errors.items():
@@ -140,7 +140,7 @@ def new(request: HttpRequest) -> HttpResponse:
     if not Corpus.objects.exists():
         return redirect("desk-tracks")
     form = TrackForm(request.POST or None, initial={"corpus": request.GET.get("corpus")})
-    track = form.make() if request.method == "POST" and form.is_valid() else None
+    track = form.make(cast(User, request.user)) if request.method == "POST" and form.is_valid() else None
     if track is not None:
         messages.success(request, f"{track.name} is made, as a draft. Open it when it is right.")
         return redirect("desk-track", slug=track.slug)

@@ -51,9 +51,9 @@ def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(
     with pytest.raises(batch.CannotChange, match="paused already"):
         batch.pause_batch(published.purpose, admin, "Again.")
     assert take(clients[0]) == ""
-    command.resume(track, admin)
+    command.resume(track, admin, "It is mended")
     assert take(clients[0]) == "", "lifting the stop of a track leaves that of a batch"
-    assert batch.resume_batch(published.purpose, admin) == 1
+    assert batch.resume_batch(published.purpose, admin, "It is mended") == 1
     assert take(clients[0]) != ""
     assert [entry.what for entry in Audit.objects.filter(about=published.purpose, who=admin).order_by("pk")] == [
         "pause", "go on",

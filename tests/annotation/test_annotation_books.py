@@ -120,7 +120,7 @@ class World:
 
     def stops(self) -> None:
         if Halt.objects.filter(lifted_at=None).exists():
-            command.resume(None, self.admin)
+            command.resume(None, self.admin, "It is mended")
         else:
             take_down.take_down(None, self.admin, "A look at the books")
 
@@ -256,7 +256,7 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_ba
     for tick in (collect.tick, settle.tick, publish.tick, take_down.tick):
         tick()
     assert HIT.objects.counts() == {"expired": 6} and Payment.objects.count() == 1
-    command.resume(None, anna)
+    command.resume(None, anna, "It is mended")
     assert take_down.tick() == 6 and take_down.tick() == 0
     assert HIT.objects.counts() == {"open": 6}
     assert lease.lease(worker_of(User.objects.get(username="bo"))) is not None
@@ -265,7 +265,7 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_ba
 def test_what_has_no_money_left_is_not_put_back(published: Submission) -> None:
     take_down.take_down(published.track, None, "Something is wrong")
     release(published.track, published.purpose, key="gone", keep=Decimal("0.40"))
-    command.resume(published.track, None)
+    command.resume(published.track, None, "It is mended")
     assert take_down.tick() == 2
     assert Question.objects.counts() == {"published": 2, "given_up": 4}
 

@@ -122,13 +122,13 @@ def test_a_stop_holds_publishing_back_and_a_pause_holds_everything_back(submissi
     command.stop_publishing(None, None, "The budget is being counted.")
     publish.tick()
     assert Question.objects.filter(reason="Publishing is stopped: The budget is being counted.").count() == 6
-    command.resume(None, None)
+    command.resume(None, None, "It is mended")
     publish.tick()
     assert take(ada)
     command.pause(submission.track, None, "A mistake in the schema.")
     Assignment.objects.update(status="returned")
     assert take(ada) == ""
-    command.resume(submission.track, None)
+    command.resume(submission.track, None, "It is mended")
     assert take(ada)
 
 

@@ -82,7 +82,7 @@ def test_a_paused_batch_stops_its_own_hits_and_no_others(
     batch.extend_batch(paused.purpose, admin, "Too divided.")
     publish.tick()
     assert set(HIT.objects.filter(status="intent").values_list("questions__payer", flat=True)) == {paused.purpose}
-    batch.resume_batch(paused.purpose, admin)
+    batch.resume_batch(paused.purpose, admin, "It is mended")
     rounds()
     assert len(turk.offered("W1")) == 12
 

@@ -51,6 +51,7 @@ def test_the_desks_main_actions(
     page.locator("#pause-why").fill("The page shows too little.")
     page.get_by_role("button", name="Pause it").click()
     expect(page.get_by_text("Paused since")).to_be_visible()
+    page.get_by_label("Why it may go on").fill("It is mended")
     page.get_by_role("button", name="Go on").click()
     page.locator("#stop-why").fill("Wrong prices.")
     page.locator("#word").fill("stpo")
@@ -64,6 +65,7 @@ def test_the_desks_main_actions(
     page.get_by_role("button", name="Stop now").click()
     expect(page.get_by_role("button", name="Go on publishing")).to_be_visible()
     assert [halt.why for halt in report.halts()] == ["Prices are wrong."]
+    page.get_by_label("Why it may go on").fill("It is mended")
     page.get_by_role("button", name="Go on publishing").click()
     expect(page.get_by_text("Publishing is on")).to_be_visible()
     assert faults == []

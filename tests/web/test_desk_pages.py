@@ -132,6 +132,8 @@ def test_a_batch_is_paused_and_stopped_on_its_page(toy: Toy, draft: Draft, as_us
     admin.post(address, {"verb": "pause", "why": "Wrong prices."})
     assert "Wrong prices." in admin.get(address).content.decode()
     admin.post(address, {"verb": "go on"})
+    assert "Wrong prices." in admin.get(address).content.decode(), "it does not go on without a reason"
+    admin.post(address, {"verb": "go on", "why": "It is mended."})
     seen = {"verb": "extend", "wanted": str(3 * Question.objects.count())}
     assert f'name="wanted" value="{seen["wanted"]}"' in admin.get(address).content.decode()
     admin.post(address, seen)

@@ -119,5 +119,5 @@ def test_the_desk_takes_everything_down_and_says_whether_the_books_agree(moved: 
     assert not Halt.objects.exists()
     admin.post(reverse("desk-stop"), {"scope": "all", "why": "Too fast", "word": "stop"})
     assert Halt.objects.get().scope == "all"
-    admin.post(reverse("desk-resume"))
+    admin.post(reverse("desk-resume"), {"why": "It is mended."})
     assert not Halt.objects.filter(lifted_at=None).exists()

@@ -87,7 +87,9 @@ def test_stopping_takes_the_word_and_a_reason(as_user: As, toy: Toy) -> None:
     admin.post(reverse("desk-stop"), {"word": "stop", "why": "prices are wrong"})
     assert [halt.why for halt in report.halts()] == ["prices are wrong"]
     assert "prices are wrong" in admin.get(reverse("desk")).content.decode()
-    admin.post(reverse("desk-resume"))
+    admin.post(reverse("desk-resume"), {"why": " "})
+    assert report.halts(), "it goes on for a reason too"
+    admin.post(reverse("desk-resume"), {"why": "It is mended."})
     assert not report.halts()
 
 
