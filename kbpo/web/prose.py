@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,7 +17,23 @@ from drf_spectacular.generators import SchemaGenerator
 
 from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
-from kbpo.web import illustrate
+from kbpo.web import illustrate, illustrate_asking, illustrate_intervals
+from kbpo.web.sketch import Figure
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "simple": illustrate.draw_simple,
+    "joint": illustrate.draw_joint,
+    "centred": illustrate.draw_centred,
+    "recall": illustrate.draw_recall,
+    "totals": illustrate.draw_totals,
+    "thresholds": illustrate_asking.draw_thresholds,
+    "order": illustrate_asking.draw_order,
+    "seen": illustrate_asking.draw_seen,
+    "coverage": illustrate_intervals.draw_coverage,
+    "agreeing": illustrate_intervals.draw_agreeing,
+    "watched": illustrate_intervals.draw_watched,
+}
+"""The figures of the methods page, by the name that its template has for each."""
 
 STATES = {
     "received": "The file is kept. It is read line by line: what cannot be used is listed with its line number.",
@@ -60,13 +77,7 @@ def help_page(request: HttpRequest) -> HttpResponse:
 @require_safe
 def methods(request: HttpRequest) -> HttpResponse:
     """The page that explains every estimator, each with a figure that is computed by the estimator itself."""
-    context = {
-        "simple": illustrate.draw_simple(),
-        "joint": illustrate.draw_joint(),
-        "centred": illustrate.draw_centred(),
-        "recall": illustrate.draw_recall(),
-        "coverage": illustrate.draw_coverage(),
-    }
+    context = {name: draw() for name, draw in FIGURES.items()}
     return render(request, "prose/methods.html", context)
 
 

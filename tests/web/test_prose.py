@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from html import unescape
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from formats.opening import open_text
 from formats.schema import shipped_schema
 from kbpo.accounts.models import Token
 from kbpo.submissions.models import Submission
-from kbpo.web import illustrate, prose
+from kbpo.web import prose
 from kbpo.web.api.urls import urlpatterns as api_patterns
 
 if TYPE_CHECKING:
@@ -184,9 +185,40 @@ def test_the_examples_of_annotations_are_read_without_a_word(corpus: MemoryCorpu
     assert (len(mentions), len(gold)) == (4, 3)
 
 
-@pytest.mark.parametrize("draw", illustrate.FIGURES)
-def test_a_figure_says_what_it_shows(draw: object) -> None:
-    figure = draw()  # type: ignore[operator]
+@pytest.mark.django_db
+def test_every_section_of_methods_is_in_its_contents_and_every_figure_in_a_section(client: Client) -> None:
+    text = text_of(client, "methods")
+    sections = re.findall(r'<h2 id="([^"]+)"', text)
+    assert re.findall(r'<li><a href="#([^"]+)"', text) == sections
+    source = (EXAMPLES.parent / "methods.html").read_text()
+    assert sorted(re.findall(r"figure\.html\" with figure=(\w+)", source)) == sorted(prose.FIGURES)
+
+
+def test_every_function_that_methods_names_exists() -> None:
+    source = (EXAMPLES.parent / "methods.html").read_text()
+    named = re.findall(r"<code>(\w+)\.(\w+)</code>", source)
+    assert ("recall", "recall") in named and ("confidence_sequences", "betting") in named
+    assert [one for one in named if not hasattr(import_module(f"estimators.{one[0]}"), one[1])] == []
+
+
+@pytest.mark.django_db
+def test_methods_keeps_back_nothing_that_makes_a_number_less_sure(client: Client) -> None:
+    text = re.sub(r"<[^>]+>", "", unescape(text_of(client, "methods")))
+    for said in (
+        "It does not contain the errors of the people who judge",
+        "shifted scores by 0.10 ± 0.04 of one standard error",
+        "Only where annotation was imported as closed",
+        "max(V, A)",
+        "do not report them",
+    ):
+        assert said in text, said
+
+
+@pytest.mark.parametrize("name", prose.FIGURES)
+def test_a_figure_says_what_it_shows(name: str) -> None:
+    figure = prose.FIGURES[name]()
+    if name == "agreeing":  # bars alone: each says its own
+        assert figure.drawing.count('role="img" aria-label="') == 2
     assert 'role="img" aria-label="' in figure.drawing
     assert "nan" not in figure.drawing
     assert "style=" not in figure.drawing
@@ -197,7 +229,48 @@ def widths(caption: str) -> list[float]:
     return [float(number) for number in re.findall(r"([\d.]+)(?= points wide| with (?:B|it))", caption)]
 
 
-@pytest.mark.parametrize("draw", [illustrate.draw_joint, illustrate.draw_centred])
-def test_the_figures_show_that_more_knowledge_narrows_the_interval(draw: object) -> None:
-    before, after = widths(draw().caption)  # type: ignore[operator]
+@pytest.mark.parametrize("name", ["joint", "centred"])
+def test_the_figures_show_that_more_knowledge_narrows_the_interval(name: str) -> None:
+    before, after = widths(prose.FIGURES[name]().caption)
     assert after < before
+
+
+def numbers(name: str, pattern: str) -> list[float]:
+    """What the caption of a figure says, by the groups of a pattern."""
+    found = re.search(pattern, prose.FIGURES[name]().caption.replace("\u00a0", " "))
+    assert found is not None, prose.FIGURES[name]().caption
+    return [float(one) for one in found.groups()]
+
+
+def test_the_figure_of_totals_shows_what_judgments_add_to_documents() -> None:
+    own, all_, share, truth = numbers("totals", r"about (\d+) of (\d+) facts, (\d+) %; in truth (\d+) %")
+    assert abs(own / all_ - share / 100) < 0.006
+    both, alone = numbers("totals", r"interval is ([\d.]+) points wide.* would be ([\d.]+)\.")
+    assert both < alone
+    assert abs(share - truth) < both / 2
+
+
+def test_the_figure_of_thresholds_shows_what_others_have_paid_for() -> None:
+    asked, before, new = numbers("thresholds", r"(\d+) of 40 questions are asked, (\d+) of which .* only (\d+) are new")
+    assert before > 0 and asked == before + new
+
+
+def test_the_figure_of_the_order_shows_what_another_one_does() -> None:
+    ours, confident, truth = numbers("order", r"score is (\d+) % in our order and (\d+) % with .* truth it is (\d+) %")
+    assert abs(ours - truth) < 10 < abs(confident - truth)
+
+
+def test_the_figure_of_what_was_seen_shows_both_ways_to_score() -> None:
+    [truth] = numbers("seen", r"right in (\d+) %")
+    [apart] = numbers("seen", r"new answers: (\d+) %")
+    assert abs(apart - truth) < 10 < 100 - truth
+
+
+def test_the_figure_of_agreement_shows_an_interval_that_did_not_vanish() -> None:
+    [begins] = numbers("agreeing", r"begins at (\d+) %")
+    assert 50 < begins < 95
+
+
+def test_the_figure_of_watching_shows_which_interval_may_be_watched() -> None:
+    once, always = numbers("watched", r"at some time in (\d+), the one to be watched in (\d+)")
+    assert always <= 20 < 50 < once
