@@ -157,9 +157,9 @@ def _row(row: Row, mine: set[int]) -> dict[str, Any]:
 
 
 def _kind(row: Row) -> str:
-    """How its bars are drawn: hatched while more is judged that was ordered, grey where judgments are few."""
+    """How its bars are drawn: outlined while more is judged that was ordered, grey where judgments are few."""
     if row.submission.status != "scored":
-        return "live"
+        return "moment"
     return "few" if row.precision and row.precision.few else "final"
 
 

@@ -174,7 +174,7 @@ def _row(one: Difference, a: Submission, b: Submission) -> dict[str, Any]:
         "name": NAMES[one.quantity],
         "first": both[0],
         "second": both[1],
-        "kinds": ["final" if system.status == "scored" else "live" for system in (a, b)],
+        "kinds": ["final" if system.status == "scored" else "moment" for system in (a, b)],
         "n": [one.first.n_labels, one.second.n_labels],
         "axis": drawing.axis_over(both),
         "difference": said,

@@ -13,10 +13,22 @@ from typing import Literal
 
 from kbpo.web.figures import interval_text, number_text
 
-Kind = Literal["final", "live", "published", "few"]
+Kind = Literal["final", "live", "moment", "published", "few"]
 Tone = Literal["a", "b", "quiet"]
 Part = Literal["start", "middle", "end", "gap"]
 
+SAID: dict[Kind, str] = {
+    "final": "",
+    "live": ", provisional, may be watched",
+    "moment": ", provisional, for one look",
+    "published": ", as published",
+    "few": ", too few judgments",
+}
+LEGENDS: dict[Kind, str] = {
+    "final": "estimate, 80 % and 95 % interval",
+    "live": "hatched: may be looked at as often as you like",
+    "moment": "outlined: for one look; watched, it is wrong sooner or later, so wait for the final one",
+}
 HEIGHT = 24
 BAR = 9
 LANE = 9
@@ -105,7 +117,8 @@ def draw_interval(interval: Interval, axis: Axis, *, kind: Kind = "final", tone:
     Parameters
     ----------
     kind
-        final is solid, live is hatched with a dashed line, published is hollow, few is grey.
+        final is solid; live, which may be watched, is hatched with a dashed line; moment, provisional and for one look
+        alone, is a dashed outline; published is hollow, few is grey.
     tone
         a (blue), b (orange, the second of two systems) or quiet (grey, for figures that stand second).
     name
@@ -124,7 +137,7 @@ def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") 
         said = number_text(_clip(interval.estimate))
         if is_known(interval.low80) and is_known(interval.high80):
             said += f", 80 % interval {number_text(_clip(interval.low80))} to {number_text(_clip(interval.high80))}"
-    said += {"final": "", "live": ", provisional", "published": ", as published", "few": ", too few judgments"}[kind]
+    said += SAID[kind]
     return f"{name} {said}" if name else said
 
 
@@ -144,10 +157,10 @@ def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
     return _svg(f"iv iv-final iv-{tone}", label, ground + _glyph(interval, axis, "final", tone, (-1.0, 1.0)))
 
 
-def draw_legend(text: str = "estimate, 80 % and 95 % interval") -> str:
+def draw_legend(kind: Kind = "final") -> str:
     """The glyph by itself, to explain it."""
     sample = Interval(0.5, 0.2, 0.8, 0.0, 1.0)
-    return _svg("iv iv-final iv-a", text, _glyph(sample, Axis(0.0, 1.0, ()), "final", "a", (0.0, 1.0)))
+    return _svg(f"iv iv-{kind} iv-a", LEGENDS[kind], _glyph(sample, Axis(0.0, 1.0, ()), kind, "a", (0.0, 1.0)))
 
 
 def difference_tone(interval: Interval) -> Tone:

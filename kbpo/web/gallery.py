@@ -79,6 +79,7 @@ def context() -> dict[str, object]:
                 ("final", "b"),
                 ("final", "quiet"),
                 ("live", "a"),
+                ("moment", "a"),
                 ("live", "b"),
                 ("published", "a"),
                 ("few", "a"),

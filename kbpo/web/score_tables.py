@@ -44,15 +44,15 @@ def tables(submission: Submission) -> list[dict[str, Any]]:
                         "interval": looked["interval"] if looked and safe else interval(figure),
                         "safe": safe,
                         "guaranteed": guaranteed,
-                        "kind": _kind(submission, figure),
+                        "kind": "live" if safe else _kind(submission, figure),
                     }
                 )
                 rows += _corrected(submission, found, key, label)
-        axis = drawing.axis_over(interval(row["figure"]) for row in rows)
+        axis = drawing.axis_over(row["interval"] for row in rows)
         lost = rows[0]["figure"].n_missing if rows else 0
         result.append(
             {"name": CRITERIA.get(criterion, criterion), "criterion": criterion, "rows": rows, "axis": axis,
-             "missing": missing(submission, lost) if lost else None}
+             "watched": any(row["safe"] for row in rows), "missing": missing(submission, lost) if lost else None}
         )  # fmt: skip
     return result
 
@@ -112,7 +112,8 @@ def checked(submission: Submission) -> dict[str, Any] | None:
     return None if row is None else {"n": row.n_checked, "figure": Figure.of(row)}
 
 
-def _kind(submission: Submission, figure: Any) -> str:
+def _kind(submission: Submission, figure: Any) -> drawing.Kind:
+    """How an interval is drawn that is made for one look: until judging ends, not as one that may be watched."""
     if submission.status != "scored":
-        return "live"
+        return "moment"
     return "few" if figure.few else "final"

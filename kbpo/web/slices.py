@@ -68,7 +68,7 @@ def _row(key: str, some: dict[str, Estimate], submission: Submission, labels: di
         "n": stored.n_predictions or 0,
         "figure": figure,
         "interval": interval(figure),
-        "kind": "few" if figure.few else "final" if submission.status == "scored" else "live",
+        "kind": "few" if figure.few else "final" if submission.status == "scored" else "moment",
         "would_do": would_do(figure.value, stored.variance, figure.n_labels) if figure.few else 0,
         "recall": Figure.of(recall) if recall and not figure.few and 0 <= (recall.value or -1) <= 1 else None,
     }

@@ -151,7 +151,7 @@ def test_one_of_which_more_is_judged_can_be_compared_too_and_is_hatched(
     before = Client().get(address).content.decode()
     Submission.objects.filter(pk=pair[1].pk).update(status="judging", scored_at=scored.made_at)
     page = Client().get(address)
-    assert page.status_code == 200 and [row["kinds"] for row in page.context["rows"]] == [["final", "live"]]
+    assert page.status_code == 200 and [row["kinds"] for row in page.context["rows"]] == [["final", "moment"]]
     assert page.content.decode().count("iv-live") > before.count("iv-live")
 
 

@@ -14,6 +14,7 @@ from kbpo.evaluation.models import Slice
 from kbpo.evaluation.pooling import study
 from kbpo.sampling.documents import settle_documents
 from kbpo.submissions.models import Submission
+from kbpo.web.drawing import LEGENDS
 from tests.evaluation.world import World
 
 pytestmark = pytest.mark.django_db
@@ -142,6 +143,24 @@ def test_a_submission_that_is_judged_shows_what_may_be_watched(watched: Submissi
     lines = rosa.get(reverse("submission-looks", args=[watched.pk])).content.decode().splitlines()
     assert [line.split(",")[1] for line in lines] == ["n", "40", "70"]
     assert Client().get(reverse("submission-looks", args=[watched.pk])).status_code == 404
+
+
+def test_only_the_interval_that_may_be_watched_is_hatched(watched: Submission, rosa: Client) -> None:
+    address = reverse("submission", args=[watched.pk])
+    page = rosa.get(address)
+    [live] = [row for table in page.context["tables"] for row in table["rows"] if row["kind"] == "live"]
+    assert live["safe"] and live["name"].startswith("Precision")
+    others = [row for table in page.context["tables"] for row in table["rows"] if row is not live]
+    assert others and {row["kind"] for row in others} == {"moment"}
+    assert "moment" in {row["kind"] for row in page.context["slices"]["rows"]} <= {"moment", "few"}
+    [first, *_] = page.context["tables"]
+    known = (live["interval"].low95, live["interval"].high95)
+    assert first["axis"].low <= min(known) and max(known) <= first["axis"].high
+    text = page.content.decode()
+    assert LEGENDS["live"] in text and LEGENDS["moment"] in text
+    watched.move("scored", stage_reason="target")
+    text = rosa.get(address).content.decode()
+    assert "iv-live" not in text and "iv-moment" not in text and LEGENDS["moment"] not in text
 
 
 def test_slices_are_switched_by_the_address_and_thin_ones_say_what_would_do(watched: Submission, rosa: Client) -> None:

@@ -6,12 +6,14 @@ from itertools import combinations
 import pytest
 
 from kbpo.web.drawing import (
+    LEGENDS,
     Interval,
     axis_over,
     difference_tone,
     draw_axis,
     draw_difference,
     draw_interval,
+    draw_legend,
     draw_ties,
     figures_of,
     interval_label,
@@ -33,9 +35,21 @@ def test_it_says_the_estimate_and_its_80_percent_interval():
     )
 
 
-def test_a_live_interval_says_that_it_is_provisional_and_is_hatched():
+def test_a_live_interval_says_that_it_may_be_watched_and_is_hatched():
     svg = draw_interval(PATTERNS, axis_over([PATTERNS]), kind="live")
-    assert "provisional" in svg and 'fill="url(#hatch-a)"' in svg
+    assert "provisional, may be watched" in svg and 'fill="url(#hatch-a)"' in svg
+
+
+def test_an_interval_for_one_look_says_so_and_is_not_hatched():
+    svg = draw_interval(PATTERNS, axis_over([PATTERNS]), kind="moment")
+    assert "provisional, for one look" in svg and "hatch" not in svg and "iv-moment iv-a" in svg
+
+
+@pytest.mark.parametrize("kind", LEGENDS)
+def test_a_legend_is_drawn_like_what_it_explains(kind):
+    legend = draw_legend(kind)
+    assert f"iv-{kind} " in legend and LEGENDS[kind] in legend
+    assert ("hatch" in legend) is (kind == "live")
 
 
 def test_too_few_judgments_are_grey_whatever_the_tone():

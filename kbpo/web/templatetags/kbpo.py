@@ -122,9 +122,9 @@ def axis_head(axis: Axis, signed: bool = False) -> SafeString:
 
 
 @register.inclusion_tag("components/legend.html")
-def interval_legend() -> dict[str, object]:
+def interval_legend(kind: Kind = "final") -> dict[str, object]:
     """The glyph with the words that explain it, once beside a table of bars."""
-    return {"glyph": mark_safe(drawing.draw_legend())}
+    return {"glyph": mark_safe(drawing.draw_legend(kind)), "words": drawing.LEGENDS[kind]}
 
 
 @register.simple_tag
