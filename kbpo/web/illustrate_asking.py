@@ -6,7 +6,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from estimators.estimate import Estimate
 from estimators.horvitz_thompson import centred, hajek
@@ -36,7 +35,7 @@ def draw_thresholds() -> Figure:
         drawn.append(f'<line class="guess" x1="{x:g}%" x2="{x:g}%" y1="110" y2="{old:.1f}"/>')
         drawn.append(sketch.dot(x, round(110 - 100 * float(u[at]), 1), "a", bool(asked[at])))
     told = f"{int(asked.sum())} of 40 questions are asked, {int(had.sum())} of which had been asked before"
-    half = number_text(norm.ppf(0.9) * planned_variance(p, now, doubt) ** 0.5, decimals=0)
+    half = number_text(_half_width(planned_variance(p, now, doubt)), decimals=0)
     return Figure(
         sketch.join(
             sketch.svg("".join(drawn), 116, told),
@@ -46,6 +45,12 @@ def draw_thresholds() -> Figure:
         f" number, filled if it lies within the column. {told}: only {int((asked & ~had).sum())} are new. With that the"
         f" plan is ±{half} points.",
     )
+
+
+def _half_width(variance: float) -> float:
+    """Of an 80 % interval."""
+    low, high = Estimate(0.0, variance, 0, np.zeros(0)).confidence_interval(0.8)
+    return (sketch.first(high) - sketch.first(low)) / 2
 
 
 @cache
@@ -61,7 +66,7 @@ def draw_order() -> Figure:
     p = np.full(n, 1 / n)
     ways = {"hit": _scores(p, pi, right, ours), "miss": _scores(p, pi, right, confident)}
     truth, quarter = float(right.mean()), ours.size // 4
-    level = 120 - 110 * truth
+    level = float(_height(truth))
     drawn = [f'<line class="truth" x1="0%" x2="100%" y1="{level:.1f}" y2="{level:.1f}"/>']
     drawn += [_path(values, kind) for kind, values in ways.items()]
     told = f"After a quarter of the answers the score is {sketch.percent(float(ways['hit'][quarter - 1]))} in our order"
@@ -82,9 +87,14 @@ def _scores(p: Floats, pi: Floats, right: Floats, order: NDArray[np.int64]) -> F
     return np.array([float(hajek(p[order[:k]], pi[order[:k]], right[order[:k]]).value) for k in ends])
 
 
+def _height(share: float | Floats) -> Floats:
+    """Where a share stands, on a scale from 40 % to 100 %."""
+    return np.asarray(118 - 108 * (share - 0.4) / 0.6)
+
+
 def _path(values: Floats, kind: str) -> str:
     """A broken line from left to right, in shares of the width."""
-    x, y = np.linspace(0, 100, values.size).round(2), (120 - 110 * values).round(1)
+    x, y = np.linspace(0, 100, values.size).round(2), _height(values).round(1)
     return "".join(
         f'<line class="{kind}" x1="{x[at]:g}%" x2="{x[at + 1]:g}%" y1="{y[at]:g}" y2="{y[at + 1]:g}"/>'
         for at in range(values.size - 1)
