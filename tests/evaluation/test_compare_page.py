@@ -144,7 +144,7 @@ def test_what_cannot_be_compared_is_told_in_a_sentence(
     assert Client().get("/tracks/nothing/compare/").status_code == 404
 
 
-def test_one_of_which_more_is_judged_can_be_compared_too_and_is_hatched(
+def test_one_of_which_more_is_judged_can_be_compared_too_and_is_outlined(
     pair: tuple[Submission, Submission], scored: Evaluation
 ) -> None:
     address = f"{URL}?a={pair[0].pk}&b={pair[1].pk}&criterion=relation"
@@ -152,7 +152,7 @@ def test_one_of_which_more_is_judged_can_be_compared_too_and_is_hatched(
     Submission.objects.filter(pk=pair[1].pk).update(status="judging", scored_at=scored.made_at)
     page = Client().get(address)
     assert page.status_code == 200 and [row["kinds"] for row in page.context["rows"]] == [["final", "moment"]]
-    assert page.content.decode().count("iv-live") > before.count("iv-live")
+    assert page.content.decode().count("iv-moment") > before.count("iv-moment")
 
 
 def test_empty_it_offers_the_closest_pair(
