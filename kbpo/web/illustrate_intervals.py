@@ -43,17 +43,17 @@ def draw_coverage() -> Figure:
 
 @cache
 def draw_agreeing() -> Figure:
-    """Fifteen judgments that all agree: no spread to be seen, and what a model expects of it."""
-    p, pi, right, expected = np.full(15, 1 / 60), np.full(15, 0.25), np.ones(15), np.full(60, 0.85)
-    seen = centred(p, pi, right, expected[:15], 0.85)
-    floor = anticipated_variance(np.full(60, 1 / 60), np.full(60, 0.25), expected, right, expected[:15])
+    """Sixteen judgments that all agree: no spread to be seen, and what a model expects of it."""
+    p, pi, right, expected = np.full(16, 1 / 64), np.full(16, 0.25), np.ones(16), np.full(64, 0.875)
+    seen = centred(p, pi, right, expected[:16], 0.875)
+    floor = anticipated_variance(np.full(64, 1 / 64), np.full(64, 0.25), expected, right, expected[:16])
     kept = replace(seen, anticipated=floor)
     named = [("Variance that was seen", sketch.interval_of(seen)), ("The larger of the two", sketch.interval_of(kept))]
     low, _ = kept.confidence_interval(0.8, method="wilson")
     return Figure(
         sketch.join(sketch.bars(named)),
-        f"Of 60 predictions 15 were judged, all right. What was seen says 100{NBSP}% without any doubt; a model"
-        f" that expects 85 of 100 to be right knows how easily that happens, and the interval begins at"
+        f"Of 64 predictions 16 were judged, all right. What was seen says 100{NBSP}% without any doubt; a model"
+        f" that expects 7 of 8 to be right knows how easily that happens, and the interval begins at"
         f" {sketch.percent(float(low))}.",
     )
 

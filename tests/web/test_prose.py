@@ -269,6 +269,7 @@ def test_the_figure_of_what_was_seen_shows_both_ways_to_score() -> None:
 def test_the_figure_of_agreement_shows_an_interval_that_did_not_vanish() -> None:
     [begins] = numbers("agreeing", r"begins at (\d+) %")
     assert 50 < begins < 95
+    assert "100.0–100.0" in prose.FIGURES["agreeing"]().drawing  # what was seen alone is a point
 
 
 def test_the_figure_of_watching_shows_which_interval_may_be_watched() -> None:
