@@ -42,8 +42,8 @@ def show(request: HttpRequest) -> HttpResponse:
         "tracks": _switches(track),
         "states": report.STATES,
         "by_track": _table(rows, lambda one: (one.track_name, "")),
-        "by_purpose": _table(rows, lambda one: _purpose(one, submissions))[:MOST_SHOWN],
-        "by_worker": _table([one for one in rows if one.worker], lambda one: (one.worker[:8], ""))[:MOST_SHOWN],
+        "by_purpose": _table(rows, lambda one: _purpose(one, submissions)),
+        "by_worker": _table([one for one in rows if one.worker], lambda one: (one.worker[:8], "")),
         "sums": balance(track=track) if track else balance(),
         "caps": caps_of(track) if track else [],
         "shared": _shared(track) if track else [],
@@ -84,23 +84,17 @@ def _purpose(one: report.Cents, submissions: dict[str, Submission]) -> tuple[str
     return KINDS.get(first, one.purpose), ""
 
 
-def _table(rows: Iterable[report.Cents], name_of: Any) -> list[dict[str, Any]]:
-    """Sums by name: what was reserved, and its parts by state; the largest first."""
+def _table(rows: Iterable[report.Cents], name_of: Any) -> dict[str, Any]:
+    """Sums by name: what was reserved, and its parts by the states that occur; the largest first."""
     sums: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
     for one in rows:
         sums[name_of(one)][one.state] += one.amount
+    states = [state for state in report.STATES if any(state in parts for parts in sums.values())]
     found = [
-        {"name": name, "url": url, "total": sum(states.values(), ZERO), "cells": _cells(states)}
-        for (name, url), states in sums.items()
+        {"name": name, "url": url, "total": sum(parts.values(), ZERO), "cells": [(one, parts[one]) for one in states]}
+        for (name, url), parts in sums.items()
     ]
-    return sorted(found, key=lambda row: (-row["total"], row["name"]))
-
-
-def _cells(states: dict[str, Decimal]) -> list[tuple[str, Decimal]]:
-    """The columns of the page: given back, set aside, fees, owed, paid, and everything else together."""
-    shown = ("given back", "set aside", "fee", "owed", "paid")
-    other = sum((amount for state, amount in states.items() if state not in shown), ZERO)
-    return [*((state, states.get(state, ZERO)) for state in shown), ("other", other)]
+    return {"states": states, "rows": sorted(found, key=lambda row: (-row["total"], row["name"]))[:MOST_SHOWN]}
 
 
 def _shared(track: Track) -> list[dict[str, Any]]:
