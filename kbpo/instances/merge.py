@@ -14,6 +14,8 @@ Value = dict[str, Any]
 RANK = {source: rank for rank, source in enumerate(Label.PRECEDENCE)}
 ORDER = "array_position(%s::text[], l.source::text) DESC, l.created_at, l.id"
 """From the weakest label of a target to the one that decides"""
+PUBLIC = " AND l.public_at <= statement_timestamp()"
+"""What everybody may see"""
 
 
 def merged(labels: Iterable[Label]) -> Value:
@@ -26,10 +28,11 @@ def merged(labels: Iterable[Label]) -> Value:
     return _merged(label.value for label in ordered)
 
 
-def values_of(targets: Collection[int]) -> Iterator[tuple[int, Value, bool]]:
-    """The targets that have a label, with the value that counts and whether somebody asked in vain."""
+def values_of(targets: Collection[int], *, public: bool = False) -> Iterator[tuple[int, Value, bool]]:
+    """The targets that have a label (a public one), with the value that counts and whether somebody asked in vain."""
     rows = fetch(
-        f"SELECT l.target_id, l.value FROM instances_label l WHERE l.target_id = ANY(%s) ORDER BY l.target_id, {ORDER}",
+        f"SELECT l.target_id, l.value FROM instances_label l WHERE l.target_id = ANY(%s){PUBLIC if public else ''}"
+        f" ORDER BY l.target_id, {ORDER}",
         [list(targets), list(Label.PRECEDENCE)],
     )
     for target, group in groupby(rows, key=lambda row: row[0]):
@@ -37,12 +40,14 @@ def values_of(targets: Collection[int]) -> Iterator[tuple[int, Value, bool]]:
         yield target, _merged(values), not all(values)
 
 
-def values_inside(documents: Collection[int], kind: str) -> Iterator[tuple[int, tuple[int, int], Value]]:
-    """Document, first span and value that counts of every target of a kind that has a label, in these documents."""
+def values_inside(
+    documents: Collection[int], kind: str, *, public: bool = False
+) -> Iterator[tuple[int, tuple[int, int], Value]]:
+    """Document, first span and value that counts of every target of a kind that has a (public) label, in documents."""
     rows = fetch(
         "SELECT l.target_id, l.value, t.document_id, t.a_begin, t.a_end FROM instances_target t"
         " JOIN instances_label l ON l.target_id = t.id WHERE t.document_id = ANY(%s) AND t.kind = %s"
-        f" ORDER BY l.target_id, {ORDER}",
+        f"{PUBLIC if public else ''} ORDER BY l.target_id, {ORDER}",
         [list(documents), kind, list(Label.PRECEDENCE)],
     )
     for _, group in groupby(rows, key=lambda row: row[0]):

@@ -129,6 +129,11 @@ class Label(models.Model):
     def __str__(self) -> str:
         return f"label {self.pk} ({self.source})"
 
+    @property
+    def is_public(self) -> bool:
+        """Whether everybody may see it."""
+        return self.public_at is not None and self.public_at <= timezone.now()
+
 
 class MetricScore(models.Model):
     """An automatic metric g(x) of an instance's target: free, versioned, never a judgment."""

@@ -224,12 +224,12 @@ def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[st
         if may_see(request.user, mine):
             theirs = set(Prediction.objects.filter(submission=other).values_list("instance_id", flat=True))
             ids, right = _judged(request, mine, lambda instance, theirs=theirs: instance not in theirs)
-            some = describe(mine, [*ids[right == 1][:2], *ids[right == 0][:1]])
+            some = describe(mine, [*ids[right == 1][:2], *ids[right == 0][:1]], public=only_public(request.user, mine))
             groups.append({"title": f"Only {name_of(mine)}", "tone": tone, "rows": some, "submission": mine})
     if may_see(request.user, a) and may_see(request.user, b):
         theirs = set(Prediction.objects.filter(submission=b).values_list("instance_id", flat=True))
         ids, right = _judged(request, a, lambda instance: instance in theirs)
-        some = describe(a, ids[right == 0][:EXAMPLES].tolist())
+        some = describe(a, ids[right == 0][:EXAMPLES].tolist(), public=only_public(request.user, a))
         groups.append({"title": "Both say it, and it is wrong", "tone": "", "rows": some, "submission": a})
     return groups
 

@@ -17,6 +17,7 @@ from annotation import report
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
+from kbpo.instances.merge import PUBLIC
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.kbp.judge import holds, judge
@@ -88,9 +89,10 @@ def only_public(user: Any, submission: Submission) -> bool:
 def verdicts(submission: Submission, *, public: bool) -> tuple[list[int], np.ndarray[Any, Any], list[str]]:
     """Prediction ids with a judgment (with a public one), whether each is right (NaN: parts missing), their predicates.
 
-    The judgments of a closed track are public, those that another track has on the same corpus are not.
+    The judgments of a closed track are public, those that another track has on the same corpus are not: of a target
+    that both asked about, only what is public says what is right.
     """
-    known = " AND l.public_at <= statement_timestamp()" if public else ""
+    known = PUBLIC if public else ""
     found = fetch(
         "SELECT p.id, p.instance_id, r.name FROM submissions_prediction p"
         " JOIN instances_instance i ON i.id = p.instance_id JOIN corpus_predicate r ON r.id = i.predicate_id"
@@ -98,19 +100,20 @@ def verdicts(submission: Submission, *, public: bool) -> tuple[list[int], np.nda
         f" AND l.value <> '{{}}'::jsonb{known}) ORDER BY i.document_id, i.subject_begin, p.id",
         [submission.pk],
     )
-    rows = rows_of([row[1] for row in found], submission.pk)
+    rows = rows_of([row[1] for row in found], submission.pk, public=public)
     return [row[0] for row in found], judge(rows)["correct"], [row[2] for row in found]
 
 
-def describe(submission: Submission, ids: Sequence[int]) -> list[Judged]:
-    """The judged predictions with these ids, in order, ready for the page."""
+def describe(submission: Submission, ids: Sequence[int], *, public: bool) -> list[Judged]:
+    """The judged predictions with these ids, in order, ready for the page; by their public judgments alone if asked."""
     predictions = Prediction.objects.filter(pk__in=ids).select_related("instance__document", "instance__predicate")
     by_id = predictions.in_bulk()
     chosen = [by_id[pk] for pk in ids]
-    rows = rows_of([one.instance_id for one in chosen], submission.pk)
+    rows = rows_of([one.instance_id for one in chosen], submission.pk, public=public)
     labels: dict[int, Label] = {}
     for label in Label.objects.filter(target__in=[one.instance.target_id for one in chosen]).order_by("created_at"):
-        labels[label.target_id] = label
+        if label.is_public or not public:
+            labels[label.target_id] = label
     templates = {
         one["name"]: one.get("template") or "{subject} " + one["name"] + " {object}" for one in predicates(submission)
     }

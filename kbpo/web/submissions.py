@@ -101,7 +101,11 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     if seen:
         ids, right, _ = verdicts(submission, public=not own)
         newest = ids[-5:] if ids else []
-        found |= {"latest": describe(submission, newest), "n_judged": len(ids), "n_right": int(np.nansum(right))}
+        found |= {
+            "latest": describe(submission, newest, public=not own),
+            "n_judged": len(ids),
+            "n_right": int(np.nansum(right)),
+        }
     return found
 
 
@@ -229,7 +233,7 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
         {
             "submission": submission,
             "page": page,
-            "rows": with_disputes(submission, describe(submission, list(page)), own),
+            "rows": with_disputes(submission, describe(submission, list(page), public=not own), own),
             "own": own,
             "verdict": verdict,
             "predicate": predicate,

@@ -55,10 +55,11 @@ def judge(instances: Ids, submissions: Sequence[int], *, answers: Answers | None
     return {criterion: verdict[cell][position] if rows else empty for criterion, verdict in found.items()}
 
 
-def rows_of(instances: Sequence[int], submission: int) -> list[JudgedRow]:
-    """What is known of instances as one submission states them, in their order."""
+def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) -> list[JudgedRow]:
+    """What is known of instances as one submission states them, in their order; or what of it is public."""
     facts = _facts(list(instances))
-    world = _World({fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()})
+    targets, documents = {fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}
+    world = _World(targets, documents, public=public)
     ends = {row[0]: row[2:] for row in _canonicals(list(instances), [submission])}
     return [
         world.row(facts[one], (ends[one][0], ends[one][1]), (ends[one][2], ends[one][3]))
@@ -69,14 +70,16 @@ def rows_of(instances: Sequence[int], submission: int) -> list[JudgedRow]:
 
 
 class _World:
-    """The merged labels of some targets, of the mentions of their documents, and of the documents themselves."""
+    """The merged labels (public ones) of some targets, of the mentions of their documents, and of the documents."""
 
-    def __init__(self, targets: set[int], documents: set[int], answers: Answers | None = None) -> None:
-        self.values = {target: value for target, value, _ in values_of(targets)}
-        closing = values_inside(documents, Target.Kind.DOCUMENT)
+    def __init__(
+        self, targets: set[int], documents: set[int], answers: Answers | None = None, *, public: bool = False
+    ) -> None:
+        self.values = {target: value for target, value, _ in values_of(targets, public=public)}
+        closing = values_inside(documents, Target.Kind.DOCUMENT, public=public)
         self.closed = {document for document, _, value in closing if value.get("closed")}
         spans: dict[int, dict[Span, dict[str, Any]]] = defaultdict(dict)
-        for document, span, value in values_inside(documents, Target.Kind.MENTION):
+        for document, span, value in values_inside(documents, Target.Kind.MENTION, public=public):
             spans[document][span] = value
         texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
         self.clusters = {document: Clusters(texts[document], spans[document]) for document in documents}
