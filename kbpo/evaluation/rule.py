@@ -60,6 +60,11 @@ class Rule:
     weight: str | Table = "instance"
     """What the predictions in the slice are weighted by: a distribution, the confidences, or a table"""
 
+    @property
+    def only_predicate(self) -> str | None:
+        """The predicate, if the rule asks for one and for nothing else: then it is known what nobody stated of it."""
+        return self.predicate[0] if len(self.predicate) == 1 and len(self.as_json()) == 2 else None
+
     def as_json(self) -> dict[str, Any]:
         """The rule as it is stored: without the parts that ask for nothing."""
         said = {name: getattr(self, name) for name in _KEYS if name != "weight"}

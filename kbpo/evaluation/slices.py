@@ -102,7 +102,8 @@ def cuts(track: Track, data: Data, traits: Traits) -> Iterator[Cut]:
         table = rule.weight if isinstance(rule.weight, Table) else None
         weight = weights_of(table, pool.predicate, numbers, traits) if table else None
         kind = rule.weight if isinstance(rule.weight, str) else TABLE
-        yield Cut("own", row.name, inside, kind, confidence=rule.confidence, weight=weight)
+        predicate = numbers.get(rule.only_predicate or "") if kind in pool.p else None
+        yield Cut("own", row.name, inside, kind, confidence=rule.confidence, predicate=predicate, weight=weight)
 
 
 def rule_of(row: Slice) -> Rule:

@@ -120,11 +120,23 @@ def test_recall_of_a_predicate_counts_what_nobody_found(world: World) -> None:
     world.answer(world.sample(row), source="import")
     world.answer([unstated.target], source="import")
     settle_documents(world.track, [one.pk for one in world.documents])
+    for name, rule in (
+        ("Works", {"predicate": [WORKS], "weight": "instance"}),
+        ("Twice", {"predicate": [WORKS, WORKS]}),
+        ("Two", {"predicate": [WORKS, LIVES]}),
+        ("Within", {"predicate": [WORKS], "same_sentence": True}),
+        ("Sure", {"predicate": [WORKS], "confidence": [0.5, 1.0]}),
+    ):
+        Slice.objects.create(track=world.track, name=name, rule=rule)
     evaluate(world.track)
     true = [one for one in world.instances if one.predicate.name == WORKS and world.truth[one.pk]]
     found = Estimate.objects.get(submission=row, quantity="recall", slice=f"relation:{WORKS}")
     assert found.value == pytest.approx((len(true) - 1) / len(true))
     assert not Estimate.objects.filter(quantity="recall", slice__startswith="type:").exists()
+    own = Estimate.objects.filter(submission=row, quantity="recall", slice__startswith="own:")
+    assert set(own.values_list("slice", flat=True)) == {"own:Works", "own:Twice"}, "one predicate and nothing else"
+    for one in own:
+        assert (one.value, one.low80, one.high80) == (found.value, found.low80, found.high80)
 
 
 @pytest.mark.statistical
