@@ -120,7 +120,7 @@ def board(
         being_judged=list(judging.order_by("pk")),
         stale_since=stale,
         stale_why=_why(track) if stale else "",
-        groups=_groups(rows, ranked["groups"]) if sort == ranked["by"] else [],
+        groups=_groups(rows, ranked["groups"]) if _sorted_by(rows, sort) == ranked["by"] else [],
         level=ranked["level"],
     )
 
@@ -139,6 +139,12 @@ def _ranking(evaluation: Evaluation | None, distribution: str, criterion: str) -
                 "level": found["level"],
             }
     return {"by": "f1", "ranks": {}, "groups": [], "level": None}
+
+
+def _sorted_by(rows: list[Row], sort: str) -> str:
+    """What the rows really stand in the order of: sorted by F1 where no system has one, they stand by precision."""
+    without = sort == "f1" and not any(row.f1 and row.f1.value is not None for row in rows)
+    return "precision" if without else sort
 
 
 def _groups(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from kbpo.accounts.models import Team
+from kbpo.evaluation.leaderboard import SORTS, board
 from kbpo.evaluation.models import Evaluation, Rescoring
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
@@ -141,3 +142,30 @@ def test_what_a_team_writes_is_text_and_nothing_else(toy: Toy, as_user: As) -> N
     Submission.objects.update(name="<script>x</script>", description="<img src=x onerror=y>")
     page = as_user("").get(reverse("board", args=["toy"])).content.decode()
     assert "<script>x" not in page and "<img src=x" not in page
+
+
+@pytest.mark.parametrize(("sort", "joined"), [("f1", True), ("precision", True), ("name", False), ("recall", False)])
+def test_without_f1_ties_are_told_in_the_order_of_precision(sort: str, joined: bool, toy: Toy) -> None:
+    """A board that is sorted by F1, as it is by itself, stands by precision where no system has an F1."""
+    evaluation = make_board(toy, 3)
+    evaluation.estimates.filter(quantity__in=["f1", "recall"]).delete()
+    first, second, third = Submission.objects.order_by("-pk").values_list("pk", flat=True)
+    told = {"systems": [third, second, first], "best": [3, 1, 1], "worst": [3, 2, 2], "groups": [[first, second]],
+            "level": 0.95}  # fmt: skip
+    evaluation.comparisons = {f"precision|correct|{toy.track.distribution}": told}
+    evaluation.save()
+    shown = board(toy.track, distribution=toy.track.distribution, criterion="correct", sort=sort)
+    assert shown.groups == ([[0, 1]] if joined else [])
+    assert {row.submission.pk: row.rank for row in shown.rows} == {first: (1, 2), second: (1, 2), third: (3, 3)}
+
+
+def test_with_f1_ties_are_those_of_f1(toy: Toy) -> None:
+    evaluation = make_board(toy, 2)
+    second, first = Submission.objects.order_by("pk").values_list("pk", flat=True)
+    told = {"systems": [second, first], "best": [1, 1], "worst": [2, 2], "groups": [[first, second]], "level": 0.95}
+    evaluation.comparisons = {f"f1|correct|{toy.track.distribution}": told}
+    evaluation.save()
+    groups = [
+        board(toy.track, distribution=toy.track.distribution, criterion="correct", sort=one).groups for one in SORTS
+    ]
+    assert groups == [[[0, 1]], [], [], [], []]
