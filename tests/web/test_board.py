@@ -87,12 +87,12 @@ def csv_of(answer: Any) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(answer.content.decode())))
 
 
-@pytest.mark.parametrize("query", ["", "?sort=name&distribution=instance&level=95"])
+@pytest.mark.parametrize("query", ["", "?sort=name&distribution=entity_relation&level=95"])
 def test_the_files_have_what_the_page_shows(query: str, toy: Toy, as_user: As) -> None:
     evaluation, anybody = make_board(toy, 3), as_user("")
     systems = list(Submission.objects.order_by("pk").values_list("pk", flat=True))
     ranking = {"systems": systems, "best": [3, 1, 1], "worst": [3, 2, 2], "groups": [systems[1:]], "level": 0.8}
-    Evaluation.objects.filter(pk=evaluation.pk).update(comparisons={"f1|correct|instance": ranking})
+    Evaluation.objects.filter(pk=evaluation.pk).update(comparisons={f"f1|correct|{toy.track.distribution}": ranking})
     page = anybody.get(reverse("board", args=["toy"]) + query)
     table = csv_of(anybody.get(reverse("board-csv", args=["toy"]) + query))
     told = anybody.get(reverse("board-json", args=["toy"]) + query).json()
