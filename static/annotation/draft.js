@@ -2,7 +2,8 @@
 
 import { keep as keepHere, recall } from "./store.js";
 
-const minutesOf = (milliseconds) => Math.max(0, Math.round(milliseconds / 60000));
+export const minutesOf = (milliseconds) => Math.max(0, Math.round(milliseconds / 60000));
+export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 const clock = (moment) => `${String(moment.getUTCHours()).padStart(2, "0")}:${String(moment.getUTCMinutes()).padStart(2, "0")} UTC`;
 
 /** Fields that prove who sends the form; they are not part of what was made. */
@@ -49,9 +50,9 @@ export class Draft {
   }
 
   async keep() {
-    if (!this.url || this.sending) return;
     clearTimeout(this.timer);
     this.timer = 0;
+    if (!this.url || this.sending) return;
     this.dirty = false;
     this.fill();
     try {
@@ -92,12 +93,16 @@ export class Draft {
     if (this.url) keepHere(this.store, null);
   }
 
+  unsaved() {
+    return `Not saved since ${clock(this.failing)}. We keep trying; ${this.here ? "your answers are kept in this browser" : "do not close this page"}.`;
+  }
+
   tell() {
     const seconds = Math.round((Date.now() - this.savedAt) / 1000);
     this.status.classList.toggle("saved", Boolean(this.savedAt) && !this.failing);
     if (this.failing) this.status.textContent = `Not saved since ${clock(this.failing)}`;
     else if (this.savedAt) this.status.textContent = seconds < 2 ? "saved just now" : seconds < 100 ? `saved ${seconds} s ago` : `saved ${minutesOf(1000 * seconds)} min ago`;
-    if (this.failing) this.kept.textContent = `Not saved since ${clock(this.failing)}. We keep trying; ${this.here ? "your answers are kept in this browser" : "do not close this page"}.`;
+    if (this.failing) this.kept.textContent = this.unsaved();
     else if ("framed" in this.form.dataset) this.kept.textContent = "Saved while you work: this page may be loaded anew. Send it in before the time of the HIT runs out.";
     else this.kept.textContent = `You can leave and come back: the document is yours until ${clock(new Date(this.leaseEnds))}.`;
   }

@@ -3,7 +3,7 @@
 // It does not import keys.js: under hashed file names that would be a second copy of it with a second listener. Keys that
 // depend on the step at hand are taken here, before keys.js sees them; what it prints and fires stands in the HTML.
 
-import { CARRIED } from "./draft.js";
+import { CARRIED, Draft, minutesOf, plural } from "./draft.js";
 import { History } from "./history.js";
 import { keep as keepHere, recall } from "./store.js";
 
@@ -12,7 +12,6 @@ const steps = [...form.querySelectorAll(".step-part")].filter((part) => part.que
 const boxes = [...form.querySelectorAll("input[name=holds]")];
 const none = form.querySelector("input[name=none]");
 const missing = document.getElementById("missing");
-const kept = document.getElementById("kept");
 const undoButton = form.querySelector(".undo");
 const redoButton = form.querySelector(".redo");
 const submitButton = form.querySelector(".submit-bar .primary");
@@ -84,7 +83,7 @@ function restore(values) {
 function turn(values) {
   if (!values) return;
   restore(values);
-  keepSoon();
+  draft.soon();
 }
 
 function onChange(event) {
@@ -94,7 +93,7 @@ function onChange(event) {
   history.push(before);
   before = snapshot();
   paint();
-  keepSoon();
+  draft.soon();
 }
 
 function isFlagged() {
@@ -110,8 +109,8 @@ const WORDS = { a: "Step 1 is missing: choose what A is.", b: "Step 2 is missing
 function onSubmit(event) {
   const part = firstMissing();
   if (event.submitter?.hasAttribute("formaction") || isFlagged() || !part) {
-    if (sending) event.preventDefault();
-    sending = true;
+    if (draft.sending) event.preventDefault();
+    draft.sending = true;
     setTimeout(() => { submitButton.firstChild.textContent = "Sending … "; }, 300);
     return;
   }
@@ -121,47 +120,20 @@ function onSubmit(event) {
   goTo(steps.indexOf(part));
 }
 
-let sending = false;
-addEventListener("pageshow", () => { sending = false; submitButton.firstChild.textContent = "Submit "; });
+addEventListener("pageshow", () => { draft.sending = false; submitButton.firstChild.textContent = "Submit "; });
 
-// -- Drafts: kept on the server a moment after every change, in this browser while the server cannot be reached
+// -- Drafts: as on the other pages; here they hold every field, and the page says how long the question is one's own
 
-const draftUrl = form.dataset.draft;
-const storeKey = `draft:${form.dataset.token}`;
-let timer = 0;
-let dirty = false;
-let savedAt = 0;
-let leaseEnds = Date.now() + 1000 * Number(form.dataset.lease || 0);
-let failing = null;
-let here = false;
+class FieldsDraft extends Draft {
+  remember() { this.here = keepHere(this.store, JSON.stringify(snapshot())); }
 
-function keepSoon() {
-  if (!draftUrl) return;
-  dirty = true;
-  clearTimeout(timer);
-  timer = setTimeout(keep, 1200);
-}
-
-async function keep() {
-  if (!draftUrl || sending) return;
-  dirty = false;
-  try {
-    const reply = await fetch(draftUrl, { method: "POST", body: new FormData(form) });
-    const said = await reply.json();
-    if (reply.status === 409 || reply.status === 403) return lost(said.error);
-    if (!reply.ok) throw new Error(String(reply.status));
-    savedAt = Date.now();
-    leaseEnds = savedAt + 1000 * said.lease_seconds;
-    failing = null;
-    keepHere(storeKey, null);
-  } catch {
-    failing = failing || new Date();
-    dirty = true;
-    here = keepHere(storeKey, JSON.stringify(snapshot()));
-    clearTimeout(timer);
-    timer = setTimeout(keep, 5000);
+  tell() {
+    const yours = `This question is yours for another ${plural(minutesOf(this.leaseEnds - Date.now()), "minute")}.`;
+    if (this.failing) this.kept.textContent = this.unsaved();
+    else if ("framed" in form.dataset) this.kept.textContent = this.savedAt ? "Draft saved." : form.dataset.framed;
+    else if (this.savedAt) this.kept.textContent = `Draft saved. ${yours}`;
+    else this.kept.textContent = `Saved on the server after every answer. ${yours}`;
   }
-  tell();
 }
 
 function lost(sentence) {
@@ -171,31 +143,15 @@ function lost(sentence) {
   if (form.dataset.next) setTimeout(() => { location.assign(form.dataset.next); }, 4000);
 }
 
-function onLeave() {
-  if (!draftUrl || !dirty || sending) return;
-  here = keepHere(storeKey, JSON.stringify(snapshot()));
-  navigator.sendBeacon(draftUrl, new FormData(form));
-  dirty = false;
-}
+const draft = new FieldsDraft(form, { fill: () => {}, kept: document.getElementById("kept"), lost });
 
 function fromThisBrowser() {
-  const values = JSON.parse(recall(storeKey) || "null");
+  const values = JSON.parse(recall(draft.store) || "null");
   if (Array.isArray(values) && values.length === before.length) {
     restore(values);
-    keepSoon();
+    draft.soon();
   }
-  keepHere(storeKey, null);
-}
-
-function tell() {
-  if (!draftUrl) return;
-  const minutes = Math.max(0, Math.round((leaseEnds - Date.now()) / 60000));
-  const yours = `This question is yours for another ${minutes} ${minutes === 1 ? "minute" : "minutes"}.`;
-  const time = failing && `${String(failing.getUTCHours()).padStart(2, "0")}:${String(failing.getUTCMinutes()).padStart(2, "0")} UTC`;
-  if (failing) kept.textContent = `Not saved since ${time}. We keep trying; ${here ? "your answers are kept in this browser" : "do not close this page"}.`;
-  else if ("framed" in form.dataset) kept.textContent = savedAt ? "Draft saved." : form.dataset.framed;
-  else if (savedAt) kept.textContent = `Draft saved. ${yours}`;
-  else kept.textContent = `Saved on the server after every answer. ${yours}`;
+  keepHere(draft.store, null);
 }
 
 // -- The clock
@@ -265,25 +221,18 @@ form.addEventListener("focusin", (event) => {
   const at = steps.indexOf(event.target.closest?.(".step-part"));
   if (at >= 0 && at !== current) { current = at; paint(); }
 });
-form.addEventListener("input", (event) => { if (typing(event.target)) keepSoon(); });
+form.addEventListener("input", (event) => { if (typing(event.target)) draft.soon(); });
 undoButton.addEventListener("click", () => turn(history.undo(before)));
 redoButton.addEventListener("click", () => turn(history.redo(before)));
 whole?.addEventListener("click", toggleDocument);
 flag?.addEventListener("toggle", () => {
   if (flag.open) flag.querySelector("input:checked")?.focus();
-  else if (isFlagged()) { form.querySelector("input[name=problem][value='']").checked = true; keepSoon(); }
+  else if (isFlagged()) { form.querySelector("input[name=problem][value='']").checked = true; draft.soon(); }
 });
 document.addEventListener("keydown", onKey, true);
-document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") onLeave(); });
-addEventListener("pagehide", onLeave);
-if (draftUrl) {
-  fromThisBrowser();
-  setInterval(keep, 60000); // the lease is renewed while the page is open
-  setInterval(tell, 15000);
-}
+if (draft.url) fromThisBrowser();
 setInterval(tick, 1000);
 const first = firstMissing();
 goTo(first ? steps.indexOf(first) : steps.length - 1, false);
 before = snapshot();
 tick();
-tell();

@@ -113,6 +113,17 @@ def test_a_reload_loses_nothing(browser: Browser, live_server: Any, published: A
     assert Assignment.objects.count() == 1
 
 
+def test_whoever_never_pauses_is_saved_all_the_same(browser: Browser, live_server: Any, published: Any) -> None:
+    page = open_page(browser, live_server)
+    with page.expect_response("**/draft/", timeout=20_000):
+        page.evaluate("""
+            let n = 0;
+            const all = document.querySelectorAll("input[name=a]");
+            setInterval(() => all[n++ % all.length].click(), 300);
+        """)
+    assert Assignment.objects.get().draft is not None
+
+
 def test_an_answer_left_at_once_is_kept_by_the_beacon(browser: Browser, live_server: Any, published: Any) -> None:
     page = open_page(browser, live_server)
     page.keyboard.press("1")
