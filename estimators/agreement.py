@@ -135,8 +135,22 @@ def krippendorff_alpha(
     answers = table.sum(axis=1)
     paired = answers >= 2
     table, answers, used = table[paired], answers[paired], multiplicity[:, paired]
-    alpha = np.array([_alpha(table, answers, weight, categories, level) for weight in used])
+    if level == "nominal":
+        alpha = _nominal(table, answers, used)
+    else:
+        alpha = np.array([_alpha(table, answers, weight, categories, level) for weight in used])
     return plain(alpha[0] if weights is None else alpha)
+
+
+def _nominal(table: FloatArray, answers: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return α of every row of weights at once: δ² is the same in all, and its square forms are sums of squares."""
+    disagreement = (answers**2 - (table**2).sum(axis=1)) / (answers - 1)
+    totals = weights @ table
+    n = totals.sum(axis=1)
+    expected = n**2 - (totals**2).sum(axis=1)
+    alpha = np.full(n.size, np.nan)
+    np.divide((n - 1) * (weights @ disagreement), expected, out=alpha, where=expected > 0)
+    return 1 - alpha
 
 
 def _alpha(table: FloatArray, answers: FloatArray, weight: FloatArray, categories: FloatArray, level: str) -> float:
@@ -152,8 +166,6 @@ def _alpha(table: FloatArray, answers: FloatArray, weight: FloatArray, categorie
 
 def _squared_distance(categories: FloatArray, totals: FloatArray, level: str) -> FloatArray:
     """Return δ² of every pair of values, shape (K, K)."""
-    if level == "nominal":
-        return 1 - np.eye(categories.size)
     place = categories if level == "interval" else np.cumsum(totals) - totals / 2
     squared: FloatArray = (place[:, None] - place[None, :]) ** 2
     return squared
