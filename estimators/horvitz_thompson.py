@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from estimators import checks
+from estimators.anticipated import overconfidence
 from estimators.checks import FloatArray, Numbers
 from estimators.design import Design
 from estimators.estimate import Estimate
@@ -315,20 +316,10 @@ def anticipated_variance(
         together = sparse.csr_array(chooser @ terms).power(2).sum(axis=0)
         reached = np.isfinite(squares)  # what can never be asked stays infinite, whatever ρ
         squares[reached] = share * together[reached] + (1 - share) * squares[reached]
-    total = _overconfidence(label, g) * squares + np.maximum(document_term, 0.0)
+    doubted = overconfidence(*columns(checks.labels("label", label), checks.probabilities("g", g)))
+    total = doubted * squares + np.maximum(document_term, 0.0)
     total = np.asarray(total, dtype=np.float64).ravel()
     return float(total[0]) if single else total
-
-
-def _overconfidence(label: ArrayLike, g: ArrayLike) -> float:
-    """Return c: realised over predicted squared error of the model at the labels, at least 1."""
-    f, guess = np.broadcast_arrays(*columns(checks.labels("label", label), checks.probabilities("g", g)))
-    known = ~np.isnan(f)
-    predicted = float((guess * (1 - guess))[known].sum())
-    realised = float(((f - guess)[known] ** 2).sum())
-    if realised == 0:
-        return 1.0
-    return max(1.0, realised / predicted) if predicted > 0 else np.inf
 
 
 def _ratio(above: FloatArray, below: FloatArray, *, empty: float) -> FloatArray:

@@ -109,7 +109,7 @@ def with_misses(found: Recall, share: Estimate) -> Recall:
     Returns
     -------
     Recall
-        NaN where c is NaN or 0: nothing then says how much was missed.
+        NaN where c is NaN or 0: nothing then says how much was missed. What was anticipated of ``found`` is gone.
 
     Examples
     --------
@@ -141,7 +141,13 @@ def with_misses(found: Recall, share: Estimate) -> Recall:
     )
     return replace(
         found,
-        recall=replace(found.recall, value=ratios, variance=found.design.variance(influence), influence=influence),
+        recall=replace(
+            found.recall,
+            value=ratios,
+            variance=found.design.variance(influence),
+            influence=influence,
+            anticipated=np.zeros(ratios.shape),
+        ),
         pool_recall=replace(
             found.pool_recall,
             value=float(pool.value) / truth,

@@ -15,13 +15,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from estimators import checks
+from estimators.anticipated import Belief, beyond_targets, f1_weights, overconfidence
 from estimators.checks import FloatArray, IntArray, Numbers, plain
 from estimators.design import Design
 from estimators.documents import document_probabilities, folded_in, unseen
 from estimators.estimate import Estimate, with_columns
-from estimators.horvitz_thompson import anticipated_variance, difference
+from estimators.horvitz_thompson import difference
 
 __all__ = ["Recall", "Totals", "f1", "folded_in", "recall", "totals", "unseen", "with_anticipated"]
 
@@ -261,28 +263,33 @@ def _ratios(counted: Totals, missed: Estimate, design: Design) -> tuple[Estimate
 
 def with_anticipated(
     found: Recall,
-    membership_all: ArrayLike,
+    membership_all: ArrayLike | sparse.sparray | sparse.spmatrix,
     pi_all: ArrayLike,
     g_all: ArrayLike,
     label: ArrayLike,
     g: ArrayLike,
     *,
     target: ArrayLike | None = None,
+    pool_g: ArrayLike | None = None,
+    pool_weight: ArrayLike | None = None,
+    correlation: float = 1.0,
 ) -> Recall:
     """Return ``found`` with the variance that the model anticipates, the floor of its "wilson" intervals.
 
-    ``A_i = c Σ_pool (1{x ∈ X_i} − r_i)² (1/π − 1) g (1 − g)/(T + M)²`` plus what comes from the documents: the
-    variance of their own terms, −r_i M_d/(π_d (T + M)), and of the labels that came in with them. Without it A would be
-    no floor.
+    ``A_i = c Σ_pool (1{x ∈ X_i} − r_i)² (1/π − 1) g (1 − g)/(T + M)²``, summed per target, plus what comes from the
+    documents: the variance of their own terms, −r_i M_d/(π_d (T + M)), and of the labels that came in with them.
+    Without it A would be no floor.
 
     Parameters
     ----------
     found : Recall
         From :func:`recall`.
-    membership_all : (N, m) boolean array
-        Which systems state each fact of the pool, labelled or not.
-    pi_all, g_all, label, g, target
+    membership_all : (N, m) array or scipy.sparse
+        Which systems state each fact of the pool, labelled or not (its share, where several instances state one).
+    pi_all, g_all, label, g, target, correlation
         As for :func:`estimators.horvitz_thompson.anticipated_variance`.
+    pool_g, pool_weight : (N,) array, optional
+        As for :func:`totals`, over the whole pool.
 
     Returns
     -------
@@ -297,23 +304,24 @@ def with_anticipated(
     >>> with_anticipated(found, members, half, half, [1, 1], half).recall.anticipated.round(4).tolist()
     [0.0022]
     """
-    members = np.asarray(membership_all, dtype=np.float64)
     truth = float(found.totals.pool.value) + float(found.unseen.value)
     if not truth > 0:
         return found
-    weight = np.abs(members - np.asarray(found.recall.value)) / truth
-    term = np.asarray(found.design.document_term(found.recall.influence)) + _own_variance(found)
-    floor = anticipated_variance(weight, pi_all, g_all, label, g, target=target, document_term=term)
+    members = sparse.csr_array(membership_all, dtype=np.float64)
+    guess = checks.probabilities("g_all", g_all)
+    belief = Belief(
+        pi=checks.probabilities("pi_all", pi_all),
+        g=guess,
+        pool_g=guess if pool_g is None else checks.probabilities("pool_g", pool_g),
+        pool_weight=np.ones(guess.size) if pool_weight is None else checks.probabilities("pool_weight", pool_weight),
+        target=np.arange(guess.size) if target is None else checks.codes("target", target, guess.size),
+        correlation=float(checks.probabilities("correlation", correlation)),
+        overconfidence=overconfidence(label, g),
+    )
+    n_targets = found.totals.pool.influence.size
+    floor = belief.variance(members / truth, np.asarray(found.totals.systems.value) / truth**2)
+    floor = floor + beyond_targets(found.recall.influence, found.design, n_targets)
     return replace(found, recall=replace(found.recall, anticipated=floor))
-
-
-def _own_variance(found: Recall) -> FloatArray:
-    """Return Σ (1 − π) z² over the documents' own rows, which the model knows nothing of and the document term of the
-    design takes off."""
-    n = found.unseen.influence.size
-    z, pi = found.recall.influence[found.recall.influence.shape[0] - n :], found.design.pi[found.design.pi.size - n :]
-    own: FloatArray = np.einsum("d,dm,dm->m", 1 - pi, z, z)
-    return own
 
 
 def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:
@@ -350,11 +358,9 @@ def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:
     if P.shape != R.shape:
         raise ValueError(f"precision and recall must be of the same systems; got shapes {P.shape} and {R.shape}")
     nothing = (P == 0) & (R == 0)
-    both = np.where(nothing, 1.0, P + R)
-    by_precision = np.where(nothing, 0.5, 2 * R**2 / both**2)
-    by_recall = np.where(nothing, 0.5, 2 * P**2 / both**2)
+    by_precision, by_recall = f1_weights(precision, recall)
     influence = by_precision * _padded(precision, design) + by_recall * _padded(recall, design)
-    value: Numbers = plain(np.where(nothing, 0.0, 2 * P * R / both))
+    value: Numbers = plain(np.where(nothing, 0.0, 2 * P * R / np.where(nothing, 1.0, P + R)))
     variance = plain(np.where(np.isnan(value), np.nan, design.variance(influence)))
     df = plain(np.minimum(precision.degrees_of_freedom, recall.degrees_of_freedom))
     n = np.minimum(precision.n, recall.n)

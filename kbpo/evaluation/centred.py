@@ -97,7 +97,7 @@ class Centred:
         own = {}
         for column in data.seen:
             alone = self._alone(horvitz_thompson.centred, column, weight[:, column], f[:, column], g, total[column])
-            [floor_alone] = np.asarray(self._anticipated(p[:, [column]], self._pi_of(column), criterion, alone))
+            [floor_alone] = np.asarray(self._anticipated(p[:, [column]], self.pi_of(column), criterion, alone))
             own[column] = replace(alone, anticipated=float(floor_alone))
         estimate = with_columns(replace(found, anticipated=floor, total_g=total), own)
         return where_known(estimate, np.asarray(estimate.n) > 0)
@@ -108,11 +108,11 @@ class Centred:
         influence = np.reshape(found.influence, (-1, p.shape[1]))
         term = self.design.document_term(influence) if self.data.inclusion.n_clusters else 0.0
         return horvitz_thompson.anticipated_variance(
-            p, pi, g, self._own(f), g[self.row], target=self.data.pool.target, document_term=term,
+            p, pi, g, self.one_verdict(f), g[self.row], target=self.data.pool.target, document_term=term,
             correlation=self.data.rho[criterion],
         )  # fmt: skip
 
-    def _pi_of(self, column: int) -> Floats:
+    def pi_of(self, column: int) -> Floats:
         """(u,) the probabilities of a system whose team had seen judgments: 1 for those."""
         seen, target = self.data.seen[column], self.data.pool.target
         own = seen.own(self.data.own[column])[target]
@@ -135,7 +135,7 @@ class Centred:
     def own(self, column: int) -> tuple[NDArray[np.bool_], Floats]:
         """(n,) rows that count for a system whose team had seen judgments, and their probabilities for it."""
         target = self.data.pool.target[self.row]
-        own = self._pi_of(column)[self.row]
+        own = self.pi_of(column)[self.row]
         used = self.data.seen[column].exact[target] | (self.data.own[column].counts[target] & (own > 0))
         return used, np.where(used, own, 1.0)
 
@@ -145,18 +145,18 @@ class Centred:
         found[self.targets[1]] = values
         return found
 
-    def _own(self, f: Floats) -> Floats:
+    def one_verdict(self, f: Floats) -> Floats:
         """One verdict a row: the mean over the systems that state it."""
         member = self.data.pool.member[self.row].toarray() > 0
         return np.asarray(np.where(member, f, 0.0).sum(axis=1) / np.maximum(member.sum(axis=1), 1))
 
     def recall(self, criterion: str, *, unit: str = "fact") -> totals.Recall | None:
-        """The recall of every system, a fact counted once, or each instance of it; None without two annotated
-        documents."""
+        """The recall of every system, a fact counted once, or each instance of it, as yet without a floor; None without
+        two annotated documents."""
         facts = self.data.facts
         if facts is None or facts.n_annotated < 2:
             return None
-        share, pool_share = self.shares if unit == "fact" else self.units
+        share, pool_share = self.shares_of(unit)
         data, row = self.data, self.row
         relation, g = data.f["relation"][self.at, 0], data.g["relation"]
         own = data.f[criterion][self.at] if criterion != "relation" else None
@@ -209,6 +209,10 @@ class Centred:
             relation, facts.marked[self.row], self.shares[1][self.row], self.row_pi, facts.inside[self.row],
             found.design, target=self.targets[1],
         )  # fmt: skip
+
+    def shares_of(self, unit: str) -> tuple[sparse.csr_array, Floats]:
+        """`shares` where a fact counts once, `units` where each instance of it does."""
+        return self.shares if unit == "fact" else self.units
 
     @cached_property
     def shares(self) -> tuple[sparse.csr_array, Floats]:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimators import recall as totals
 from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.joint import f1
-from estimators.misses import with_misses
 from kbpo.evaluation import published
 from kbpo.evaluation.centred import Centred, where_known
 from kbpo.evaluation.data import Data
+from kbpo.evaluation.floors import Floors
 from kbpo.sampling.probabilities import Ids
 
 DEFAULT = "centred"
@@ -73,7 +72,8 @@ def default_estimates(
     """Centred differences for precision, totals for recall, and F1 from their joint covariance, each with the design
     that its influence belongs to."""
     arranged = Centred(data)
-    recalls = {criterion: arranged.recall(criterion) for criterion in recall_criteria}
+    floors = Floors(arranged)
+    recalls = {criterion: floors.recall(criterion) for criterion in recall_criteria}
     found: dict[Key, tuple[Estimate, Design]] = {}
     for kind in data.pool.p:
         for criterion in criteria:
@@ -81,19 +81,18 @@ def default_estimates(
             found["precision", criterion, kind] = precision, arranged.design
             recall = recalls.get(criterion)
             if recall is not None:
-                both = totals.f1(precision, recall.recall, recall.design)
-                found["f1", criterion, kind] = both, recall.design
+                found["f1", criterion, kind] = floors.f1(kind, criterion, precision, recall), recall.design
     for criterion, recall in recalls.items():
         if recall is not None:
             found["recall", criterion, "instance"] = recall.recall, recall.design
-            each = arranged.recall(criterion, unit="instance")
+            each = floors.recall(criterion, unit="instance")
             if each is not None:
                 found[OF_INSTANCES, criterion, "instance"] = each.recall, each.design
             share = arranged.found_share(recall)
             if share is not None and share.n >= ENOUGH_TRUE:
-                repaired = with_misses(recall, share)
+                repaired = floors.corrected(criterion, recall, share)
                 known = ~np.isnan(np.asarray(recall.recall.value))
-                found[CORRECTED, criterion, "instance"] = where_known(repaired.recall, known), recall.design
+                found[CORRECTED, criterion, "instance"] = where_known(repaired, known), recall.design
     return found
 
 

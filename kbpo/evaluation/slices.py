@@ -18,6 +18,7 @@ from estimators.sample_size import for_half_width
 from kbpo.corpus.models import Predicate
 from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Bools, Data
+from kbpo.evaluation.floors import Floors
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.rule import CONFIDENCE, FREQUENCIES, BadRule, Rule, Table, read
 from kbpo.evaluation.score import DEFAULT, Score, rows
@@ -220,7 +221,7 @@ def _scores(part: Data, cut: Cut, criterion: str, with_recall: bool) -> Iterator
         part, arranged.precision(cut.kind, criterion), "precision", criterion, cut.kind, DEFAULT
     )
     yield from (one if one.n_labels else _unknown(one) for one in found)
-    recall = arranged.recall(criterion) if with_recall and cut.predicate is not None else None
+    recall = Floors(arranged).recall(criterion) if with_recall and cut.predicate is not None else None
     if recall is not None:
         found = rows(part, recall.recall, "recall", criterion, cut.kind, DEFAULT)
         yield from (one for one in found if not math.isnan(one.value))

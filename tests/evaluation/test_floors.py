@@ -1,0 +1,108 @@
+"""Recall, F1 and corrected recall are never surer than the model expects: labels that agree by luck prove little."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kbpo.evaluation.centred import Centred
+from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.floors import Floors
+from kbpo.evaluation.score import CORRECTED, default_estimates
+from kbpo.sampling.documents import settle_documents
+from tests.conftest import Toy
+from tests.evaluation.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world(toy: Toy) -> World:
+    """Two systems of which half is asked, and six documents read in full."""
+    world = World(toy, n_documents=16)
+    world.answer(world.sample(world.system("one", lambda one: one.pk % 2 > 0), 0.5))
+    world.answer(world.sample(world.system("two", lambda one: one.pk % 3 > 0, team="Neural"), 0.7))
+    world.read_in_full(world.documents[:6], lambda one: True)
+    settle_documents(world.track, [one.pk for one in world.documents[:6]])
+    return world
+
+
+def by_hand(data: Data, own: np.ndarray, taken: np.ndarray) -> np.ndarray:
+    """c Σ_τ (1/π − 1) {ρ [Σ |u − s v| √(g(1−g))]² + (1 − ρ) Σ (u − s v)² g (1−g)}, without a sparse matrix."""
+    arranged = Centred(data)
+    g, f = data.g["relation"], data.f["relation"][arranged.at, 0]
+    known = ~np.isnan(f)
+    at = arranged.row[known]
+    c = max(1.0, ((f[known] - g[at]) ** 2).sum() / (g[at] * (1 - g[at])).sum())
+    spread = np.abs(own - np.outer(arranged.shares[1], taken)) * np.sqrt(g * (1 - g))[:, None]
+    total, rho = np.zeros(own.shape[1]), data.rho["relation"]
+    for target in range(data.pool.target_id.size):
+        rows = data.pool.target == target
+        odds = 1 / arranged.pi[rows][0] - 1
+        total += odds * (rho * spread[rows].sum(axis=0) ** 2 + (1 - rho) * (spread[rows] ** 2).sum(axis=0))
+    return np.asarray(c * total)
+
+
+def test_the_floors_are_those_of_the_formula(world: World) -> None:
+    data = replace(read(world.track), rho={"relation": 0.3, "linking": 0.3, "correct": 0.3})
+    arranged = Centred(data)
+    found = Floors(arranged).recall("relation")
+    assert found is not None
+    truth = found.totals.pool.value + found.unseen.value
+    share, r = arranged.shares[0].toarray(), np.asarray(found.recall.value)
+    n = arranged.targets[0].size
+    z, design = found.recall.influence, found.design
+    documents = np.asarray(design.variance(z)) - (1 - design.pi[:n]) @ z[:n] ** 2
+    assert (documents > 0).all()
+    np.testing.assert_allclose(found.recall.anticipated, by_hand(data, share / truth, r / truth) + documents)
+
+    precision = arranged.precision("instance", "relation")
+    p = np.asarray(precision.value)
+    both = Floors(arranged).f1("instance", "relation", precision, found)
+    by_p, by_r = 2 * r**2 / (p + r) ** 2, 2 * p**2 / (p + r) ** 2
+    own = data.pool.p["instance"].toarray() * by_p + share * by_r / truth
+    documents = np.asarray(design.variance(both.influence)) - (1 - design.pi[:n]) @ both.influence[:n] ** 2
+    np.testing.assert_allclose(both.anticipated, by_hand(data, own, by_r * r / truth) + documents)
+
+
+def test_labels_that_agree_with_the_model_by_luck_make_nothing_certain(world: World) -> None:
+    """What if every label said just what the model guesses? The realised variance of targets would be nothing."""
+    data = read(world.track)
+    lucky = {name: np.where(np.isnan(f), f, data.g["relation"][data.judged][:, None]) for name, f in data.f.items()}
+    data = replace(data, f=lucky, facts=replace(data.facts, found=np.ones_like(data.facts.found)))
+    estimates = default_estimates(data, ("relation",), ("relation",))
+    for quantity in ("recall", "f1"):
+        found, _ = estimates[quantity, "relation", "instance"]
+        assert (np.asarray(found.variance) < 1e-12).all(), "all that chance could do is hidden"
+        assert (np.asarray(found.anticipated) > 1e-4).all()
+        low, high = found.confidence_interval(0.8, method="wilson")
+        assert (np.asarray(high) - np.asarray(low) > 0.02).all()
+
+
+def test_what_is_printed_rests_on_the_larger_variance(world: World) -> None:
+    estimates = default_estimates(read(world.track), ("relation",), ("relation",))
+    assert CORRECTED in {key[0] for key in estimates}
+    evaluation = evaluate(world.track)
+    for quantity in ("recall", "f1", CORRECTED):
+        found, _ = estimates[quantity, "relation", "instance"]
+        stored = evaluation.estimates.filter(quantity=quantity, criterion="relation", method="centred", slice="")
+        rows = list(stored.order_by("submission_id").values_list("variance", flat=True))
+        assert rows == pytest.approx(np.maximum(found.variance, found.anticipated).tolist())
+        assert (np.asarray(found.anticipated) > 0).all()
+
+
+def test_a_team_that_had_seen_judgments_has_a_floor_of_its_own(world: World) -> None:
+    again = world.system("one again", lambda one: one.pk % 2 > 0)
+    world.answer(world.sample(again, 0.8))
+    data = read(world.track)
+    column = data.systems.index(again.pk)
+    assert column in data.seen and data.seen[column].exact.any()
+    floor = Floors(Centred(data)).recall("relation").recall.anticipated  # type: ignore[union-attr]
+    assert np.isfinite(floor).all() and (floor > 0).all()
+    # If all that it states had been seen judged, only what others state would be open.
+    seen = {column: replace(data.seen[column], exact=np.ones_like(data.seen[column].exact))}
+    certain = Floors(Centred(replace(data, seen=seen))).recall("relation").recall.anticipated  # type: ignore[union-attr]
+    assert 0 < certain[column] < floor[column]
