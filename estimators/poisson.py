@@ -120,7 +120,17 @@ def multiplier(
     target_variance: float,
     target: ArrayLike | None = None,
 ) -> float:
-    """Return the λ of :func:`water_fill`, 0 if the variance is met already; arguments and errors as there.
+    """Return the λ of :func:`water_fill`, 0 if the variance is met already; errors as there.
+
+    Parameters
+    ----------
+    p, pi_old, v, target_variance, target
+        As for :func:`water_fill`.
+
+    Returns
+    -------
+    float
+        λ, at least 0.
 
     Examples
     --------
