@@ -19,11 +19,17 @@ from estimators import horvitz_thompson, misses
 from estimators import recall as totals
 from estimators.checks import Numbers
 from estimators.design import Design
+from estimators.documents import folded_in
 from estimators.estimate import Estimate, with_columns
 from estimators.seen import on_common_design
 from kbpo.evaluation.data import Data
 from kbpo.sampling.pool import Matrix
 from kbpo.sampling.probabilities import Floats, Ids
+
+SHARED = ("at", "row", "counts", "targets", "shares", "units")
+"""What does not depend on the criterion."""
+LEAST_ASKED = 20
+"""Of fewer questions the share that was answered is not told by themselves."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,8 @@ class Centred:
     """A track's data arranged for the default estimators: rows are the instances of targets that count."""
 
     data: Data
+    criterion: str = "relation"
+    """Whose answers the probabilities allow for"""
 
     @cached_property
     def at(self) -> Ids:
@@ -56,16 +64,53 @@ class Centred:
         unique, code = np.unique(self.data.pool.target[self.row], return_inverse=True)
         return unique, code.astype(np.int64)
 
+    def under(self, criterion: str) -> Centred:
+        """The same data for another criterion: a question may be answered for one and not for the other."""
+        if criterion not in self._siblings:
+            other = Centred(self.data, criterion)
+            shared = {name: value for name, value in self.__dict__.items() if name in SHARED}
+            other.__dict__.update(shared, _siblings=self._siblings)
+            self._siblings[criterion] = other
+        return self._siblings[criterion]
+
     @cached_property
-    def answered(self) -> float:
-        """The share of questions that got an answer."""
-        known = ~np.isnan(self.data.f["relation"][self.at[self.counts], 0])
-        return float(known.mean()) if known.size else 1.0
+    def _siblings(self) -> dict[str, Centred]:
+        return {self.criterion: self}
+
+    @cached_property
+    def answered(self) -> Floats:
+        """(t,) the share of questions that got an answer, in the stratum of each target of the pool.
+
+        Those that were answered stand for those of their own stratum that were given up, so that it does no harm if
+        some relations are harder to answer than others. A stratum is the relation that is said of a target (the first
+        of several); those of which too little was asked to tell, or of which nothing was answered, are one together.
+        """
+        pool = self.data.pool
+        by_itself = self.counts & (self.data.inclusion.cluster[pool.target[self.row]] < 0)
+        asked, known = self.row[by_itself], ~np.isnan(self.data.f[self.criterion][self.at[by_itself], 0])
+        targets, first = np.unique(pool.target, return_index=True)
+        stratum = np.zeros(pool.target_id.size, dtype=np.int64)  # of a slice not every target has a row
+        stratum[targets] = np.unique(pool.predicate[first], return_inverse=True)[1]
+        code = stratum[pool.target[asked]]
+        n, answers = (np.bincount(code, weights=w, minlength=stratum.max(initial=-1) + 1) for w in (None, known))
+        few = (n < LEAST_ASKED) | (answers == 0)
+        share = np.divide(answers, n, out=np.ones(n.size), where=n > 0)
+        if answers[few].sum() > 0:
+            share[few] = answers[few].sum() / n[few].sum()
+        elif known.any():  # nothing there was answered: all others have to stand for it
+            share[few] = known.mean()
+        else:
+            share[:] = 1.0
+        return np.asarray(share[stratum])
 
     @cached_property
     def pi(self) -> Floats:
-        """(u,) probability that each instance of the pool counts, times the share of questions that got an answer."""
-        return np.asarray(self.data.inclusion.pi[self.data.pool.target] * self.answered)
+        """(u,) probability that each instance counts: that of being asked, times the share of questions that got an
+        answer; or by an annotated document, which always has one."""
+        chance = self.data.inclusion
+        asked = 1 - (1 - chance.by_threshold) * (1 - chance.by_draw)
+        beta = chance.beta if chance.n_clusters else 0.0
+        return np.asarray(folded_in(asked * self.answered, beta)[self.data.pool.target])
 
     @cached_property
     def row_pi(self) -> Floats:
@@ -85,6 +130,8 @@ class Centred:
 
     def precision(self, kind: str, criterion: str) -> Estimate:
         """The precision of every system under a distribution."""
+        if criterion != self.criterion:
+            return self.under(criterion).precision(kind, criterion)
         data, p = self.data, self.data.pool.p[kind]
         g, f = data.g[criterion], data.f[criterion][self.at]
         total = np.asarray(p.T @ g).ravel()
@@ -116,7 +163,7 @@ class Centred:
         """(u,) the probabilities of a system whose team had seen judgments: 1 for those."""
         seen, target = self.data.seen[column], self.data.pool.target
         own = seen.own(self.data.own[column])[target]
-        return np.where(seen.exact[target], 1.0, own * self.answered)
+        return np.where(seen.exact[target], 1.0, own * self.answered[target])
 
     def _alone(
         self, estimator: Callable[..., Estimate], column: int, weight: Floats, f: Floats, g: Floats, total: float
@@ -156,6 +203,8 @@ class Centred:
         facts = self.data.facts
         if facts is None or facts.n_annotated < 2:
             return None
+        if criterion != self.criterion:
+            return self.under(criterion).recall(criterion, unit=unit)
         share, pool_share = self.shares_of(unit)
         data, row = self.data, self.row
         relation, g = data.f["relation"][self.at, 0], data.g["relation"]
@@ -186,7 +235,7 @@ class Centred:
             n_targets=self.targets[0].size,
             pool_label=relation,
             pool_g=g[row],
-            pool_weight=pool_share[row] * self.counts,
+            pool_weight=np.minimum(pool_share[row] * self._of_relation, 1.0) * self.counts,
             document=chance.cluster[data.pool.target[row]] if chance.n_clusters else None,
             inclusion=data.documents.inclusion,
             own=alone,
@@ -194,6 +243,11 @@ class Centred:
         # What states nothing in the scope finds nothing, without a guess and without a judgment.
         known = (np.asarray(found.totals.systems.n) > 0) | (total == 0)
         return replace(found, recall=where_known(found.recall, known))
+
+    @cached_property
+    def _of_relation(self) -> Floats:
+        """(n,) π of each row under this criterion over that under `relation`, whose labels the pool's total takes."""
+        return np.asarray(self.row_pi / self.under("relation").row_pi)
 
     def found_share(self, found: totals.Recall) -> Estimate | None:
         """The share of true predictions in annotated documents that annotation had found, on the design of `found`.
@@ -206,8 +260,8 @@ class Centred:
             return None
         relation = np.where(self.counts, data.f["relation"][self.at, 0], np.nan)
         return misses.found_share(
-            relation, facts.marked[self.row], self.shares[1][self.row], self.row_pi, facts.inside[self.row],
-            found.design, target=self.targets[1],
+            relation, facts.marked[self.row], self.shares[1][self.row], self.under("relation").row_pi,
+            facts.inside[self.row], found.design, target=self.targets[1],
         )  # fmt: skip
 
     def shares_of(self, unit: str) -> tuple[sparse.csr_array, Floats]:

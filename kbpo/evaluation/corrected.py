@@ -71,7 +71,7 @@ def frame_of(track: Track, data: Data) -> Frame:
     if not data.judged.size:
         nothing = np.zeros(0)
         return Frame(np.zeros(0, dtype=np.int64), np.zeros((0, 1)), nothing, nothing, nothing)
-    arranged = Centred(data)
+    arranged = Centred(data, track.criterion)
     codes, row_target = arranged.targets
     ids = data.pool.target_id[codes]
     counts = arranged.counts
@@ -197,7 +197,7 @@ class Corrected:
         checked = np.zeros(m, dtype=np.int64)
         weight = self.data.pool.p[kind][self.arranged.row].toarray()
         for column in range(m):
-            terms = self._terms(column, weight[:, column])
+            terms = self._terms(column, weight[:, column], criterion)
             if terms is None:
                 continue
             p, pi, e, scale = terms
@@ -208,16 +208,18 @@ class Corrected:
             if checked[column] < LEAST:
                 continue
             alone = _column(estimate, column)
-            found = corrected(alone, self.arranged.design, p, pi, crowd, expert, e, target=code, scale=scale)
+            found = corrected(
+                alone, self.arranged.under(criterion).design, p, pi, crowd, expert, e, target=code, scale=scale
+            )
             value[column], variance[column] = found.value, found.variance
             reach = by_code(np.where(known, p / pi * np.sqrt(1 - e) / e, 0.0)[:, None], code, int(code.max()) + 1)
             floor[column] = float(alone.anticipated) + self.error(criterion) * float((reach**2).sum())
         better = replace(estimate, value=value, variance=variance, anticipated=floor, influence=np.zeros((0, m)))
         return better, checked
 
-    def _terms(self, column: int, weight: Floats) -> tuple[Floats, Floats, Floats, Floats] | None:
+    def _terms(self, column: int, weight: Floats, criterion: str) -> tuple[Floats, Floats, Floats, Floats] | None:
         """p, π and e of each row for a system, and what its influence is scaled with; None if it is not covered."""
-        arranged, target = self.arranged, self.arranged.targets[1]
+        arranged, target = self.arranged.under(criterion), self.arranged.targets[1]
         if not self.data.shown[column]:
             return None
         if column not in self.data.seen:

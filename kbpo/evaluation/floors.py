@@ -87,14 +87,14 @@ class Floors:
         floor = believed.variance(own, taken)
         for column in self.arranged.data.seen:
             nothing = np.zeros_like(believed.pool_weight)
-            alone = replace(believed, pi=self.arranged.pi_of(column), pool_weight=nothing)
+            alone = replace(believed, pi=self.arranged.under(criterion).pi_of(column), pool_weight=nothing)
             of_pool = believed.variance(sparse.csr_array((nothing.size, 1)), taken[[column]])
             floor[column] = (alone.variance(own[:, [column]], [0.0]) + of_pool)[0]
         n_targets = recall.totals.pool.influence.size
         return np.asarray(floor + beyond_targets(found.influence, recall.design, n_targets))
 
     def _belief(self, criterion: str, unit: str) -> Belief:
-        arranged, data = self.arranged, self.arranged.data
+        arranged, data = self.arranged.under(criterion), self.arranged.data
         doubted = [(arranged.one_verdict(data.f[criterion][arranged.at]), data.g[criterion])]
         doubted.append((data.f["relation"][arranged.at, 0], data.g["relation"]))
         return Belief(

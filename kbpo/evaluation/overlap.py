@@ -43,7 +43,7 @@ def parts(data: Data, criterion: str, board: set[int]) -> dict[str, dict[str, An
     member = data.pool.member[:, columns].tocsc()
     member.data = np.ones_like(member.data)
     sizes = np.asarray((member.T @ member).todense()).astype(np.int64)
-    arranged = Centred(data)
+    arranged = Centred(data, criterion)
     stated = member[arranged.row].toarray() > 0
     label = data.f[criterion][arranged.at][:, columns]
     seen = [column in data.seen for column in columns]

@@ -78,7 +78,7 @@ def default_estimates(
     for kind in data.pool.p:
         for criterion in criteria:
             precision = arranged.precision(kind, criterion)
-            found["precision", criterion, kind] = precision, arranged.design
+            found["precision", criterion, kind] = precision, arranged.under(criterion).design
             recall = recalls.get(criterion)
             if recall is not None:
                 found["f1", criterion, kind] = floors.f1(kind, criterion, precision, recall), recall.design
