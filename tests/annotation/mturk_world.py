@@ -6,7 +6,7 @@ import json
 import re
 import urllib.error
 import urllib.request
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,13 +18,14 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from annotation_world import GOOD
-from django.db.models import F
+from django.db.models import F, Sum
 from django.test import Client
 from django.utils import timezone
 
 from annotation import collect, publish, remit, settle
 from annotation.models import HIT, Assignment, Bonus, ExternalType, Payment, PlatformBooks, Qualification, Question
 from annotation.platforms.base import Refused
+from annotation.platforms.mturk.answers import fields_of
 from annotation.platforms.mturk.platform import MTurk
 from annotation.platforms.mturk_local.store import DEPOSIT_CENTS, Store
 from kbpo.instances.models import Label
@@ -32,6 +33,8 @@ from kbpo.money.models import Ledger
 
 BOOKS = ("hit_type", "hit", "assignment", "token", "bonus", "qualification_type", "qualification",
          "qualification_request", "blocked", "letter", "fault", "call")  # fmt: skip
+NONSENSE = "nonsense"
+"""An answer that cannot be used"""
 
 
 @dataclass
@@ -170,6 +173,12 @@ def due() -> None:
     HIT.objects.update(checked_at=None)
 
 
+def bury() -> None:
+    """Rows that are being paid belong to somebody who is dead: long enough ago that the next one takes them up."""
+    for model in (Payment, Bonus):
+        model.objects.filter(status="sent").update(status_since="2026-01-01T00:00:00Z")
+
+
 def round_() -> int:
     """One round of the crowd's part of the pipeline, as the clock brings it."""
     return publish.tick() + collect.tick() + settle.tick() + remit.tick()
@@ -188,10 +197,11 @@ def check_books(turk: Turk) -> None:
     """Our books and the endpoint's own say the same, and nothing is there twice."""
     theirs = turk.rows("SELECT annotation, id, most, disposed FROM hit WHERE annotation LIKE 'kbpo:%'")
     assert max(Counter(row["annotation"] for row in theirs).values(), default=1) == 1, "a HIT twice"
-    ours = {f"kbpo:{hit.token}": hit for hit in HIT.objects.filter(platform="mturk")}
+    ours = {f"kbpo:{hit.token}": hit for hit in HIT.objects.filter(platform="mturk", endpoint__in=["", turk.url])}
     assert {row["annotation"] for row in theirs} <= set(ours)
     for row in theirs:
         assert ours[row["annotation"]].external_id in ("", row["id"])
+    check_hits(ours, {row["annotation"]: row for row in theirs})
     sent = turk.rows(
         "SELECT a.id, a.worker, a.status, t.reward FROM assignment a JOIN hit h ON h.id = a.hit"
         " JOIN hit_type t ON t.id = h.type WHERE a.status IN ('Submitted', 'Approved', 'Rejected')"
@@ -210,6 +220,57 @@ def check_books(turk: Turk) -> None:
     assert set(keys) == {f"assignment:{p.assignment_id}" for p in Payment.objects.all()}
     for origin, n in Counter(Label.objects.filter(target__kind="pair").values_list("origin", flat=True)).items():
         assert n == 1, f"two labels of {origin}"
+
+
+def check_hits(ours: dict[str, HIT], theirs: dict[str, dict[str, Any]]) -> None:
+    """Every HIT that we hold for one of theirs is there, and what we call open is."""
+    for mark, hit in ours.items():
+        if hit.external_id or hit.status in ("open", "closed", "expired"):
+            assert mark in theirs, f"{hit} is {hit.status} with us, and they do not have it"
+        if hit.status == "open":
+            assert not theirs[mark]["disposed"], f"{hit} is open with us, and disposed with them"
+
+
+def check_labels(turk: Turk) -> None:
+    """Every label counts the people who sent a usable answer in, as the endpoint has them; for when all is at rest."""
+    sent: dict[str, set[str]] = defaultdict(set)
+    for row in turk.rows(
+        "SELECT h.annotation, a.worker, a.answer FROM assignment a JOIN hit h ON h.id = a.hit"
+        " WHERE a.status IN ('Submitted', 'Approved', 'Rejected')"
+    ):
+        if fields_of(row["answer"]).get("answer") != NONSENSE:
+            sent[row["annotation"]].add(row["worker"])
+    for question in Question.objects.filter(status__in=["settled", "given_up"]).prefetch_related("hits"):
+        people = set().union(*(sent[f"kbpo:{hit.token}"] for hit in question.hits.all()))
+        label = Label.objects.filter(target=question.target, origin__startswith=question.origin).latest("pk")
+        assert label.n == len(people), f"{question}: {label.n} answers are in its label, {len(people)} were sent in"
+
+
+def check_bonuses(turk: Turk) -> None:
+    """Every bonus and every compensation has reached its worker once; for when all of them were taken."""
+    assert set(Bonus.objects.values_list("status", flat=True)) <= {"paid"}
+    rows = Bonus.objects.select_related("worker__identity", "assignment")
+    ours = Counter((one.worker.identity.external_id, one.assignment.external_id, int(100 * one.amount))
+                   for one in rows if one.assignment is not None)  # fmt: skip
+    theirs = turk.rows("SELECT worker, assignment, cents FROM bonus")
+    assert ours == Counter((row["worker"], row["assignment"], row["cents"]) for row in theirs)
+    owed = Counter((one.external_id, one.worker.identity.external_id, int(100 * one.amount))
+                   for one in rows if one.assignment is None)  # fmt: skip
+    taken = turk.rows(
+        "SELECT h.id, a.worker, t.reward, a.status FROM hit h JOIN hit_type t ON t.id = h.type"
+        " LEFT JOIN assignment a ON a.hit = h.id WHERE h.annotation LIKE 'kbpo-compensation:%'"
+    )
+    assert owed == Counter((row["id"], row["worker"], row["reward"]) for row in taken)
+    assert {row["status"] for row in taken} <= {"Approved"}
+
+
+def check_money(turk: Turk) -> None:
+    """What has left the deposit is what our ledger says was spent, with fees, to the cent; for when all is at rest."""
+    told = MTurk().reconcile()
+    left = told["available"] + told["on_hold"]
+    deposit = Decimal(turk.rows("SELECT value FROM fact WHERE name = 'deposit'")[0]["value"]) / 100
+    spent = Ledger.objects.filter(kind="spend").exclude(state="failed").aggregate(sum=Sum("amount"))["sum"]
+    assert deposit - left == (spent or 0)
 
 
 class Killed(BaseException):

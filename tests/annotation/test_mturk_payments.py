@@ -1,0 +1,347 @@
+"""The platform misbehaves or we die while a bonus, a compensation or a further place is paid for: each once, and whole.
+
+SendBonus is the least forgiving call: a token of it is forgotten after a day, and the money does not come back.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from annotation_world import GOOD, make_submission
+from mturk_world import Turk, bury, check_books, check_money, due, dying, killed, round_, rounds
+
+from annotation import ask, collect, command, publish, remit
+from annotation.models import HIT, Assignment, Bonus, Question, Worker
+from annotation.platforms.mturk import compensate, kinds
+from annotation.platforms.mturk.platform import MTurk
+from kbpo.instances.models import Label, Target
+from kbpo.money.spend import balance
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+
+FAULTS = ["throttle", "error", "hang", "error_after", "timeout"]
+REPEATED = "AWS.MechanicalTurk.RequestAlreadyProcessed"
+DIED = pytest.mark.parametrize("before", [True, False], ids=["between intent and call", "between call and record"])
+
+
+@pytest.fixture(autouse=True)
+def patience(turk: Turk, settings: Any, request: pytest.FixtureRequest) -> None:
+    """Only where an answer is to come too late do we not wait for it: a busy machine is no fault of the platform's."""
+    told = getattr(request.node, "callspec", None)
+    if told is None or told.params.get("kind") != "timeout":
+        settings.MTURK_TIMEOUT = Decimal("10")
+
+
+@pytest.fixture
+def answer(turk: Turk, track: Track, targets: list[Target]) -> Assignment:
+    """One question on the endpoint, and one answer to it, paid."""
+    make_submission(track, targets[:1])
+    ask.tick()
+    publish.tick()
+    turk.do("W1", turk.hits()[0])
+    rounds()
+    return Assignment.objects.get()
+
+
+def settle_down(turk: Turk, most: int = 8) -> None:
+    """The clock comes round until all faults are used up and everything moved; whoever was "sent" is dead."""
+    for _ in range(most):
+        bury()
+        due()
+        round_()
+
+
+# -- A bonus
+
+
+def give_bonus(answer: Assignment) -> Bonus:
+    return command.grant(answer.worker, answer.hit.track, Decimal("0.50"), "A good find.", assignment=answer)
+
+
+def bonus_is_paid_once(turk: Turk, bonus: Bonus) -> None:
+    bonus.refresh_from_db()
+    assert bonus.status == "paid", bonus.reason
+    assert turk.rows("SELECT worker, cents, fee FROM bonus") == [{"worker": "W1", "cents": 50, "fee": 10}]
+    assert balance(purpose=bonus.purpose).spent == Decimal("0.60")
+    check_books(turk)
+    check_money(turk)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_bonus_is_paid_once_whatever_the_platform_answers(answer: Assignment, turk: Turk, kind: str) -> None:
+    bonus = give_bonus(answer)
+    turk.fault("SendBonus", kind, times=2)
+    remit.tick()
+    bonus.refresh_from_db()
+    nothing_done = kind == "throttle"
+    assert bonus.status == ("owed" if nothing_done else "unknown") and "SendBonus" in bonus.reason
+    settle_down(turk)
+    bonus_is_paid_once(turk, bonus)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_nothing_is_repeated_while_the_list_of_bonuses_cannot_be_read(
+    answer: Assignment, turk: Turk, kind: str
+) -> None:
+    bonus = give_bonus(answer)
+    turk.fault("SendBonus", "error_after")
+    turk.fault("ListBonusPayments", kind, times=3)
+    for _ in range(3):
+        due()
+        remit.tick()
+    bonus.refresh_from_db()
+    assert bonus.status == "unknown" and turk.calls("SendBonus") == 1
+    settle_down(turk)
+    bonus_is_paid_once(turk, bonus)
+    assert turk.calls("SendBonus") == 1
+
+
+def test_a_list_that_does_not_show_a_bonus_yet_pays_it_no_second_time(answer: Assignment, turk: Turk) -> None:
+    bonus = give_bonus(answer)
+    turk.fault("SendBonus", "error_after")
+    remit.tick()
+    turk.fault("ListBonusPayments", "lose")
+    due()
+    remit.tick()
+    assert turk.calls("SendBonus", REPEATED) == 1, "the token has kept it from being paid again"
+    bonus_is_paid_once(turk, bonus)
+
+
+@DIED
+def test_a_kill_while_a_bonus_is_sent_pays_it_once(answer: Assignment, turk: Turk, before: bool) -> None:
+    bonus = give_bonus(answer)
+    with dying(MTurk, "pay_bonus", before=before):
+        killed(remit.tick)
+    bonus.refresh_from_db()
+    assert bonus.status == "sent"
+    settle_down(turk)
+    bonus_is_paid_once(turk, bonus)
+
+
+@DIED
+def test_a_bonus_whose_token_is_forgotten_is_looked_up_first(answer: Assignment, turk: Turk, before: bool) -> None:
+    bonus = give_bonus(answer)
+    with dying(MTurk, "pay_bonus", before=before):
+        killed(remit.tick)
+    turk.advance(hours=25)
+    assert not turk.rows("SELECT name FROM token WHERE operation = 'SendBonus'")
+    settle_down(turk)
+    bonus_is_paid_once(turk, bonus)
+    assert turk.calls("SendBonus") == 1
+
+
+def test_two_bonuses_of_one_answer_with_the_same_words_are_two(answer: Assignment, turk: Turk) -> None:
+    first, second = give_bonus(answer), give_bonus(answer)
+    turk.fault("SendBonus", "error_after", times=2)
+    settle_down(turk)
+    assert turk.rows("SELECT cents FROM bonus") == [{"cents": 50}, {"cents": 50}]
+    assert set(Bonus.objects.filter(pk__in=[first.pk, second.pk]).values_list("status", flat=True)) == {"paid"}
+    check_money(turk)
+
+
+# -- A compensation
+
+
+def compensation(answer: Assignment) -> Bonus:
+    return command.grant(answer.worker, answer.hit.track, Decimal("0.20"), "Our page failed while you worked.")
+
+
+def compensations(turk: Turk) -> list[str]:
+    return [row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation:%'")]
+
+
+def compensation_is_paid_once(turk: Turk, bonus: Bonus) -> None:
+    """Its worker finds it, once, takes it, and has the money."""
+    bonus.refresh_from_db()
+    assert bonus.status == "owed" and [bonus.external_id] == compensations(turk), bonus.reason
+    assert bonus.external_id in turk.offered("W1") and bonus.external_id not in turk.offered("W2")
+    turk.do("W1", bonus.external_id)
+    settle_down(turk)
+    took_it(turk, bonus)
+
+
+def took_it(turk: Turk, bonus: Bonus) -> None:
+    bonus.refresh_from_db()
+    assert bonus.status == "paid", bonus.reason
+    [hit] = compensations(turk)
+    assert turk.rows("SELECT worker, status FROM assignment WHERE hit = ?", hit) == [
+        {"worker": "W1", "status": "Approved"}
+    ]
+    assert not turk.rows("SELECT * FROM bonus")
+    check_books(turk)
+    check_money(turk)
+
+
+MAKING = ["CreateQualificationType", "AssociateQualificationWithWorker", "CreateHITType", "CreateHITWithHITType"]
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize("operation", MAKING)
+def test_a_compensation_is_made_once_whatever_the_platform_answers(
+    answer: Assignment, turk: Turk, operation: str, kind: str
+) -> None:
+    bonus = compensation(answer)
+    turk.fault(operation, kind, times=2)
+    settle_down(turk)
+    compensation_is_paid_once(turk, bonus)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_compensation_is_approved_once_whatever_the_platform_answers(
+    answer: Assignment, turk: Turk, kind: str
+) -> None:
+    bonus = compensation(answer)
+    remit.tick()
+    turk.do("W1", compensations(turk)[0])
+    turk.fault("ApproveAssignment", kind, times=2)
+    settle_down(turk)
+    took_it(turk, bonus)
+
+
+@DIED
+@pytest.mark.parametrize(
+    ("owner", "name", "at"),
+    [(MTurk, "compensate", 1), (kinds, "call", 1), (compensate, "call", 1), (kinds, "call", 2), (compensate, "call", 2),
+     (compensate, "_made", 1)],
+    ids=["the whole step", "the qualification", "its worker", "the type", "the HIT", "made and not saved"],
+)  # fmt: skip
+def test_a_kill_while_a_compensation_is_made_makes_one(
+    answer: Assignment, turk: Turk, owner: Any, name: str, at: int, before: bool
+) -> None:
+    bonus = compensation(answer)
+    with dying(owner, name, before=before, at=at):
+        killed(remit.tick)
+    bonus.refresh_from_db()
+    assert bonus.status == "sent"
+    settle_down(turk)
+    compensation_is_paid_once(turk, bonus)
+
+
+@DIED
+def test_a_compensation_whose_token_is_forgotten_is_found_by_its_mark(
+    answer: Assignment, turk: Turk, before: bool
+) -> None:
+    bonus = compensation(answer)
+    with dying(compensate, "_made", before=before):
+        killed(remit.tick)
+    assert len(compensations(turk)) == (0 if before else 1)
+    turk.advance(hours=25)
+    settle_down(turk)
+    compensation_is_paid_once(turk, bonus)
+    assert turk.calls("CreateHITWithHITType", "AWS.MechanicalTurk.HitAlreadyExists") == 0, "it was looked up, not tried"
+
+
+@DIED
+def test_a_kill_while_a_compensation_is_approved_pays_it_once(answer: Assignment, turk: Turk, before: bool) -> None:
+    bonus = compensation(answer)
+    remit.tick()
+    turk.do("W1", compensations(turk)[0])
+    due()
+    with dying(compensate, "call", before=before):
+        killed(remit.tick)
+    settle_down(turk)
+    took_it(turk, bonus)
+
+
+def test_a_compensation_that_the_platform_approves_by_itself_meanwhile_is_paid(
+    answer: Assignment, turk: Turk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list still says that it waits; long waiting has used the attempts up, and the money must not come back."""
+    bonus = compensation(answer)
+    settle_down(turk)
+    hit = compensations(turk)[0]
+    turk.do("W1", hit)
+    real = compensate.pages
+
+    def late(operation: str, name: str, **request: Any) -> list[dict[str, Any]]:
+        listed = list(real(operation, name, **request))
+        with turk.store.begin() as books:
+            books.run("UPDATE assignment SET auto_approval = ? WHERE hit = ?", books.now - 1, hit)
+        return listed
+
+    monkeypatch.setattr(compensate, "pages", late)
+    due()
+    remit.tick()
+    took_it(turk, bonus)
+
+
+# -- Further places
+
+
+@pytest.fixture
+def short(turk: Turk, track: Track, targets: list[Target]) -> Question:
+    """A question whose HIT ended with two answers that can be used and one that cannot: one more place is due."""
+    make_submission(track, targets[:1])
+    ask.tick()
+    publish.tick()
+    [hit] = turk.hits()
+    assignment, _ = turk.accept("W1", hit)
+    turk.send({"assignmentId": assignment, "answer": "nonsense"})
+    for worker in ("W2", "W3"):
+        turk.do(worker, hit, GOOD)
+    return Question.objects.get()
+
+
+def one_place_was_bought(turk: Turk) -> None:
+    [hit] = turk.hits()
+    assert turk.rows("SELECT most FROM hit") == [{"most": 4}]
+    assert HIT.objects.get().max_assignments == 4
+    assert turk.offered("W4") == [hit]
+    turk.do("W4", hit)
+    settle_down(turk)
+    assert Label.objects.get(target__kind="pair").n == 3
+    check_books(turk)
+    check_money(turk)
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize("operation", ["CreateAdditionalAssignmentsForHIT", "UpdateExpirationForHIT"])
+def test_a_further_place_is_bought_once_whatever_the_platform_answers(
+    short: Question, turk: Turk, operation: str, kind: str
+) -> None:
+    turk.fault(operation, kind, times=2)
+    settle_down(turk)
+    one_place_was_bought(turk)
+
+
+@DIED
+@pytest.mark.parametrize("hours", [0, 25])
+@pytest.mark.parametrize("call", ["renew", "extend"])
+def test_a_kill_while_a_further_place_is_bought_buys_one(
+    short: Question, turk: Turk, call: str, hours: int, before: bool
+) -> None:
+    with dying(MTurk, call, before=before):
+        killed(lambda: [round_together() for _ in range(5)])
+    turk.advance(hours=hours)
+    settle_down(turk)
+    one_place_was_bought(turk)
+
+
+def round_together() -> None:
+    due()
+    collect.tick()
+    round_()
+
+
+def test_a_place_is_asked_for_again_with_the_token_it_had(short: Question, turk: Turk) -> None:
+    """A list that still shows the old number must not buy a second place."""
+    with dying(MTurk, "extend", before=False):
+        killed(lambda: [round_together() for _ in range(5)])
+    hit = HIT.objects.get()
+    MTurk().extend(hit, 1, f"{hit.token}:4")
+    assert turk.calls("CreateAdditionalAssignmentsForHIT", REPEATED) == 1
+    settle_down(turk)
+    one_place_was_bought(turk)
+
+
+def test_the_books_that_are_compared_here_tell_when_money_goes_out_twice(answer: Assignment, turk: Turk) -> None:
+    bonus = give_bonus(answer)
+    settle_down(turk)
+    bonus_is_paid_once(turk, bonus)
+    MTurk().pay_bonus(Bonus(worker=Worker.objects.get(), assignment=answer, amount=Decimal("0.50"), why="Again",
+                            token="x" * 64, endpoint=bonus.endpoint))  # fmt: skip
+    with pytest.raises(AssertionError):
+        check_money(turk)
