@@ -22,6 +22,8 @@ from kbpo.tracks.models import Track
 
 MOST_ANSWERS = 9  # to one question: beyond, Mechanical Turk's fee doubles
 OPEN = ("waiting", "published")
+STOPPED = "Stopped:"
+"""The reason of a question that an admin stopped begins so."""
 EXTENDED = "One more answer to each open question"
 
 SUMS = """
@@ -214,7 +216,7 @@ def stop_batch(payer: str, who: User, why: str) -> int:
     rows = Question.objects.select_for_update(of=("self",)).filter(payer=payer, status__in=OPEN)
     questions = list(rows)
     for question in questions:
-        question.move("given_up", f"Stopped: {why.strip()}")
+        question.move("given_up", f"{STOPPED} {why.strip()}")
     Halt.objects.filter(payer=payer, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=who)
     note("stop", payer, who=who, why=why, after=f"{len(questions)} questions given up", track=track.slug)
     nudge("settle")

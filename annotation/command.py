@@ -40,6 +40,11 @@ AGAIN = {
 MODELS = {"question": Question, "hit": HIT, "assignment": Assignment, "payment": Payment, "bonus": Bonus}
 
 
+def can_retry(kind: str, status: str) -> bool:
+    """Whether such a row can be tried again at once in this status."""
+    return (kind, status) == ("question", "given_up") or (kind, status) in AGAIN
+
+
 class CannotRetry(Exception):
     """There is nothing to retry; the text is a sentence for the administrator."""
 
@@ -191,7 +196,9 @@ def admit(handle: str, who: User, *, held: bool = True) -> str:
 
     Raises ValueError with a sentence. The platform is told on the next round."""
     worker = _of_a_platform(handle)
-    Qualification.objects.update_or_create(worker=worker, name="tutorial", defaults={"wanted": held})
+    Qualification.objects.update_or_create(
+        worker=worker, name="tutorial", defaults={"wanted": held, "wanted_at": timezone.now()}
+    )
     note("admit" if held else "admit no more", f"worker:{worker.handle}", who=who, after=str(held))
     nudge("remit")
     return f"{worker} {'may' if held else 'may no more'} accept HITs that ask for the tutorial."

@@ -180,9 +180,8 @@ def _tell_qualifications(platform: Platform) -> int:
     _want_exclusions(platform.name)
     rows = Qualification.objects.filter(worker__platform=platform.name, worker__identity__isnull=False)
     rows = rows.filter(next_try_at__lte=timezone.now())
-    untold = rows.filter(Q(told=None, wanted=True) | Q(told=True, wanted=False) | Q(told=False, wanted=True))
     told = 0
-    for row in untold.select_related("worker__identity")[:BATCH]:
+    for row in rows.filter(Qualification.UNTOLD).select_related("worker__identity")[:BATCH]:
         try:
             platform.qualify(row.worker, row.name, row.wanted)
         except Refused as no:  # this one alone; the platform takes the others
@@ -208,5 +207,6 @@ def _want_exclusions(name: str) -> None:
         [Qualification(worker=worker, name="excluded", wanted=True) for worker in new], ignore_conflicts=True
     )
     rows = Qualification.objects.filter(name="excluded", worker__platform=name)
-    rows.filter(worker__excluded_at=None, wanted=True).update(wanted=False)
-    rows.filter(worker__excluded_at__isnull=False, wanted=False).update(wanted=True)
+    now = timezone.now()
+    rows.filter(worker__excluded_at=None, wanted=True).update(wanted=False, wanted_at=now)
+    rows.filter(worker__excluded_at__isnull=False, wanted=False).update(wanted=True, wanted_at=now)

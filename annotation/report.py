@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, Max, Min, QuerySet, Sum
 from django.utils import timezone
 
 from annotation.adjudicate import CannotAsk, dispute, queue_divided, queue_random, trail
@@ -62,8 +62,9 @@ from annotation.gold import retire as retire_gold
 from annotation.gold import set_aside as set_gold_aside
 from annotation.gold import set_rate as set_gold_rate
 from annotation.gold import standings as golds
+from annotation.journey import Failure, InDoubt, Quarrel, Stage, failures, in_doubt, oldest, quarrels
 from annotation.measure import Measured, measure
-from annotation.models import ANSWERED, HIT, Assignment, Bonus, Halt, Payment, Question, Response
+from annotation.models import ANSWERED, Assignment, Halt, Payment, Question, Response
 from annotation.order import CannotOrder, order_documents, plan_documents
 from annotation.order import add_money_to as add_money
 from annotation.pilot import DOCUMENTS as PILOT_DOCUMENTS
@@ -99,12 +100,16 @@ __all__ = [
     "CannotReject",
     "CannotRetry",
     "Cents",
+    "Failure",
     "Flag",
+    "InDoubt",
     "LastCheck",
     "Measured",
+    "Quarrel",
     "Record",
     "Revision",
     "Shared",
+    "Stage",
     "WorkerLine",
     "account",
     "add_money",
@@ -137,6 +142,7 @@ __all__ = [
     "golds",
     "grant",
     "halts",
+    "in_doubt",
     "judgments",
     "last_check",
     "launch_pilot",
@@ -155,6 +161,7 @@ __all__ = [
     "platforms",
     "policy_of",
     "progress",
+    "quarrels",
     "queue_divided",
     "queue_random",
     "readmit_worker",
@@ -290,78 +297,6 @@ def _answers_left(questions: QuerySet[Question]) -> int:
     wanted = live.aggregate(sum=Sum("answers_wanted"))["sum"] or 0
     given = Assignment.objects.filter(hit__questions__in=live, status__in=ANSWERED).count()
     return max(0, wanted - given)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One waiting status: how many rows are in it, since when the oldest, and how long they may stay."""
-
-    what: str
-    status: str
-    waiting: int
-    oldest: datetime | None
-    limit: timedelta
-
-    @property
-    def late(self) -> bool:
-        return self.oldest is not None and timezone.now() - self.oldest > self.limit
-
-
-STAGES: list[tuple[str, type[Any], str, timedelta]] = [
-    ("Publish", Question, "waiting", timedelta(hours=1)),
-    ("Put up", HIT, "intent", timedelta(minutes=10)),
-    ("Judge", Question, "published", timedelta(days=2)),
-    ("Answer", Assignment, "leased", timedelta(minutes=60)),
-    ("Read answers", Assignment, "submitted", timedelta(minutes=5)),
-    ("Approve", Assignment, "accepted", timedelta(minutes=15)),
-    ("Settle", Question, "answered", timedelta(minutes=5)),
-    ("Pay", Payment, "owed", timedelta(days=30)),
-]
-
-
-def oldest() -> list[Stage]:
-    """Every waiting status of the crowd's rows, in the order of the journey, with its oldest row."""
-    stages = []
-    for what, model, status, limit in STAGES:
-        rows = model.objects.filter(status=status).aggregate(n=Count("pk"), oldest=Min("status_since"))
-        stages.append(Stage(what, status, rows["n"], rows["oldest"], limit))
-    return stages
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A row that gave up or is being tried again, why, and when next. `retry(kind, pk)` tries it at once."""
-
-    kind: str
-    pk: int
-    status: str
-    since: datetime
-    reason: str
-    attempts: int
-    next_try_at: datetime
-
-
-def failures(limit: int = 100) -> list[Failure]:
-    """Rows that need a person, newest first."""
-    found = [
-        *_failures("question", Question.objects.filter(status="given_up"), limit),
-        *_failures("hit", HIT.objects.filter(Q(status="failed") | Q(status="intent", attempts__gt=0)), limit),
-        *_failures("assignment", Assignment.objects.filter(_stuck()), limit),
-        *_failures("payment", Payment.objects.filter(status="failed"), limit),
-        *_failures("bonus", Bonus.objects.filter(status="failed"), limit),
-    ]
-    return sorted(found, key=lambda one: one.since, reverse=True)[:limit]
-
-
-def _stuck() -> Q:
-    return Q(status="failed") | (Q(status__in=["submitted", "accepted"]) & ~Q(reason=""))
-
-
-def _failures(kind: str, rows: QuerySet[Any], limit: int) -> list[Failure]:
-    newest = rows.order_by("-status_since")[:limit]
-    return [
-        Failure(kind, row.pk, row.status, row.status_since, row.reason, row.attempts, row.next_try_at) for row in newest
-    ]
 
 
 def halts() -> list[Halt]:

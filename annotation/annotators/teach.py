@@ -215,7 +215,9 @@ def _pay(run: TutorialRun) -> None:
     """Spends the promise and notes what is owed, once for each worker and interface. On a marketplace it is paid by a
     bonus once the platform knows its worker (`pay_lessons.py`); until then the promise stands."""
     if run.worker.platform not in local_names():
-        Qualification.objects.update_or_create(worker=run.worker, name="tutorial", defaults={"wanted": True})
+        Qualification.objects.update_or_create(
+            worker=run.worker, name="tutorial", defaults={"wanted": True, "wanted_at": timezone.now()}
+        )
         return
     if run.promised <= 0 or run.track is None:
         return

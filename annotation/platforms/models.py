@@ -55,9 +55,12 @@ class Bonus(Moving):
 class Qualification(models.Model):
     """A qualification of a worker on their platform: what we want, and what the platform was told."""
 
+    UNTOLD = Q(told=None, wanted=True) | Q(told=True, wanted=False) | Q(told=False, wanted=True)
+
     worker = models.ForeignKey("annotation.Worker", on_delete=models.CASCADE, related_name="qualifications")
     name = models.CharField(max_length=32, help_text="excluded, tutorial")
     wanted = models.BooleanField()
+    wanted_at = models.DateTimeField(default=timezone.now, help_text="Since when it is wanted so")
     told = models.BooleanField(null=True)
     told_at = models.DateTimeField(null=True)
     refusals = models.PositiveSmallIntegerField(default=0, help_text="Since it was last told")

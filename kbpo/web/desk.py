@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST
 
 from annotation import report
 from kbpo.accounts.models import Invitation, Team, User
-from kbpo.money.models import Budget, Ledger
+from kbpo.money.models import Budget
 from kbpo.money.spend import balance, committed_under
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -63,13 +63,19 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def _context() -> dict[str, Any]:
-    rows = stages()
+    rows, failed, quarrels, spent = stages(), failures(), report.quarrels(), money()
+    late = [row for row in rows if row.late]
+    halts = [halt for halt in report.halts() if not halt.payer]
+    check = spent["check"].row
     return {
         "stages": rows,
-        "late": [row for row in rows if row.late],
-        "failures": failures(),
-        "money": money(),
-        "halts": [halt for halt in report.halts() if not halt.payer],
+        "late": late,
+        "failures": failed,
+        "first_again": next((one for one in failed if one.again), None),
+        "quarrels": quarrels,
+        "money": spent,
+        "halts": halts,
+        "well": not (late or failed or quarrels or halts or (check and (check.trouble or check.findings))),
         "workers": report.workers(8),
         "online": report.online(),
         "batches": report.batches(12),
@@ -93,13 +99,12 @@ def money() -> dict[str, Any]:
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     everything = balance()
     spent_today = balance(created_at__gte=today)
-    unknown = Ledger.objects.filter(state__in=["intent", "sent", "unknown"]).count()
     return {
         "today": spent_today.spent,
         "spent": everything.spent,
         "open": everything.open,
         "owed": report.owed(),
-        "unknown": unknown,
+        "in_doubt": report.in_doubt(),
         "check": report.last_check(),
         "caps": [_cap(row) for row in _caps()],
     }

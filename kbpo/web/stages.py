@@ -18,16 +18,8 @@ SUBMISSIONS = (
     ("Draw samples", "draw", "confirmed", timedelta(minutes=5)),
 )
 SCORE = ("Judge and score", "estimate", "judging", timedelta(days=7))
-CROWD = {
-    "Publish": "publish",
-    "Put up": "publish",
-    "Judge": "people",
-    "Answer": "people",
-    "Read answers": "settle",
-    "Approve": "settle",
-    "Settle": "settle",
-    "Pay": "people",
-}
+LISTED = timedelta(days=14)
+"""What was given up longer ago needs nobody any more."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +30,12 @@ class Stage:
     step: str
     waiting: int
     oldest: timedelta | None
-    limit: timedelta
+    limit: timedelta | None
 
     @property
     def late(self) -> bool:
         """Whether somebody should look."""
-        return self.oldest is not None and self.oldest > self.limit
+        return self.limit is not None and self.oldest is not None and self.oldest > self.limit
 
 
 @dataclass(frozen=True)
@@ -58,6 +50,9 @@ class Failed:
     reason: str
     since: datetime
     next_try_at: datetime | None
+    again: bool = True
+    """Whether a click tries it again"""
+    is_money: bool = False
 
 
 def stages() -> list[Stage]:
@@ -67,7 +62,7 @@ def stages() -> list[Stage]:
     found = {status: (n, oldest) for status, n, oldest in rows}
     ours = [_stage(*what, *found.get(what[2], (0, None)), now) for what in (*SUBMISSIONS, SCORE)]
     crowd = [
-        Stage(one.what, CROWD.get(one.what, ""), one.waiting, now - one.oldest if one.oldest else None, one.limit)
+        Stage(one.what, one.step, one.waiting, now - one.oldest if one.oldest else None, one.limit)
         for one in report.oldest()
     ]
     return [*ours[:-1], *crowd, ours[-1]]
@@ -80,10 +75,11 @@ def _stage(
 
 
 def failures(most: int = 30) -> list[Failed]:
-    """What needs a person, newest first: submissions that were given up or are tried again, and the crowd's rows."""
-    rows = Submission.objects.filter(status="failed") | Submission.objects.filter(
-        status__in=["received", "read", "confirmed", "judging"], attempts__gt=0
-    ).exclude(reason="")
+    """What needs a person, money first, then the newest: submissions that were given up of late or are tried again, and
+    the crowd's rows."""
+    given_up = Submission.objects.filter(status="failed", status_since__gte=timezone.now() - LISTED)
+    again = Submission.objects.filter(status__in=["received", "read", "confirmed", "judging"], attempts__gt=0)
+    rows = given_up | again.exclude(reason="")
     ours = [
         Failed(
             kind="submission",
@@ -99,7 +95,7 @@ def failures(most: int = 30) -> list[Failed]:
     ]
     crowd = [
         Failed(one.kind, one.pk, f"{one.kind} {one.pk}", one.status, one.status in ("failed", "given_up"), one.reason,
-               one.since, None if one.status in ("failed", "given_up") else one.next_try_at)
+               one.since, None if one.status in ("failed", "given_up") else one.next_try_at, one.again, one.is_money)
         for one in report.failures(most)
     ]  # fmt: skip
-    return sorted([*ours, *crowd], key=lambda one: one.since, reverse=True)[:most]
+    return sorted([*ours, *crowd], key=lambda one: (one.is_money, one.since), reverse=True)[:most]

@@ -238,7 +238,7 @@ def test_the_report_counts_votes_states_and_agreement(published: Submission, cli
     assert measured.kappa == pytest.approx((14 / 18 - chance) / (1 - chance))
     assert report.owed() == Decimal("0.90")
     assert {line.answers for line in report.workers()} == {6}
-    assert [stage.waiting for stage in report.oldest()][-1] == 18
+    assert {stage.what: stage.waiting for stage in report.oldest()}["Pay"] == 18
 
 
 def test_a_withdrawn_submission_asks_nothing_more_and_another_takes_over(
