@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from math import ceil, comb
+from hashlib import sha256
+from math import comb
 
 from django.db import transaction
-from django.db.models import Avg, F, Func, IntegerField
 
 from annotation.ask import terms_of
 from annotation.measure import Measured, measure
@@ -89,37 +89,58 @@ class Priced:
     seconds: int
 
 
-def cost_of_pilot(track: Track, workers: int, items: int, interface: str = PAIRS) -> Decimal:
-    """What a pilot costs, in dollars: at most; of documents, if they are as long as those of the corpus are on average,
-    for nobody knows yet which they will be."""
-    if interface == PAIRS:
-        return terms_of(track, PAIRS).per_answer * workers * items
-    length = Func(F("token_begin"), function="cardinality", output_field=IntegerField())
-    words = Document.objects.filter(corpus=track.corpus_id).aggregate(mean=Avg(length))["mean"] or 0
-    return price_of(ceil(words), PER_TOKEN, fee_of(track)) * workers * items
+@dataclass(frozen=True)
+class PilotPlan:
+    """What a pilot would ask, and what it costs."""
+
+    interface: str
+    workers: int
+    asked: list[Priced]
+
+    @property
+    def items(self) -> int:
+        return len(self.asked)
+
+    @property
+    def cost(self) -> Decimal:
+        return sum((one.price for one in self.asked), Decimal(0)) * self.workers
+
+
+def seed_of(key: str) -> int:
+    """The seed that belongs to a form's key: what its price was shown for is what is asked."""
+    return int.from_bytes(sha256(f"pilot:{key}".encode()).digest()[:7])
+
+
+def plan_pilot(track: Track, *, workers: int, items: int, interface: str, seed: int) -> PilotPlan:
+    """What a pilot with this seed would ask now, and its price. Raises CannotPilot; nothing is changed."""
+    if not 2 <= workers <= MOST_WORKERS or not 1 <= items <= MOST_ITEMS:
+        raise CannotPilot(f"A pilot has 2 to {MOST_WORKERS} workers on 1 to {MOST_ITEMS:,} items.")
+    return PilotPlan(interface, workers, {PAIRS: _pairs, NAMES: _documents}[interface](track, items, seed))
 
 
 @transaction.atomic
 def launch_pilot(
     track: Track, who: User | None, *, workers: int = WORKERS, items: int | None = None, seed: int | None = None,
-    key: str = "", interface: str = PAIRS,
+    key: str = "", interface: str = PAIRS, at_most: Decimal | None = None,
 ) -> Pilot:  # fmt: skip
     """The pilot, asked and paid for. Raises CannotPilot or OverBudget, and nothing was asked.
+
+    `at_most` is the price that was shown for the seed: if it would be more by now, that is refused.
 
     A form's key is good for one of them: sent again, it gives the first."""
     one_at_a_time("annotation.pilot", track.pk)
     if key and (paid := Ledger.objects.filter(key=f"launch:{key}", kind="reserve").first()) is not None:
         return Pilot.objects.get(pk=int(paid.purpose.partition(":")[2]))
     items = {PAIRS: ITEMS, NAMES: DOCUMENTS}[interface] if items is None else items
-    if not 2 <= workers <= MOST_WORKERS or not 1 <= items <= MOST_ITEMS:
-        raise CannotPilot(f"A pilot has 2 to {MOST_WORKERS} workers on 1 to {MOST_ITEMS:,} items.")
     seed = secrets.randbits(62) if seed is None else seed
-    asked = {PAIRS: _pairs, NAMES: _documents}[interface](track, items, seed)
+    plan = plan_pilot(track, workers=workers, items=items, interface=interface, seed=seed)
+    asked, cost = plan.asked, plan.cost
+    if at_most is not None and cost > at_most:
+        raise CannotPilot(f"This pilot would cost ${cost} by now, not ${at_most}. Look at the price again.")
     pilot = Pilot.objects.create(
         track=track, interface=interface, workers=workers, items=len(asked), seed=seed, made_by=who
     )
     told = f"{workers} workers on {len(asked)} {'items' if interface == PAIRS else 'documents'}"
-    cost = sum((one.price for one in asked), Decimal(0)) * workers
     reserve(track, None, pilot.payer, cost, who=who, key=f"launch:{key}" if key else pilot.payer, why=told)
     Question.objects.bulk_create(
         Question(

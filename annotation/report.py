@@ -71,7 +71,8 @@ from annotation.pilot import DOCUMENTS as PILOT_DOCUMENTS
 from annotation.pilot import ITEMS as PILOT_ITEMS
 from annotation.pilot import PUBLISHED as PUBLISHED_AGREEMENT
 from annotation.pilot import WORKERS as PILOT_WORKERS
-from annotation.pilot import CannotPilot, cost_of_pilot, launch_pilot, pilot_of, pilot_report, pilots
+from annotation.pilot import CannotPilot, PilotPlan, launch_pilot, pilot_of, pilot_report, pilots, plan_pilot
+from annotation.pilot import seed_of as seed_of_pilot
 from annotation.platforms.mturk.account import account
 from annotation.platforms.registry import PLATFORMS, fee_rate_of
 from annotation.publish import committed
@@ -105,6 +106,7 @@ __all__ = [
     "InDoubt",
     "LastCheck",
     "Measured",
+    "PilotPlan",
     "Quarrel",
     "Record",
     "Revision",
@@ -125,7 +127,6 @@ __all__ = [
     "check_rejection",
     "committed",
     "cost_of_extending",
-    "cost_of_pilot",
     "crowd_errors",
     "dispute",
     "disputes_of",
@@ -158,6 +159,7 @@ __all__ = [
     "pilot_report",
     "pilots",
     "plan_documents",
+    "plan_pilot",
     "platforms",
     "policy_of",
     "progress",
@@ -173,6 +175,7 @@ __all__ = [
     "retire_gold",
     "retry",
     "revision",
+    "seed_of_pilot",
     "set_gold_aside",
     "set_gold_rate",
     "shared",

@@ -1,18 +1,19 @@
-"""The admins' page of pilots: launch one, and read what it says beside the published values."""
+"""The admins' page of pilots: see the price of one, launch it, and read what it says beside the published values."""
 
 from __future__ import annotations
 
 import secrets
+from decimal import Decimal
 from typing import Any, cast
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from annotation import report
 from kbpo.accounts.models import User
-from kbpo.money.spend import OverBudget
+from kbpo.money.spend import OverBudget, allowance
 from kbpo.tracks.models import Track
 from kbpo.web.agreement import agreement_lines
 from kbpo.web.desk import for_admins
@@ -24,13 +25,14 @@ ITEMS = {"relation": report.PILOT_ITEMS, "entities": report.PILOT_DOCUMENTS}
 
 @for_admins
 def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
-    """A pilot's report, or that of the whole track. A POST launches a pilot."""
+    """A pilot's report, or that of the whole track. Numbers in a GET show a price; a POST with it launches."""
     track = get_object_or_404(Track, slug=slug)
     refusal = ""
     if request.method == "POST":
         refusal = _launch(request, track)
         if not refusal:
             return redirect("desk-pilots", slug=slug)
+    asked = request.POST if request.method == "POST" else request.GET
     pilot = report.pilot_of(track, pk) if pk is not None else None
     if pk is not None and pilot is None:
         raise Http404("There is no such pilot.")
@@ -45,41 +47,72 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
         "found": found,
         "lines": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
-        "kinds": [_kind(track, request, interface) for interface in ITEMS],
+        "kinds": [_kind(track, asked, interface) for interface in ITEMS],
+        "left": allowance(track, None, "pilot").left,
         "refusal": refusal,
     }
     return render(request, "desk/pilots.html", context, status=422 if refusal else 200)
 
 
-def _kind(track: Track, request: HttpRequest, interface: str) -> dict[str, Any]:
-    """The form of one kind of pilot: what it costs as proposed, and what was said in it."""
-    said = request.POST if request.POST.get("interface", "relation") == interface else {}
+def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
+    """The form of one kind of pilot: what was said in it and, if that was something, its price."""
+    mine = asked.get("interface") == interface
+    key = secrets.token_hex(16)  # a form's own: sent twice, it launches once
+    plan, refusal = _price(track, asked, interface, key) if mine and "workers" in asked else (None, "")
     return {
         "interface": interface,
-        "key": secrets.token_hex(16),  # a form's own: sent twice, it launches once
-        "items": ITEMS[interface],
-        "cost": report.cost_of_pilot(track, report.PILOT_WORKERS, ITEMS[interface], interface),
-        "said_workers": said.get("workers", report.PILOT_WORKERS),
-        "said_items": said.get("items", ITEMS[interface]),
+        "key": key,
+        "said_workers": asked.get("workers", "") if mine else report.PILOT_WORKERS,
+        "said_items": asked.get("items", "") if mine else ITEMS[interface],
+        "plan": plan,
+        "refusal": refusal,
     }
+
+
+def _price(track: Track, asked: QueryDict, interface: str, key: str) -> tuple[report.PilotPlan | None, str]:
+    """What is asked for, with its price; or why there is none, as a sentence."""
+    try:
+        workers, items = _numbers(asked)
+        seed = report.seed_of_pilot(key)
+        return report.plan_pilot(track, workers=workers, items=items, interface=interface, seed=seed), ""
+    except report.CannotPilot as refusal:
+        return None, str(refusal)
+
+
+def _numbers(asked: QueryDict) -> tuple[int, int]:
+    """How many workers and items. Raises CannotPilot."""
+    numbers = [asked.get(name, "") for name in ("workers", "items")]
+    if not all(one.isdecimal() and one.isascii() and len(one) < 6 for one in numbers):
+        raise report.CannotPilot("Say how many workers and how many items.")
+    return int(numbers[0]), int(numbers[1])
 
 
 def _launch(request: HttpRequest, track: Track) -> str:
     """Why no pilot was launched, as a sentence; nothing if one was."""
-    numbers = [request.POST.get(name, "") for name in ("workers", "items")]
-    if not all(one.isdecimal() and one.isascii() and len(one) < 6 for one in numbers):
-        return "Say how many workers and how many items."
-    interface = request.POST.get("interface", "relation")
+    interface, key = request.POST.get("interface", "relation"), request.POST.get("key", "")[:40]
     if interface not in ITEMS:
         return "A pilot is of pairs or of documents."
     try:
-        made = report.launch_pilot(track, cast(User, request.user), workers=int(numbers[0]), items=int(numbers[1]),
-                                   key=request.POST.get("key", "")[:40], interface=interface)  # fmt: skip
+        workers, items = _numbers(request.POST)
+        made = report.launch_pilot(track, cast(User, request.user), workers=workers, items=items, key=key,
+                                   interface=interface, seed=report.seed_of_pilot(key),
+                                   at_most=_shown(request))  # fmt: skip
     except (report.CannotPilot, OverBudget) as refusal:
         return str(refusal)
     told = f"{made.items} {'documents' if made.interface == 'entities' else 'items'}"
     messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {told}.")
     return ""
+
+
+def _shown(request: HttpRequest) -> Decimal:
+    """The price that was shown. Raises CannotPilot without one."""
+    try:
+        shown = Decimal(request.POST.get("at_most", ""))
+    except ArithmeticError as error:
+        raise report.CannotPilot("Look at the price first, then launch.") from error
+    if not shown.is_finite() or not request.POST.get("key"):
+        raise report.CannotPilot("Look at the price first, then launch.")
+    return shown
 
 
 urlpatterns = [

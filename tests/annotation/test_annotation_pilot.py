@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from io import StringIO
+from typing import Any
 
 import pytest
 from annotation_world import ToyTrack, answer_all, make_submission
@@ -12,10 +13,11 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from annotation import give_back, pilot, publish, settle
+from annotation.ask import terms_of
 from annotation.models import Question
 from kbpo.accounts.models import User
 from kbpo.instances.models import Instance, Target
-from kbpo.money.models import Budget
+from kbpo.money.models import Budget, Price
 from kbpo.money.spend import OverBudget, balance
 from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.models import Track
@@ -110,6 +112,23 @@ def test_a_form_that_is_sent_twice_launches_one_pilot(stated: Submission, track:
     first = pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32)
     assert pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32) == first
     assert pilot.launch_pilot(track, root, workers=2, items=2, key="l" * 32) != first
+
+
+def test_the_price_of_a_seed_is_the_price_of_its_pilot_or_it_is_refused(
+    stated: Submission, track: Track, root: User
+) -> None:
+    said: dict[str, Any] = {"workers": 3, "items": 4, "interface": "relation", "seed": pilot.seed_of("k" * 32)}
+    plan = pilot.plan_pilot(track, **said)
+    assert (plan.items, plan.cost) == (4, 12 * terms_of(track, "relation").per_answer)
+    Price.objects.update(reward=Decimal("0.06"))
+    with pytest.raises(pilot.CannotPilot, match=f"by now, not \\${plan.cost}. Look at the price again"):
+        pilot.launch_pilot(track, root, at_most=plan.cost, **said)
+    assert not Question.objects.exists()
+    dearer = pilot.plan_pilot(track, **said)
+    made = pilot.launch_pilot(track, root, at_most=dearer.cost, **said)
+    asked = Question.objects.filter(payer=made.payer).values_list("target", flat=True)
+    assert set(asked) == {one.draft.target_id for one in plan.asked}
+    assert balance(purpose=made.payer).open == dearer.cost > plan.cost
 
 
 def test_the_command_launches_and_reports(stated: Submission, track: Track, clients: list[Client]) -> None:

@@ -62,8 +62,6 @@ def test_it_asks_many_about_few_documents_and_pays_by_the_word(toy: Toy) -> None
     each = [price_of(len(one.target.document.token_begin), Decimal("0.0075"), Decimal(0)) for one in questions]
     assert [one.price for one in questions] == each and balance(purpose=made.payer).open == 3 * sum(each)
     assert not DocumentSample.objects.exists(), "a pilot draws nothing that recall counts"
-    again = pilot.cost_of_pilot(toy.track, 3, 2, pilot.NAMES)
-    assert abs(again - 3 * sum(each)) <= Decimal("0.20")  # by the mean length: nobody knows yet which they will be
 
 
 def test_it_tells_what_one_to_k_people_find_together_beside_the_published_value(toy: Toy) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from annotation import ask, publish, settle
 from annotation.annotators import consent, teach
-from annotation.models import Assignment, Gold, Payment, Pilot, Policy, Question, Worker
+from annotation.models import Assignment, Gold, Payment, Pilot, PlatformBooks, Policy, Question, Worker
 from annotation.worker import worker_of
 from kbpo.accounts.models import Audit
 from kbpo.money.models import Ledger
@@ -87,6 +88,24 @@ def test_the_desk_shows_agreement_people_and_batches(judged: Submission, as_user
     assert Worker.objects.get(user__username="ada").handle[:6] in page
 
 
+def test_the_desk_offers_a_retry_only_where_there_is_one(judged: Submission, as_user: As, settings: Any) -> None:
+    settings.MTURK_ENDPOINT_URL = "http://127.0.0.1:8010"
+    admin = as_user("Admin")
+    assert "Everything moves, and nothing failed." in admin.get(reverse("desk")).content.decode()
+    answer = Assignment.objects.filter(worker__user__username="bo")[0]
+    answer.move("failed", "It could not be read.")
+    Payment.objects.filter(assignment__worker__user__username="ada").update(status="unknown")
+    PlatformBooks.objects.create(platform="mturk", endpoint="http://127.0.0.1:8010", trouble="It did not answer.")
+    page = admin.get(reverse("desk")).content.decode()
+    assert "nothing failed" not in page and "it cannot be asked: It did not answer." in page
+    assert f"assignment {answer.pk}" in page and "Retry assignment" not in page
+    n = Payment.objects.filter(status="unknown").count()
+    assert n and f", {n} payments</dd>" in page
+    Question.objects.filter(status="settled").update(status="given_up", status_since=timezone.now())
+    page = admin.get(reverse("desk")).content.decode()
+    assert "Retry question" in page and page.count("retry the first") == 1
+
+
 def test_a_worker_is_left_out_and_readmitted_with_reasons(judged: Submission, as_user: As) -> None:
     admin, worker = as_user("Admin"), Worker.objects.get(user__username="bo")
     address = reverse("desk-worker", args=[worker.handle])
@@ -120,7 +139,7 @@ def test_refusing_pay_takes_evidence_and_a_second_click_and_is_undone(judged: Su
     admin.post(reverse("desk-undo", args=[answer.pk]))
     assert Payment.objects.get(assignment=answer).status == "owed"
     assert admin.post(reverse("desk-undo", args=[answer.pk]), follow=True).status_code == 200
-    assert admin.get(reverse("desk-reject", args=[99])).status_code == 404
+    assert admin.get(reverse("desk-reject", args=[10**9])).status_code == 404
 
 
 def test_a_batch_is_paused_and_stopped_on_its_page(toy: Toy, draft: Draft, as_user: As) -> None:
@@ -247,11 +266,22 @@ def test_a_pilot_is_launched_and_read_on_its_page(judged: Submission, draft: Dra
     assert "0.61" in page and "Agreement" in page
     for wrong in ({"workers": "x", "items": "5"}, {"workers": "1", "items": "5"}, {}):
         assert admin.post(address, wrong).status_code == 422
-    refused = admin.post(address, {"workers": "2", "items": "3"})
-    assert refused.status_code == 422 and "nothing to ask about" in refused.content.decode()
+    for said in ({"workers": "2", "items": "3"}, {"workers": "x", "items": "3"}):
+        assert "Launch, at most" not in admin.get(address, said | {"interface": "relation"}).content.decode()
+    refused = admin.get(address, {"workers": "2", "items": "3", "interface": "relation"}).content.decode()
+    assert "nothing to ask about" in refused
     assert admin.post(address, {"workers": "2", "items": "3", "interface": "coin"}).status_code == 422
-    assert "Five people on 20 documents cost about $" in page
-    said = {"workers": "5", "items": "2", "interface": "entities", "key": "k" * 32}
+    said = {"workers": "5", "items": "2", "interface": "entities"}
+    page = admin.get(address, said).content.decode()
+    shown = dict(re.findall(r'name="(key|at_most)" value="([^"]+)"', page))
+    assert f"Launch, at most ${shown['at_most']}" in page and "Left under the track" in page
+    for missing in ("key", "at_most"):
+        early = admin.post(address, said | {one: shown[one] for one in shown if one != missing})
+        assert early.status_code == 422 and "Look at the price first" in early.content.decode()
+    less = admin.post(address, said | shown | {"at_most": "0.01"})
+    assert less.status_code == 422 and "Look at the price again" in less.content.decode()
+    said |= shown
+    assert not Pilot.objects.exists()
     assert [admin.post(address, said).status_code for _ in range(2)] == [302, 302]
     pilot = Pilot.objects.get()
     page = admin.get(reverse("desk-pilot", args=["toy", pilot.pk])).content.decode()
