@@ -90,7 +90,7 @@ def _table(rows: Iterable[report.Cents], name_of: Any) -> dict[str, Any]:
     for one in rows:
         sums[name_of(one)][one.state] += one.amount
     states = [state for state in report.STATES if any(state in parts for parts in sums.values())]
-    found = [
+    found: list[dict[str, Any]] = [
         {"name": name, "url": url, "total": sum(parts.values(), ZERO), "cells": [(one, parts[one]) for one in states]}
         for (name, url), parts in sums.items()
     ]
