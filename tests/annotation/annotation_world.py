@@ -87,6 +87,15 @@ def make_target(track: Track, number: int, u: float) -> Target:
     )  # fmt: skip
 
 
+def make_neighbour(track: Track, of: Target) -> Target:
+    """A second pair of the same document: the college and "She"."""
+    begin = of.document.text.index("She")
+    return Target.objects.create(
+        corpus=track.corpus, document=of.document, kind="pair", a_begin=of.b_begin, a_end=of.b_end, b_begin=begin,
+        b_end=begin + 3, key=uuid(f"neighbour of {of.key}"), u=of.u / 2,
+    )  # fmt: skip
+
+
 def make_submission(
     track: Track, targets: Sequence[Target], name: str = "Patterns", money: str = "100.00"
 ) -> Submission:

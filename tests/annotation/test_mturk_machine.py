@@ -8,18 +8,33 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from annotation_world import make_submission
+from annotation_world import make_neighbour, make_submission
 from django.db import transaction
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from mturk_world import Refusal, Turk, check_books, due, rounds
+from mturk_world import (
+    NONSENSE,
+    Killed,
+    Refusal,
+    Turk,
+    bury,
+    check_bonuses,
+    check_books,
+    check_labels,
+    check_money,
+    due,
+    dying,
+    rounds,
+)
 
-from annotation import ask, collect, publish, remit, settle
-from annotation.models import HIT, Assignment, Payment, Question
+from annotation import ask, collect, command, publish, remit, settle
+from annotation.models import HIT, Assignment, Bonus, Payment, Question
+from annotation.platforms.mturk import compensate
 from annotation.platforms.mturk.platform import MTurk
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
@@ -32,16 +47,18 @@ WORKERS = ["W1", "W2", "W3", "W4"]
 STEPS: dict[str, Callable[[], int]] = {
     "publish": publish.tick, "collect": collect.tick, "settle": settle.tick, "remit": remit.tick,
 }  # fmt: skip
-CALLS = ["publish", "collect", "approve", "expire", "renew", "dispose", "extend", "survey"]
+CALLS: dict[str, tuple[Any, str]] = {
+    name: (MTurk, name)
+    for name in ("publish", "collect", "approve", "expire", "renew", "dispose", "extend", "survey", "pay_bonus",
+                 "bonus_was_paid", "compensate")
+} | {"compensation made": (compensate, "_made"), "compensation's calls": (compensate, "call")}  # fmt: skip
 OPERATIONS = [
     "CreateHITWithHITType", "ListHITs", "ListAssignmentsForHIT", "ApproveAssignment", "UpdateExpirationForHIT",
-    "DeleteHIT",
+    "DeleteHIT", "CreateAdditionalAssignmentsForHIT", "SendBonus", "ListBonusPayments", "CreateQualificationType",
+    "AssociateQualificationWithWorker",
 ]  # fmt: skip
+MOST_BONUSES = 6
 KINDS = ["throttle", "error", "error_after", "duplicate"]
-
-
-class Killed(BaseException):
-    """The process is gone."""
 
 
 class Crowd(RuleBasedStateMachine):
@@ -56,7 +73,9 @@ class Crowd(RuleBasedStateMachine):
         self.atomic = transaction.atomic()
         self.atomic.__enter__()
         self.turk.wipe()
-        self.submission: Submission = make_submission(self.track, self.targets[:3])
+        first, second, third = self.targets[:3]
+        pairs = [first, make_neighbour(self.track, first), second, make_neighbour(self.track, second), third]
+        self.submission: Submission = make_submission(self.track, pairs)
         ask.tick()
         self.drafts: list[dict[str, Any]] = []
 
@@ -64,15 +83,24 @@ class Crowd(RuleBasedStateMachine):
         try:
             with self.turk.store.begin() as books:
                 books.run("DELETE FROM fault")
-            Payment.objects.filter(status="sent").update(status_since="2026-01-01T00:00:00Z")
+            bury()
             rounds(30)
+            self.everybody_takes_what_we_owe()
             check_books(self.turk)
-            self.check_money()
+            check_labels(self.turk)
+            check_bonuses(self.turk)
+            check_money(self.turk)
+            self.check_spending()
         finally:
             transaction.set_rollback(True)
             self.atomic.__exit__(None, None, None)
 
-    def check_money(self) -> None:
+    def everybody_takes_what_we_owe(self) -> None:
+        for bonus in Bonus.objects.exclude(status="paid").filter(assignment=None):
+            self.turk.do(bonus.worker.identity.external_id, bonus.external_id)
+        rounds(30)
+
+    def check_spending(self) -> None:
         assert not Payment.objects.exclude(status="paid").exists()
         prices = sum(question.price for a in Assignment.objects.filter(payment__isnull=False).select_related("hit")
                      for question in a.hit.questions.all())  # fmt: skip
@@ -86,22 +114,22 @@ class Crowd(RuleBasedStateMachine):
         due()
         STEPS[step]()
 
-    @rule(step=st.sampled_from(sorted(STEPS)), call=st.sampled_from(CALLS), before=st.booleans())
+    @rule(step=st.sampled_from(sorted(STEPS)), call=st.sampled_from(sorted(CALLS)), before=st.booleans())
     def we_die_at_a_call(self, step: str, call: str, before: bool) -> None:
         """A step that dies right before or right after its first call of one kind; what it has committed stays."""
-        real = getattr(MTurk, call)
-
-        def dying(*args: Any, **kwargs: Any) -> Any:
-            if not before:
-                real(*args, **kwargs)
-            raise Killed
-
+        owner, name = CALLS[call]
         due()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(MTurk, call, dying)
-            with contextlib.suppress(Killed):
-                STEPS[step]()
-        Payment.objects.filter(status="sent").update(status_since="2026-01-01T00:00:00Z")
+        with contextlib.suppress(Killed), dying(owner, name, before=before):
+            STEPS[step]()
+        bury()
+
+    @rule(compensated=st.booleans())
+    def we_owe_somebody_more(self, compensated: bool) -> None:
+        """A bonus for the last answer, or a compensation for whoever gave it."""
+        answer = Assignment.objects.exclude(raw=None).order_by("pk").last()
+        if answer is not None and Bonus.objects.count() < MOST_BONUSES:
+            command.grant(answer.worker, self.track, Decimal("0.25"), "A good find.",
+                          assignment=None if compensated else answer)  # fmt: skip
 
     @rule(operation=st.sampled_from(OPERATIONS), kind=st.sampled_from(KINDS))
     def the_platform_misbehaves(self, operation: str, kind: str) -> None:
@@ -134,7 +162,7 @@ class Crowd(RuleBasedStateMachine):
     def somebody_sends_nonsense(self, worker: str) -> None:
         if offered := self.turk.offered(worker):
             assignment, _ = self.turk.accept(worker, offered[0])
-            self.turk.send({"assignmentId": assignment, "answer": "nonsense"})
+            self.turk.send({"assignmentId": assignment, "answer": NONSENSE})
 
     @rule(hours=st.sampled_from([1, 25, 80]))
     def time_passes(self, hours: int) -> None:
