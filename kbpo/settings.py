@@ -198,6 +198,9 @@ MTURK_WORKER_SITES = environment.items(
     ["https://www.mturk.com", "https://worker.mturk.com", "https://workersandbox.mturk.com"],
     "Sites that may show task pages in their frame, and that answers are sent to",
 )
+MTURK_NOTIFY_TOPIC = environment.text(
+    "MTURK_NOTIFY_TOPIC", "", "SNS topic (its ARN) that the marketplace tells of answers; empty: we only look"
+)
 MTURK_TIMEOUT = environment.decimal(
     "MTURK_TIMEOUT", Decimal("20"), "Seconds to wait for an answer of the endpoint", minimum=Decimal("0.1")
 )

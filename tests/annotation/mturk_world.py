@@ -32,7 +32,7 @@ from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
 
 BOOKS = ("hit_type", "hit", "assignment", "token", "bonus", "qualification_type", "qualification",
-         "qualification_request", "blocked", "letter", "fault", "call")  # fmt: skip
+         "qualification_request", "blocked", "letter", "notice", "fault", "call")  # fmt: skip
 NONSENSE = "nonsense"
 """An answer that cannot be used"""
 

@@ -12,6 +12,7 @@ from annotation.models import ExternalType
 from annotation.platforms.base import Refused
 from annotation.platforms.mturk.account import usable
 from annotation.platforms.mturk.client import call, pages
+from annotation.platforms.mturk.notices import subscribe
 
 NAME = "mturk"
 EXCLUDED, TUTORIAL = "excluded", "tutorial"
@@ -32,7 +33,17 @@ def hit_type(title: str, description: str, reward: str, duration: int, keywords:
     }  # fmt: skip
     digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
     known = _known("hit_type", digest)
-    return known or _keep("hit_type", digest, call("CreateHITType", **request)["HITTypeId"])
+    made = known or _keep("hit_type", digest, call("CreateHITType", **request)["HITTypeId"])
+    _hear_of(made)
+    return made
+
+
+def _hear_of(made: str) -> None:
+    """Lets the platform tell our topic of this type's HITs, once; what fails is tried with the next HIT of it."""
+    topic = settings.MTURK_NOTIFY_TOPIC
+    digest = hashlib.sha256(f"{made} {topic}".encode()).hexdigest()
+    if topic and not _known("notification", digest) and subscribe(made, topic):
+        _keep("notification", digest, made)
 
 
 def qualification(name: str, description: str = "") -> str:

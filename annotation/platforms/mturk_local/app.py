@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from annotation.platforms.mturk_local import assignments, faults, hits, model, pages, qualifications, work
+from annotation.platforms.mturk_local import assignments, faults, hits, model, notices, pages, qualifications, work
 from annotation.platforms.mturk_local.refuse import RequestError
 from annotation.platforms.mturk_local.store import Books, Store
 
@@ -42,6 +42,7 @@ OPERATIONS: dict[str, Handler] = {
     "CreateWorkerBlock": qualifications.block,
     "DeleteWorkerBlock": qualifications.unblock,
     "NotifyWorkers": qualifications.notify,
+    "UpdateNotificationSettings": notices.update_settings,
 }
 MOST_BYTES = 1_000_000
 WORKER = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -141,7 +142,9 @@ class Endpoint:
                 raise Reply("500 Internal Server Error", pages.refused("The marketplace has a fault."))
             if fault is None or fault.kind != "lose":
                 work.send_in(books, assignment, form)
-            row = books.find("SELECT worker FROM assignment WHERE id = ?", assignment)
+            row = books.find("SELECT worker, hit, status FROM assignment WHERE id = ?", assignment)
+        if row is not None and row["status"] == "Submitted":
+            self._tell("AssignmentSubmitted", row["hit"])
         return Reply("200 OK", pages.sent(row["worker"] if row else ""))
 
     def _worker_looks(self, path: str, query: dict[str, list[str]], origin: str) -> Reply:
@@ -160,20 +163,31 @@ class Endpoint:
         raise Reply("404 Not Found", pages.refused("There is no such page."))
 
     def _worker_does(self, path: str, form: dict[str, list[str]]) -> Reply:
-        worker = _worker(form)
+        worker, returned = _worker(form), ""
         with self.store.begin() as books:
             if path == "/accept":
                 assignment = work.accept(books, worker, form.get("hitId", [""])[0])
                 where = "/work?" + urlencode({"workerId": worker, "assignmentId": assignment})
             elif path == "/return":
-                work.give_back(books, worker, form.get("assignmentId", [""])[0])
+                assignment = form.get("assignmentId", [""])[0]
+                if work.give_back(books, worker, assignment):
+                    returned = books.one("SELECT hit FROM assignment WHERE id = ?", assignment)["hit"]
                 where = "/?" + urlencode({"workerId": worker})
             elif path == "/qualify":
                 qualifications.ask_for(books, form.get("qualificationTypeId", [""])[0], worker)
                 where = "/?" + urlencode({"workerId": worker})
             else:
                 raise Reply("404 Not Found", pages.refused("There is no such page."))
+        if returned:
+            self._tell("AssignmentReturned", returned)
         return Reply("303 See Other", "", Location=where)
+
+    def _tell(self, event: str, hit: str) -> None:
+        """When it is in the books, so that whoever looks at once sees it."""
+        with self.store.begin() as books:
+            notices.tell(books, event, hit)
+            if hits.status_of(hits.hit_of(books, hit), books.now) == "Reviewable":
+                notices.tell(books, "HITReviewable", hit)
 
     def _control(self, what: str, method: str, environ: WSGIEnvironment) -> Reply:
         said = json.loads(_body(environ) or b"{}") if method == "POST" else {}

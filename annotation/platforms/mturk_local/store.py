@@ -40,6 +40,8 @@ CREATE TABLE IF NOT EXISTS qualification_request (id TEXT PRIMARY KEY, type TEXT
     UNIQUE (type, worker));
 CREATE TABLE IF NOT EXISTS blocked (worker TEXT PRIMARY KEY, reason TEXT);
 CREATE TABLE IF NOT EXISTS letter (number INTEGER PRIMARY KEY, worker TEXT, subject TEXT, text TEXT, at REAL);
+CREATE TABLE IF NOT EXISTS notice (type TEXT PRIMARY KEY, destination TEXT, transport TEXT, events TEXT,
+    active INTEGER);
 CREATE TABLE IF NOT EXISTS fault (number INTEGER PRIMARY KEY, operation TEXT, kind TEXT, remaining INTEGER,
     seconds REAL);
 CREATE TABLE IF NOT EXISTS call (number INTEGER PRIMARY KEY, operation TEXT, outcome TEXT, at REAL);
