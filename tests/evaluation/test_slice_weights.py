@@ -116,9 +116,10 @@ def test_weighed_slices_of_a_sample_are_unbiased_and_covered(world: World, whole
     for at in range(61):
         counts = rng.random(data.pool.target_id.size) < (0.5 if at else 2.0)
         kept = np.flatnonzero(counts[data.pool.target[data.judged]])
+        pi = np.full(counts.size, 0.5 if at else 1.0)
         part = replace(
             data,
-            inclusion=replace(data.inclusion, counts=counts, pi=np.full(counts.size, 0.5 if at else 1.0)),
+            inclusion=replace(data.inclusion, counts=counts, pi=pi, by_threshold=pi, by_draw=np.zeros(pi.size)),
             judged=data.judged[kept],
             f={name: f[kept] for name, f in data.f.items()},
         )

@@ -151,9 +151,10 @@ def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
     for _ in range(60):
         counts = rng.random(data.pool.target_id.size) < 0.5
         kept = np.flatnonzero(counts[data.pool.target[data.judged]])
+        pi = np.full(counts.size, 0.5)
         half = replace(
             data,
-            inclusion=replace(data.inclusion, counts=counts, pi=np.full(counts.size, 0.5)),
+            inclusion=replace(data.inclusion, counts=counts, pi=pi, by_threshold=pi, by_draw=np.zeros(pi.size)),
             judged=data.judged[kept],
             f={name: f[kept] for name, f in data.f.items()},
         )
