@@ -28,7 +28,6 @@ from annotation.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import order
 from tests.conftest import Toy
 
@@ -58,10 +57,7 @@ def turker(db: None) -> Worker:
 
 @pytest.fixture
 def reader(db: None) -> Worker:
-    user = User.objects.create(username="ada", is_annotator=True)
-    worker = worker_of(user)
-    learn(worker)
-    return worker
+    return worker_of(User.objects.create(username="ada", is_annotator=True))
 
 
 def test_a_document_in_hand_is_not_late_while_its_lease_is_renewed(published: Submission, reader: Worker) -> None:
