@@ -114,6 +114,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "heads": {name: {"url": view.url(address, sort=name), "current": view.sort == name} for name in SORTS},
         "switches": _switches(view, track, address),
         "facts": facts(track, shown),
+        "has_expert": any(row.expert and row.expert.value is not None for row in shown.rows),
         "has_f1": view.criterion != "linking",
         "all_url": view.url(address, all="1"),
         "downloads": {kind: view.url(reverse(f"board-{kind}", args=[track.slug])) for kind in ("csv", "json")},
@@ -145,7 +146,8 @@ def interval(figure: Figure | None) -> drawing.Interval:
 
 
 def _row(row: Row, mine: set[int]) -> dict[str, Any]:
-    parts: dict[str, Any] = {part: interval(getattr(row, part)) for part in ("f1", "precision", "recall", *PUBLISHED)}
+    shown = ("f1", "precision", "recall", "expert", *PUBLISHED)
+    parts: dict[str, Any] = {part: interval(getattr(row, part)) for part in shown}
     return parts | {
         "submission": row.submission,
         "mine": row.submission.team_id in mine,

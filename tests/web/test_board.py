@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from kbpo.accounts.models import Team
 from kbpo.evaluation.leaderboard import SORTS, board
-from kbpo.evaluation.models import Evaluation, Rescoring
+from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
@@ -169,3 +169,21 @@ def test_with_f1_ties_are_those_of_f1(toy: Toy) -> None:
         board(toy.track, distribution=toy.track.distribution, criterion="correct", sort=one).groups for one in SORTS
     ]
     assert groups == [[[0, 1]], [], [], [], []]
+
+
+def test_what_experts_corrected_stands_beside_what_the_crowd_said(toy: Toy, as_user: As) -> None:
+    evaluation = make_board(toy, 2)
+    address = reverse("board", args=["toy"])
+    before = as_user("").get(address).content.decode()
+    assert "corrected" not in before.lower(), "a track without expert checks says nothing of them"
+    best = Submission.objects.order_by("-pk").first()
+    assert best is not None
+    Estimate.objects.create(
+        evaluation=evaluation, submission=best, quantity="precision", method="expert", criterion="correct",
+        distribution=toy.track.distribution, value=0.337, low80=0.30, high80=0.37, low95=0.28, high95=0.39, n_labels=80,
+    )  # fmt: skip
+    page = as_user("").get(address)
+    text = page.content.decode()
+    assert text.count('class="corrected"') == 1 and "33.7" in text
+    assert "“Corrected” is the precision with what experts found" in text
+    assert [row["expert"].estimate for row in page.context["rows"]] == [0.337, None]
