@@ -38,14 +38,11 @@ class Tutorial:
     interface: str
     version: int
     needed: int
+    minutes: int
+    """About how long it takes, with reading what is explained"""
     intro: list[str]
     criteria: dict[str, str]
     questions: list[dict[str, Any]]
-
-    @property
-    def seconds(self) -> int:
-        """About how long it takes: twice the time of a real question for each, since one reads the explanation too."""
-        return 2 * interface_of(self.interface).default_seconds * len(self.questions)
 
     def question(self, number: int) -> Question:
         """The number-th question (from 1), as an unsaved row that the interface can show and parse."""
