@@ -44,6 +44,11 @@ class Tutorial:
     criteria: dict[str, str]
     questions: list[dict[str, Any]]
 
+    @property
+    def seconds(self) -> int:
+        """About how long it takes."""
+        return 60 * self.minutes
+
     def question(self, number: int) -> Question:
         """The number-th question (from 1), as an unsaved row that the interface can show and parse."""
         interface = interface_of(self.interface)
