@@ -51,7 +51,7 @@ def take_step(request: HttpRequest, go: Go, worker: Worker, interface: str) -> H
     """Does what a form of these pages says; the page that answers it, if that is not simply the next one."""
     step = request.POST.get("step", "")
     if step == AGREE:
-        refusal = _agree(request, worker)
+        refusal = consent.take(worker, request.POST)
         return _terms(request, go, refusal) if refusal else None
     lesson = _lesson_for(worker, interface)
     if lesson is None or not consent.has_consented(worker):
@@ -62,19 +62,6 @@ def take_step(request: HttpRequest, go: Go, worker: Worker, interface: str) -> H
     if step == LESSON and runs and runs[-1].passed is None:
         return _learn(request, go, lesson, runs[-1])
     return None
-
-
-def _agree(request: HttpRequest, worker: Worker) -> str:
-    """Why the consent was not noted, as a sentence; nothing if it was."""
-    if not request.POST.get("agree"):
-        return "Tick the box if you agree. Without it we cannot offer you questions."
-    try:
-        consent.consent(worker, int(request.POST.get("version", "0")))
-    except consent.StaleTerms as stale:
-        return str(stale)
-    except ValueError:
-        return "The form did not arrive as it was sent. Please agree again."
-    return ""
 
 
 def what_stands_before(request: HttpRequest, go: Go, worker: Worker, interface: str) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,3 +56,16 @@ def consent(worker: Worker, agreed: int) -> Consent:
     if agreed != holds:
         raise StaleTerms(f"The terms changed while you read: version {holds} holds now. Please read it again.")
     return Consent.objects.get_or_create(worker=worker, version=holds)[0]
+
+
+def take(worker: Worker, said: Mapping[str, str]) -> str:
+    """Why the consent that a form sends was not noted, as a sentence; nothing if it was."""
+    if not said.get("agree"):
+        return "Tick the box if you agree. Without it we cannot offer you questions."
+    try:
+        consent(worker, int(said.get("version", "0")))
+    except StaleTerms as stale:
+        return str(stale)
+    except ValueError:
+        return "The form did not arrive as it was sent. Please agree again."
+    return ""

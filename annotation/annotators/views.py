@@ -39,7 +39,7 @@ def terms(request: HttpRequest, number: int | None = None) -> HttpResponse:
     worker = worker_of(request.user) if getattr(request.user, "is_annotator", False) else None  # type: ignore[arg-type]
     refusal = ""
     if request.method == "POST" and worker is not None:
-        refusal = _agree(request, worker)
+        refusal = consenting.take(worker, request.POST)
         if not refusal:
             return redirect(way_on(request))
         text = holds
@@ -53,19 +53,6 @@ def terms(request: HttpRequest, number: int | None = None) -> HttpResponse:
         "next": way_on(request),
     }
     return render(request, "annotators/terms.html", context, status=422 if refusal else 200)
-
-
-def _agree(request: HttpRequest, worker: Worker) -> str:
-    """Why the consent was not noted, as a sentence; nothing if it was."""
-    if not request.POST.get("agree"):
-        return "Tick the box if you agree. Without it we cannot offer you questions."
-    try:
-        consenting.consent(worker, int(request.POST.get("version", "0")))
-    except consenting.StaleTerms as stale:
-        return str(stale)
-    except ValueError:
-        return "The form did not arrive as it was sent. Please agree again."
-    return ""
 
 
 def _tutorial(interface: str) -> teach.Tutorial:

@@ -14,7 +14,7 @@ from mturk_world import Turk
 
 from annotation import ask, publish
 from annotation.annotators import consent
-from annotation.models import Worker
+from annotation.models import HIT, Worker
 from annotation.platforms.mturk_local.server import serving
 from annotation.worker import worker_of
 from kbpo.accounts.models import User
@@ -176,3 +176,14 @@ def asked(turk: Turk, track: Track, targets: list[Target]) -> Submission:
 @pytest.fixture
 def admin(db: None) -> User:
     return User.objects.create_user("root", password="long enough 1", is_staff=True)
+
+
+@pytest.fixture
+def two_in_a_hit(turk: Turk, track: Track, targets: list[Target], live_server: Any, settings: Any) -> HIT:
+    """A HIT of two questions about one document, up on the endpoint."""
+    settings.SITE_URL = live_server.url
+    Target.objects.filter(pk=targets[1].pk).update(document=targets[0].document)
+    make_submission(track, targets[:2])
+    ask.tick()
+    publish.tick()
+    return HIT.objects.get()

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from annotation_world import make_submission
 from browsing import IN_CHROMIUM, note_faults
 from mturk_world import Turk, check_books, rounds
 from playwright.sync_api import Browser
 
-from annotation import ask, publish
 from annotation.models import HIT, Assignment, Payment
-from kbpo.instances.models import Label, Target
-from kbpo.tracks.models import Track
+from kbpo.instances.models import Label
 
 pytestmark = [
     *IN_CHROMIUM,
     pytest.mark.django_db(transaction=True),
 ]
-
-
-@pytest.fixture
-def two_in_a_hit(turk: Turk, track: Track, targets: list[Target], live_server: Any, settings: Any) -> HIT:
-    """A HIT of two questions about one document, up on the endpoint."""
-    settings.SITE_URL = live_server.url
-    Target.objects.filter(pk=targets[1].pk).update(document=targets[0].document)
-    make_submission(track, targets[:2])
-    ask.tick()
-    publish.tick()
-    return HIT.objects.get()
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])

@@ -9,27 +9,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from annotation_world import make_submission
+from browsing import CHROMIUM, FLAGS, IN_CHROMIUM
 from django.test import Client
 from documents_world import answer_to, order
 from mturk_world import Turk, rounds
 from playwright.sync_api import BrowserContext, FrameLocator, Page, sync_playwright
 from processes import wait_for
 
-from annotation import ask, proof, publish
+from annotation import proof
 from annotation.models import HIT, Assignment, Question, Title
-from kbpo.instances.models import Label, Target
+from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from tests.conftest import Toy
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run"]  # fmt: skip
 NO_STORAGE = {"profile": {"default_content_setting_values": {"cookies": 2}}}
 """Chromium's own setting under which localStorage throws, as it does for those who forbid other sites to store."""
-in_a_browser = pytest.mark.skipif(not CHROMIUM.exists(), reason="Chromium is not installed")
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def in_a_browser(test: Any) -> Any:
+    """Marks a test that drives Chromium."""
+    for mark in IN_CHROMIUM:
+        test = mark(test)
+    return test
 
 
 @pytest.fixture
@@ -83,7 +86,6 @@ def mark(frame: FrameLocator, words: str, kind: str, which: int = 0) -> None:
 
 
 @in_a_browser
-@pytest.mark.browser
 def test_a_whole_document_is_marked_left_and_sent_where_the_browser_stores_nothing(
     closed_browser: BrowserContext, market: Turk, whole: Question
 ) -> None:
@@ -145,7 +147,6 @@ def rounds_of_documents() -> None:
 
 
 @in_a_browser
-@pytest.mark.browser
 def test_pairs_are_judged_left_and_taken_up_again_in_the_frame(
     closed_browser: BrowserContext, market: Turk, whole: Question
 ) -> None:
@@ -168,24 +169,14 @@ def test_pairs_are_judged_left_and_taken_up_again_in_the_frame(
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-@pytest.fixture
-def two(turk: Turk, track: Track, targets: list[Target], live_server: Any, settings: Any) -> HIT:
-    """A HIT of two relations in one document."""
-    settings.SITE_URL = live_server.url
-    Target.objects.filter(pk=targets[1].pk).update(document=targets[0].document)
-    make_submission(track, targets[:2])
-    ask.tick()
-    publish.tick()
-    return HIT.objects.get()
-
-
 @in_a_browser
-@pytest.mark.browser
-def test_half_a_relation_is_still_there_after_a_reload(closed_browser: BrowserContext, turk: Turk, two: HIT) -> None:
+def test_half_a_relation_is_still_there_after_a_reload(
+    closed_browser: BrowserContext, turk: Turk, two_in_a_hit: HIT
+) -> None:
     page = closed_browser.pages[0]
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.goto(work_address(turk, "WREL", two))
+    page.goto(work_address(turk, "WREL", two_in_a_hit))
     frame = page.frame_locator("#task")
     for number in (1, 2):
         frame.get_by_text(f"Question {number} of 2").wait_for()
