@@ -9,6 +9,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 ARGS ?=
+# Test processes side by side; each has servers of its own (tests/apart.py). JOBS=0: one process.
+JOBS ?= 2
 
 .DEFAULT_GOAL := test
 .PHONY: test lint types pytest kills demo venv benchmarks stop clean
@@ -17,7 +19,7 @@ ARGS ?=
 test: lint types pytest
 
 pytest: $(INSTALLED)
-	$(RUN) -m pytest $(ARGS)
+	$(RUN) -m pytest -p tests.apart -n $(JOBS) --dist loadfile $(ARGS)
 
 kills: $(INSTALLED)
 	KILLS=200 $(RUN) -m pytest tests/annotation/test_mturk_kills.py tests/annotation/test_mturk_machine.py $(ARGS)
