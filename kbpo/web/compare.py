@@ -74,6 +74,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         by_pk = {one.pk: one for one in board}
         if near and set(near) <= set(by_pk):
             context["closest"] = {"a": by_pk[near[0]], "b": by_pk[near[1]], "url": address(track, view, *near)}
+    context["marked"] = _marked(board, chosen, context.get("closest", {}))
     return render(request, "compare.html", context, status=404 if why_not and not context.get("rows") else 200)
 
 
@@ -94,6 +95,14 @@ def _chosen(board: list[Submission], a: str, b: str) -> tuple[list[Submission | 
     if a and a == b:
         return [by_pk[a], None], WHY_NOT["same"]
     return [by_pk.get(a), by_pk.get(b)], ""
+
+
+def _marked(board: list[Submission], chosen: list[Submission | None], near: dict[str, Any]) -> list[Submission]:
+    """What the two lists have selected: what was chosen, else the closest neighbours, else what comes first."""
+    spare = [near[key] for key in ("a", "b") if key in near] + board
+    taken = [one for one in chosen if one]
+    spare = [one for one in dict.fromkeys(spare) if one not in taken]
+    return [one or spare.pop(0) for one in chosen if one or spare]
 
 
 def _switches(track: Track, view: View, chosen: list[Submission | None]) -> list[dict[str, Any]]:

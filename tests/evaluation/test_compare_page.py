@@ -161,4 +161,6 @@ def test_empty_it_offers_the_closest_pair(
     assert set(closest(scored, distribution="instance", criterion="relation") or ()) == {one.pk for one in pair}
     page = Client().get(f"{URL}?criterion=relation").content.decode()
     assert "the closest neighbours on the board" in page and "<select" in page
+    marked = re.findall(r'<option value="(\d+)" selected', page)
+    assert len(marked) == 2 and set(map(int, marked)) == {one.pk for one in pair}, "two systems, not one twice"
     assert "It takes two scored systems" in Client().get("/tracks/toy/compare/").content.decode()

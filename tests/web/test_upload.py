@@ -92,6 +92,7 @@ def test_a_script_is_answered_in_json(toy: Toy, as_user: As) -> None:
         (b"<html>no</html>\n", "XML"),
         (b'{"doc": "nowhere", "subject": [0, 4], "predicate": "per:parents", "object": [5, 9]}\n', "corpus"),
     ],
+    ids=["empty", "binary", "truncated", "a page", "of another corpus"],
 )
 def test_a_file_that_cannot_be_used_is_refused_in_a_sentence(body: bytes, says: str, as_user: As, draft: Draft) -> None:
     row = draft(body=body)
