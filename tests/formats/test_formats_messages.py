@@ -202,13 +202,13 @@ def assert_said(report: Report, code: str, number: int) -> None:
         assert "\x00" not in message.text + message.line_text
 
 
-@pytest.mark.parametrize(("code", "number", "data"), SUBMISSIONS)
+@pytest.mark.parametrize(("code", "number", "data"), SUBMISSIONS, ids=[code for code, _, _ in SUBMISSIONS])
 def test_a_bad_submission_gets_its_message(code: str, number: int, data: bytes) -> None:
     _, report = read(data)
     assert_said(report, code, number)
 
 
-@pytest.mark.parametrize(("code", "number", "data"), CORPORA)
+@pytest.mark.parametrize(("code", "number", "data"), CORPORA, ids=[code for code, _, _ in CORPORA])
 def test_a_bad_corpus_gets_its_message(code: str, number: int, data: bytes) -> None:
     assert_said(read_documents(data), code, number)
 
