@@ -29,6 +29,10 @@ class Design:
     row of its own with π = β: its first and last term cancel. Every document drawn needs a cluster code, also one
     without any row; documents with β = 1 (a first stage on which all else is conditioned) add nothing.
 
+    A row in an annotated document for which that is no way in has code −1 and π = π₁, like a row elsewhere. Where a
+    document brings a row in only with probability q (``answered``: some questions in it are given up), let α be the
+    probability without the document: ``π = (1 − β) α + β q``, ``b = (1 − α/q) z``, and all else stays as it is.
+
     Parameters
     ----------
     pi : (t,) array
@@ -39,11 +43,14 @@ class Design:
         Probability with which a document was annotated. Needed with ``cluster``.
     n_clusters : int, optional
         Number of annotated documents; the highest code + 1 if left out.
+    answered : (t,) array, optional
+        q, the probability of a row given that its document is annotated; 1 if left out. Rows without a document may
+        have any.
 
     Raises
     ------
     ValueError
-        If a probability leaves (0, 1], shapes disagree, or a row in a document has π < β.
+        If a probability leaves (0, 1], shapes disagree, or a row in a document has π < β q.
 
     Examples
     --------
@@ -59,6 +66,7 @@ class Design:
     cluster: IntArray | None
     beta: FloatArray | None
     n_clusters: int
+    answered: FloatArray
 
     def __init__(
         self,
@@ -67,6 +75,7 @@ class Design:
         cluster: ArrayLike | None = None,
         beta: ArrayLike | None = None,
         n_clusters: int | None = None,
+        answered: ArrayLike | None = None,
     ) -> None:
         self.pi = checks.positive_probabilities("pi", pi)
         if self.pi.ndim != 1:
@@ -74,6 +83,11 @@ class Design:
         if (cluster is None) != (beta is None):
             raise ValueError("cluster and beta go together; got only one of them")
         self.cluster, self.beta, self.n_clusters = None, None, 0
+        self.answered = np.ones(self.pi.size)
+        if answered is not None:
+            self.answered = checks.positive_probabilities("answered", answered)
+            if self.answered.shape != self.pi.shape:
+                raise ValueError(f"answered must have {self.pi.size} rows; got shape {self.answered.shape}")
         if cluster is not None and beta is not None:
             self._take_clusters(cluster, beta, n_clusters)
 
@@ -88,7 +102,7 @@ class Design:
             raise ValueError(f"beta must be one number or have shape ({self.n_clusters},); got {chance.shape}")
         self.beta = np.broadcast_to(chance, (self.n_clusters,)).astype(np.float64)
         inside = self.cluster >= 0
-        short = self.pi[inside] < self.beta[self.cluster[inside]] * (1 - 1e-12)
+        short = self.pi[inside] < self.beta[self.cluster[inside]] * self.answered[inside] * (1 - 1e-12)
         if short.any():
             raise ValueError(f"pi of a row in a document must be at least beta; got {self.pi[inside][short][0]!r}")
 
@@ -126,8 +140,9 @@ class Design:
         code = self.cluster[inside]
         open_document = 1 - self.beta
         chance = open_document[code]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            alone_not = np.where(chance > 0, (1 - self.pi[inside]) / chance, 0.0)[:, None]
+        given = self.answered[inside]
+        with np.errstate(divide="ignore", invalid="ignore"):  # 1 - alpha / q; without any given up 1 - pi_1
+            alone_not = np.where(chance > 0, (given - self.pi[inside]) / (given * chance), 0.0)[:, None]
         left, right = a[inside] * alone_not, b[inside] * alone_not
         product = "tm,tm->m" if diagonal else "tm,tk->mk"
         within = np.einsum(product, left * chance[:, None], right)

@@ -1,9 +1,10 @@
 """What annotators miss: the share of true predictions that annotation had found, and recall with that put right.
 
-Annotators who read a whole document overlook facts. Of the predictions in it that were drawn to be judged and are true,
-the share c that annotation had marked says how many; that of true facts which nobody predicted they found the same
-share is the assumption of capture and recapture (Petersen 1896; Lincoln 1930). Where what systems overlook is also what
-people overlook, c is too high and the corrected recall still too high, though less than the plain one.
+Annotators who read a whole document overlook facts. Of the predictions in it that were asked directly (drawn, or all of
+them) and are true, the share c that annotation had marked says how many; that of true facts which nobody predicted they
+found the same share is the assumption of capture and recapture (Petersen 1896; Lincoln 1930). Where what systems
+overlook is also what people overlook, c is too high and the corrected recall still too high, though less than the plain
+one.
 """
 
 from __future__ import annotations
@@ -31,25 +32,26 @@ def found_share(
 ) -> Estimate:
     """Return c, the share of true predictions in annotated documents that annotation had marked.
 
-    ``c = Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f m / Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f`` over drawn predictions in annotated
-    documents: f right, m marked, w the share of a fact that it stands for.
+    ``c = Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f m / Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f`` over directly asked predictions in annotated
+    documents: f right, m marked, w the share of a fact that it stands for. Where all predictions of these documents
+    were asked, π = 1: nothing but the documents is then left to chance, and they alone carry the influence.
 
     Parameters
     ----------
     true : (n,) array
-        f of each drawn prediction: 1 right, 0 wrong, NaN missing (left out).
+        f of each prediction that was asked: 1 right, 0 wrong, NaN missing (left out).
     marked : (n,) boolean array
         The annotation of its document had marked the fact.
     weight : (n,) array
         Share of a fact; 0 outside the scope.
     pi : (n,) array
-        Inclusion probability of the prediction's target.
+        Probability that the prediction's target was asked, given its document.
     document : (n,) integer array
         Position of its annotated document; −1: in none, and it does not count.
     design : Design
-        That of :func:`estimators.recall.recall` (targets, then documents), without labels folded in.
+        That of :func:`estimators.recall.recall` (targets, then documents). With labels folded in, π must be 1.
     target : (n,) integer array, optional
-        Code of each row's target among the design's rows.
+        Code of each row's target among the design's rows; of a row with π = 1 any will do.
 
     Returns
     -------
@@ -61,7 +63,7 @@ def found_share(
     Raises
     ------
     ValueError
-        If shapes disagree, a probability leaves (0, 1], or the design has labels folded in.
+        If shapes disagree, a probability leaves (0, 1], or the design has labels folded in and some π is below 1.
 
     Examples
     --------
@@ -75,8 +77,12 @@ def found_share(
     inside = checks.codes("document", document, f.size, lowest=-1)
     code = np.arange(f.size) if target is None else checks.codes("target", target, f.size)
     beta = np.ones(0) if design.beta is None else design.beta
-    if design.cluster is not None and np.any(design.cluster[: design.pi.size - beta.size] >= 0):
-        raise ValueError("labels of documents are folded in: what is not marked there is false, and none is missed")
+    certain = chance >= 1
+    if design.cluster is not None and np.any(design.cluster[: design.pi.size - beta.size] >= 0) and not certain.all():
+        raise ValueError(
+            "labels of documents are folded in: everything in them is known, so that pi of each row must be 1; got"
+            f" {chance[~certain][0]!r}"
+        )
     counts = (inside >= 0) & (f == 1)
     of = np.maximum(inside, 0)
     term = np.where(counts, checks.non_negative("weight", weight) / chance, 0.0)
@@ -88,12 +94,14 @@ def found_share(
         return Estimate(np.nan, np.nan, 0, influence, degrees_of_freedom=0.0)
     value = float(scaled @ mark) / total
     z = scaled * (mark - value) / total
-    np.add.at(influence, code, z * np.sqrt(beta[of]))
+    drawn_alone = counts & ~certain
+    np.add.at(influence, code[drawn_alone], (z * np.sqrt(beta[of]))[drawn_alone])
     np.add.at(influence, design.pi.size - beta.size + inside[counts], z[counts])
     drawn = int((beta < 1).sum())
     df = float(max(drawn - 1, 0)) if drawn else np.inf
     variance = float(np.asarray(design.variance(influence)))
-    return Estimate(value, variance, int(np.unique(code[counts]).size), influence, degrees_of_freedom=df)
+    n = int(np.unique(code[counts]).size)
+    return Estimate(value, variance, n, influence, degrees_of_freedom=df)
 
 
 def with_misses(found: Recall, share: Estimate) -> Recall:

@@ -163,6 +163,7 @@ def recall(
     feature_totals: ArrayLike | None = None,
     pool_weight: ArrayLike | None = None,
     own: Mapping[int, Estimate] | None = None,
+    answered: ArrayLike | None = None,
 ) -> Recall:
     """Return recall of every system and of the pool, with the documents as clusters.
 
@@ -179,11 +180,14 @@ def recall(
     document : (n,) integer array, optional
         Folds the documents' own labels in: for each labelled row the position in ``counts`` of the annotated document
         that its target lies in, −1 for none. ``pi`` must then be :func:`folded_in` with β = n_d/D. Only documents
-        drawn with equal probabilities.
+        drawn with equal probabilities. A target for which its document is no way in has −1, and its own ``pi``.
     own : mapping of column to Estimate, optional
         T_i of systems whose team had seen labels when it uploaded, in place of what the common probabilities give:
         from :func:`estimators.horvitz_thompson.difference` with probabilities of its own, its influence put
         :func:`estimators.seen.on_common_design`.
+    answered : (n,) array, optional
+        Of each labelled row the probability of its label, given that its document is annotated, as for
+        :class:`estimators.design.Design`; ``pi`` is then (1 − β) α + β q.
 
     Returns
     -------
@@ -212,7 +216,7 @@ def recall(
     if document is not None and inclusion is not None:
         raise ValueError("document labels fold in only where documents have equal probabilities; got inclusion too")
     beta = document_probabilities(max(missed.influence.size, 1), max(n_documents, 1), inclusion)
-    design = _design(np.asarray(pi, dtype=np.float64), target, counted, missed, document, beta)
+    design = _design(np.asarray(pi, dtype=np.float64), target, counted, missed, document, beta, answered)
     systems, pool = _ratios(counted, missed, design)
     return Recall(systems, pool, counted, missed, design)
 
@@ -224,6 +228,7 @@ def _design(
     missed: Estimate,
     document: ArrayLike | None,
     beta: FloatArray,
+    answered: ArrayLike | None,
 ) -> Design:
     """Return the design of the targets' rows followed by the documents' rows."""
     n_targets, n_drawn = counted.pool.influence.size, missed.influence.size
@@ -240,8 +245,11 @@ def _design(
             raise ValueError(f"document must be below {n_drawn}, the number of counts; got {rows.max()}")
         if np.any(inside[code] != rows):
             raise ValueError(f"document must be one a target; target {code[inside[code] != rows][0]} has several")
+    given = np.ones(n_targets + n_drawn)
+    if answered is not None:
+        given[code] = checks.positive_probabilities("answered", answered)
     cluster = np.concatenate([inside, np.arange(n_drawn)])
-    return Design(np.concatenate([chance, beta]), cluster=cluster, beta=beta)
+    return Design(np.concatenate([chance, beta]), cluster=cluster, beta=beta, answered=given)
 
 
 def _ratios(counted: Totals, missed: Estimate, design: Design) -> tuple[Estimate, Estimate]:

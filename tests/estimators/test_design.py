@@ -70,6 +70,45 @@ def test_with_two_ways_in_the_variance_is_exactly_unbiased(seed):
     assert chance @ variance == pytest.approx(chance @ value**2 - (chance @ value) ** 2)
 
 
+def some_eligible(y, own, alpha, document, n_documents, n_drawn, eligible, q):
+    """As two_ways_in, where a document brings in only eligible targets, each with probability q.
+
+    α, the probability without the document, is free of it: a target that is given up is so however it was asked.
+    """
+    beta = n_drawn / n_documents
+    pi = np.where(eligible, (1 - beta) * alpha + beta * q, alpha)
+    document_samples = list(itertools.combinations(range(n_documents), n_drawn))
+    for drawn in document_samples:
+        code = np.full(n_documents, -1)
+        code[list(drawn)] = np.arange(n_drawn)
+        cluster = np.where(eligible, code[document], -1)
+        now = np.where(cluster >= 0, q, alpha)
+        for labelled in subsets(len(y)):
+            chance = np.prod(np.where(labelled, now, 1 - now)) / len(document_samples)
+            z = np.concatenate([y[labelled] / pi[labelled], own[list(drawn)] / beta])
+            design = Design(
+                np.concatenate([pi[labelled], np.full(n_drawn, beta)]),
+                cluster=np.concatenate([cluster[labelled], np.arange(n_drawn)]),
+                beta=beta, answered=np.concatenate([q[labelled], np.ones(n_drawn)]),
+            )  # fmt: skip
+            yield chance, z.sum(), design.variance(z)
+
+
+@pytest.mark.parametrize("q", [1.0, None])
+@pytest.mark.parametrize("seed", range(3))
+def test_where_a_document_is_no_way_in_for_all_of_its_targets_the_variance_is_exactly_unbiased(seed, q):
+    rng = np.random.default_rng(seed)
+    document = np.array([0, 0, 0, 1, 1, 2])
+    eligible = np.array([True, True, False, True, False, True])
+    y, own, alpha = rng.normal(size=6), rng.normal(size=4), rng.uniform(0.1, 0.9, size=6)
+    answered = np.ones(6) if q else rng.uniform(0.4, 1.0, size=6)  # also below alpha
+    found = some_eligible(y, own, alpha, document, 4, 2, eligible, answered)
+    chance, value, variance = map(np.array, zip(*found, strict=True))
+    assert chance.sum() == pytest.approx(1)
+    assert chance @ value == pytest.approx(y.sum() + own.sum())
+    assert chance @ variance == pytest.approx(chance @ value**2 - (chance @ value) ** 2)
+
+
 def test_treating_folded_in_labels_as_independent_is_wrong():
     y, own = np.ones(6), np.zeros(4)
     pi_1, document = np.full(6, 0.2), np.array([0, 0, 0, 0, 0, 1])
@@ -158,6 +197,8 @@ def test_a_contrast_of_disjoint_systems_adds_variances():
         ({"pi": [0.5], "cluster": [0]}, "go together"),
         ({"pi": [0.5], "cluster": [-2], "beta": 0.5}, "-2"),
         ({"pi": [0.2], "cluster": [0], "beta": 0.5}, "at least beta"),
+        ({"pi": [0.5], "cluster": [0], "beta": 0.5, "answered": [0.0]}, r"0\.0"),
+        ({"pi": [0.5], "cluster": [0], "beta": 0.5, "answered": [0.5, 0.5]}, "1 rows"),
         ({"pi": [0.5], "cluster": [3], "beta": 0.5, "n_clusters": 2}, "at least 4"),
         ({"pi": [0.5], "cluster": [0.5], "beta": 0.5}, "integer"),
     ],
