@@ -17,7 +17,7 @@ from annotation.platforms.mturk.amounts import fee
 from annotation.platforms.registry import platform_of
 from annotation.publish import committed, one_publisher
 from annotation.reject import CannotReject
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import User
 from kbpo.money.models import Ledger
 from kbpo.money.spend import OverBudget, allowance, balance, lock, reserve, spend
@@ -43,6 +43,33 @@ MODELS = {"question": Question, "hit": HIT, "assignment": Assignment, "payment":
 def can_retry(kind: str, status: str) -> bool:
     """Whether such a row can be tried again at once in this status."""
     return (kind, status) == ("question", "given_up") or (kind, status) in AGAIN
+
+
+GIVEN_UP = ("failed", "given_up")
+
+
+class CannotDismiss(Exception):
+    """A failure stays on the list; the text is a sentence for the administrator."""
+
+
+@transaction.atomic
+def dismiss(kind: str, pk: int, who: User, why: str) -> None:
+    """Nothing; a row that was given up is not listed any more, until it fails again. Raises CannotDismiss."""
+    row = (
+        MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first() if kind in MODELS else None
+    )
+    if row is None:
+        raise CannotDismiss(f"There is no {kind} {pk}.")
+    check_dismissal(kind, row.status, why)
+    note(DISMISS, f"{kind}:{pk}", who=who, before=row.status, why=why.strip())
+
+
+def check_dismissal(kind: str, status: str, why: str) -> None:
+    """Nothing; raises CannotDismiss for a row that was not given up, or without a reason."""
+    if status not in GIVEN_UP:
+        raise CannotDismiss(f"This {kind} is {status}, not given up: there is nothing to dismiss.")
+    if not why.strip():
+        raise CannotDismiss("Nothing was dismissed: say why nobody needs to look at it any more.")
 
 
 class CannotRetry(Exception):

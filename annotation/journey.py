@@ -31,6 +31,7 @@ from annotation.order import missing
 from annotation.platforms.mturk.account import account
 from annotation.platforms.registry import local_names, other_names
 from annotation.take_down import GONE
+from kbpo.accounts.audit import dismissed
 
 ZERO = Decimal("0.00")
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -167,7 +168,8 @@ class Failure:
 
 
 def failures(limit: int = 100) -> list[Failure]:
-    """Rows that need a person: money first, then the newest. What an admin stopped does not, nor what is long past."""
+    """Rows that need a person: money first, then the newest. What an admin stopped or dismissed does not, nor what is
+    long past."""
     since = timezone.now() - LISTED
     by_admin = Q(reason__startswith=STOPPED) | Q(reason=GONE)
     given_up = Question.objects.filter(status="given_up", status_since__gte=since).exclude(by_admin)
@@ -184,7 +186,7 @@ def failures(limit: int = 100) -> list[Failure]:
 
 
 def _failures(kind: str, rows: QuerySet[Any], limit: int) -> list[Failure]:
-    newest = rows.order_by("-status_since")[:limit]
+    newest = rows.exclude(dismissed(kind)).order_by("-status_since")[:limit]
     return [
         Failure(kind, row.pk, row.status, row.status_since, row.reason, row.attempts, row.next_try_at,
                 can_retry(kind, row.status))

@@ -37,8 +37,11 @@ from annotation.books import bonuses, explain_balance, platforms
 from annotation.cents import STATES, Cents, cents
 from annotation.check_books import LastCheck, ask_to_check, last_check
 from annotation.command import (
+    CannotDismiss,
     CannotRetry,
+    check_dismissal,
     check_rejection,
+    dismiss,
     erase_worker,
     exclude_worker,
     pause,
@@ -95,6 +98,7 @@ __all__ = [
     "Batch",
     "CannotAsk",
     "CannotChange",
+    "CannotDismiss",
     "CannotMake",
     "CannotOrder",
     "CannotPilot",
@@ -124,10 +128,12 @@ __all__ = [
     "batches",
     "bonuses",
     "cents",
+    "check_dismissal",
     "check_rejection",
     "committed",
     "cost_of_extending",
     "crowd_errors",
+    "dismiss",
     "dispute",
     "disputes_of",
     "document_orders",

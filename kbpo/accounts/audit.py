@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from django.db.models import CharField, Exists, OuterRef, Value
+from django.db.models.functions import Cast, Concat
+
 from kbpo.accounts.models import Audit, User
 
+DISMISS = "dismiss"
 ERASED = "Erased with the person"
 
 
@@ -21,3 +25,9 @@ def forget(about: str, instead: str) -> int:
     """How many entries about somebody who is erased lost their old name, and what was written of them in words. That
     something was done, by whom and when, stays."""
     return Audit.objects.filter(about=about).update(about=instead, before="", why=ERASED)
+
+
+def dismissed(kind: str) -> Exists:
+    """Whether a row that failed was dismissed since it did: a filter for rows of this kind, which have a status."""
+    about = Concat(Value(f"{kind}:"), Cast(OuterRef("pk"), CharField()), output_field=CharField())
+    return Exists(Audit.objects.filter(what=DISMISS, about=about, at__gte=OuterRef("status_since")))

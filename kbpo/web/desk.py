@@ -19,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation import report
+from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import Invitation, Team, User
 from kbpo.money.models import Budget
 from kbpo.money.spend import balance, committed_under
@@ -143,6 +144,24 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 
 @for_admins
 @require_POST
+def dismiss(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
+    """Takes a failure off the list; the log keeps it, with who and why."""
+    user, why = cast(User, request.user), request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    try:
+        if kind == "submission":
+            row = get_object_or_404(Submission, pk=pk)
+            report.check_dismissal(kind, row.status, why)
+            note(DISMISS, row.purpose, who=user, before=row.status, why=why, track=row.track.slug)
+        else:
+            report.dismiss(kind, pk, user, why)
+        messages.success(request, f"{kind.capitalize()} {pk} is off the list. The log says why.")
+    except report.CannotDismiss as refusal:
+        messages.error(request, str(refusal))
+    return redirect("desk")
+
+
+@for_admins
+@require_POST
 def stop(request: HttpRequest) -> HttpResponse:
     """The one stop: of publishing everywhere, or of everything that is open, if the word was typed."""
     why = request.POST.get("why", "").replace("\x00", "").strip()
@@ -234,6 +253,7 @@ urlpatterns = [
     path("desk/", show, name="desk"),
     path("desk/live/", live, name="desk-live"),
     path("desk/retry/<str:kind>/<int:pk>/", retry, name="desk-retry"),
+    path("desk/dismiss/<str:kind>/<int:pk>/", dismiss, name="desk-dismiss"),
     path("desk/stop/", stop, name="desk-stop"),
     path("desk/check-books/", check_now, name="desk-check-books"),
     path("desk/resume/", resume, name="desk-resume"),

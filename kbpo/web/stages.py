@@ -9,6 +9,7 @@ from django.db.models import Count, Min
 from django.utils import timezone
 
 from annotation import report
+from kbpo.accounts.audit import dismissed
 from kbpo.submissions.models import Submission
 
 SUBMISSIONS = (
@@ -79,7 +80,7 @@ def failures(most: int = 30) -> list[Failed]:
     the crowd's rows."""
     given_up = Submission.objects.filter(status="failed", status_since__gte=timezone.now() - LISTED)
     again = Submission.objects.filter(status__in=["received", "read", "confirmed", "judging"], attempts__gt=0)
-    rows = given_up | again.exclude(reason="")
+    rows = given_up.exclude(dismissed("submission")) | again.exclude(reason="")
     ours = [
         Failed(
             kind="submission",

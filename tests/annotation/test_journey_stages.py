@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from annotation import batch, lease, report
-from annotation.command import CannotRetry, retry
+from annotation.command import CannotDismiss, CannotRetry, dismiss, retry
 from annotation.models import (
     HIT,
     Assignment,
@@ -25,7 +25,7 @@ from annotation.models import (
     WorkerIdentity,
 )
 from annotation.worker import worker_of
-from kbpo.accounts.models import User
+from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from tests.annotation.documents_world import order
@@ -144,6 +144,27 @@ def test_money_comes_first_and_stays_and_only_what_can_be_is_retried(
     with pytest.raises(CannotRetry):
         retry("assignment", held.pk)
     assert retry("payment", owed.pk) == "unknown"
+
+
+def test_what_is_dismissed_with_a_note_is_listed_again_only_if_it_fails_again(
+    published: Submission, root: User, turker: Worker
+) -> None:
+    owed = Payment.objects.create(status="failed", worker=turker, amount=Decimal("0.30"), why="x")
+    other = Payment.objects.create(status="failed", worker=turker, amount=Decimal("0.20"), why="y")
+    for pk, why in ((owed.pk, "  "), (other.pk + 1, "Paid by hand."), (Payment.objects.create(
+        status="owed", worker=turker, amount=Decimal("0.10"), why="z").pk, "Paid by hand.")):  # fmt: skip
+        with pytest.raises(CannotDismiss):
+            dismiss("payment", pk, root, why)
+    with pytest.raises(CannotDismiss):
+        dismiss("nonsense", owed.pk, root, "Paid by hand.")
+    dismiss("payment", owed.pk, root, "Paid by hand.")
+    assert [(one.kind, one.pk) for one in report.failures()] == [("payment", other.pk)]
+    entry = Audit.objects.get(what="dismiss")
+    assert (entry.about, entry.who, entry.why) == (f"payment:{owed.pk}", root, "Paid by hand.")
+    assert retry("payment", owed.pk) == "unknown"
+    owed.refresh_from_db()
+    owed.move("failed", "It is refused again.")
+    assert {one.pk for one in report.failures()} == {owed.pk, other.pk}
 
 
 def test_a_platform_that_is_down_or_disagrees_is_told(settings: Any) -> None:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation import report
-from kbpo.accounts.models import Invitation, Team
+from kbpo.accounts.models import Audit, Invitation, Team
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
 from kbpo.submissions.models import Submission
@@ -27,7 +27,8 @@ PAGES = [
     ("desk-track", ["toy"]),
 ]  # fmt: skip
 VERBS = [
-    ("desk-retry", ["submission", 1]), ("desk-stop", []), ("desk-resume", []), ("desk-people", []),
+    ("desk-retry", ["submission", 1]), ("desk-dismiss", ["submission", 1]), ("desk-stop", []), ("desk-resume", []),
+    ("desk-people", []),
     ("desk-take-back", [1]), ("desk-track-new", []), ("desk-track", ["toy"]),
 ]  # fmt: skip
 NEW = {
@@ -69,6 +70,23 @@ def test_what_was_given_up_stands_with_its_reason_and_can_be_tried_again(as_user
     as_user("Admin").post(reverse("desk-retry", args=["submission", row.pk]))
     row.refresh_from_db()
     assert (row.status, row.reason) == ("planned", "")
+
+
+def test_what_failed_is_dismissed_with_a_note_until_it_fails_again(as_user: As, draft: Draft) -> None:
+    row, admin = draft(), as_user("Admin")
+    address = reverse("desk-dismiss", args=["submission", row.pk])
+    page = admin.post(address, {"why": "The team knows."}, follow=True).content.decode()
+    assert "not given up" in page and not Audit.objects.filter(what="dismiss").exists()
+    row.move("failed", "The disk was full.")
+    admin.post(address, {"why": " "})
+    assert "The disk was full." in admin.get(reverse("desk")).content.decode(), "a note is needed"
+    admin.post(address, {"why": "The team knows."})
+    assert "The disk was full." not in admin.get(reverse("desk")).content.decode()
+    assert "The team knows." in admin.get(reverse("desk-log")).content.decode()
+    admin.post(reverse("desk-retry", args=["submission", row.pk]))
+    row.refresh_from_db()
+    row.move("failed", "The disk is full again.")
+    assert "The disk is full again." in admin.get(reverse("desk")).content.decode()
 
 
 @pytest.mark.parametrize(
