@@ -1,4 +1,4 @@
-"""The desk in a browser: it refreshes but not while somebody types, stops with a typed word, and fits a phone."""
+"""The desk in a browser: it refreshes but not while somebody types, and stops with a typed word."""
 
 from __future__ import annotations
 
@@ -69,21 +69,3 @@ def test_the_desks_main_actions(
     page.get_by_role("button", name="Go on publishing").click()
     expect(page.get_by_text("Publishing is on")).to_be_visible()
     assert faults == []
-
-
-@pytest.mark.parametrize("width", [390, 1400])
-def test_nothing_scrolls_sideways(
-    width: int, batch: Submission, as_user: Callable[[str], Client], browser: Browser, live_server: Any
-) -> None:
-    page = open_desk(browser, live_server, as_user("Admin"), width)
-    addresses = [
-        reverse("desk"), reverse("desk-batch", args=[batch.purpose]), reverse("desk-track-quality", args=["toy"]),
-        reverse("desk-gold", args=["toy"]), reverse("desk-adjudication", args=["toy"]), reverse("desk-log"),
-        reverse("desk-pilots", args=["toy"]), reverse("desk-adding-up", args=["toy"]), reverse("desk-workers"),
-    ]  # fmt: skip
-    wide = []
-    for address in addresses:
-        page.goto(live_server.url + address)
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            wide.append(address)
-    assert wide == []
