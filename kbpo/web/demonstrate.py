@@ -70,9 +70,10 @@ class Study:
 
 
 def demo_study(
-    directory: Path, *, documents: int, seed: int, design: str = "iid", read: int = 0, platform: str = "pool"
-) -> Study:
-    """The demo's own study; its files are written if they are not there yet."""
+    directory: Path, *, documents: int, seed: int, design: str = "iid", read: int = 0, systems: int = 0,
+    platform: str = "pool",
+) -> Study:  # fmt: skip
+    """The demo's own study, of the first so many systems (0: of all); its files are written if they are not there."""
     if not (directory / "truth.json").exists():
         write(directory, documents=documents, seed=seed)
     listed = json.loads((directory / "systems" / "systems.json").read_text())
@@ -84,7 +85,7 @@ def demo_study(
         gold=directory / "gold.tsv",
         systems=[
             one | {"file": str(directory / "systems" / one["file"]), "name": f"run {one['run'].rpartition('_')[2]}"}
-            for one in listed
+            for one in listed[: systems or None]
         ],
         read_in_full=read or max(2, documents // 3),
         by_hand=bool(read),

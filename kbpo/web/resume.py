@@ -17,7 +17,9 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.demonstrate import NAME, DemoFailed
 
-DEFAULTS: dict[str, Any] = {"documents": 60, "seed": 1, "read": 0, "platform": "pool", "design": "iid"}
+DEFAULTS: dict[str, Any] = {
+    "documents": 60, "seed": 1, "read": 0, "systems": 0, "platform": "pool", "design": "iid",
+}  # fmt: skip
 OPTIONS = "options.json"
 
 

@@ -36,6 +36,7 @@ class Command(BaseCommand):
             "--read", type=int, metavar="N",
             help="Let the annotators read N documents in full, instead of importing their annotation",
         )  # fmt: skip
+        parser.add_argument("--systems", type=int, metavar="N", help="Submit only the first N systems (all)")
         parser.add_argument(
             "--platform", choices=["pool", "mturk"], help="Our own pages (pool), or a local marketplace"
         )

@@ -1,0 +1,93 @@
+"""The demo on the local marketplace, as `make demo ARGS="--platform mturk"` runs it: its own servers, from nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from django.conf import settings
+
+from annotation.platforms.mturk_local.store import Store
+from kbpo.web.demonstrate import MARKET
+
+pytestmark = pytest.mark.journey
+DOCUMENTS, SYSTEMS = 4, 1
+PATIENCE = 600
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A demo that has ended, and what it left."""
+
+    told: str
+    status: int
+    market: Path
+    books: str
+
+
+@pytest.fixture(scope="module")
+def ran() -> Iterator[Ran]:
+    """In a directory of its own with a short name: the database's socket lies in it."""
+    with TemporaryDirectory(prefix="demo") as directory:
+        others = ("DATABASE_URL", "REDIS_URL", "MTURK_", "DJANGO_", "SITE_URL")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+        environment["KBPO_VAR"] = directory
+        options = ["--platform", "mturk", "--documents", str(DOCUMENTS), "--systems", str(SYSTEMS), "--no-serve",
+                   "--port", str(_two_ports())]  # fmt: skip
+        try:
+            demo = _run("manage.py", "demo", *options, environment=environment)
+            books = _run("manage.py", "check_books", environment=environment)
+            yield Ran(demo.stdout, demo.returncode, Path(directory) / "demo" / "market.sqlite3", books.stdout)
+        finally:
+            _run("-m", "kbpo.embedded", "stop", environment=environment)
+
+
+def _run(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=settings.BASE_DIR, env=environment, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+
+
+def _two_ports() -> int:
+    """A port that nobody has, with the one that the marketplace takes."""
+    for port in range(18000, 19000, 2 * MARKET):
+        with socket.socket() as site, socket.socket() as market:
+            try:
+                site.bind(("127.0.0.1", port))
+                market.bind(("127.0.0.1", port + MARKET))
+            except OSError:
+                continue
+            return port
+    raise LookupError("No two ports are free.")
+
+
+def test_it_ends_with_a_score(ran: Ran) -> None:
+    assert ran.status == 0 and "Done in" in ran.told, ran.told
+    scores = re.findall(r"f1 [\d.]+ \([\d.]+–[\d.]+\)", ran.told)
+    assert len(scores) == SYSTEMS, ran.told
+
+
+def test_every_judgment_came_through_the_marketplace_and_none_was_put_up_twice(ran: Ran) -> None:
+    store = Store(ran.market)
+    try:
+        with store.begin() as books:
+            marks = Counter(row["annotation"] for row in books.all("SELECT annotation FROM hit"))
+            states = Counter(row["status"] for row in books.all("SELECT status FROM assignment"))
+    finally:
+        store.close()
+    assert set(marks.values()) == {1}
+    assert states["Approved"] >= 3 * len(marks) and states["Rejected"] == 0
+
+
+def test_the_books_agree_afterwards(ran: Ran) -> None:
+    assert "The books agree." in ran.books, ran.books
