@@ -69,11 +69,14 @@ def test_a_kill_loses_and_doubles_nothing(service: Service, tmp_path: Path, seed
     kill, rng = KILLS[seed], random.Random(seed)
     travel = make_travel(service, tmp_path, f"Kill {seed}", seed=seed, documents=6, read_in_full=2, design=kill.design)
     with travel.judging(), ThreadPoolExecutor(1) as pool:
-        journey = pool.submit(travel.travel, RUN)
-        if kill.judged:
+        journey = pool.submit(travel.travel, RUN) if kill.judged else None
+        if journey:
             some = rng.randint(2, 8)
             wait_for(lambda: travel.work.answers >= some or journey.done(), f"{some} answers")
-        with held(service, rng.choice(kill.tables), kill.waits):
+        table = rng.choice(kill.tables)
+        with held(service, table):
+            journey = journey or pool.submit(travel.travel, RUN)  # behind the lock, or its write might be over already
+            wait_for(lambda: waits(service, table, kill.waits), f"{kill.waits} to write to {table}")
             time.sleep(rng.uniform(0, LONGEST))
             service.kill(kill.victim)
         service.start(kill.victim)
@@ -85,16 +88,20 @@ def test_a_kill_loses_and_doubles_nothing(service: Service, tmp_path: Path, seed
 
 
 @contextmanager
-def held(service: Service, table: str, who: str) -> Iterator[None]:
-    """A table that nobody can write to; entered when `who` waits for it in the middle of a transaction."""
+def held(service: Service, table: str) -> Iterator[None]:
+    """A table that nobody can write to."""
+    with closing(service.connect()) as holder, holder, holder.cursor() as cursor:
+        cursor.execute(f"LOCK TABLE {table} IN SHARE MODE")
+        yield
+
+
+def waits(service: Service, table: str, who: str) -> bool:
+    """Whether `who` waits for a held table, in the middle of a transaction."""
     waiting = """
         SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
         WHERE a.datname = %s AND a.application_name = %s AND l.relation = %s::regclass AND NOT l.granted
     """
-    with closing(service.connect()) as holder, holder, holder.cursor() as cursor:
-        cursor.execute(f"LOCK TABLE {table} IN SHARE MODE")
-        wait_for(lambda: service.fetch(waiting, DATABASE, who, table) > [(0,)], f"{who} to write to {table}")
-        yield
+    return service.fetch(waiting, DATABASE, who, table) > [(0,)]
 
 
 def all_paid(travel: Travel) -> bool:
