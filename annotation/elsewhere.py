@@ -18,6 +18,7 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from annotation import books
+from annotation.admit import answer_requests
 from annotation.models import HIT, Halt, PlatformBooks
 from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
 from annotation.platforms.registry import other_names, platform_of
@@ -64,11 +65,19 @@ def _look_at(name: str) -> int:
         except (PlatformDown, UnknownOutcome, Refused) as trouble:
             books.note_trouble(name, str(trouble))
             return 0
-        moved = _compare(platform, list(hits), seen)
+        moved = _compare(platform, list(hits), seen) + _answer_requests(platform)
         books.read(platform, seen)
     if moved:
         nudge("settle")
     return moved
+
+
+def _answer_requests(platform: Platform) -> int:
+    try:
+        return answer_requests(platform)
+    except (PlatformDown, UnknownOutcome, Refused) as trouble:  # they are listed until they are answered
+        log.warning("Requests for the qualification could not be answered on %s: %s", platform.name, trouble)
+        return 0
 
 
 def _living(name: str) -> models.QuerySet[HIT]:

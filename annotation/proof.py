@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from annotation.models import HIT, Bonus, Worker
 
 FORM_SALT, HIT_SALT, THANKS_SALT = "annotation.task.form", "annotation.task.hit", "annotation.task.thanks"
-HOOK_SALT, SAY_SALT = "annotation.task.notify", "annotation.task.say"
+HOOK_SALT, SAY_SALT, LEARN_SALT = "annotation.task.notify", "annotation.task.say", "annotation.task.learn"
 
 
 def task_path(hit: HIT) -> str:
@@ -33,10 +33,15 @@ def say_path(worker: Worker) -> str:
     return reverse("task_say", kwargs={"signed": signing.Signer(salt=SAY_SALT, sep="~").sign(worker.handle)})
 
 
-def worker_of_page(signed: str) -> str:
+def learn_path(worker: Worker) -> str:
+    """The path of the page on which a worker who may accept no HIT yet does the tutorial."""
+    return reverse("task_learn", kwargs={"signed": signing.Signer(salt=LEARN_SALT, sep="~").sign(worker.handle)})
+
+
+def worker_of_page(signed: str, salt: str = SAY_SALT) -> str:
     """The hash of the worker whose page a path names; nothing if we have not written it."""
     try:
-        return signing.Signer(salt=SAY_SALT, sep="~").unsign(signed)
+        return signing.Signer(salt=salt, sep="~").unsign(signed)
     except signing.BadSignature:
         return ""
 

@@ -29,7 +29,7 @@ from annotation.keep_draft import keep_draft
 from annotation.models import ANSWERED, HIT, Assignment, Question, Title, Worker
 from annotation.parts import carried, joined, part, read, under_way
 from annotation.platforms.mturk.question import duration_of
-from annotation.task_ready import has_learned, is_ready, take_step, what_stands_before
+from annotation.task_ready import door_of, has_learned, is_ready, take_step, what_stands_before
 from annotation.views import raw_of, show
 
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -74,14 +74,14 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     if worker is None:  # nobody is written down while the HIT is full of drafts
         return no(request, BUSY)
     if "step" in request.POST:
-        if (page := take_step(request, go, worker, interface)) is not None:
+        if (page := take_step(request, door_of(worker, interface, go.proof))) is not None:
             return page
     elif request.method == "POST" and (kept.begun or has_learned(worker, interface)):
         kept = keep_draft(go.hit, go.assignment, go.handle, _posted(request, questions))
         if is_ready(worker, interface, begun=True):
             return _answer(request, go, questions)
     if not is_ready(worker, interface, begun=kept.begun):
-        return what_stands_before(request, go, worker, interface)
+        return what_stands_before(request, door_of(worker, interface, go.proof))
     if not kept.begun:
         kept = keep_draft(go.hit, go.assignment, go.handle, {})
     return _begin(request, go, questions, kept.answer)

@@ -1,12 +1,14 @@
 """What stands before a marketplace worker's first question, inside the frame: the terms, and the tutorial.
 
 Both are remembered under the worker's hash, as they are for annotators with an account. What somebody had begun of the
-HIT is kept meanwhile, also when the terms change while they work.
+HIT is kept meanwhile, also when the terms change while they work. The same pages stand outside a frame, for who may
+accept no HIT before they have passed (`learn.py`).
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -17,7 +19,6 @@ from annotation.annotators import consent, teach
 from annotation.annotators.models import TutorialRun
 from annotation.annotators.teach import Tutorial
 from annotation.annotators.views import lesson_context
-from annotation.frame import Go
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Worker
 from annotation.views import raw_of, show
@@ -28,6 +29,25 @@ FAILED = (
     "The tutorial was not passed in two attempts, so we cannot offer you questions of this kind. "
     "Please return this HIT; it costs you nothing, and says little about you."
 )
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where somebody stands: who, the tutorial that is asked of them if one is, and the proof of the HIT in hand."""
+
+    worker: Worker
+    lesson: Tutorial | None
+    proof: str = ""
+
+    @property
+    def carried(self) -> list[tuple[str, str]]:
+        """What every form carries; outside a frame the page's address says it all."""
+        return [("proof", self.proof)] if self.proof else []
+
+
+def door_of(worker: Worker, interface: str, proof: str) -> Door:
+    """Where a worker stands who has a HIT of this interface in hand."""
+    return Door(worker, _lesson_for(worker, interface), proof)
 
 
 def is_ready(worker: Worker, interface: str, *, begun: bool) -> bool:
@@ -47,58 +67,61 @@ def _lesson_for(worker: Worker, interface: str) -> Tutorial | None:
     return teach.tutorials()[interface]
 
 
-def take_step(request: HttpRequest, go: Go, worker: Worker, interface: str) -> HttpResponse | None:
+def take_step(request: HttpRequest, door: Door) -> HttpResponse | None:
     """Does what a form of these pages says; the page that answers it, if that is not simply the next one."""
-    step = request.POST.get("step", "")
+    step, lesson = request.POST.get("step", ""), door.lesson
     if step == AGREE:
-        refusal = consent.take(worker, request.POST)
-        return _terms(request, go, refusal) if refusal else None
-    lesson = _lesson_for(worker, interface)
-    if lesson is None or not consent.has_consented(worker):
+        refusal = consent.take(door.worker, request.POST)
+        return _terms(request, door, refusal) if refusal else None
+    if lesson is None or not consent.has_consented(door.worker):
         return None
     if step == BEGIN:
-        teach.begin(worker, lesson)
-    runs = teach.runs_of(worker, lesson)
+        teach.begin(door.worker, lesson)
+    runs = teach.runs_of(door.worker, lesson)
     if step == LESSON and runs and runs[-1].passed is None:
-        return _learn(request, go, lesson, runs[-1])
+        return _learn(request, door, lesson, runs[-1])
     return None
 
 
-def what_stands_before(request: HttpRequest, go: Go, worker: Worker, interface: str) -> HttpResponse:
+def what_stands_before(request: HttpRequest, door: Door) -> HttpResponse:
     """The page of what this worker must do first: the terms, else the tutorial where it stands."""
-    if not consent.has_consented(worker):
-        return _terms(request, go)
-    lesson = teach.tutorials()[interface]
-    runs = teach.runs_of(worker, lesson)
+    if not consent.has_consented(door.worker):
+        return _terms(request, door)
+    lesson = door.lesson
+    assert lesson is not None, "nothing stands before this worker"
+    runs = teach.runs_of(door.worker, lesson)
     last = runs[-1] if runs else None
     if last is not None and last.passed is None:
-        return _question(request, go, lesson, last)
+        return _question(request, door, lesson, last)
     if last is not None and not teach.attempts_left(runs):
         return render(request, "annotation/task_no.html", {"sentence": FAILED})
     context = {
-        "lesson": lesson, "of": len(lesson.questions), "last": last, "carried": [("proof", go.proof)],
+        "lesson": lesson, "of": len(lesson.questions), "last": last, "carried": door.carried,
         "right": sum(one["right"] for one in last.answers) if last else 0,
-        "reward": last.promised if last else teach.offered_reward(worker, lesson),
+        "reward": last.promised if last else teach.offered_reward(door.worker, lesson),
     }  # fmt: skip
     return render(request, "annotation/task_tutorial.html", context)
 
 
-def _terms(request: HttpRequest, go: Go, refusal: str = "") -> HttpResponse:
-    context = {"text": consent.current(), "refusal": refusal, "carried": [("proof", go.proof), ("step", AGREE)]}
+def _terms(request: HttpRequest, door: Door, refusal: str = "") -> HttpResponse:
+    context = {
+        "text": consent.current(), "refusal": refusal, "carried": [*door.carried, ("step", AGREE)],
+        "in_hand": bool(door.proof),
+    }  # fmt: skip
     return render(request, "annotation/task_terms.html", context, status=422 if refusal else 200)
 
 
 def _question(
-    request: HttpRequest, go: Go, lesson: Tutorial, run: TutorialRun, answer: dict[str, Any] | None = None,
+    request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun, answer: dict[str, Any] | None = None,
     error: str = "",
 ) -> HttpResponse:  # fmt: skip
     """The next question of the tutorial."""
     number = len(run.answers) + 1
-    context = _context(go, lesson, run, number) | {"error": error}
+    context = _context(door, lesson, run, number) | {"error": error}
     return show(request, lesson.question(number), answer, context, status=422 if error else 200)
 
 
-def _learn(request: HttpRequest, go: Go, lesson: Tutorial, run: TutorialRun) -> HttpResponse | None:
+def _learn(request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun) -> HttpResponse | None:
     """The explanation of an answer to the tutorial; None for one out of turn, which changes nothing."""
     number = request.POST.get("version", "")
     if number != str(len(run.answers) + 1):
@@ -107,16 +130,16 @@ def _learn(request: HttpRequest, go: Go, lesson: Tutorial, run: TutorialRun) -> 
     try:
         run = teach.answer(run, int(number), raw)
     except BadAnswer as bad:
-        return _question(request, go, lesson, run, raw, str(bad))
-    return _explained(request, go, lesson, run, int(number))
+        return _question(request, door, lesson, run, raw, str(bad))
+    return _explained(request, door, lesson, run, int(number))
 
 
-def _context(go: Go, lesson: Tutorial, run: TutorialRun, number: int) -> dict[str, Any]:
-    carried = [("proof", go.proof), ("step", LESSON), ("version", str(number))]
+def _context(door: Door, lesson: Tutorial, run: TutorialRun, number: int) -> dict[str, Any]:
+    carried = [*door.carried, ("step", LESSON), ("version", str(number))]
     return lesson_context(lesson, run, number) | {"framed": True, "carried": carried}
 
 
-def _explained(request: HttpRequest, go: Go, lesson: Tutorial, run: TutorialRun, number: int) -> HttpResponse:
+def _explained(request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun, number: int) -> HttpResponse:
     """The question with the right answer filled in, what was missed, and why it is right."""
     one, result = lesson.questions[number - 1], run.answers[number - 1]
     explained = {
@@ -127,5 +150,5 @@ def _explained(request: HttpRequest, go: Go, lesson: Tutorial, run: TutorialRun,
         "last": number == len(lesson.questions),
         "answer": json.dumps(one["right"]),
     }
-    context = _context(go, lesson, run, number) | {"preview": True, "explained": explained}
+    context = _context(door, lesson, run, number) | {"preview": True, "explained": explained}
     return show(request, lesson.question(number), one["right"], context)

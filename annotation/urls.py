@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 from django.views.generic import RedirectView
 
-from annotation import attempt, decide, expert, say, task, task_side, views
+from annotation import attempt, decide, expert, learn, say, task, task_side, views
 from annotation.annotators import pages
 from annotation.annotators import views as annotators
 
@@ -39,6 +39,7 @@ urlpatterns = [
     path("check/<slug:slug>/<int:pk>/draft/", expert.draft, name="expert-draft"),
     path("check/<slug:slug>/<int:pk>/document/", expert.document, name="expert-document"),
     path("task/<str:signed>/", task.task, name="task"),
+    path("learn/<str:signed>/", learn.learn, name="task_learn"),
     path("say/<str:signed>/", say.say, name="task_say"),
     path("task/<str:signed>/draft/", task.draft, name="task_draft"),
     path("task/<str:signed>/titles/", task_side.titles, name="task_titles"),

@@ -214,7 +214,9 @@ MTURK_HIT_HOURS = environment.integer("MTURK_HIT_HOURS", 72, "Hours that a HIT i
 MTURK_AUTO_APPROVAL_DAYS = environment.integer(
     "MTURK_AUTO_APPROVAL_DAYS", 7, "Days after which the marketplace pays by itself", minimum=1, maximum=30
 )
-MTURK_REQUIRE_TUTORIAL = environment.flag("MTURK_REQUIRE_TUTORIAL", False, "Only whom admins admitted may accept")
+MTURK_REQUIRE_TUTORIAL = environment.flag(
+    "MTURK_REQUIRE_TUTORIAL", False, "Only who passed the tutorial or was admitted may accept a HIT"
+)
 MTURK_TUTORIAL = environment.flag("MTURK_TUTORIAL", True, "Workers do the tutorial in the frame before they judge")
 MTURK_LEAST_APPROVED_PERCENT = environment.integer(
     "MTURK_LEAST_APPROVED_PERCENT", 0, "Least share of approved work of a worker", minimum=0, maximum=100

@@ -150,6 +150,7 @@ def test_http_stays_in_the_web_and_in_the_annotation_views() -> None:
             "decide",
             "expert",
             "frame",
+            "learn",
             "say",
             "task",
             "task_ready",

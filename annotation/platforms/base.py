@@ -60,6 +60,14 @@ class Seen:
     created_at: datetime
 
 
+@dataclass(frozen=True)
+class Request:
+    """Somebody asks to be let in: for our qualification of the tutorial."""
+
+    external_id: str
+    worker_id: str
+
+
 class Platform(ABC):
     """One place where people work. Raises PlatformDown, UnknownOutcome or Refused; anything else is a bug."""
 
@@ -152,4 +160,16 @@ class Platform(ABC):
 
     def qualify(self, worker: Worker, name: str, held: bool) -> None:
         """Gives a worker a qualification of ours, or takes it back."""
+        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")
+
+    def requests(self) -> Iterable[Request]:
+        """Yields who asks for our qualification of the tutorial and has had no answer."""
+        return ()
+
+    def grant_request(self, request: Request) -> None:
+        """Gives somebody the qualification that they ask for. Raises Refused if the request was answered already."""
+        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")
+
+    def refuse_request(self, request: Request, why: str) -> None:
+        """Tells somebody why they do not have the qualification yet. Raises Refused if it was answered already."""
         raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")

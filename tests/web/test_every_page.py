@@ -277,6 +277,7 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
         hit.questions.add(question)
         hits.append(hit)
     newcomer, learner = FRAME.replace("W9", "WNEW"), FRAME.replace("W9", "WLEARNS")
+    stranger = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WSTRANGE"))
     learner_of_it = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WLEARNS"))
     consent.consent(learner_of_it, consent.current().version)
     known = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "W9"))
@@ -299,6 +300,7 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
         "task_document": [("", f"{task}document/{asked.pk}/?proof={mine}")],
         "task_thanks": [("", f"{proof.thanks_path(bonus)}?{FRAME}")],
         "task_say": [("", proof.say_path(out))],
+        "task_learn": [("", proof.learn_path(one)) for one in (stranger, learner_of_it, known, out)],
     }
 
 

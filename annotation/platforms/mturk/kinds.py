@@ -18,7 +18,7 @@ NAME = "mturk"
 EXCLUDED, TUTORIAL = "excluded", "tutorial"
 DESCRIPTIONS = {
     EXCLUDED: "You will not be offered further questions of ours.",
-    TUTORIAL: "You have passed our tutorial.",
+    TUTORIAL: "You have passed our tutorial. Ask for it: you are told where the tutorial is, and get it by passing.",
 }
 APPROVED_PERCENT, APPROVED_HITS, LOCALE = "000000000000000000L0", "00000000000000000040", "00000000000000000071"
 DAY = 86400

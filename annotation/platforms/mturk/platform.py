@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.conf import settings
 from django.utils import timezone
 
-from annotation.platforms.base import Capabilities, Platform, Refused, Seen, UnknownOutcome
+from annotation.platforms.base import Capabilities, Platform, Refused, Request, Seen, UnknownOutcome
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.account import account, here, usable
 from annotation.platforms.mturk.amounts import FEE, written
@@ -226,6 +226,17 @@ class MTurk(Platform):
         except Refused as no:
             if no.code != "InvalidQualificationState":  # they do not have it: that is what we want
                 raise
+
+    def requests(self) -> Iterator[Request]:
+        kind = kinds.qualification(kinds.TUTORIAL)
+        for one in pages("ListQualificationRequests", "QualificationRequests", QualificationTypeId=kind):
+            yield Request(one["QualificationRequestId"], one["WorkerId"])
+
+    def grant_request(self, request: Request) -> None:
+        call("AcceptQualificationRequest", QualificationRequestId=request.external_id, IntegerValue=1)
+
+    def refuse_request(self, request: Request, why: str) -> None:
+        call("RejectQualificationRequest", QualificationRequestId=request.external_id, Reason=why)
 
     def message(self, worker: Worker, subject: str, text: str) -> None:
         request = {"Subject": subject[:200], "MessageText": text[:4096], "WorkerIds": [worker.identity.external_id]}

@@ -39,6 +39,8 @@ OPERATIONS: dict[str, Handler] = {
     "AssociateQualificationWithWorker": qualifications.associate,
     "DisassociateQualificationFromWorker": qualifications.disassociate,
     "ListQualificationRequests": qualifications.list_requests,
+    "AcceptQualificationRequest": qualifications.accept_request,
+    "RejectQualificationRequest": qualifications.reject_request,
     "CreateWorkerBlock": qualifications.block,
     "DeleteWorkerBlock": qualifications.unblock,
     "NotifyWorkers": qualifications.notify,
@@ -151,8 +153,7 @@ class Endpoint:
         worker = _worker(query) if "workerId" in query or path != "/" else ""
         with self.store.begin() as books:
             if path == "/":
-                text = pages.listing(worker, work.in_hand(books, worker), work.offered(books, worker)) if worker else ""
-                return Reply("200 OK", text or pages.sign_in())
+                return Reply("200 OK", _listing(books, worker) if worker else pages.sign_in())
             if path == "/preview":
                 return Reply("200 OK", pages.preview(worker, hits.hit_of(books, query.get("hitId", [""])[0])))
             if path == "/work":
@@ -202,6 +203,11 @@ class Endpoint:
             elif what != "books":
                 raise Reply("404 Not Found", pages.refused("There is no such switch."))
             return _json("200 OK", {name: [dict(row) for row in books.all(f"SELECT * FROM {name}")] for name in BOOKS})
+
+
+def _listing(books: Books, worker: str) -> str:
+    held, offered = work.in_hand(books, worker), work.offered(books, worker)
+    return pages.listing(worker, held, offered, qualifications.lacking(books, worker), work.letters(books, worker))
 
 
 def _worker(form: dict[str, list[str]]) -> str:

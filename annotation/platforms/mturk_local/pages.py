@@ -42,8 +42,11 @@ def sign_in() -> str:
     ))  # fmt: skip
 
 
-def listing(worker: str, held: Iterable[sqlite3.Row], hits: Iterable[sqlite3.Row]) -> str:
-    """What a worker has in hand, and what is offered to them."""
+def listing(
+    worker: str, held: Iterable[sqlite3.Row], hits: Iterable[sqlite3.Row], lacking: Iterable[sqlite3.Row] = (),
+    letters: Iterable[sqlite3.Row] = (),
+) -> str:  # fmt: skip
+    """What a worker has in hand, what is offered to them, what they lack for more, and what they were written."""
     who = urlencode({"workerId": worker})
     mine = "".join(
         f'<li><a class="held" href="/work?{who}&amp;assignmentId={row["id"]}">Go on with your work</a></li>'
@@ -58,7 +61,21 @@ def listing(worker: str, held: Iterable[sqlite3.Row], hits: Iterable[sqlite3.Row
         f"<table><thead><tr><th>HIT</th><th>Reward</th><th>Time</th></tr></thead><tbody>{rows}</tbody></table>"
         if rows else "<p>Nothing is offered to you now.</p>"
     )  # fmt: skip
-    return page("HITs", f"<h1>HITs for {escape(worker)}</h1>{f'<ul>{mine}</ul>' if mine else ''}{offered}")
+    asks = "".join(
+        f"<li>{escape(row['name'])}. {escape(row['description'])} "
+        f"{_button('/qualify', 'Request', workerId=worker, qualificationTypeId=row['id'])}</li>"
+        for row in lacking
+    )
+    more = f"<h2>For more HITs you need</h2><ul>{asks}</ul>" if asks else ""
+    told = "".join(
+        f"<li><b>{escape(row['subject'])}</b><br>{_with_links(row['text'])}</li>" for row in letters
+    )  # fmt: skip
+    post = f"<h2>Messages</h2><ul>{told}</ul>" if told else ""
+    return page("HITs", f"<h1>HITs for {escape(worker)}</h1>{f'<ul>{mine}</ul>' if mine else ''}{offered}{more}{post}")
+
+
+def _with_links(text: str) -> str:
+    return re.sub(r"https?://[^\s<]+", lambda found: f'<a href="{found.group(0)}">{found.group(0)}</a>', escape(text))
 
 
 def preview(worker: str, hit: sqlite3.Row) -> str:

@@ -91,6 +91,28 @@ def list_requests(books: Books, request: Request) -> Answer:
     return paged("QualificationRequests", found, limit, after)
 
 
+def accept_request(books: Books, request: Request) -> Answer:
+    """Gives who asked what they asked for."""
+    row = _asked(books, request)
+    return associate(books, {"QualificationTypeId": row["type"], "WorkerId": row["worker"]} | request)
+
+
+def reject_request(books: Books, request: Request) -> Answer:
+    """Tells who asked why not; the reason is shown to them alone."""
+    row = _asked(books, request)
+    books.run("DELETE FROM qualification_request WHERE id = ?", row["id"])
+    subject = f"Your request for the qualification {_type(books, row['type'])['name']} was turned down"
+    books.insert("letter", worker=row["worker"], subject=subject, text=request.get("Reason", ""), at=books.now)
+    return {}
+
+
+def _asked(books: Books, request: Request) -> sqlite3.Row:
+    row = books.find("SELECT * FROM qualification_request WHERE id = ?", request["QualificationRequestId"])
+    if row is None:
+        raise RequestError("QualificationRequestDoesNotExist", "There is no such request, or it was answered already.")
+    return row
+
+
 def block(books: Books, request: Request) -> Answer:
     """Keeps a worker from all HITs."""
     books.run("INSERT OR REPLACE INTO blocked VALUES (?, ?)", request["WorkerId"], request["Reason"])
@@ -121,6 +143,21 @@ def ask_for(books: Books, kind: str, worker: str) -> None:
     """A worker asks for a qualification (the worker's side)."""
     _type(books, kind)
     books.run("INSERT OR IGNORE INTO qualification_request VALUES (?, ?, ?, ?)", new_id(), kind, worker, books.now)
+
+
+def lacking(books: Books, worker: str) -> list[sqlite3.Row]:
+    """The types, ours to give, that HITs on offer ask for and a worker lacks."""
+    wanted = books.all(
+        "SELECT DISTINCT t.qualifications FROM hit h JOIN hit_type t ON t.id = h.type"
+        " WHERE NOT h.disposed AND h.expiration > ?", books.now,
+    )  # fmt: skip
+    kinds = {
+        one["QualificationTypeId"]
+        for row in wanted
+        for one in json.loads(row["qualifications"])
+        if one["Comparator"] == "Exists" and not _meets(books, worker, one)
+    }
+    return [row for row in books.all("SELECT * FROM qualification_type ORDER BY name") if row["id"] in kinds]
 
 
 def may(books: Books, worker: str, requirements: str) -> bool:

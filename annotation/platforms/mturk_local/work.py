@@ -35,6 +35,11 @@ def in_hand(books: Books, worker: str) -> list[sqlite3.Row]:
     return books.all("SELECT * FROM assignment WHERE worker = ? AND status = 'Accepted' ORDER BY number", worker)
 
 
+def letters(books: Books, worker: str) -> list[sqlite3.Row]:
+    """What the requester wrote to a worker, the newest first."""
+    return books.all("SELECT * FROM letter WHERE worker = ? ORDER BY number DESC LIMIT 20", worker)
+
+
 def accept(books: Books, worker: str, hit: str) -> str:
     """The assignment that a worker has now. An identifier that was returned is given to the next worker."""
     row = hit_of(books, hit)
