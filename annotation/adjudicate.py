@@ -13,6 +13,7 @@ answer waits for it there: closed at once, what is disputed would be seen sooner
 from __future__ import annotations
 
 import random
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -262,12 +263,21 @@ class Trail:
     voters: int
     flagged: bool
     """The expert says that it cannot be answered"""
+    sentences: dict[str, str]
+    """part -> what it says, in words"""
+    links: list[tuple[str, str, str]]
+    """(name, what it refers to as it counts now, what it refers to as the expert says)"""
+
+    @property
+    def rows(self) -> list[tuple[str, int, bool, bool]]:
+        """The parts as sentences."""
+        return [(self.sentences.get(part, part), n, now, says) for part, n, now, says in self.parts]
 
 
 def trail(track: Track, pk: int) -> Trail | None:
     """The trail of an entry; None if there is none or nobody has answered it yet."""
     rows_ = Adjudication.objects.filter(track=track, pk=pk).exclude(status="open")
-    found = rows_.select_related("question", "raised_by", "expert", "submission__team").first()
+    found = rows_.select_related("question__target__document", "raised_by", "expert", "submission__team").first()
     if found is None:
         return None
     rows = Response.objects.filter(question=found.question, criterion="relation", excluded_reason="")
@@ -279,4 +289,34 @@ def trail(track: Track, pk: int) -> Trail | None:
         (part, sum(part in one for one in votes), part in now, part in says)
         for part in found.question.shown if part in now | says or any(part in one for one in votes)
     ]  # fmt: skip
-    return Trail(found, title_of(found.question), parts, len(votes), found.status == "answered" and not expert)
+    return Trail(
+        found, title_of(found.question), parts, len(votes), found.status == "answered" and not expert,
+        _sentences(found.question), _links(found),
+    )  # fmt: skip
+
+
+def _sentences(question: Question) -> dict[str, str]:
+    """part -> its sentence about the two names."""
+    payload = question.payload
+    found: dict[str, str] = {}
+    if "a" not in payload:
+        return found
+    for predicate in payload.get("predicates", ()):
+        for part in [predicate["part"], *predicate.get("also", [])]:
+            sides = ("a", "b") if part.endswith(">") else ("b", "a")
+            subject, object_ = (str(payload[side]["gloss"]) for side in sides)
+            names = {"{subject}": subject, "{object}": object_}
+            pieces: list[str] = re.split("({subject}|{object})", predicate["template"])
+            found[part] = "".join(names.get(one, one) for one in pieces)
+    return found
+
+
+def _links(row: Adjudication) -> list[tuple[str, str, str]]:
+    """What the two names refer to, where both the labels and the expert say so."""
+    text, found = row.question.target.document.text, []
+    for side in (row.question.payload[name] for name in ("a", "b") if name in row.question.payload):
+        now = merged(Label.objects.filter(target=side["target"])).get("canonical")
+        says = (row.answer or {}).get(str(side["target"]), {}).get("canonical")
+        if now and says:
+            found.append((side["gloss"], text[now[0] : now[1]], text[says[0] : says[1]]))
+    return found

@@ -15,7 +15,7 @@ from kbpo.instances.models import Label
 from kbpo.money.spend import Balance, balance
 from kbpo.tracks.models import Track
 
-STAGES = ("not asked yet", "names", "relations", "read", "given up")
+STAGES = ("not asked yet", "at the names", "at the relations", "read", "given up")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
     if not asked:
         return "not asked yet"
     open_ones = [one for one in asked if one.status != "settled"]
-    return "names" if any(one.interface == MENTIONS for one in open_ones) else "relations"
+    return "at the names" if any(one.interface == MENTIONS for one in open_ones) else "at the relations"
 
 
 def _flagged(questions: Sequence[Question]) -> set[int]:

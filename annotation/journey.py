@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
-from annotation.batch import STOPPED
+from annotation.batch import STOPPED, names_of
 from annotation.books import paid_there
 from annotation.command import can_retry
 from annotation.models import (
@@ -161,6 +161,12 @@ class Failure:
     attempts: int
     next_try_at: datetime
     again: bool
+    about: str
+    """What it is of, in words: whose questions, or whose money"""
+
+    @property
+    def given_up(self) -> bool:
+        return self.status in ("failed", "given_up")
 
     @property
     def is_money(self) -> bool:
@@ -177,10 +183,10 @@ def failures(limit: int = 100) -> list[Failure]:
     stuck = Q(status="failed", status_since__gte=since) | (Q(status__in=["submitted", "accepted"]) & ~Q(reason=""))
     found = [
         *_failures("question", given_up, limit),
-        *_failures("hit", HIT.objects.filter(hits), limit),
-        *_failures("assignment", Assignment.objects.filter(stuck), limit),
-        *_failures("payment", Payment.objects.filter(status="failed"), limit),
-        *_failures("bonus", Bonus.objects.filter(status="failed"), limit),
+        *_failures("hit", HIT.objects.filter(hits).select_related("track"), limit),
+        *_failures("assignment", Assignment.objects.filter(stuck).select_related("hit__track", "worker"), limit),
+        *_failures("payment", Payment.objects.filter(status="failed").select_related("worker"), limit),
+        *_failures("bonus", Bonus.objects.filter(status="failed").select_related("worker"), limit),
     ]
     return sorted(found, key=lambda one: (one.is_money, one.since), reverse=True)[:limit]
 
@@ -189,9 +195,19 @@ def _failures(kind: str, rows: QuerySet[Any], limit: int) -> list[Failure]:
     newest = rows.exclude(dismissed(kind)).order_by("-status_since")[:limit]
     return [
         Failure(kind, row.pk, row.status, row.status_since, row.reason, row.attempts, row.next_try_at,
-                can_retry(kind, row.status))
+                can_retry(kind, row.status), _about(row))
         for row in newest
     ]  # fmt: skip
+
+
+def _about(row: Any) -> str:
+    if isinstance(row, Question):
+        return names_of([row.payer])[row.payer]
+    if isinstance(row, HIT):
+        return row.track.name
+    if isinstance(row, Assignment):
+        return f"{row.hit.track.name}, by {row.worker.handle[:6]}"
+    return f"${row.amount} to {row.worker.handle[:6]}"
 
 
 @dataclass(frozen=True)

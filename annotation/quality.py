@@ -96,7 +96,7 @@ class Flag:
 
     @property
     def sentence(self) -> str:
-        return f"{self.against} of {self.of} answers {WORDS[self.kind]} ({self.share:.0%})."
+        return f"{self.against} of {self.of} answers {WORDS[self.kind]} ({100 * self.share:.0f}\u00a0%)."
 
 
 def note_signals(expected: Mapping[Assignment, int]) -> int:

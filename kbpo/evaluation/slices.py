@@ -236,9 +236,10 @@ def would_do(value: float | None, variance: float | None, n_labels: int) -> int:
     """How many judgments more would bring the interval to ±10 %, if they are worth what those so far are.
 
     Reckoned with the middle of what the value may be (half a right and half a wrong judgment added), since a few
-    judgments that agree prove little; 42 where nothing is known.
+    judgments that agree prove little; 42 where nothing is known, as where the variance has no bound (a claim of the
+    slice could not have been drawn).
     """
-    if value is None or variance is None or not n_labels:
+    if value is None or variance is None or not math.isfinite(variance) or not n_labels:
         return for_half_width(ENOUGH, 0.8)
     share = (min(1.0, max(0.0, value)) * n_labels + 0.5) / (n_labels + 1)
     spread = max(variance * n_labels, share * (1 - share))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-from kbpo.web.figures import interval_text, number_text
+from kbpo.web.figures import coefficient_text, interval_text, number_text
 
 Kind = Literal["final", "live", "moment", "published", "few"]
 Tone = Literal["a", "b", "quiet"]
@@ -141,6 +141,15 @@ def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") 
     return f"{name} {said}" if name else said
 
 
+def draw_agreement(interval: Interval, axis: Axis, *, name: str = "") -> str:
+    """A coefficient of agreement with its interval; clipped to [−1, 1], and said as it is written: “0.76”."""
+    said = coefficient_text(interval.estimate) if is_known(interval.estimate) else "no estimate yet"
+    if is_known(interval.low80) and is_known(interval.high80):
+        said += f", 80 % interval {coefficient_text(interval.low80)} to {coefficient_text(interval.high80)}"
+    label = f"{name} {said}" if name else said
+    return _svg("iv iv-final iv-a", label, _ticks(axis) + _glyph(interval, axis, "final", "a", (-1.0, 1.0)))
+
+
 def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
     """A difference on an axis with a zero line; blue above zero, orange below, grey when 80 % holds zero."""
     tone = difference_tone(interval)
@@ -172,11 +181,12 @@ def difference_tone(interval: Interval) -> Tone:
     return "quiet"
 
 
-def draw_axis(axis: Axis, *, signed: bool = False) -> str:
-    """The labels of an axis, to stand once in the head of a column of bars, in per cent."""
+def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) -> str:
+    """The labels of an axis, to stand once in the head of a column of bars; in per cent, but for a coefficient."""
     marks = []
     for tick in axis.ticks:
         text = number_text(tick, decimals=0 if round(tick * 100, 6).is_integer() else 1, signed=signed)
+        text = coefficient_text(tick) if coefficient else text
         marks.append(f'<text x="{axis.position(tick):g}%" y="12">{escape(text)}</text>')
     return f'<svg class="axis" width="100%" height="16" aria-hidden="true">{"".join(marks)}</svg>'
 

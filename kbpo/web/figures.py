@@ -24,6 +24,14 @@ def number_text(value: float | None, *, n: int | None = None, decimals: int | No
     return f"+{text}" if signed else text
 
 
+def coefficient_text(value: float | None) -> str:
+    """A coefficient between −1 and 1, as agreement is: “0.76”, “−0.10”."""
+    if value is None or not math.isfinite(value):
+        return DASH
+    text = f"{abs(value):.2f}"
+    return MINUS + text if value < 0 and float(text) else text
+
+
 def percent_text(value: float | None, *, n: int | None = None) -> str:
     """A share with its sign, which never wraps to another line: “30.0 %”."""
     text = number_text(value, n=n)

@@ -80,7 +80,9 @@ def _purpose(one: report.Cents, submissions: dict[str, Submission]) -> tuple[str
     row = submissions.get(one.purpose)
     if row is not None:
         return f"{row.team.name} {row.name}", reverse("submission", args=[row.pk])
-    first = one.purpose.partition(":")[0]
+    first, _, number = one.purpose.partition(":")
+    if first == "pilot":
+        return f"Pilot {number}", reverse("desk-batch", args=[one.purpose])
     return KINDS.get(first, one.purpose), ""
 
 

@@ -22,6 +22,8 @@ from kbpo.web.figures import number_text
 NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
 METRICS = {"official": "Official", "anydoc": "Any document"}
 HEIGHT = 150
+WORDS = 16
+"""Pixels that a line of words takes."""
 
 
 @for_admins
@@ -77,11 +79,14 @@ def draw(biases: Sequence[float], median: float, gap: float, name: str) -> SafeS
         f'<line class="{"mark" if tick == 0 else "grid"}" x1="0" x2="100%" y1="{_y(up, tick)}%" y2="{_y(up, tick)}%"/>'
         for tick in up.ticks
     )
-    for value, style, words in ((gap, "mark", "largest gap"), (median, "plan", "median bias")):
+    for value, other, style, words in ((gap, median, "mark", "largest gap"), (median, gap, "plan", "median bias")):
         if math.isfinite(value):
             y = _y(up, value)
+            # The words stand above their line, but those of the lower line below it where both would meet.
+            meet = abs(y - _y(up, other)) < 100 * WORDS / HEIGHT
+            shift = 14 if meet and (value < other or (value == other and style == "plan")) else -4
             body += f'<line class="{style}" x1="0" x2="100%" y1="{y}%" y2="{y}%"/>'
-            body += f'<text x="100%" y="{y}%" dy="-4" text-anchor="end">{words} {number_text(value)}</text>'
+            body += f'<text x="100%" y="{y}%" dy="{shift}" text-anchor="end">{words} {number_text(value)}</text>'
     for rank, value in enumerate(biases):
         if not math.isfinite(value):
             continue

@@ -19,6 +19,7 @@ SUBMISSIONS = (
     ("Draw samples", "draw", "confirmed", timedelta(minutes=5)),
 )
 SCORE = ("Judge and score", "estimate", "judging", timedelta(days=7))
+NAMES = {"question": "Question", "hit": "HIT", "assignment": "Answer", "payment": "Payment", "bonus": "Bonus"}
 LISTED = timedelta(days=14)
 """What was given up longer ago needs nobody any more."""
 
@@ -95,8 +96,8 @@ def failures(most: int = 30) -> list[Failed]:
         for row in rows.select_related("team").order_by("-status_since")[:most]
     ]
     crowd = [
-        Failed(one.kind, one.pk, f"{one.kind} {one.pk}", one.status, one.status in ("failed", "given_up"), one.reason,
-               one.since, None if one.status in ("failed", "given_up") else one.next_try_at, one.again, one.is_money)
+        Failed(one.kind, one.pk, f"{NAMES[one.kind]} {one.pk}: {one.about}", one.status, one.given_up, one.reason,
+               one.since, None if one.given_up else one.next_try_at, one.again, one.is_money)
         for one in report.failures(most)
     ]  # fmt: skip
     return sorted([*ours, *crowd], key=lambda one: (one.is_money, one.since), reverse=True)[:most]

@@ -174,6 +174,11 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         "read_in_full": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
         "misses": latest.settings.get("misses") if latest else None,
         "distributions": [DISTRIBUTION_NAMES.get(name, name) for name in track.distributions],
+        "guaranteed": [
+            DISTRIBUTION_NAMES.get(track.distribution, track.distribution),
+            CRITERIA.get(track.criterion, track.criterion),
+        ],
+        "platform": dict(places()).get(track.platform, track.platform),
         "criteria": [CRITERIA.get(name, name) for name in kind_of(track).criteria],
     }
     return render(request, "desk/track.html", context, status=409 if refusal else 200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import cast
 
 from django.contrib import messages
@@ -13,6 +14,9 @@ from django.views.decorators.http import require_POST
 from annotation import report
 from kbpo.accounts.models import User
 from kbpo.web.desk import for_admins
+
+LONG = 80
+"""Characters of a field that stand in a line"""
 
 
 @for_admins
@@ -92,10 +96,33 @@ def reject(request: HttpRequest, pk: int) -> HttpResponse:
             refusal, sure = str(wrong), False
     context = {
         "worker": worker, "answer": answer, "evidence": evidence, "refusal": refusal, "sure": sure,
-        "sent": [(name, ", ".join(map(str, said)) if isinstance(said, list) else said)
-                 for name, said in (answer.raw if isinstance(answer.raw, dict) else {}).items()],
+        "sent": _sent(answer.raw),
     }  # fmt: skip
     return render(request, "desk/reject.html", context, status=422 if refusal else 200)
+
+
+def _sent(raw: object) -> list[tuple[str, str, str]]:
+    """What a form said, field by field, without what it left empty: name, value, and what is too long for a line."""
+    found = []
+    for name, said in (raw if isinstance(raw, dict) else {}).items():
+        text = ", ".join(map(str, said)) if isinstance(said, list) else str(said)
+        if len(text) > LONG:
+            found.append((name, _size_of(text), text))
+        elif text:
+            found.append((name, text, ""))
+    return found
+
+
+def _size_of(text: str) -> str:
+    """How much a long field holds."""
+    try:
+        inside = json.loads(text)
+    except ValueError:
+        inside = None
+    listed = isinstance(inside, list | dict)
+    n = len(inside) if listed else len(text)
+    one, many = ("entry", "entries") if listed else ("character", "characters")
+    return f"{n:,} {one if n == 1 else many}"
 
 
 @for_admins

@@ -48,7 +48,7 @@ def form_of(**change: Any) -> dict[str, Any]:
 
 def test_a_second_click_pays_nothing(earned: Submission, admin: Client, ada: Client) -> None:
     page = admin.get(PAGE).content.decode()
-    assert "Paid $0.30" in page and "ada" in page
+    assert "Mark $0.30 as paid" in page and "ada" in page
     said = form_of()
     assert admin.post(PAGE, said)["Location"] == PAGE
     assert admin.post(PAGE, said)["Location"] == PAGE
@@ -98,7 +98,7 @@ def test_a_form_that_is_wrong_pays_nothing(earned: Submission, admin: Client, ch
 def test_little_waits_for_more(earned: Submission, admin: Client) -> None:
     Intake.objects.update(payout_minimum=Decimal("5"))
     page = admin.get(PAGE).content.decode()
-    assert "below the least payout" in page and "Paid $0.30" not in page
+    assert "below the least payout" in page and "Mark $0.30" not in page
     assert len(admin.get(f"{PAGE}owed.csv").content.decode().splitlines()) == 1
     Intake.objects.update(payout_minimum=Decimal("0.30"))
     _, line = admin.get(f"{PAGE}owed.csv").content.decode().splitlines()
@@ -165,7 +165,7 @@ def test_a_mark_that_was_a_mistake_is_undone_by_a_row_of_its_own(
     assert (entry.who.get_username(), entry.why) == ("anna", "The bank sent it back.")  # type: ignore[union-attr]
     assert check_books() == []
     page = admin.get(PAGE).content.decode()
-    assert f"undoes {first.number}" in page and "Paid $0.30" in page
+    assert f"undoes {first.number}" in page and "Mark $0.30 as paid" in page
     assert "taken back" in ada.get("/annotate/receipts/").content.decode()
     assert "marked as paid by mistake" in ada.get(f"/annotate/receipts/{first.number}/").content.decode()
     assert admin.post(PAGE, form_of(key="another key of a form"))["Location"] == PAGE

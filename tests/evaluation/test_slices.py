@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -201,6 +202,7 @@ def test_a_bad_rule_is_refused_with_a_sentence(raw: Any, sentence: str) -> None:
 
 def test_the_number_that_would_do() -> None:
     assert would_do(None, None, 0) == 42  # ±10 % at 80 % of a share of one half
+    assert would_do(0.6, math.inf, 114) == 42  # some of it could not have been drawn
     assert would_do(0.5, 0.25 / 10, 10) == 32
     assert would_do(0.5, 0.25 / 60, 60) == 0
     assert would_do(1.0, 0.0, 2) > 15  # two that agree prove little

@@ -98,12 +98,12 @@ def test_the_desk_offers_a_retry_only_where_there_is_one(judged: Submission, as_
     PlatformBooks.objects.create(platform="mturk", endpoint="http://127.0.0.1:8010", trouble="It did not answer.")
     page = admin.get(reverse("desk")).content.decode()
     assert "nothing failed" not in page and "it cannot be asked: It did not answer." in page
-    assert f"assignment {answer.pk}" in page and "Retry assignment" not in page
+    assert f"Answer {answer.pk}: Toy track, by {answer.worker.handle[:6]}" in page and "Retry Answer" not in page
     n = Payment.objects.filter(status="unknown").count()
     assert n and f", {n} payments</dd>" in page
     Question.objects.filter(status="settled").update(status="given_up", status_since=timezone.now())
     page = admin.get(reverse("desk")).content.decode()
-    assert "Retry question" in page and page.count("retry the first") == 1
+    assert "Retry Question" in page and page.count("retry the first") == 1
 
 
 def test_a_worker_is_left_out_and_readmitted_with_reasons(judged: Submission, as_user: As) -> None:

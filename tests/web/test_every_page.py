@@ -327,7 +327,8 @@ def each(browser: Browser, live_server: Any, toy: Toy, pages: list[Page]) -> Ite
     for who in sorted({one[0] for one in pages}):
         context = context_of(browser, live_server.url, toy.users[who] if who else None)
         context.route(re.compile(r"/annotation/send[^/]*\.js"), lambda route: route.abort())  # it would leave at once
-        page = context.new_page()
+        page, faults = context.new_page(), list[str]()
+        page.on("pageerror", lambda error, faults=faults: faults.append(error.stack))
         for _, address, *said in (one for one in pages if one[0] == who):
             response = page.goto(live_server.url + address)
             if said:
@@ -336,6 +337,7 @@ def each(browser: Browser, live_server: Any, toy: Toy, pages: list[Page]) -> Ite
                 response = sent.value
             assert response is not None and response.status == 200, (address, response and response.status)
             yield f"{address} sent" if said else address, page
+            assert not faults, f"A script of {address} failed: {faults}"
         context.close()
 
 

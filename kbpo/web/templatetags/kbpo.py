@@ -116,9 +116,21 @@ def bar(interval: Interval, axis: Axis, kind: Kind = "final", tone: Tone = "a", 
 
 
 @register.simple_tag
-def axis_head(axis: Axis, signed: bool = False) -> SafeString:
+def axis_head(axis: Axis, signed: bool = False, coefficient: bool = False) -> SafeString:
     """The labels of an axis, once in the head of its column."""
-    return mark_safe(drawing.draw_axis(axis, signed=signed))
+    return mark_safe(drawing.draw_axis(axis, signed=signed, coefficient=coefficient))
+
+
+@register.simple_tag
+def agreement_bar(interval: Interval, axis: Axis, name: str = "") -> SafeString:
+    """A coefficient of agreement with its interval."""
+    return mark_safe(drawing.draw_agreement(interval, axis, name=name))
+
+
+@register.filter
+def coefficient(value: float | str | None) -> str:
+    """A coefficient of agreement: “0.76”, “−0.10”."""
+    return figures.coefficient_text(None if isinstance(value, str) else value)
 
 
 @register.inclusion_tag("components/legend.html")
