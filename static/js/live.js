@@ -2,6 +2,7 @@
 //
 // <section data-live="/submissions/7/live" data-live-every="5"> … <span data-live-status></span> </section>
 // The address answers with the section anew; when the new section has no data-live, the polling is over.
+// A <template data-live-also="ID"> in it brings the new content of an element elsewhere on the page.
 // What was unfolded (a details with an id) and chosen stays so.
 // A new figure is announced politely if it stands in an element with data-live-say. Nothing moves while somebody
 // types in the section or looks at another tab. After three failures the section says so and offers a reload.
@@ -53,6 +54,9 @@ function watch(section) {
     [...root.querySelectorAll("input[type=radio]")]
       .filter((one) => chosen.some(([name, value]) => one.name === name && one.value === value))
       .forEach((one) => { one.checked = true; });
+    root.querySelectorAll("template[data-live-also]").forEach((one) => {
+      document.getElementById(one.dataset.liveAlso)?.replaceChildren(one.content.cloneNode(true));
+    });
     root.dispatchEvent(new CustomEvent("live:replaced", { bubbles: true }));
     if (kept) document.getElementById(kept)?.focus();
     const says = root.querySelector("[data-live-say]")?.textContent.trim();

@@ -88,6 +88,7 @@ def test_a_bad_line_gets_its_message_and_the_good_ones_are_kept(
     assert problem.line > 1 and problem.text.endswith(".")
     assert submission.counts["by_code"][code] == 1
     assert submission.counts["errors"] == (1 if severity == "error" else 0)
+    assert submission.counts["set_aside"] >= submission.counts["errors"], "the page tells both"
 
 
 def test_windows_line_ends_a_byte_order_mark_and_gzip_change_nothing(upload: Upload, kb: list[str]) -> None:

@@ -36,7 +36,9 @@ BUSY = """<!doctype html><html><body><script type="module" src="/static/js/busy.
 </body></html>"""
 
 LIVE = """<html><body><script type="module" src="/static/js/live.js"></script>
-<section data-live="/part" data-live-every="2"><p data-live-status>now</p><b>1</b></section></body></html>"""
+<i id="state">begun</i><section data-live="/part" data-live-every="2"><p data-live-status>now</p><b>1</b></section>
+</body></html>"""
+DONE = "<section data-live-done><template data-live-also='state'>done</template><b>final</b></section>"
 
 
 FOLDED = """<details id="more"><summary>More</summary><input type="radio" name="width" value="wide" checked>
@@ -60,7 +62,7 @@ class Handler(SimpleHTTPRequestHandler):
                 return self.send_error(500)
             opening = "<section data-live='/part' data-live-every=2>"
             part = f"{opening}<i data-live-status></i><b>new {self.asked}</b></section>"
-            return self._send(part if self.asked < 2 else "<section data-live-done><b>final</b></section>")
+            return self._send(part if self.asked < 2 else DONE)
         if self.path == "/folded":
             return self._send(f"<section data-live-done>{FOLDED}<b>2</b></section>")
         if self.path.startswith("/slow"):
@@ -161,7 +163,9 @@ def test_a_live_part_is_replaced_and_stops_when_it_is_final(tab, site):
     tab.goto(f"{site}/live")
     tab.wait_for_selector("text=new 1", timeout=6000)
     assert re.search(r"Updated \d+ s ago", tab.inner_text("[data-live-status]"))
+    assert tab.inner_text("#state") == "begun"
     tab.wait_for_selector("text=final", timeout=6000)
+    assert tab.inner_text("#state") == "done", "what stands outside is told too"
     tab.wait_for_timeout(3000)
     assert Handler.asked == 2
 
