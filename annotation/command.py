@@ -207,7 +207,7 @@ def grant(
     except OverBudget as over:
         raise ValueError(str(over)) from over
     spend(track, bonus.purpose, amount + bonus.fee, key=f"{bonus.purpose}:spend", why=reason)
-    note("grant", bonus.purpose, who=who, why=reason, after=str(amount), track=track.slug)
+    note("grant", bonus.purpose, who=who, why=reason, after=f"${amount}", track=track.slug)
     nudge("remit")
     return bonus
 

@@ -17,7 +17,7 @@ from annotation.models import Worker
 from annotation.task_ready import Door, take_step, what_stands_before
 
 PASSED = (
-    "You have passed. The marketplace gives you our qualification within some minutes; then you can accept our HITs "
+    "The marketplace gives you our qualification within some minutes; then you can accept our HITs "
     "there. You can close this page."
 )
 

@@ -9,6 +9,7 @@ const place = document.getElementById("text");
 const choices = document.getElementById("choices");
 const rarer = document.getElementById("rarer");
 const primary = document.getElementById("primary");
+const explained = form.id === "explained";
 const missing = document.getElementById("missing");
 const say = document.getElementById("say");
 const flag = form.querySelector("details.flag");
@@ -126,7 +127,7 @@ function drawState() {
   document.getElementById("pair-number").textContent = String(at + 1);
   document.getElementById("pair-bar").value = done;
   document.getElementById("judged").textContent = `${done} of ${pairs.length} pair${pairs.length === 1 ? "" : "s"} judged`;
-  primary.firstChild.textContent = done === pairs.length ? "Send " : at === pairs.length - 1 ? "To what is not judged " : "Next pair ";
+  primary.firstChild.textContent = explained ? "Next pair " : done === pairs.length ? "Send " : at === pairs.length - 1 ? "To what is not judged " : "Next pair ";
   document.getElementById("back").disabled = at === 0;
   document.getElementById("undo").disabled = !history.canUndo;
   document.getElementById("redo").disabled = !history.canRedo;
@@ -247,9 +248,14 @@ form.addEventListener("submit", (event) => {
   if (event.submitter?.hasAttribute("formaction")) { draft.sent(); return; }
   event.preventDefault();
 });
-if ("preview" in form.dataset) form.inert = true; // it is shown to be read
+if (explained) document.getElementById("choices").closest("fieldset").inert = true; // the right answers, pair by pair
+else if ("preview" in form.dataset) form.inert = true; // it is shown to be read
 else document.addEventListener("keydown", onKey, true);
-primary.addEventListener("click", () => { if (Object.keys(answers).length === pairs.length) send(); else goOn(); });
+primary.addEventListener("click", () => {
+  if (explained) goTo((at + 1) % pairs.length);
+  else if (Object.keys(answers).length === pairs.length) send();
+  else goOn();
+});
 document.getElementById("back").addEventListener("click", () => goTo(at - 1));
 document.getElementById("undo").addEventListener("click", undo);
 document.getElementById("redo").addEventListener("click", redo);
@@ -265,5 +271,5 @@ const before = draft.remembered();
 const left = before?.pairs || form.elements.pairs.value;
 if (left) answers = Object.fromEntries(Object.entries(JSON.parse(left)).filter(([number, said]) => pairs[number] && Array.isArray(said)));
 if (before) draft.soon();
-goTo(unanswered(0) ?? pairs.length - 1);
+goTo(explained ? 0 : unanswered(0) ?? pairs.length - 1);
 document.documentElement.dataset.ready = "1";

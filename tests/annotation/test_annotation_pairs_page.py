@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from browsing import IN_CHROMIUM, open_page
 from django.test import Client
+from django.urls import reverse
 from documents_world import answer_to, order, pairs_answer
 from playwright.sync_api import Browser, Page
 
 from annotation import publish, read_documents, settle
+from annotation.annotators import teach
 from annotation.models import Assignment, Question
 from tests.conftest import Toy
 
@@ -65,6 +67,21 @@ PAIRS = [("“Ola Berg”", "“Nordwerk”"), ("“Berg”", "“Per Berg”"),
 
 def true_answer(question: Question) -> Any:
     return json.loads(pairs_answer(question.payload)["pairs"])
+
+
+def test_a_tutorial_explains_every_pair_and_changes_none(browser: Browser, live_server: Any, paired: Question) -> None:
+    """Ada has done the tutorial; its first question shows the right answer to one pair after the other."""
+    page = start(browser, live_server)
+    page.goto(live_server.url + reverse("annotate_tutorial_question", args=["relations_exhaustive", 1]))
+    page.wait_for_selector("html[data-ready]")
+    right = json.loads(teach.tutorials()["relations_exhaustive"].questions[0]["right"]["pairs"][0])
+    shown = {}
+    for number in range(len(right)):
+        page.keyboard.press("1")
+        shown[str(number)] = page.locator("input:checked").evaluate_all("(all) => all.map((one) => one.value)")
+        page.locator("#primary").click()
+    assert {pair: [one for one in said if one] for pair, said in shown.items()} == right
+    assert page.locator("#pair-number").inner_text() == "1", "after the last pair comes the first"
 
 
 def test_the_pairs_of_a_document_by_keyboard_alone(browser: Browser, live_server: Any, paired: Question) -> None:

@@ -146,7 +146,7 @@ def ask_for(books: Books, kind: str, worker: str) -> None:
 
 
 def lacking(books: Books, worker: str) -> list[sqlite3.Row]:
-    """The types, ours to give, that HITs on offer ask for and a worker lacks."""
+    """The types, ours to give, that HITs which a worker may see ask for, and the worker lacks."""
     wanted = books.all(
         "SELECT DISTINCT t.qualifications FROM hit h JOIN hit_type t ON t.id = h.type"
         " WHERE NOT h.disposed AND h.expiration > ?", books.now,
@@ -155,7 +155,9 @@ def lacking(books: Books, worker: str) -> list[sqlite3.Row]:
         one["QualificationTypeId"]
         for row in wanted
         for one in json.loads(row["qualifications"])
-        if one["Comparator"] == "Exists" and not _meets(books, worker, one)
+        if one["Comparator"] == "Exists"
+        and one.get("ActionsGuarded", "Accept") == "Accept"
+        and not _meets(books, worker, one)
     }
     return [row for row in books.all("SELECT * FROM qualification_type ORDER BY name") if row["id"] in kinds]
 
