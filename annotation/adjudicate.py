@@ -265,8 +265,8 @@ class Trail:
     """The expert says that it cannot be answered"""
     sentences: dict[str, str]
     """part -> what it says, in words"""
-    links: list[tuple[str, str, str]]
-    """(name, what it refers to as it counts now, what it refers to as the expert says)"""
+    links: list[tuple[str, str, str, bool]]
+    """(name, what it refers to as it counts now, what it refers to as the expert says, whether that is the same)"""
 
     @property
     def rows(self) -> list[tuple[str, int, bool, bool]]:
@@ -311,12 +311,19 @@ def _sentences(question: Question) -> dict[str, str]:
     return found
 
 
-def _links(row: Adjudication) -> list[tuple[str, str, str]]:
+NEW = "none of those that were offered"
+
+
+def _links(row: Adjudication) -> list[tuple[str, str, str, bool]]:
     """What the two names refer to, where both the labels and the expert say so."""
-    text, found = row.question.target.document.text, []
+    text = row.question.target.document.text
+    found: list[tuple[str, str, str, bool]] = []
     for side in (row.question.payload[name] for name in ("a", "b") if name in row.question.payload):
         now = merged(Label.objects.filter(target=side["target"])).get("canonical")
         says = (row.answer or {}).get(str(side["target"]), {}).get("canonical")
         if now and says:
-            found.append((side["gloss"], text[now[0] : now[1]], text[says[0] : says[1]]))
+            same = list(now) == list(says)
+            words = [text[span[0] : span[1]] if same or list(span) != list(side["span"]) else NEW
+                     for span in (now, says)]  # fmt: skip
+            found.append((side["gloss"], words[0], words[1], same))
     return found

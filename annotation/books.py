@@ -144,10 +144,14 @@ def _others(platform: str, here: str) -> list[Other]:
     """What is not at its end at other endpoints."""
     living = HIT.objects.filter(platform=platform, called_at__isnull=False).exclude(platform_status="gone")
     hits = Counter(living.exclude(endpoint=here).values_list("endpoint", flat=True))
-    unpaid = Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID).exclude(endpoint=here)
+    unpaid = (
+        Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID),
+        Bonus.objects.filter(worker__platform=platform, status__in=UNPAID),
+    )
     owed: dict[str, Decimal] = defaultdict(Decimal)
-    for endpoint, amount in unpaid.values_list("endpoint", "amount"):
-        owed[endpoint] += amount
+    for rows in unpaid:
+        for endpoint, amount in rows.exclude(endpoint=here).values_list("endpoint", "amount"):
+            owed[endpoint] += amount
     return [Other(one, hits[one], owed[one]) for one in sorted({*hits, *owed})]
 
 

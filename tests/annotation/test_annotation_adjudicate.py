@@ -65,7 +65,7 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(judged: Submission, rosa
     assert (found.parts, found.voters) == ([(PARTS[0], 2, True, False)], 3)
     a, b = (found.row.question.payload[side]["gloss"] for side in ("a", "b"))
     assert found.rows == [(f"{a} studied at {b}", 2, True, False)]
-    assert [name for name, now, says in found.links if now == says] == [a, b]
+    assert [(name, same) for name, _, _, same in found.links] == [(a, True), (b, True)]
     assert adjudicate.of_submission(judged)[row.target_id].agrees is False
 
 

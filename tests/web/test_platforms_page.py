@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -167,3 +168,14 @@ def test_it_shows_where_notifications_go_and_how_they_are_confirmed(admin: Clien
     assert "confirm it" not in page
     PlatformBooks.objects.update(confirm_url="https://sns.us-east-1.amazonaws.com/?Token=abc")
     assert 'href="https://sns.us-east-1.amazonaws.com/?Token=abc"' in admin.get("/desk/platforms/").content.decode()
+
+
+def test_bills_of_which_nobody_knows_the_place_say_how_to_mend_it(toy: Toy, admin: Client, settings: Any) -> None:
+    settings.MTURK_ENDPOINT_URL = "http://127.0.0.1:8010"
+    worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
+    Bonus.objects.create(status="owed", track=toy.track, worker=worker, amount=Decimal("0.50"), fee=Decimal("0.10"),
+                         why="A good find.", endpoint="")  # fmt: skip
+    page = admin.get("/desk/platforms/").content.decode()
+    assert "0 HITs and $0.50 owed were made before we noted where." in page
+    assert "Nobody knows which place owes them" in page and "docs/operations.md" in page
+    assert "while http://127.0.0.1:8010 is set" not in page
