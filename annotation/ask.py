@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -15,6 +15,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import Considered, Question
 from kbpo.money.models import Price
 from kbpo.queue import nudge
+from kbpo.sampling.models import Sweep
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -53,8 +54,9 @@ class Candidate:
     order: float
 
     @property
-    def payer(self) -> str:
-        return f"submission:{self.submission}"
+    def terms(self) -> tuple[str, float]:
+        """Who pays for a question about its target, and when it goes out."""
+        return f"submission:{self.submission}", self.order
 
 
 def tick() -> int:
@@ -75,7 +77,7 @@ def _ask_track(track: Track) -> int:
 @transaction.atomic
 def _ask_batch(track: Track) -> int | None:
     """How many questions a batch of samples led to; None if there is nothing left, or another worker is asking."""
-    if not _alone():
+    if not alone():
         return None
     candidates = _candidates(track)
     if not candidates:
@@ -86,7 +88,7 @@ def _ask_batch(track: Track) -> int | None:
         by_submission[one.submission].append(one.target)
     kind = kind_of(track)
     drafts = [draft for owner, targets in by_submission.items() for draft in kind.questions(targets, [owner])]
-    questions = list(_questions(track, first, drafts))
+    questions = list(new_questions(track, {target: one.terms for target, one in first.items()}, drafts))
     Question.objects.bulk_create(questions)
     now = timezone.now()
     Considered.objects.bulk_create(
@@ -98,7 +100,7 @@ def _ask_batch(track: Track) -> int | None:
     return len(questions)
 
 
-def _alone() -> bool:
+def alone() -> bool:
     """Whether this transaction is the only one that asks: what was asked before must be seen whole."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.ask'))")
@@ -124,7 +126,11 @@ def _first(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate
     return first
 
 
-def _questions(track: Track, first: dict[int, Candidate], drafts: Iterable[QuestionDraft]) -> Iterable[Question]:
+def new_questions(
+    track: Track, payers: Mapping[int, tuple[str, float]], drafts: Iterable[QuestionDraft], *, like: Sweep | None = None
+) -> Iterator[Question]:
+    """A question for each draft that holds anything which was not asked before; `payers` says for each target who pays
+    and when it goes out. At the track's price, or `like` a sweep was ordered."""
     drafts = list(drafts)
     rounds = _rounds(drafts)
     terms = {name: terms_of(track, name) for name in {draft.interface for draft in drafts}}
@@ -132,7 +138,7 @@ def _questions(track: Track, first: dict[int, Candidate], drafts: Iterable[Quest
         number, shown = rounds[draft.target_id, draft.interface]
         if number > 1 and set(draft.shown) <= shown:
             continue  # all of it was asked before; that it was given up is an answer too
-        candidate, price = first[draft.target_id], terms[draft.interface]
+        (payer, order), price = payers[draft.target_id], terms[draft.interface]
         yield Question(
             status="waiting",
             track=track,
@@ -141,12 +147,12 @@ def _questions(track: Track, first: dict[int, Candidate], drafts: Iterable[Quest
             round=number,
             shown=draft.shown,
             payload=draft.payload,
-            payer=candidate.payer,
-            order=candidate.order,
-            answers_wanted=track.workers_per_question,
-            price=price.per_answer,
-            reward=price.reward,
-            seconds=price.seconds,
+            payer=payer,
+            order=order,
+            answers_wanted=like.workers if like else track.workers_per_question,
+            price=like.price if like else price.per_answer,
+            reward=(like or price).reward,
+            seconds=(like or price).seconds,
         )
 
 

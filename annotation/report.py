@@ -84,6 +84,7 @@ from annotation.reject import CannotReject
 from annotation.revise import Revision, revision
 from annotation.revise import switch as switch_aggregation
 from annotation.share import Shared, shared
+from annotation.sweep import order_sweep, plan_sweep, sweeps
 from annotation.take_down import take_down
 from kbpo.tracks.models import Track
 
@@ -158,6 +159,7 @@ __all__ = [
     "online",
     "open_disputes",
     "order_documents",
+    "order_sweep",
     "owed",
     "pause",
     "pause_batch",
@@ -166,6 +168,7 @@ __all__ = [
     "pilots",
     "plan_documents",
     "plan_pilot",
+    "plan_sweep",
     "platforms",
     "policy_of",
     "progress",
@@ -187,6 +190,7 @@ __all__ = [
     "shared",
     "stop_batch",
     "stop_publishing",
+    "sweeps",
     "switch_aggregation",
     "take_down",
     "title_of",

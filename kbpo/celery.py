@@ -21,6 +21,7 @@ PIPELINE: dict[str, str] = {
     "documents": "kbpo.sampling.second_stage.tick",                  # 4a documents of the first stage -> the second
     "ask":       "annotation.ask.tick",                              # 5  Sample -> Question
     "read":      "annotation.read_documents.tick",                   # 5a ordered DocumentSample -> Questions -> settled
+    "sweep":     "annotation.sweep.tick",                            # 5b what nobody marked in them -> Questions
     "publish":   "annotation.publish.tick",                          # 6  Question -> HIT, inside the budget
     "put_back":  "annotation.take_down.tick",                        # 6a what a stop took down, once it is lifted
     "collect":   "annotation.collect.tick",                          # 7  answers only the platform has; lost leases

@@ -19,14 +19,14 @@ from estimators import horvitz_thompson, misses
 from estimators import recall as totals
 from estimators.checks import Numbers
 from estimators.design import Design
-from estimators.documents import folded_in
 from estimators.estimate import Estimate, with_columns
 from estimators.seen import on_common_design
-from kbpo.evaluation.data import Data
+from kbpo.evaluation.data import Data, Swept
 from kbpo.sampling.pool import Matrix
 from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.tracks.base import Facts
 
-SHARED = ("at", "row", "counts", "targets", "shares", "units")
+SHARED = ("at", "row", "counts", "targets", "shares", "units", "stratum")
 """What does not depend on the criterion."""
 LEAST_ASKED = 20
 """Of fewer questions the share that was answered is not told by themselves."""
@@ -85,12 +85,41 @@ class Centred:
         some relations are harder to answer than others. A stratum is the relation that is said of a target (the first
         of several); those of which too little was asked to tell, or of which nothing was answered, are one together.
         """
+        return self._share_answered(self.counts & (self._row_cluster < 0))
+
+    @cached_property
+    def answered_inside(self) -> Floats:
+        """(t,) the same of targets that an annotated document brings in and somebody had to be asked about."""
+        return self._share_answered(self.counts & (self._row_cluster >= 0) & (self._row_mark < 0))
+
+    @cached_property
+    def _row_cluster(self) -> Ids:
+        return self.data.inclusion.cluster[self.data.pool.target[self.row]]
+
+    @cached_property
+    def _row_mark(self) -> Floats:
+        marks = self.data.marks
+        return np.full(self.row.size, -1.0) if marks is None else marks[self.data.pool.target[self.row]]
+
+    @cached_property
+    def verdicts(self) -> Floats:
+        """(n, m) f of each row under this criterion.
+
+        What readers marked is always known, and it is true; what they did not is known if its question got an answer.
+        So that the known are not too often true, a mark counts by chance, as often as a question beside it was
+        answered: always, unless some were given up.
+        """
+        f = self.data.f[self.criterion][self.at]
+        lost = (self._row_cluster >= 0) & (self._row_mark >= self.answered_inside[self.data.pool.target[self.row]])
+        return np.where(lost[:, None], np.nan, f) if lost.any() else f
+
+    def _share_answered(self, some: NDArray[np.bool_]) -> Floats:
+        """(t,) the share of some of the rows that got an answer, in the stratum of each target; 1 where none is."""
         pool = self.data.pool
-        by_itself = self.counts & (self.data.inclusion.cluster[pool.target[self.row]] < 0)
-        asked, known = self.row[by_itself], ~np.isnan(self.data.f[self.criterion][self.at[by_itself], 0])
-        targets, first = np.unique(pool.target, return_index=True)
-        stratum = np.zeros(pool.target_id.size, dtype=np.int64)  # of a slice not every target has a row
-        stratum[targets] = np.unique(pool.predicate[first], return_inverse=True)[1]
+        asked, known = self.row[some], ~np.isnan(self.data.f[self.criterion][self.at[some], 0])
+        if not asked.size:
+            return np.ones(pool.target_id.size)
+        stratum = self.stratum
         code = stratum[pool.target[asked]]
         n, answers = (np.bincount(code, weights=w, minlength=stratum.max(initial=-1) + 1) for w in (None, known))
         few = (n < LEAST_ASKED) | (answers == 0)
@@ -104,13 +133,25 @@ class Centred:
         return np.asarray(share[stratum])
 
     @cached_property
+    def stratum(self) -> Ids:
+        """(t,) a code of the relation that is said of each target."""
+        pool = self.data.pool
+        targets, first = np.unique(pool.target, return_index=True)
+        found = np.zeros(pool.target_id.size, dtype=np.int64)  # of a slice not every target has a row
+        found[targets] = np.unique(pool.predicate[first], return_inverse=True)[1]
+        return found
+
+    @cached_property
     def pi(self) -> Floats:
-        """(u,) probability that each instance counts: that of being asked, times the share of questions that got an
-        answer; or by an annotated document, which always has one."""
+        """(u,) probability that each instance counts: that of being asked, or of coming in by an annotated document,
+        each times the share of its questions that got an answer."""
         chance = self.data.inclusion
-        asked = 1 - (1 - chance.by_threshold) * (1 - chance.by_draw)
-        beta = chance.beta if chance.n_clusters else 0.0
-        return np.asarray(folded_in(asked * self.answered, beta)[self.data.pool.target])
+        return self._with_answers(chance.asked, chance.beta)[self.data.pool.target]
+
+    def _with_answers(self, asked: Floats, by_document: Floats) -> Floats:
+        """(t,) the probability of a judgment, from those of the two ways in. A target is asked but once: where its
+        document brings it in, the share that was answered there holds, asked or not."""
+        return (1 - by_document) * asked * self.answered + by_document * self.answered_inside
 
     @cached_property
     def row_pi(self) -> Floats:
@@ -126,14 +167,17 @@ class Centred:
         chance = self.data.inclusion
         if not chance.n_clusters:
             return Design(pi)
-        return Design(pi, cluster=chance.cluster[unique], beta=chance.beta, n_clusters=chance.n_clusters)
+        return Design(
+            pi, cluster=chance.cluster[unique], beta=chance.of_document, n_clusters=chance.n_clusters,
+            answered=self.answered_inside[unique],
+        )  # fmt: skip
 
     def precision(self, kind: str, criterion: str) -> Estimate:
         """The precision of every system under a distribution."""
         if criterion != self.criterion:
             return self.under(criterion).precision(kind, criterion)
         data, p = self.data, self.data.pool.p[kind]
-        g, f = data.g[criterion], data.f[criterion][self.at]
+        g, f = data.g[criterion], self.verdicts
         total = np.asarray(p.T @ g).ravel()
         weight = p[self.row].toarray()
         found = horvitz_thompson.centred(
@@ -151,7 +195,7 @@ class Centred:
 
     def _anticipated(self, p: Matrix, pi: Floats, criterion: str, found: Estimate) -> Numbers:
         """The variance that the model expects, of instances with these probabilities."""
-        g, f = self.data.g[criterion], self.data.f[criterion][self.at]
+        g, f = self.data.g[criterion], self.verdicts
         influence = np.reshape(found.influence, (-1, p.shape[1]))
         term = self.design.document_term(influence) if self.data.inclusion.n_clusters else 0.0
         return horvitz_thompson.anticipated_variance(
@@ -161,9 +205,9 @@ class Centred:
 
     def pi_of(self, column: int) -> Floats:
         """(u,) the probabilities of a system whose team had seen judgments: 1 for those."""
-        seen, target = self.data.seen[column], self.data.pool.target
-        own = seen.own(self.data.own[column])[target]
-        return np.where(seen.exact[target], 1.0, own * self.answered[target])
+        seen = self.data.seen[column]
+        own = self._with_answers(*seen.ways(self.data.own[column]))
+        return np.asarray(np.where(seen.exact, 1.0, own)[self.data.pool.target])
 
     def _alone(
         self, estimator: Callable[..., Estimate], column: int, weight: Floats, f: Floats, g: Floats, total: float
@@ -207,11 +251,11 @@ class Centred:
             return self.under(criterion).recall(criterion, unit=unit)
         share, pool_share = self.shares_of(unit)
         data, row = self.data, self.row
-        relation, g = data.f["relation"][self.at, 0], data.g["relation"]
-        own = data.f[criterion][self.at] if criterion != "relation" else None
+        relation, g = self.under("relation").verdicts[:, 0], data.g["relation"]
+        own = self.verdicts if criterion != "relation" else None
         own_g = data.g[criterion]
         total = np.asarray(share.T @ own_g).ravel()
-        weight, label = share[row].toarray(), data.f[criterion][self.at]
+        weight, label = share[row].toarray(), self.verdicts
         alone = {
             column: self._alone(
                 horvitz_thompson.difference, column, weight[:, column], label[:, column], own_g, total[column]
@@ -239,6 +283,7 @@ class Centred:
             document=chance.cluster[data.pool.target[row]] if chance.n_clusters else None,
             inclusion=data.documents.inclusion,
             own=alone,
+            answered=self.answered_inside[data.pool.target[row]],
         )
         # What states nothing in the scope finds nothing, without a guess and without a judgment.
         known = (np.asarray(found.totals.systems.n) > 0) | (total == 0)
@@ -252,17 +297,30 @@ class Centred:
     def found_share(self, found: totals.Recall) -> Estimate | None:
         """The share of true predictions in annotated documents that annotation had found, on the design of `found`.
 
-        Of those that were drawn: what was marked is taken for true, what was not was asked. None where what is not
-        marked is false: there nobody misses anything.
+        Where a sweep covers the documents, of all that systems state in them; else of what was drawn. What was marked
+        is taken for true, what was not was asked. None where what is not marked is false: there nobody misses anything.
         """
         facts, data = self.data.facts, self.data
-        if facts is None or data.inclusion.n_clusters:
+        if facts is None or data.fold.closed:
             return None
+        if data.swept is not None:
+            return self._of_all_swept(found, facts, data.swept)
         relation = np.where(self.counts, data.f["relation"][self.at, 0], np.nan)
         return misses.found_share(
             relation, facts.marked[self.row], self.shares[1][self.row], self.under("relation").row_pi,
             facts.inside[self.row], found.design, target=self.targets[1],
         )  # fmt: skip
+
+    def _of_all_swept(self, found: totals.Recall, facts: Facts, swept: Swept) -> Estimate:
+        """The same of all predictions in swept documents: those that were answered stand for those given up."""
+        row, target = swept.row, self.data.pool.target[swept.row]
+        assert self.data.marks is not None
+        asked, known = self.data.marks[target] < 0, ~np.isnan(swept.true)
+        answered = float(known[asked].mean()) if known[asked].any() else 1.0
+        weight = self.shares[1][row] / np.where(asked, answered, 1.0)
+        return misses.found_share(
+            swept.true, facts.marked[row], weight, np.ones(row.size), facts.inside[row], found.design, target=target
+        )
 
     def shares_of(self, unit: str) -> tuple[sparse.csr_array, Floats]:
         """`shares` where a fact counts once, `units` where each instance of it does."""

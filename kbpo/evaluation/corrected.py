@@ -2,7 +2,8 @@
 
 The crowd's verdicts c stay as they are, and the expert's f* stand beside them, drawn with recorded probability e: the
 sum of (f* − c) over the checked, weighted by 1/e, is what the crowd's errors cost (`estimators.noise`). What an expert
-says is no label: it would take the place of the crowd's, and nobody could measure the errors any more.
+says is no label: it would take the place of the crowd's, and nobody could measure the errors any more. What counts only
+because a sweep asked about its document has no part in this: checks are drawn of what was drawn.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ def corrected_scores(track: Track, data: Data, estimates: dict[Key, tuple[Estima
         return
     for (quantity, criterion, kind), (estimate, _) in estimates.items():
         if quantity == "precision":
+            if found.data is not data:
+                estimate = found.arranged.precision(kind, criterion)
             better, checked = found.precision(kind, criterion, estimate)
             for score in rows(data, better, quantity, criterion, kind, METHOD):
                 if not math.isnan(score.value):
@@ -58,16 +61,9 @@ def confusion(track: Track, data: Data) -> dict[str, Any]:
     return {criterion: found.confusion(criterion) for criterion in kind_of(track).criteria}
 
 
-def by_draw(data: Data) -> Floats:
-    """(t,) the probability that each target of the pool counts because it was drawn, whatever its document."""
-    chance = data.inclusion
-    if chance.beta >= 1:
-        return np.zeros(chance.pi.size)
-    return np.clip(1 - (1 - chance.pi) / (1 - chance.beta), 0.0, 1.0)
-
-
 def frame_of(track: Track, data: Data) -> Frame:
-    """What an expert could check now: targets that count, and whose label is the crowd's."""
+    """What an expert could check now: targets that were drawn and count, and whose label is the crowd's."""
+    data = data.drawn_alone()
     if not data.judged.size:
         nothing = np.zeros(0)
         return Frame(np.zeros(0, dtype=np.int64), np.zeros((0, 1)), nothing, nothing, nothing)
@@ -85,12 +81,12 @@ def frame_of(track: Track, data: Data) -> Frame:
     n, disagreement = _votes(ids)
     able = (n > 0) & (a.sum(axis=1) > 0)
     doubt = _doubt(arranged, data, verdicts, n, disagreement)
-    checks = read_checks(track, ids, by_draw(data)[codes])
+    checks = read_checks(track, ids, data.inclusion.asked[codes])
     return Frame(
         target_id=ids[able],
         a=a[able],
         doubt=doubt[able],
-        inclusion=np.where(data.inclusion.counts, by_draw(data), 0.0)[codes][able],
+        inclusion=np.where(data.inclusion.drawn, data.inclusion.asked, 0.0)[codes][able],
         checked=checks.alone[able] if checks else np.zeros(int(able.sum())),
     )
 
@@ -136,9 +132,10 @@ class Corrected:
         """None if no expert has answered anything that counts."""
         if not data.judged.size:
             return None
+        data = data.drawn_alone()
         arranged = Centred(data)
         codes = arranged.targets[0]
-        checks = read_checks(track, data.pool.target_id[codes], by_draw(data)[codes])
+        checks = read_checks(track, data.pool.target_id[codes], data.inclusion.asked[codes])
         return None if checks is None or not checks.checked.any() else cls(track, arranged, checks)
 
     @property

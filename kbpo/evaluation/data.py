@@ -1,27 +1,31 @@
 """Reads everything that a track's scores are computed from: draws, probabilities, verdicts, annotated documents.
 
 A judgment enters only through a batch or an annotated document, and so only with its probability; what has none never
-gets here. The exception are judgments that a team saw before it uploaded: for its submission they are no chance.
+gets here: what a sweep asked about counts with the documents, or not at all. The exception are judgments that a team
+saw before it uploaded: for its submission they are no chance.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.instances.models import Label
 from kbpo.sampling.annotated import Annotated, annotated
+from kbpo.sampling.fold_in import FoldIn, aware, fold_in
 from kbpo.sampling.guess import Guess, guess, one_verdict
 from kbpo.sampling.inclusion import Inclusion, inclusion
 from kbpo.sampling.models import Sample
+from kbpo.sampling.numbers import numbers
 from kbpo.sampling.overlap import overlaps
 from kbpo.sampling.pool import Pool, read_pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Facts
+from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -41,6 +45,16 @@ class Draws:
     """(n, m)"""
     overlap: Floats
     """(m, m)"""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The predictions in annotated documents that a sweep covers: all are judged, whatever was drawn."""
+
+    row: Ids
+    """(k,) rows of the pool"""
+    true: Floats
+    """(k,) 1 where the relation holds, 0 where not, NaN where nobody could tell"""
 
 
 @dataclass(frozen=True)
@@ -65,14 +79,30 @@ class Data:
     documents: Annotated = field(default_factory=lambda: Annotated([], []))
     """The annotated documents that count, in the order of the facts' codes"""
     seen: dict[int, Seen] = field(default_factory=dict)
-    """column -> what its team could see of the pool when it confirmed, where that is anything"""
+    """column -> what its team could see of the pool when it confirmed, where that is anything; what is judged now in
+    documents that it could know of then is among what counts for itself"""
     own: dict[int, Inclusion] = field(default_factory=dict)
     """the same columns -> inclusion with what was asked for it alone, before what its team could see"""
+    fold: FoldIn = field(default_factory=FoldIn)
+    """What the annotated documents bring in"""
+    swept: Swept | None = None
+    """What is judged in them whatever was drawn; None if no sweep covers them"""
+    marks: Floats | None = None
+    """(t,) a random number for each target that is judged in swept documents by their marks alone, else -1"""
+    seen_drawn: dict[int, Seen] = field(default_factory=dict)
+    """`seen` if documents brought in nothing"""
 
     @property
     def systems(self) -> list[int]:
         """Submission ids in the order of the columns."""
         return self.pool.systems
+
+    def drawn_alone(self) -> Data:
+        """The same if no sweep brought anything in: what counts because it was drawn."""
+        if self.fold.closed or not self.fold.documents:
+            return self
+        own = {at: one.without_documents() for at, one in self.own.items()}
+        return replace(self, inclusion=self.inclusion.without_documents(), own=own, seen=self.seen_drawn, fold=FoldIn())
 
 
 def read(track: Track) -> Data:
@@ -85,15 +115,22 @@ def read(track: Track) -> Data:
     documents = annotated(track)
     drawn = _drawn(track)
     waiting = set().union(*kind.unanswered(drawn).values())
-    whole = closed(documents.documents) if documents.inclusion is None else []
-    seen = all_seen(pool, whole)
-    chance = inclusion(track, pool, waiting, whole, private(pool, seen))
-    own = {at: inclusion(track, pool, waiting, whole, private(pool, seen, but=at)) for at in seen}
+    facts = kind.facts(pool.instance, systems, documents.documents)
+    fold, in_scope = fold_in(track, documents), _in_scope(pool, facts)
+    found = all_seen(pool, fold.documents)
+
+    def included(but: int | None = None) -> Inclusion:
+        eligible = fold.eligible(pool, in_scope, aware(found, but=but)) if fold.documents else None
+        return inclusion(track, pool, waiting, fold.documents, private(pool, found, but=but), eligible)
+
+    chance, own = included(), {at: included(at) for at in found}
+    seen = {at: one.folded(own[at]) for at, one in found.items()}
     known = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
     known |= np.any([one.exact for one in seen.values()], axis=0) if seen else False
     judged = np.flatnonzero(known[pool.target])
+    swept = _swept(kind, pool, facts, fold, fold.eligible(pool, in_scope, aware(found))) if facts else None
     f = kind.judge(pool.instance[judged], systems)
-    guesses = {criterion: _guess(track, pool, judged, verdicts, seen) for criterion, verdicts in f.items()}
+    guesses = {criterion: _guess(track, pool, judged, verdicts, found) for criterion, verdicts in f.items()}
     return Data(
         pool=pool,
         shown=np.array([system in taking_part for system in systems], dtype=np.bool_),
@@ -103,10 +140,14 @@ def read(track: Track) -> Data:
         inclusion=chance,
         g={criterion: one.g for criterion, one in guesses.items()},
         rho={criterion: one.rho for criterion, one in guesses.items()},
-        facts=kind.facts(pool.instance, systems, documents.documents),
+        facts=facts,
         documents=documents,
         seen=seen,
         own=own,
+        fold=fold,
+        swept=swept,
+        marks=_marks(track, pool, swept) if swept else None,
+        seen_drawn=found,
     )
 
 
@@ -119,10 +160,31 @@ def _drawn(track: Track) -> dict[int, list[int]]:
     return found
 
 
-def closed(documents: list[int]) -> list[int]:
-    """The documents, if in all of them what is not marked is false; else none: people miss facts."""
-    rows = Label.objects.filter(target__kind="document", target__document__in=documents, value__closed=True)
-    return documents if set(rows.values_list("target__document", flat=True)) == set(documents) else []
+def _in_scope(pool: Pool, facts: Facts | None) -> Bools:
+    """(t,) whether recall asks for relations of each target."""
+    found = np.zeros(pool.target_id.size, dtype=np.bool_)
+    if facts is not None:
+        found[pool.target] = facts.in_scope
+    return found
+
+
+def _swept(kind: Kind, pool: Pool, facts: Facts, fold: FoldIn, eligible: Bools) -> Swept | None:
+    """What is judged in annotated documents whatever was drawn: what a sweep covers."""
+    if fold.swept is None:
+        return None
+    row = np.flatnonzero(eligible[pool.target] & (facts.inside >= 0))
+    return Swept(row, kind.judge(pool.instance[row], pool.systems)["relation"][:, 0])
+
+
+def _marks(track: Track, pool: Pool, swept: Swept) -> Floats:
+    """(t,) the random numbers of swept targets that nobody had to be asked about: readers marked them."""
+    targets = np.unique(pool.target[swept.row])
+    sources = Label.objects.filter(target__in=pool.target_id[targets].tolist()).values_list("target_id", "source")
+    asked = {target for target, source in sources if source not in Label.OF_DOCUMENTS}
+    alone = sorted({target for target, _ in sources} - asked)
+    found = np.full(pool.target_id.size, -1.0)
+    found[np.searchsorted(pool.target_id, alone)] = numbers(track, "mark", np.array(alone, dtype=np.int64))
+    return found
 
 
 def _guess(track: Track, pool: Pool, judged: Ids, verdicts: Floats, seen: dict[int, Seen]) -> Guess:

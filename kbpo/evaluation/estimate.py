@@ -29,7 +29,7 @@ from kbpo.queue import nudge, one_at_a_time, work
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.designs.base import Realised, last_batch
 from kbpo.sampling.guess import VERSION
-from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound, Sample, SampleBatch
+from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound, Sample, SampleBatch, Sweep
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -74,6 +74,7 @@ def state_of(track: Track) -> dict[str, Any]:
         "batches": [batches["n"], batches["last"]],
         "taking_part": Submission.objects.filter(track=track).confirmed().count(),
         "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
+        "sweeps": Sweep.objects.filter(track=track, settled_at__isnull=False).count(),
         "checks": ExpertCheck.objects.filter(track=track, answered_at__isnull=False).count(),
         "rounds": ExpertRound.objects.filter(track=track, ended_at__isnull=False).count(),
     }

@@ -95,8 +95,8 @@ class Floors:
 
     def _belief(self, criterion: str, unit: str) -> Belief:
         arranged, data = self.arranged.under(criterion), self.arranged.data
-        doubted = [(arranged.one_verdict(data.f[criterion][arranged.at]), data.g[criterion])]
-        doubted.append((data.f["relation"][arranged.at, 0], data.g["relation"]))
+        doubted = [(arranged.one_verdict(arranged.verdicts), data.g[criterion])]
+        doubted.append((arranged.under("relation").verdicts[:, 0], data.g["relation"]))
         return Belief(
             pi=arranged.pi,
             g=data.g[criterion],

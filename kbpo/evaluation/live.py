@@ -33,7 +33,6 @@ from estimators.confidence_sequences import betting
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.models import Look
 from kbpo.instances.models import Label
-from kbpo.sampling.inclusion import Inclusion
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.submissions.models import Submission
 
@@ -117,7 +116,7 @@ def of_targets(data: Data, column: int, kind: str, criterion: str) -> tuple[Know
     """The stream of a submission's targets (design poisson)."""
     code, p, f = _by_target(data, column, kind, criterion)
     chance, seen = data.own.get(column, data.inclusion), data.seen.get(column)
-    pi, u = _without_documents(chance)[code], data.pool.u[code]
+    pi, u = chance.asked[code], data.pool.u[code]
     certain = chance.threshold[code] >= CERTAIN
     answered = (u < pi) & chance.counts[code]
     if seen is not None:  # judgments that the team knew of are no chance, and what it knew to be unjudged had less
@@ -125,13 +124,6 @@ def of_targets(data: Data, column: int, kind: str, criterion: str) -> tuple[Know
         certain, answered = certain | exact, answered | exact
         pi, u = np.maximum((pi - base) / (1 - base), 0.0), (u - base) / (1 - base)
     return stream(p, pi, u, np.where(answered, f, np.nan), certain=certain)
-
-
-def _without_documents(chance: Inclusion) -> Floats:
-    """(t,) the probability that a target counts because it was asked: without the annotated documents' share."""
-    if not chance.beta:
-        return chance.pi
-    return np.clip(1 - (1 - chance.pi) / (1 - chance.beta), 0, 1) if chance.beta < 1 else chance.threshold
 
 
 def _by_target(data: Data, column: int, kind: str, criterion: str) -> tuple[Ids, Floats, Floats]:

@@ -45,7 +45,7 @@ def parts(data: Data, criterion: str, board: set[int]) -> dict[str, dict[str, An
     sizes = np.asarray((member.T @ member).todense()).astype(np.int64)
     arranged = Centred(data, criterion)
     stated = member[arranged.row].toarray() > 0
-    label = data.f[criterion][arranged.at][:, columns]
+    label = arranged.verdicts[:, columns]
     seen = [column in data.seen for column in columns]
     told: dict[str, Any] = {}
     for i, column in enumerate(columns):

@@ -173,6 +173,7 @@ def restricted(data: Data, cut: Cut) -> Data:
         f={criterion: verdicts[kept] for criterion, verdicts in data.f.items()},
         g={criterion: guesses[inside] for criterion, guesses in data.g.items()},
         draws={},
+        swept=None,
         facts=_facts(data.facts, inside, cut.predicate) if data.facts else None,
     )  # fmt: skip
 

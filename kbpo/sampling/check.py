@@ -19,11 +19,11 @@ from django.db.models import Min, Q, QuerySet
 from django.utils import timezone
 
 from estimators.noise import expert_probabilities
-from estimators.poisson import uniforms
 from kbpo.accounts.models import User
 from kbpo.corpus.copy import copy
 from kbpo.queue import nudge, one_at_a_time
-from kbpo.sampling.models import ExpertCheck, ExpertRound, TrackKey
+from kbpo.sampling.models import ExpertCheck, ExpertRound
+from kbpo.sampling.numbers import numbers
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -59,12 +59,6 @@ class Frame:
     """(t,) the chance that it had in earlier rounds"""
 
 
-def numbers(track: Track, targets: Ids) -> Floats:
-    """The random number of each target for checks on a track: secret, and the same for ever."""
-    key, _ = TrackKey.objects.get_or_create(track=track)
-    return uniforms((f"expert:{one}" for one in targets.tolist()), key=key.secret.encode()[:64])
-
-
 @transaction.atomic
 def draw_round(track: Track, frame: Frame, budget: int, by: User) -> ExpertRound:
     """The next round, drawn. Raises CannotDraw.
@@ -76,7 +70,7 @@ def draw_round(track: Track, frame: Frame, budget: int, by: User) -> ExpertRound
         raise CannotDraw(f"Ask for between 1 and {MOST:,} checks.")
     if ExpertRound.objects.filter(track=track, ended_at__isnull=True).exists():
         raise CannotDraw("The last round is still open: answer it or end it first.")
-    v = numbers(track, frame.target_id)
+    v = numbers(track, "expert", frame.target_id)
     known = frame.checked > v
     if not frame.target_id.size or known.all():
         raise CannotDraw("There is no judgment that was not checked yet.")

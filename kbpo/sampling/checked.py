@@ -16,9 +16,9 @@ from django.db.models import Min
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
-from kbpo.sampling.check import numbers
 from kbpo.sampling.inclusion import spread
 from kbpo.sampling.models import ExpertCheck, ExpertRound
+from kbpo.sampling.numbers import numbers
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 
@@ -55,7 +55,7 @@ def read_checks(track: Track, target_ids: Ids, inclusion: Floats) -> Checks | No
         e[at] = share * spread([(target, chance) for target, chance, _ in found], target_ids)
         pi[at] = spread([(target, then) for target, _, then in found], target_ids)
     alone = e.max(axis=0)
-    checked = numbers(track, target_ids) < alone
+    checked = numbers(track, "expert", target_ids) < alone
     answered = ExpertCheck.objects.filter(
         track=track, answered_at__isnull=False, target__in=target_ids[checked].tolist()
     )

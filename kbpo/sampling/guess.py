@@ -74,7 +74,7 @@ def _unseen(pool: Pool, entries: Matrix, seen: Mapping[int, Seen]) -> Matrix:
         return entries
     known = np.zeros((pool.target_id.size, len(pool.systems)), dtype=np.bool_)
     for column, one in seen.items():
-        known[:, column] = one.exact | one.unjudged
+        known[:, column] = one.known
     table = sparse.coo_array(entries)
     row, column = table.coords
     kept = ~known[pool.target[row], column]

@@ -4,14 +4,14 @@ A target of design poisson is asked iff u < π, π its highest threshold. Questi
 is answered at any moment is a sample too: with r the smallest u/π among targets that still wait, a target counts iff
 u < max(π of settled batches, r π). A judgment beyond that is not lost: it counts as soon as the gap before it closes.
 A drawn target of design iid counts with 1 − Π_j (1 − p_j(τ))^n_j, in open batches times the least u that waits.
-Documents that were drawn uniformly and annotated whole, and in which what is not marked is false, bring their
-targets in too.
+Documents that were drawn uniformly and annotated whole, and in which all is known, bring their targets in too: those of
+them for which that is a way in (`kbpo.sampling.fold_in`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -41,17 +41,39 @@ class Inclusion:
     """Design poisson: it counts iff its u lies below this"""
     by_draw: Floats
     """Design iid: the probability that it was drawn, and that its judgment counts"""
-    counts: NDArray[np.bool_]
+    drawn: NDArray[np.bool_]
     """It was drawn, and its judgment counts now"""
+    counts: NDArray[np.bool_]
+    """That, or it came in with its document"""
     cluster: Ids
-    """Position of its document among `documents`; −1: in none of them"""
-    beta: float
+    """Position of its document among `documents`; −1: in none of them, or they are no way in for it"""
+    beta: Floats
+    """Probability of coming in with its document; 0 where that is no way in"""
+    of_document: float
     """Probability with which each of `documents` was annotated"""
     n_clusters: int
     threshold: Floats
     """Highest threshold so far (poisson), answered or not; 0: never considered"""
     released: float
     """Share of the open batches that is released: 1 when everything drawn is answered"""
+
+    @property
+    def asked(self) -> Floats:
+        """Probability that it was drawn, and that its judgment counts: whatever its document is"""
+        return either(self.by_threshold, self.by_draw)
+
+    def without_documents(self) -> Inclusion:
+        """The same if no document brought anything in."""
+        nothing = np.zeros(self.pi.size)
+        return replace(
+            self, pi=self.asked, counts=self.drawn, cluster=np.full(self.pi.size, -1), beta=nothing, of_document=0.0,
+            n_clusters=0,
+        )  # fmt: skip
+
+
+def either(one: Floats, other: Floats) -> Floats:
+    """The probability of coming in by either of two ways that are independent."""
+    return 1 - (1 - one) * (1 - other)
 
 
 def thresholds(track: Track, target_ids: Ids, *, settled: bool = False, private: Private = NOTHING) -> Floats:
@@ -73,12 +95,18 @@ def thresholds(track: Track, target_ids: Ids, *, settled: bool = False, private:
 
 
 def inclusion(
-    track: Track, pool: Pool, waiting: set[int], documents: Sequence[int] = (), private: Private = NOTHING
+    track: Track,
+    pool: Pool,
+    waiting: set[int],
+    documents: Sequence[int] = (),
+    private: Private = NOTHING,
+    eligible: NDArray[np.bool_] | None = None,
 ) -> Inclusion:
     """The inclusion of every target of a pool; what was asked for a submission on its `private` targets is left out.
 
-    `waiting` are drawn targets without a judgment; `documents` those whose annotation says of every pair what holds,
-    drawn uniformly (all of the track's annotated documents, or none: else they would not be a sample).
+    `waiting` are drawn targets without a judgment; `documents` those whose labels are folded in, drawn uniformly (all
+    of the track's annotated documents, or none: else they would not be a sample); `eligible` (t,) the targets for which
+    that is a way in, whatever document they lie in: all, if left out.
     """
     still = np.isin(pool.target_id, np.fromiter(waiting, dtype=np.int64, count=len(waiting)))
     threshold = thresholds(track, pool.target_id, private=private)
@@ -92,15 +120,19 @@ def inclusion(
     gap = float(pool.u[still & drawn].min()) if (still & drawn).any() else 1.0
     asked = (pool.u < poisson) | drawn_and_done | (drawn & (pool.u < gap))
     by_draw = 1 - (1 - done) * (1 - iid * gap)
-    cluster = _cluster(pool, documents)
-    beta = len(documents) / track.corpus.n_documents
+    cluster, share = _cluster(pool, documents), len(documents) / track.corpus.n_documents
+    beta = np.full(pool.target_id.size, share)
+    if eligible is not None:
+        cluster, beta = np.where(eligible, cluster, -1), np.where(eligible, beta, 0.0)
     return Inclusion(
-        pi=folded_in(1 - (1 - poisson) * (1 - by_draw), beta),
+        pi=folded_in(either(poisson, by_draw), beta),
         by_threshold=poisson,
         by_draw=by_draw,
+        drawn=asked & ~still,
         counts=(asked & ~still) | (cluster >= 0),
         cluster=cluster,
         beta=beta,
+        of_document=share,
         n_clusters=len(documents),
         threshold=threshold,
         released=min(released, gap),

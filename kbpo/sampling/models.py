@@ -219,6 +219,62 @@ class DocumentSample(models.Model):
         return f"document sample {self.pk}"
 
 
+class Sweep(models.Model):
+    """An order to ask directly about all that systems state in annotated documents and that nobody marked or judged.
+
+    Once it is settled, everything that `submissions` state within the scope of `documents` has a label, whatever is
+    true: these labels are a sample then, as the documents are. What other submissions state is not part of it.
+    """
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="sweeps")
+    documents = models.ManyToManyField(DocumentSample, related_name="sweeps")
+    submissions = models.ManyToManyField(Submission, related_name="+")
+    workers = models.PositiveSmallIntegerField(help_text="Answers to each question")
+    price = models.DecimalField(max_digits=8, decimal_places=2, help_text="For one answer, with fee")
+    reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="What one worker gets")
+    seconds = models.PositiveIntegerField(help_text="Expected seconds for one answer")
+    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    ordered_at = models.DateTimeField(default=timezone.now)
+    settled_at = models.DateTimeField(null=True, help_text="When all of it was judged, or given up")
+    closed_at = models.DateTimeField(null=True, help_text="When what it did not need was given back")
+
+    class Meta:
+        db_table_comment = "Orders to ask about all that was left unmarked in annotated documents"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["track"], condition=models.Q(settled_at__isnull=True), name="sweep_open_once"
+            ),
+            models.CheckConstraint(condition=models.Q(price__gte=0, workers__gt=0), name="sweep_costs"),
+        ]
+
+    def __str__(self) -> str:
+        return f"sweep {self.pk}"
+
+    @property
+    def purpose(self) -> str:
+        """The ledger's name for what it pays."""
+        return f"sweep:{self.pk}"
+
+
+class SweepTarget(models.Model):
+    """A target that had no label when its sweep was ordered. It is done once it has one, or nobody can tell."""
+
+    sweep = models.ForeignKey(Sweep, on_delete=models.CASCADE, related_name="targets", db_index=False)
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
+    order = models.FloatField(help_text="Random number of its own: questions go out in this order")
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Targets that sweeps ask about"
+        constraints = [models.UniqueConstraint(fields=["sweep", "target"], name="sweep_target_once")]
+        indexes = [
+            models.Index(fields=["sweep", "order"], condition=models.Q(done_at__isnull=True), name="sweep_target_open")
+        ]
+
+    def __str__(self) -> str:
+        return f"target {self.target_id} of sweep {self.sweep_id}"
+
+
 class ExpertRound(models.Model):
     """One draw of judgments that an expert is to check; at most one of a track is open."""
 

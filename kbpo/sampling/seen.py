@@ -5,14 +5,19 @@ an earlier submission of the team states is split by its state at that moment: w
 alone, with certainty; without one it is known to have u ≥ π_old, so that it is asked with (π − π_old)/(1 − π_old).
 That holds for every way in by itself, for they are independent: the threshold, the draws, the annotated documents.
 
-Both follow from conditioning on the state at that moment, which is right whatever the team looked at; what is left to
-others' judgments is only what the team could know nothing of.
+Documents say more than their single judgments do: from what a team sees marked in one it knows that all of it was read.
+So for a team that could see any judgment of its own, the documents that were read by then are no chance, whatever it
+states in them: what is judged there now counts for itself alone, and other targets come in with documents that were
+read since, or not with documents at all.
+
+All of these follow from conditioning on the state at that moment, which is right whatever the team looked at; what is
+left to others' judgments is only what the team could know nothing of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -24,7 +29,7 @@ from estimators.seen import recondition, threshold
 from kbpo.accounts.models import Team
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.models import Label
-from kbpo.sampling.inclusion import Inclusion, Private, chance_of_draw, spread
+from kbpo.sampling.inclusion import Inclusion, Private, chance_of_draw, either, spread
 from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
 from kbpo.sampling.pool import Pool
 from kbpo.sampling.probabilities import Floats, Ids
@@ -48,21 +53,38 @@ class Seen:
     """Design poisson: below this number all u were judged by then (in an open batch: the share that was answered)"""
     drawn: Floats
     """Design iid: the probability that a target would have been drawn, for anybody whose draws count, and judged"""
+    inside: Bools
+    """In a document that had been annotated by then"""
     beta: float
-    """The probability that its document would have been annotated"""
+    """The probability with which a document had been annotated by then"""
+
+    @property
+    def known(self) -> Bools:
+        """Stated by the team before, or public: it could see whether they were judged."""
+        return self.exact | self.unjudged
 
     def of(self, targets: Ids) -> Seen:
         """The same of some of the targets."""
         return Seen(
-            self.exact[targets], self.unjudged[targets], self.threshold[targets], self.drawn[targets], self.beta
-        )
+            self.exact[targets], self.unjudged[targets], self.threshold[targets], self.drawn[targets],
+            self.inside[targets], self.beta,
+        )  # fmt: skip
+
+    def folded(self, now: Inclusion) -> Seen:
+        """The same with what documents that were annotated by then bring in now: it counts for itself alone too."""
+        certain = self.inside & (now.beta > 0)
+        return replace(self, exact=self.exact | certain, unjudged=self.unjudged & ~certain)
 
     def own(self, now: Inclusion) -> Floats:
         """The probability of each target for this submission, given its inclusion now; 0 where it has none."""
-        missed = 1 - _given(now.by_threshold, self.threshold)
-        missed *= 1 - _given(now.by_draw, self.drawn)
-        missed *= 1 - _given(np.full(missed.size, now.beta), np.full(missed.size, self.beta))
-        return np.where(self.exact, 1.0, np.where(self.unjudged, 1 - missed, now.pi))
+        return np.where(self.exact, 1.0, either(*self.ways(now)))
+
+    def ways(self, now: Inclusion) -> tuple[Floats, Floats]:
+        """The probabilities, of targets that are not exact, of having been asked, and of having come in with their
+        document since then."""
+        asked = either(_given(now.by_threshold, self.threshold), _given(now.by_draw, self.drawn))
+        before = np.where(now.beta > 0, self.beta, 0.0)
+        return np.where(self.unjudged, asked, now.asked), _given(now.beta, before)
 
     def start(self, thresholds: Floats) -> Floats:
         """Design poisson: the same of thresholds, from which a plan of this submission starts."""
@@ -98,14 +120,19 @@ def earlier(submission: Submission) -> list[int]:
     seen, and a draft shows nothing.
     """
     when = decided(submission)
+    of_all = Q(track__status=Track.Status.CLOSED, track__closed_at__lte=when)
+    return _sampled(submission, when, _of_its_people(submission) | of_all)
+
+
+def _of_its_people(submission: Submission) -> Q:
     people = set(submission.team.members.values_list("pk", flat=True)) | {submission.user_id}
     teams = {submission.team_id, *Team.objects.filter(members__in=people - {None}).values_list("pk", flat=True)}
+    return Q(team__in=teams) | Q(user__in=people - {None})
+
+
+def _sampled(submission: Submission, when: datetime, which: Q) -> list[int]:
     known = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(pk=submission.pk)
-    shown = known.filter(sampled_at__lte=when).filter(
-        Q(team__in=teams)
-        | Q(user__in=people - {None})
-        | Q(track__status=Track.Status.CLOSED, track__closed_at__lte=when)
-    )
+    shown = known.filter(sampled_at__lte=when).filter(which)
     return list(shown.order_by("received_at", "pk").values_list("pk", flat=True))
 
 
@@ -121,11 +148,21 @@ def all_seen(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Seen]:
     """
     rows = Submission.objects.filter(pk__in=pool.systems).select_related("track__corpus", "team").in_bulk()
     known = {column: _known(pool, rows[pk]) for column, pk in enumerate(pool.systems)}
-    known = {column: targets for column, targets in known.items() if targets.any()}
+    read = {column: _could_know(rows[pk], documents, known[column]) for column, pk in enumerate(pool.systems)}
+    known = {column: targets for column, targets in known.items() if targets.any() or read[column]}
     hidden = {pool.systems[column]: pool.target_id[targets] for column, targets in known.items()}
     return {
-        column: _seen(pool, rows[pool.systems[column]], targets, documents, hidden) for column, targets in known.items()
+        column: _seen(pool, rows[pool.systems[column]], targets, read[column], hidden)
+        for column, targets in known.items()
     }
+
+
+def _could_know(submission: Submission, documents: Sequence[int], known: Bools) -> list[int]:
+    """Those of the documents that were annotated when the team decided, if it could see any judgment by then."""
+    when = decided(submission)
+    if not documents or not (known.any() or _sampled(submission, when, _of_its_people(submission))):
+        return []
+    return _annotated(submission.track, documents, when)
 
 
 def _known(pool: Pool, submission: Submission) -> Bools:
@@ -134,18 +171,18 @@ def _known(pool: Pool, submission: Submission) -> Bools:
     return _stated(pool, submission) & shown
 
 
-def _seen(pool: Pool, submission: Submission, known: Bools, documents: Sequence[int], hidden: Private) -> Seen:
+def _seen(pool: Pool, submission: Submission, known: Bools, read: Sequence[int], hidden: Private) -> Seen:
     track, when = submission.track, decided(submission)
     judged, marked = _judged(pool, track, when)
-    annotated = _annotated(track, documents, when)
-    judged |= _in_documents(pool, annotated)
+    answered = _Answered(judged, marked, _in_documents(pool, _read_by(track, when)))
     others = {owner: targets for owner, targets in hidden.items() if owner != submission.pk}
     return Seen(
         exact=known & judged,
         unjudged=known & ~judged,
-        threshold=_thresholds(pool, track, when, judged, marked),
-        drawn=_drawn(pool, track, when, judged, marked, others),
-        beta=len(annotated) / track.corpus.n_documents,
+        threshold=_thresholds(pool, track, when, answered),
+        drawn=_drawn(pool, track, when, answered, others),
+        inside=_in_documents(pool, read),
+        beta=len(read) / track.corpus.n_documents,
     )
 
 
@@ -155,7 +192,7 @@ def private(pool: Pool, found: Mapping[int, Seen], *, but: int | None = None) ->
     Whether it asked depends on what was known of each target, by what the team deleted: for others that is no sample.
     `but` is a column that is left out: of the submission for which it does count.
     """
-    return {pool.systems[at]: pool.target_id[one.exact | one.unjudged] for at, one in found.items() if at != but}
+    return {pool.systems[at]: pool.target_id[one.known] for at, one in found.items() if at != but}
 
 
 def _stated(pool: Pool, submission: Submission) -> Bools:
@@ -216,13 +253,35 @@ def _annotated(track: Track, documents: Sequence[int], when: datetime) -> list[i
     return list(rows.values_list("document_id", flat=True))
 
 
+def _read_by(track: Track, when: datetime) -> list[int]:
+    """The documents that were annotated whole by then, for any track of the corpus."""
+    rows = DocumentSample.objects.filter(track__corpus=track.corpus_id, settled_at__lte=when)
+    return list(rows.values_list("document_id", flat=True).distinct())
+
+
 def _in_documents(pool: Pool, documents: Sequence[int]) -> Bools:
     found = np.zeros(pool.target_id.size, dtype=np.bool_)
     found[pool.target[np.isin(pool.document, list(documents))]] = True
     return found
 
 
-def _thresholds(pool: Pool, track: Track, when: datetime, judged: Bools, marked: Bools) -> Floats:
+@dataclass(frozen=True)
+class _Answered:
+    """Which targets were judged at a moment, and of which that tells how far open batches had come, shape (t,)."""
+
+    judged: Bools
+    marked: Bools
+    inside: Bools
+    """In documents that were annotated whole: there people may have been asked for the documents' sake"""
+
+    def share(self, asked: Bools) -> Floats:
+        """The share of what open batches had asked that was answered; 0 for what was marked, which is not asked."""
+        asked = asked & ~self.marked
+        among = asked & ~self.inside if (asked & ~self.inside).any() else asked
+        return np.where(self.marked, 0.0, self.judged[among].mean() if among.any() else 1.0)
+
+
+def _thresholds(pool: Pool, track: Track, when: datetime, answered: _Answered) -> Floats:
     """The threshold up to which everything was judged by then, on any track of the corpus: they share the u.
 
     Of what open batches had asked, only a share was answered. Where between the two thresholds it lies does not
@@ -240,10 +299,10 @@ def _thresholds(pool: Pool, track: Track, when: datetime, judged: Bools, marked:
     highest = spread([(row[0], row[1]) for row in rows], pool.target_id)
     settled = spread([(row[0], row[2]) for row in rows], pool.target_id)
     asked = (settled <= pool.u) & (pool.u < highest)
-    return settled + np.where(marked, 0.0, (highest - settled) * _share(judged[asked & ~marked]))
+    return settled + (highest - settled) * answered.share(asked)
 
 
-def _drawn(pool: Pool, track: Track, when: datetime, judged: Bools, marked: Bools, private: Private) -> Floats:
+def _drawn(pool: Pool, track: Track, when: datetime, answered: _Answered, private: Private) -> Floats:
     """The probability that each target was drawn (design iid) and judged by then.
 
     What was drawn for others that it is private to is no way in, now or then; it says nothing of the draws that are.
@@ -253,9 +312,5 @@ def _drawn(pool: Pool, track: Track, when: datetime, judged: Bools, marked: Bool
     )
     settled, still = batches.filter(settled_at__lte=when), batches.exclude(settled_at__lte=when)
     waiting = Sample.objects.filter(batch__in=still).values_list("target_id", flat=True).distinct()
-    share = np.where(marked, 0.0, _share(judged[np.isin(pool.target_id, list(waiting)) & ~marked]))
+    share = answered.share(np.isin(pool.target_id, list(waiting)))
     return 1 - (1 - chance_of_draw(pool, settled, private)) * (1 - share * chance_of_draw(pool, still, private))
-
-
-def _share(answered: Bools) -> float:
-    return float(answered.mean()) if answered.size else 1.0

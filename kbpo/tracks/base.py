@@ -125,6 +125,10 @@ class Track(ABC):
         """What recall needs besides the draws; None if this kind of track has no recall."""
         return None
 
+    def in_scope(self, target_ids: Sequence[int]) -> set[int]:
+        """Those of some targets whose relations recall asks for; none if this kind of track has no recall."""
+        return set()
+
     def mentions_question(self, document: Document) -> QuestionDraft | None:
         """What is asked first of a document that is annotated whole; None if this kind of track has no such thing."""
         return None

@@ -26,7 +26,7 @@ from kbpo.web.desk import for_admins
 
 ZERO = Decimal("0.00")
 KINDS = {"tutorial": "Tutorials", "gold": "Gold questions", "bonus": "Bonuses and compensations",
-         "documents": "Whole documents"}  # fmt: skip
+         "documents": "Whole documents", "sweep": "What readers left unmarked"}  # fmt: skip
 """What a purpose that is no submission's is for, by its first word."""
 MOST_SHOWN = 500
 

@@ -1,4 +1,5 @@
-"""The admins' page of documents that are annotated whole: what it would cost, ordering them, and where they are."""
+"""The admins' page of documents that are annotated whole: what it would cost, ordering them, and where they are; and of
+sweeps, which ask about what was left unmarked in them."""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     refusal, plan = "", None
     asked = request.POST if request.method == "POST" else request.GET
     form = OrderForm(asked if "n" in asked else None)
-    if request.method == "POST" and "more" in request.POST:
-        refusal = _add_money(track, request)
+    if request.method == "POST" and ("more" in request.POST or "sweep" in request.POST):
+        refusal = _add_money(track, request) if "more" in request.POST else _sweep(track, request)
         if not refusal:
             return redirect("desk-reading", slug=slug)
         form = OrderForm()
@@ -75,18 +76,52 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "read": samples.filter(settled_at__isnull=False).count(),
         "waiting": len(waiting_documents(track)),
         "two_stages": in_two_stages(track),
-    }
+    } | _sweeps(track)
     return render(request, "desk/reading.html", context, status=409 if refusal and request.method == "POST" else 200)
 
 
-def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
-    """Raises CannotOrder or OverBudget, with a sentence."""
+def _sweeps(track: Track) -> dict[str, Any]:
+    """What was asked besides, and what asking about all that is left would take, or why that cannot be."""
+    states = report.sweeps(track)
+    found: dict[str, Any] = {
+        "sweeps": states,
+        "sweep_holds": any(one.holds for one in states),
+        "sweep_open": any(one.settled_at is None for one in states),
+        "sweep": None,
+    }
     try:
-        shown = Decimal(request.POST.get("at_most", ""))
+        found["sweep"] = plan = report.plan_sweep(track)
+    except report.CannotOrder as why:
+        return found | {"no_sweep": str(why)}
+    rate = report.progress(track=track).answers_per_hour
+    answers = len(plan.targets) * plan.workers
+    return found | {"sweep_at_rate": 3600 * answers / rate if rate else None}
+
+
+def _sweep(track: Track, request: HttpRequest) -> str:
+    """Why no sweep was ordered, as a sentence; nothing if it was."""
+    try:
+        sweep = report.order_sweep(track, _shown(request, "sweep"), who=cast(User, request.user))
+    except (report.CannotOrder, OverBudget) as error:
+        return str(error)
+    messages.success(request, f"{sweep.targets.count():,} questions are ordered.")
+    return ""
+
+
+def _shown(request: HttpRequest, name: str) -> Decimal:
+    """The price that was shown. Raises CannotOrder."""
+    try:
+        shown = Decimal(request.POST.get(name, ""))
     except ArithmeticError as error:
         raise report.CannotOrder("Look at the price first, then order.") from error
     if not shown.is_finite():
         raise report.CannotOrder("Look at the price first, then order.")
+    return shown
+
+
+def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
+    """Raises CannotOrder or OverBudget, with a sentence."""
+    shown = _shown(request, "at_most")
     who = cast(User, request.user)
     order = report.order_documents(track, form.cleaned_data["n"], shown, who=who, **form.terms())
     messages.success(request, f"{order.documents} documents are ordered, at most ${shown}.")

@@ -18,7 +18,7 @@ from kbpo.evaluation.models import Estimate
 from kbpo.evaluation.score import default_estimates
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
-from kbpo.sampling.check import CannotDraw, Outcome, answer, draw_round, end_round, hold, numbers, take
+from kbpo.sampling.check import CannotDraw, Outcome, answer, draw_round, end_round, hold, take
 from kbpo.sampling.checked import chance_of_check, read_checks, released
 from kbpo.sampling.models import (
     ExpertChance,
@@ -30,6 +30,7 @@ from kbpo.sampling.models import (
     Threshold,
     TrackKey,
 )
+from kbpo.sampling.numbers import numbers
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
@@ -153,7 +154,7 @@ def test_a_draw_is_recorded_and_can_be_made_again(crowd: Crowd) -> None:
     chances = dict(ExpertChance.objects.filter(round=row).values_list("target_id", "probability"))
     assert len(chances) == N
     assert sum(chances.values()) == pytest.approx(50)
-    v = dict(zip(chances, numbers(crowd.track, np.array(list(chances))), strict=True))
+    v = dict(zip(chances, numbers(crowd.track, "expert", np.array(list(chances))), strict=True))
     drawn = set(row.checks.values_list("target_id", flat=True))
     assert drawn == {target for target, e in chances.items() if v[target] < e}
     assert 30 < len(drawn) < 70

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from kbpo.evaluation.data import read
 from kbpo.evaluation.estimate import COUNTS_NOT, NO_LABEL, evaluate
@@ -41,6 +42,7 @@ def newcomer(toy: Toy) -> tuple[World, Submission, Submission, Target]:
     world = World(toy, n_documents=8)
     old = world.system("old", lambda one: not last_sentence(one))
     world.answer(world.sample(old))
+    old.batches.update(settled_at=timezone.now())
     new = world.system("new", last_sentence, team="Neural")
     waiting = world.sample(new)
     world.read_in_full(world.documents, lambda one: not last_sentence(one))

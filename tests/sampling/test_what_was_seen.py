@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from kbpo.sampling.seen import Seen
@@ -12,11 +14,12 @@ NOTHING = np.zeros(1)
 
 def unjudged(threshold: float = 0.0, drawn: float = 0.0, beta: float = 0.0) -> Seen:
     """What a team could see of one target that was not judged."""
-    return Seen(np.array([False]), np.array([True]), np.array([threshold]), np.array([drawn]), beta)
+    return Seen(np.array([False]), np.array([True]), np.array([threshold]), np.array([drawn]), np.array([False]), beta)
 
 
 def test_a_judged_target_is_certain_and_an_unknown_one_has_the_probability_of_all() -> None:
-    seen = Seen(np.array([True, False]), np.array([False, False]), np.zeros(2), np.zeros(2), 0.0)
+    nowhere = np.array([False, False])
+    seen = Seen(np.array([True, False]), nowhere, np.zeros(2), np.zeros(2), nowhere, 0.0)
     assert seen.own(inclusion([0.3, 0.3], [0.0, 0.5])).tolist() == [1.0, 1 - 0.7 * 0.5]
 
 
@@ -42,3 +45,13 @@ def test_the_chance_is_that_of_a_simulation() -> None:
     share = now[~before].mean()
     own = unjudged(threshold=0.3, drawn=0.2).own(inclusion([0.5], [1 - 0.8 * 0.6]))
     assert abs(float(own[0]) - share) < 4 * np.sqrt(0.25 / (~before).sum())
+
+
+def test_documents_that_were_read_by_then_are_no_chance_whatever_is_stated_in_them() -> None:
+    inside = np.array([True, False, True, False])
+    seen = Seen(*np.zeros((2, 4), dtype=bool), *np.zeros((2, 4)), inside, 0.2)
+    now = replace(inclusion(np.full(4, 0.5), np.zeros(4), 0.6), beta=np.array([0.6, 0.6, 0, 0]))
+    assert seen.folded(now).exact.tolist() == [True, False, False, False]
+    # four in ten documents were read since; for the last two no document is a way in
+    assert np.allclose(seen.folded(now).own(now), [1, 1 - 0.5 * (1 - 0.4 / 0.8), 0.5, 0.5])
+    assert np.allclose(seen.own(now.without_documents()), 0.5)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.merge import values_of
-from kbpo.instances.models import Label
+from kbpo.instances.models import Label, Target
 from kbpo.tracks.base import Facts
 from kbpo.tracks.kbp.judge import Clusters, Span
 from kbpo.tracks.kbp.judgments import clusters_of
@@ -93,6 +93,14 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
         marked=np.isin(code_of, [codes[fact] for fact in true if fact in codes]),
         missed=_missed(marks, stated, code),
     )
+
+
+def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
+    """The pairs of mentions among some targets that lie within the scope of a track."""
+    rows = Target.objects.filter(pk__in=targets, kind=Target.Kind.PAIR)
+    places = list(rows.values_list("pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"))
+    sentences = _Sentences({document for _, document, *_ in places}, REACH[track.scope])
+    return {pk for pk, document, *ends in places if sentences.near(document, (ends[0], ends[1]), (ends[2], ends[3]))}
 
 
 def _missed(marks: set[Mark], stated: list[_Stated], code: dict[int, int]) -> Ids:

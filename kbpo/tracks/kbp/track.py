@@ -15,7 +15,7 @@ from formats.schema import load_schema
 from kbpo.corpus.models import Document
 from kbpo.tracks.base import Answers, Facts, QuestionDraft, Track, Unusable
 from kbpo.tracks.kbp import judgments, pairs, questions, whole
-from kbpo.tracks.kbp.facts import read_facts
+from kbpo.tracks.kbp.facts import read_facts, targets_in_scope
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.store import store
 
@@ -74,6 +74,9 @@ class KbpTrack(Track):
 
     def facts(self, instances: Ids, submissions: list[int], annotated: list[int]) -> Facts | None:
         return read_facts(self.track, instances, submissions, annotated)
+
+    def in_scope(self, target_ids: Sequence[int]) -> set[int]:
+        return targets_in_scope(self.track, target_ids)
 
     def mentions_question(self, document: Document) -> QuestionDraft:
         return whole.mentions_draft(self.track, document)

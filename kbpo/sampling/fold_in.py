@@ -1,0 +1,83 @@
+"""Tells which annotated documents bring the labels of predictions in them in, and for which predictions that holds.
+
+Two ways in: a target is drawn, or its document is. The second is a way only where all predictions of a document get a
+label, whatever is true: where what is not marked is false (closed annotation), or where all that was not marked is
+asked about (a sweep). Of a sweep that holds for what was stated when it was ordered: whatever document it lies in,
+since otherwise the documents that were drawn would decide which targets have two ways in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbpo.instances.models import Label
+from kbpo.sampling.annotated import Annotated
+from kbpo.sampling.models import Sweep
+from kbpo.sampling.pool import Pool
+from kbpo.sampling.seen import Seen
+from kbpo.tracks.models import Track
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class FoldIn:
+    """The documents that are a second way in, and what of them is known."""
+
+    documents: list[int] = field(default_factory=list)
+    """All annotated documents that count, or none"""
+    closed: bool = False
+    """What is not marked in them is false: nobody misses anything, and everything has this way in"""
+    swept: frozenset[int] | None = None
+    """Submissions all of whose predictions in the annotated documents were asked about, also where documents are no way
+    in, since they were drawn with unequal probabilities; None: no sweep covers the documents"""
+
+    def eligible(self, pool: Pool, in_scope: Bools, aware: Collection[int] = ()) -> Bools:
+        """(t,) the targets of a pool for which documents are a way in, of those (t,) in the scope.
+
+        `aware` are columns whose teams could know, when they decided, which documents were read: what they state makes
+        nothing eligible for others, since it may depend on that.
+        """
+        if self.closed:
+            return np.ones(pool.target_id.size, dtype=np.bool_)
+        swept = self.swept or frozenset()
+        columns = [at for at, system in enumerate(pool.systems) if system in swept and at not in aware]
+        rows = np.asarray(pool.member[:, columns].sum(axis=1)).ravel() > 0
+        stated = np.zeros(pool.target_id.size, dtype=np.bool_)
+        stated[pool.target[rows]] = True
+        return stated & in_scope
+
+
+def aware(found: Mapping[int, Seen], *, but: int | None = None) -> set[int]:
+    """Columns whose teams could know which documents were read when they decided; `but` is left out."""
+    return {column for column, one in found.items() if one.beta > 0 and column != but}
+
+
+def fold_in(track: Track, documents: Annotated) -> FoldIn:
+    """What the annotated documents that count bring in, as everything stands now."""
+    uniform = documents.documents if documents.inclusion is None else []
+    if uniform and _closed(uniform):
+        return FoldIn(uniform, closed=True)
+    sweep = covering(track, documents.documents)
+    if sweep is None:
+        return FoldIn()
+    return FoldIn(uniform, swept=frozenset(sweep.submissions.values_list("pk", flat=True)))
+
+
+def covering(track: Track, documents: Collection[int]) -> Sweep | None:
+    """The last settled sweep of a track, if it covers just these documents."""
+    last = Sweep.objects.filter(track=track, settled_at__isnull=False).order_by("-pk").first()
+    if last is None or not documents:
+        return None
+    covered = set(last.documents.values_list("document", flat=True))
+    return last if covered == set(documents) else None
+
+
+def _closed(documents: list[int]) -> bool:
+    """Whether in all of the documents what is not marked is false; people miss facts."""
+    rows = Label.objects.filter(target__kind="document", target__document__in=documents, value__closed=True)
+    return set(rows.values_list("target__document", flat=True)) == set(documents)

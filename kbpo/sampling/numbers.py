@@ -1,0 +1,14 @@
+"""Numbers targets at random, for one use on one track: secret, the same for ever, independent of every other use."""
+
+from __future__ import annotations
+
+from estimators.poisson import uniforms
+from kbpo.sampling.models import TrackKey
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.tracks.models import Track
+
+
+def numbers(track: Track, use: str, targets: Ids) -> Floats:
+    """(n,) a number in [0, 1) for each target."""
+    key, _ = TrackKey.objects.get_or_create(track=track)
+    return uniforms((f"{use}:{one}" for one in targets.tolist()), key=key.secret.encode()[:64])

@@ -1,0 +1,283 @@
+"""A sweep from its order to labels that are folded in: price, questions, answers, money, kills, and what it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from annotation import ask, publish, settle, sweep
+from annotation.batch import stop_batch
+from annotation.models import Assignment, Payment, Question
+from annotation.order import CannotOrder
+from kbpo.accounts.models import Audit
+from kbpo.instances.models import Label, Target
+from kbpo.money.models import Budget, Ledger, Price
+from kbpo.money.spend import OverBudget, balance, reserve
+from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.fold_in import covering
+from kbpo.sampling.models import Sweep, SweepTarget
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.world import World
+
+pytestmark = pytest.mark.django_db
+PI = 0.3
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+
+
+@pytest.fixture
+def world(toy: Toy) -> World:
+    """Three documents of which two are read; a system whose sample is judged."""
+    made = World(toy, n_documents=3)
+    Price.objects.create(track=made.track, interface="relation", reward=Decimal("0.05"), seconds=20)
+    Budget.objects.create(track=made.track, scope="track", cap=Decimal("500.00"))
+    made.answer(made.sample(made.system("first", lambda one: one.pk % 4 != 0), PI))
+    made.read_in_full(made.documents[:2], lambda one: one.pk % 3 != 0)
+    settle_documents(made.track, [one.pk for one in made.documents[:2]])
+    return made
+
+
+def order(world: World) -> Sweep:
+    return sweep.order_sweep(world.track, sweep.plan_sweep(world.track).at_most)
+
+
+def move() -> None:
+    """Everything that the clock moves, once."""
+    for tick in (settle.tick, ask.tick, sweep.tick, publish.tick):
+        tick()
+
+
+def answers(world: World, name: str) -> Callable[[Question], dict[str, Any]]:
+    """What somebody says who knows the truth."""
+
+    def answer(question: Question) -> dict[str, Any]:
+        of = [one for one in world.instances if one.target_id == question.target_id]
+        parts = [f"{one.predicate.name}{'>' if one.forward else '<'}" for one in of if world.truth[one.pk]]
+        target = question.target
+        said = {"a": [f"{target.a_begin}-{target.a_end}"], "b": [f"{target.b_begin}-{target.b_end}"]}
+        return said | ({"holds": parts} if parts else {"none": ["1"]})
+
+    return answer
+
+
+def judge(world: World, *, most: int | None = None) -> int:
+    """How many answers three people gave until nothing was open to them."""
+    given = 0
+    for name in ("Ada", "Bo", "Cy"):
+        client, say, mine = Client(), answers(world, name), 0
+        client.force_login(world.toy.users[name])
+        while mine != most and (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
+            assignment = Assignment.objects.select_related("hit").get(token=address.split("/")[2])
+            question = assignment.hit.questions.select_related("target")[0]
+            response = client.post(address, say(question))
+            assert response.status_code == 302, response.content.decode()
+            given, mine = given + 1, mine + 1
+    return given
+
+
+def open_targets(world: World) -> set[int]:
+    """What the first system states in the two documents, and no label answers: by hand."""
+    read = {one.pk for one in world.documents[:2]}
+    marked: dict[int, bool] = {}
+    for one in world.instances:
+        if one.document_id in read and one.pk % 4 != 0:
+            known = world.truth[one.pk] and one.pk % 3 != 0
+            marked[one.target_id] = marked.get(one.target_id, True) and known
+    drawn = set(Target.objects.filter(u__lt=PI).values_list("pk", flat=True))
+    return {target for target, known in marked.items() if not known and target not in drawn}
+
+
+def test_the_price_is_that_of_what_has_no_label_and_nothing_is_spent_before_the_order(world: World) -> None:
+    plan = sweep.plan_sweep(world.track)
+    assert set(plan.targets) == open_targets(world) and plan.predictions == len(plan.targets)
+    assert plan.at_most == len(plan.targets) * 3 * Decimal("0.05")
+    assert plan.work_seconds == len(plan.targets) * 3 * 20
+    assert plan.documents == sorted(one.pk for one in world.documents[:2])
+    assert not Sweep.objects.exists() and not Ledger.objects.exists()
+    out = StringIO()
+    call_command("sweep_documents", "world", stdout=out)
+    assert f"{len(plan.targets)} questions to 3 people each, at most ${plan.at_most}" in out.getvalue()
+    assert not Sweep.objects.exists()
+    call_command("sweep_documents", "world", "--yes", stdout=out)
+    row = Sweep.objects.get()
+    assert balance(purpose=row.purpose).reserved == plan.at_most
+    assert set(row.targets.values_list("target", flat=True)) == set(plan.targets)
+    for wrong, sentence in ((["nowhere"], "There is no track"), (["world", "--yes"], "still being judged")):
+        with pytest.raises(CommandError, match=sentence):
+            call_command("sweep_documents", *wrong)
+
+
+def test_it_goes_from_the_order_to_labels_that_are_folded_in(world: World) -> None:
+    row = order(world)
+    n = row.targets.count()
+    move()
+    asked = Question.objects.filter(payer=row.purpose)
+    assert asked.filter(status="published").count() == n
+    places = dict(row.targets.values_list("target", "order"))
+    assert all(one.order == places[one.target_id] for one in asked)
+    assert all((one.answers_wanted, one.price) == (3, Decimal("0.05")) for one in asked)
+    move()
+    assert Question.objects.count() == n, "nothing is asked twice"
+    row.refresh_from_db()
+    assert row.settled_at is None and covering(world.track, [one.pk for one in world.documents[:2]]) is None
+    assert judge(world) == 3 * n
+    for _ in range(3):
+        move()
+    row.refresh_from_db()
+    assert row.settled_at is not None and row.closed_at is not None
+    assert covering(world.track, [one.pk for one in world.documents[:2]]) == row
+    assert Label.objects.filter(target__in=places, source="crowd", target__kind="pair").count() == n
+    sums = balance(purpose=row.purpose)
+    assert sums.spent == sum(one.amount for one in Payment.objects.all()) == 3 * n * Decimal("0.05")
+    assert sums.open == 0
+    [told] = sweep.sweeps(world.track)
+    assert (told.targets, told.done, told.holds) == (n, n, True)
+    with pytest.raises(CannotOrder, match="is judged already"):
+        sweep.plan_sweep(world.track)
+    assert Audit.objects.get(what="order sweep").about == row.purpose
+
+
+def test_what_a_sample_draws_too_is_asked_once(world: World) -> None:
+    row = order(world)
+    second = world.system("second", lambda one: one.pk % 4 != 0, team="Neural")
+    both = {one.pk for one in world.sample(second, 0.9)} & set(row.targets.values_list("target", flat=True))
+    assert both
+    reserve(world.track, None, second.purpose, Decimal("50.00"), key="second")
+    sweep.tick()
+    for _ in range(2):
+        ask.tick()
+        sweep.tick()
+    rows = Question.objects.filter(target__in=both)
+    assert rows.count() == len(both) and set(rows.values_list("payer", flat=True)) == {row.purpose}
+    assert Question.objects.filter(payer=second.purpose).exists(), "what is not in the documents"
+
+
+def test_what_a_sample_asked_first_is_not_paid_again_and_is_asked_anew_if_that_ends(world: World) -> None:
+    second = world.system("second", lambda one: one.pk % 4 != 0, team="Neural")
+    mine = {one.pk for one in world.sample(second, 0.9)}
+    reserve(world.track, None, second.purpose, Decimal("50.00"), key="second")
+    ask.tick()
+    row = order(world)
+    both = mine & set(row.targets.values_list("target", flat=True))
+    sweep.tick()
+    assert not Question.objects.filter(payer=row.purpose, target__in=both).exists()
+    rest = row.targets.exclude(target__in=both)
+    assert Question.objects.filter(payer=row.purpose).count() == rest.count()
+    Submission.objects.filter(pk=second.pk).update(status="withdrawn")
+    publish.tick()
+    sweep.tick()
+    assert Question.objects.filter(payer=row.purpose).count() == row.targets.count()
+    publish.tick()
+    assert not Question.objects.filter(payer=row.purpose, status="waiting").exists(), "its money was set aside"
+
+
+def test_nothing_is_ordered_above_the_price_that_was_shown_or_a_cap(world: World) -> None:
+    plan = sweep.plan_sweep(world.track)
+    with pytest.raises(CannotOrder, match="Look at the price again"):
+        sweep.order_sweep(world.track, plan.at_most - Decimal("0.01"))
+    Budget.objects.filter(track=world.track).update(cap=plan.at_most - Decimal("0.01"))
+    with pytest.raises(OverBudget):
+        sweep.order_sweep(world.track, plan.at_most)
+    assert not Sweep.objects.exists() and not SweepTarget.objects.exists() and not Audit.objects.exists()
+
+
+def test_killed_anywhere_each_step_happens_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: Any, **__: Any) -> None:
+        raise RuntimeError("killed")
+
+    plan = sweep.plan_sweep(world.track)
+    for name in ("reserve", "note"):
+        with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+            patch.setattr(sweep, name, killed)
+            sweep.order_sweep(world.track, plan.at_most)
+        assert not Sweep.objects.exists() and not Ledger.objects.exists()
+    row = order(world)
+    monkeypatch.setattr(sweep, "BATCH", 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep, "nudge", killed)  # the last thing of a batch
+        sweep.tick()
+    assert not Question.objects.exists()
+    with pytest.raises(CannotOrder, match="still being judged"):
+        sweep.order_sweep(world.track, plan.at_most)
+    for _ in range(2):
+        sweep.tick()
+    assert Question.objects.filter(payer=row.purpose).count() == len(plan.targets)
+    publish.tick()
+    judge(world)
+    settle.tick()
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep, "release", killed)
+        sweep.tick()
+    row.refresh_from_db()
+    assert row.settled_at is not None and row.closed_at is None
+    settled = row.settled_at
+    for _ in range(2):
+        settle.tick()
+        sweep.tick()
+    row.refresh_from_db()
+    assert row.settled_at == settled and row.closed_at is not None
+    assert balance(purpose=row.purpose).open == 0
+
+
+def test_one_that_is_stopped_is_settled_with_what_is_known_and_gives_its_money_back(world: World) -> None:
+    row = order(world)
+    move()
+    judge(world, most=4)
+    settle.tick()
+    answered = Question.objects.filter(status="settled").count()
+    assert answered
+    assert stop_batch(row.purpose, world.toy.users["Admin"], "Enough.") == row.targets.count() - answered
+    for _ in range(3):
+        move()
+    row.refresh_from_db()
+    assert row.settled_at is not None and row.closed_at is None, "somebody has one in hand"
+    Assignment.objects.filter(status="leased").update(status="returned")
+    sweep.tick()
+    row.refresh_from_db()
+    assert row.closed_at is not None and balance(purpose=row.purpose).open == 0
+    empty = Label.objects.filter(target__in=row.targets.values("target"), value={})
+    assert empty.count() == row.targets.count() - answered - 1, "but for what was in hand"
+
+
+def test_where_nothing_can_be_asked_the_reason_is_a_sentence(toy: Toy) -> None:
+    world = World(toy, n_documents=2)
+    with pytest.raises(CannotOrder, match="No document counts as read yet"):
+        sweep.plan_sweep(world.track)
+    world.read_in_full(world.documents, lambda one: True)
+    settle_documents(world.track, [one.pk for one in world.documents])
+    with pytest.raises(CannotOrder, match="No system states anything yet"):
+        sweep.plan_sweep(world.track)
+
+
+def test_where_all_is_judged_an_order_costs_nothing_and_is_settled_at_once(world: World) -> None:
+    world.answer(list(Target.objects.filter(kind="pair", corpus=world.corpus)))
+    row = order(world)
+    assert not row.targets.exists() and not Ledger.objects.exists()
+    sweep.tick()
+    row.refresh_from_db()
+    assert row.settled_at is not None and row.closed_at is not None
+
+
+def test_what_lies_outside_the_scope_is_not_asked(world: World) -> None:
+    everything = set(sweep.plan_sweep(world.track).targets)
+    world.track.scope = "sentence"
+    world.track.save()
+    inside = set(sweep.plan_sweep(world.track).targets)
+    of = {one.target_id: one for one in world.instances}
+    across = {target for target in everything if "Town" in _between(of[target]) or "." in _between(of[target])}
+    assert across and inside == everything - across
+
+
+def _between(one: Any) -> str:
+    begin, end = sorted(((one.subject_begin, one.subject_end), (one.object_begin, one.object_end)))
+    return str(one.document.text[begin[1] : end[0]])
