@@ -36,6 +36,7 @@ from estimators.horvitz_thompson import inclusion_iid  # noqa: E402
 from kbpo.evaluation.data import Data, Draws  # noqa: E402
 from kbpo.evaluation.score import default_estimates, scores  # noqa: E402
 from kbpo.sampling.annotated import Annotated  # noqa: E402
+from kbpo.sampling.fold_in import FoldIn  # noqa: E402
 from kbpo.sampling.guess import guess  # noqa: E402
 from kbpo.sampling.inclusion import Inclusion  # noqa: E402
 from kbpo.sampling.pool import Pool as ServicePool  # noqa: E402
@@ -91,9 +92,11 @@ def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any],
         pi=folded_in(1 - missed, beta),
         by_threshold=np.zeros(whole.target_id.size),
         by_draw=1 - missed,
+        drawn=counts,
         counts=counts | (cluster >= 0),
         cluster=cluster,
-        beta=beta,
+        beta=np.full(whole.target_id.size, beta),
+        of_document=beta,
         n_clusters=documents.size,
         threshold=np.zeros(whole.target_id.size),
         released=1.0,
@@ -132,6 +135,7 @@ def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any],
             ),
         ),
         documents=Annotated(list(range(documents.size)), list(range(documents.size))),
+        fold=FoldIn(list(range(documents.size)), closed=True),
     )
 
 
@@ -165,7 +169,7 @@ def study(
     """(quantity, distribution, method, system) -> tally."""
     rng = np.random.default_rng(seed)
     truth: dict[tuple[str, str], Any] = {("precision", kind): pool.precision(kind) for kind in KINDS}
-    truth["recall", "instance"] = pool.recall()
+    truth["recall", "instance"] = truth["instance_recall", "instance"] = pool.recall()  # each fact is stated once here
     for kind in KINDS:
         p, r = pool.precision(kind), pool.recall()
         truth["f1", kind] = 2 * p * r / (p + r)
