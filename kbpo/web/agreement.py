@@ -11,6 +11,7 @@ from kbpo.web.drawing import Interval
 NAMES = {
     ("relation", "relation"): "Relation",
     ("relation", "linking"): "Linking",
+    ("relations_exhaustive", "relation"): "Relations of documents",
     ("entities", "mention"): "Names and types",
     ("entities", "canonical"): "Names: refers to",
     ("entities", "link"): "Names: title",

@@ -37,7 +37,8 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
     found = get_object_or_404(Track, slug=slug)
     lines = agreement_lines(report.measure(track=found))
     batches = [one for one in report.batches(50) if one.track == found]
-    by_batch = [(one, agreement_lines(report.measure(payer=one.payer))) for one in batches[:10]]
+    measured = [(one, agreement_lines(report.measure(payer=one.payer))) for one in batches[:10]]
+    by_batch = [(one, some) for one, some in measured if any(line["told"].questions for line in some)]
     axis = axis_over([line["interval"] for line in [*lines, *(x for _, some in by_batch for x in some)]],
                      bounds=(-1.0, 1.0), ticks=3)  # fmt: skip
     context = {
