@@ -1,6 +1,6 @@
 """How fluid the entities page is on a long document: milliseconds from an action to the painted frame, in Chromium.
 
-usage: python -m benchmarks.mark_long_document [TOKENS [MENTIONS]]        (default: 3000 300)
+usage: python benchmarks/mark_long_document.py [TOKENS [MENTIONS]]        (default: 3000 300)
 
 The page, its style sheets and scripts are the real ones, served without a database; the document is generated. 90 % of
 the mentions are there from the start, as after a reload; the rest are marked by keys and mouse. `frame` is the time

@@ -1,6 +1,6 @@
 """How fast a knowledge base is read, and in how much memory: prints lines a second and peak memory.
 
-usage: python -m benchmarks.read_formats [RELATIONS ...]        (default: 100000 1000000)
+usage: python benchmarks/read_formats.py [RELATIONS ...]        (default: 100000 1000000)
 
 Each size runs in a process of its own, on a generated TAC KBP file (gzipped) over a generated corpus. The memory is
 that of reading: what the corpus itself takes is subtracted.
@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from formats.doors import read_claims
 from formats.limits import Limits
@@ -102,7 +104,7 @@ def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         return measure(int(sys.argv[2]))
     for relations in sys.argv[1:] or ("100000", "1000000"):
-        subprocess.run([sys.executable, "-m", "benchmarks.read_formats", "--one", relations], check=True)
+        subprocess.run([sys.executable, __file__, "--one", relations], check=True)
     return None
 
 
