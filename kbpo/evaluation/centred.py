@@ -22,6 +22,7 @@ from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
 from estimators.seen import on_common_design
 from kbpo.evaluation.data import Data, Swept
+from kbpo.sampling.inclusion import either
 from kbpo.sampling.pool import Matrix
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.base import Facts
@@ -89,8 +90,16 @@ class Centred:
 
     @cached_property
     def answered_inside(self) -> Floats:
-        """(t,) the same of targets that an annotated document brings in and somebody had to be asked about."""
-        return self._share_answered(self.counts & (self._row_cluster >= 0) & (self._row_mark < 0))
+        """(t,) the same of targets that only their document brings in: not those that a draw had made known, nor those
+        that nobody had to be asked about."""
+        known = ~np.isnan(self.data.f[self.criterion][self.at, 0])
+        drawn = self.data.inclusion.drawn[self.data.pool.target[self.row]] & known
+        return self._share_answered(self.counts & (self._row_cluster >= 0) & (self._row_mark < 0) & ~drawn)
+
+    @cached_property
+    def given_document(self) -> Floats:
+        """(t,) probability that a target is judged if its document is annotated, and brings it in."""
+        return either(self.data.inclusion.asked * self.answered, self.answered_inside)
 
     @cached_property
     def _row_cluster(self) -> Ids:
@@ -106,8 +115,8 @@ class Centred:
         """(n, m) f of each row under this criterion.
 
         What readers marked is always known, and it is true; what they did not is known if its question got an answer.
-        So that the known are not too often true, a mark counts by chance, as often as a question beside it was
-        answered: always, unless some were given up.
+        So that the known are not too often true, a mark that no draw had made known counts by chance, as often as a
+        question beside it was answered: always, unless some were given up.
         """
         f = self.data.f[self.criterion][self.at]
         lost = (self._row_cluster >= 0) & (self._row_mark >= self.answered_inside[self.data.pool.target[self.row]])
@@ -149,9 +158,8 @@ class Centred:
         return self._with_answers(chance.asked, chance.beta)[self.data.pool.target]
 
     def _with_answers(self, asked: Floats, by_document: Floats) -> Floats:
-        """(t,) the probability of a judgment, from those of the two ways in. A target is asked but once: where its
-        document brings it in, the share that was answered there holds, asked or not."""
-        return (1 - by_document) * asked * self.answered + by_document * self.answered_inside
+        """(t,) the probability of a judgment, from those of the two ways in."""
+        return either(asked * self.answered, by_document * self.answered_inside)
 
     @cached_property
     def row_pi(self) -> Floats:
@@ -169,7 +177,7 @@ class Centred:
             return Design(pi)
         return Design(
             pi, cluster=chance.cluster[unique], beta=chance.of_document, n_clusters=chance.n_clusters,
-            answered=self.answered_inside[unique],
+            answered=self.given_document[unique],
         )  # fmt: skip
 
     def precision(self, kind: str, criterion: str) -> Estimate:
@@ -283,7 +291,7 @@ class Centred:
             document=chance.cluster[data.pool.target[row]] if chance.n_clusters else None,
             inclusion=data.documents.inclusion,
             own=alone,
-            answered=self.answered_inside[data.pool.target[row]],
+            answered=self.given_document[data.pool.target[row]],
         )
         # What states nothing in the scope finds nothing, without a guess and without a judgment.
         known = (np.asarray(found.totals.systems.n) > 0) | (total == 0)

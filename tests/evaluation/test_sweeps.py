@@ -24,6 +24,7 @@ from kbpo.instances.models import Instance, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.documents import order_documents, settle_documents, waiting_documents
 from kbpo.sampling.models import Sweep
+from kbpo.sampling.second_stage import draw_second_stage
 from kbpo.submissions.models import Submission
 from kbpo.tracks.registry import kind_of
 from tests.conftest import Toy
@@ -305,8 +306,6 @@ def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_mi
         waiting = waiting_documents(world.track)
         world.read_in_full([texts[pk] for pk in waiting], marked)
         settle_documents(world.track, waiting)
-        from kbpo.sampling.second_stage import draw_second_stage
-
         draw_second_stage(world.track, seed=3)
     row = sweep.order_sweep(world.track, MOST)
     world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
@@ -338,7 +337,9 @@ def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for
     inside = arranged.answered_inside[0]
     assert 0.7 < inside < 1 and set(arranged.answered) == {1.0}
     beta = READ / DOCUMENTS
-    np.testing.assert_allclose(arranged.pi, (1 - beta) * PI + beta * arranged.answered_inside[data.pool.target])
+    share = arranged.answered_inside[data.pool.target]
+    np.testing.assert_allclose(arranged.pi, 1 - (1 - PI) * (1 - beta * share))
+    np.testing.assert_allclose(arranged.given_document[data.pool.target], 1 - (1 - PI) * (1 - share))
     known = ~np.isnan(arranged.verdicts[:, 0])
     alone = arranged._row_mark >= 0
     assert alone.any() and 0 < known[alone].mean() < 1, "marks count as often as questions were answered"

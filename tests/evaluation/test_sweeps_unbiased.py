@@ -14,7 +14,7 @@ from django.utils import timezone
 from annotation import sweep
 from kbpo.evaluation.data import read
 from kbpo.evaluation.score import default_estimates
-from kbpo.instances.models import Target
+from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents import settle_documents
@@ -42,6 +42,7 @@ class World:
     def __init__(self, toy: Toy, seed: int) -> None:
         TrackKey.objects.create(track=toy.track, secret=f"world {seed}")
         self.random = np.random.default_rng(1000 + seed)
+        self.given_up = 0.3 if seed % 2 else 0.0  # share of the sweep's questions that nobody answers
         self.replay = Replay.of(toy, N, SHARE, documents=DOCUMENTS, seed=seed)
         # Documents differ: in half of them little is true, else there would be no clusters to be told.
         poor = np.arange(N) % DOCUMENTS % 2 == 0
@@ -81,11 +82,13 @@ class World:
         return dict(Target.objects.filter(pk__in=self.replay.target).values_list("pk", "u"))
 
     def answer(self, targets: Iterable[int]) -> None:
+        """Labels of those that have none: what was marked, judged or given up is not asked again."""
+        known = set(Label.objects.filter(target__in=self.replay.target).values_list("target_id", flat=True))
         which = {pk: at for at, pk in enumerate(self.replay.target)}
         record(
             NewLabel(pk, {"shown": [PART], "holds": [PART] if self.replay.true[which[pk]] else []}, "crowd",
                      "majority", 3, "q")
-            for pk in targets
+            for pk in targets if pk not in known
         )  # fmt: skip
 
     def read_whole(self) -> None:
@@ -106,7 +109,10 @@ class World:
 
     def sweep(self) -> Sweep:
         row = sweep.order_sweep(self.replay.toy.track, sweep.plan_sweep(self.replay.toy.track).at_most)
-        self.answer(row.targets.values_list("target_id", flat=True))
+        asked = list(row.targets.values_list("target_id", flat=True))
+        lost = [pk for pk in asked if self.random.random() < self.given_up]
+        self.answer(set(asked) - set(lost))
+        record(NewLabel(pk, {}, "crowd", "given_up", 0, "lost") for pk in lost)
         sweep.tick()
         row.refresh_from_db()
         assert row.settled_at is not None
