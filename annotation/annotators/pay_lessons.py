@@ -7,7 +7,7 @@ import logging
 from django.db import transaction
 
 from annotation.annotators.models import TutorialRun
-from annotation.annotators.teach import payment_key
+from annotation.annotators.teach import passed_reason, payment_key
 from annotation.command import grant
 from annotation.models import Assignment
 from kbpo.money.spend import release
@@ -45,7 +45,7 @@ def _grant(run: TutorialRun) -> int:
         run.worker,
         run.track,
         run.promised,
-        f"Tutorial passed: {run.interface}",
+        passed_reason(run),
         assignment=answer,
         key=payment_key(run),
     )

@@ -122,6 +122,11 @@ def payment_key(run: TutorialRun) -> str:
     return f"tutorial:{run.interface}:{run.worker_id}"
 
 
+def passed_reason(run: TutorialRun) -> str:
+    """What a worker reads of being paid for a tutorial."""
+    return f"Tutorial passed: {interface_of(run.interface).offered_as}"
+
+
 def was_paid(worker: Worker, interface: str) -> bool:
     """Whether a worker was paid for an interface's tutorial, in whatever version: from our list, or by a bonus."""
     key = f"tutorial:{interface}:{worker.pk}"
@@ -229,7 +234,7 @@ def _pay(run: TutorialRun) -> None:
         token=key,
         defaults={
             "status": "owed", "worker_id": run.worker_id, "amount": run.promised,
-            "why": f"Tutorial passed: {run.interface}",
+            "why": passed_reason(run),
         },
     )  # fmt: skip
 
