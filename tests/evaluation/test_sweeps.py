@@ -119,6 +119,17 @@ def test_what_was_stated_has_two_ways_in_and_what_came_later_one(swept: Swept) -
     assert {target for target in new & swept.inside if not counts[target]}, "marked or not, it was not drawn"
 
 
+def test_what_a_withdrawn_submission_stated_stays_eligible(swept: Swept) -> None:
+    """Else a team could choose by what it saw which targets have two ways in."""
+    swept.sweep()
+    swept.add_late()
+    before = read(swept.world.track).inclusion
+    Submission.objects.filter(pk=swept.first.pk).update(status="withdrawn")
+    after = read(swept.world.track).inclusion
+    np.testing.assert_array_equal(after.pi, before.pi)
+    np.testing.assert_array_equal(after.cluster, before.cluster)
+
+
 def test_the_figures_are_what_the_estimators_give(swept: Swept) -> None:
     swept.sweep()
     swept.add_late()
