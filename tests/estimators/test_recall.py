@@ -291,3 +291,20 @@ def test_folding_in_narrows_recall():
         for fold_in in (False, True)
     ]
     assert np.all(spread[1] < spread[0])
+
+
+def test_labels_that_are_given_up_in_documents_reach_the_design():
+    """Two targets of two annotated documents, the second of which only its own draw could bring in."""
+    arguments = ([[1], [1]], np.array([0.55, 0.4]), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 0], 4)
+    plain = recall(*arguments, document=[0, -1])
+    found = recall(*arguments, document=[0, -1], answered=[0.6, 0.9])
+    assert found.recall.value == pytest.approx(plain.recall.value)
+    z, design = found.recall.influence[:, 0], found.design
+    assert design.answered.tolist() == [0.6, 0.9, 1.0, 1.0]
+    # q = 0.6, beta = 1/2: alpha = 2 (0.55 - 0.3) = 0.5, so that b = (1 - 0.5/0.6) z joins its document's own term
+    b = np.array([(1 - 0.5 / 0.6) * z[0] + z[2], z[3]])
+    single = 0.5 * (((1 - 0.5 / 0.6) * z[0]) ** 2 + z[2] ** 2 + z[3] ** 2)
+    expected = (1 - design.pi) @ z**2 + 0.5 * 2 * np.sum((b - b.mean()) ** 2) - single
+    assert found.recall.variance == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"0\.0"):
+        recall(*arguments, document=[0, -1], answered=[0.0, 1.0])

@@ -308,6 +308,27 @@ def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_
     np.testing.assert_allclose(own[seen.unjudged], 1 - (1 - (0.7 - PI) / (1 - PI)) * (1 - READ / DOCUMENTS))
 
 
+def test_what_a_sweep_answered_does_not_say_how_far_a_sample_had_come(toy: Toy) -> None:
+    """Half of a sample is judged; then a sweep judges documents, whatever was drawn in them."""
+    world = World(toy, n_documents=DOCUMENTS)
+    asked = world.sample(world.system("first", early), 0.8)
+    half = [one for one in asked if one.u < 0.4]
+    world.answer(half)
+    inside = {one.pk for one in world.documents[:READ]}
+    world.read_in_full(world.documents[:READ], marked)
+    settle_documents(world.track, sorted(inside))
+    row = sweep.order_sweep(world.track, MOST)
+    world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
+    sweep.tick()
+    again = world.system("again", early)
+    data = read(world.track)
+    seen = data.seen_drawn[data.systems.index(again.pk)]
+    outside = [[one for one in some if one.document_id not in inside] for some in (half, asked)]
+    expected = 0.8 * len(outside[0]) / len(outside[1])
+    assert seen.unjudged.any() and 0.3 < expected < 0.5
+    np.testing.assert_allclose(seen.threshold[seen.unjudged], expected)
+
+
 def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_miss(toy: Toy) -> None:
     world = World(toy, n_documents=DOCUMENTS)
     world.answer(world.sample(world.system("first", early), PI))
