@@ -341,9 +341,11 @@ def each(browser: Browser, live_server: Any, toy: Toy, pages: list[Page]) -> Ite
         context.close()
 
 
-def keep_picture(page: Any, width: int, scheme: str, *, number: int, address: str) -> None:
+def keep_pictures(page: Any, width: int, *, number: int, address: str) -> None:
     name = re.sub(r"[^a-z0-9]+", "-", address.partition("?")[0])[:60].strip("-")
-    page.screenshot(path=Path(PICTURES) / f"{number:03}-{name}-{width}-{scheme}.png", full_page=True)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.screenshot(path=Path(PICTURES) / f"{number:03}-{name}-{width}-{scheme}.png", full_page=True)
 
 
 def test_no_page_has_a_serious_violation_or_scrolls_sideways(
@@ -355,6 +357,6 @@ def test_no_page_has_a_serious_violation_or_scrolls_sideways(
     pages = [page for some in world.values() for page in some]
     found: list[str] = []
     for number, (address, page) in enumerate(each(browser, live_server, toy, pages)):
-        picture = partial(keep_picture, number=number, address=address) if PICTURES else None
+        picture = partial(keep_pictures, number=number, address=address) if PICTURES else None
         found += looked_at(page, address, picture)
     assert "\n".join(found) == ""
