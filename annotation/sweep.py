@@ -29,6 +29,7 @@ from kbpo.money.models import Price
 from kbpo.money.spend import ZERO, Balance, balance, release, reserve
 from kbpo.queue import nudge
 from kbpo.sampling.annotated import annotated
+from kbpo.sampling.documents import LEAST
 from kbpo.sampling.fold_in import covering, fold_in
 from kbpo.sampling.models import DocumentSample, Sweep, SweepTarget
 from kbpo.sampling.numbers import numbers
@@ -76,11 +77,15 @@ def plan_sweep(track: Track) -> SweepPlan:
 
     Raises CannotOrder with a sentence.
     """
+    if track.status in (Track.Status.DRAFT, Track.Status.CLOSED):
+        raise CannotOrder(f"{track.name} is {track.get_status_display().lower()}: nothing is asked on it.")
     reads = annotated(track)
     if not reads.documents:
         raise CannotOrder("No document counts as read yet. Order some documents first.")
     if fold_in(track, reads).closed:
         raise CannotOrder("What is not marked in these documents is false, as their annotation says: nothing is open.")
+    if len(reads.documents) < LEAST:
+        raise CannotOrder(f"It takes {LEAST} documents that count as read; {len(reads.documents)} does so far.")
     if Sweep.objects.filter(track=track, settled_at=None).exists():
         raise CannotOrder("One such order is still being judged. The next one can follow when it is done.")
     sampled = Submission.objects.filter(track=track, sampled_at__isnull=False).order_by("pk")

@@ -93,8 +93,10 @@ class Centred:
         """(t,) the same of targets that only their document brings in: not those that a draw had made known, nor those
         that nobody had to be asked about."""
         known = ~np.isnan(self.data.f[self.criterion][self.at, 0])
-        drawn = self.data.inclusion.drawn[self.data.pool.target[self.row]] & known
-        return self._share_answered(self.counts & (self._row_cluster >= 0) & (self._row_mark < 0) & ~drawn)
+        inside = (self._row_cluster >= 0) & (self._row_mark < 0) & ~(self._row_drawn & known)
+        if self.data.swept is not None:
+            inside &= np.isin(self.row, self.data.swept.row)
+        return self._share_answered(self.counts & inside)
 
     @cached_property
     def given_document(self) -> Floats:
@@ -104,6 +106,10 @@ class Centred:
     @cached_property
     def _row_cluster(self) -> Ids:
         return self.data.inclusion.cluster[self.data.pool.target[self.row]]
+
+    @cached_property
+    def _row_drawn(self) -> NDArray[np.bool_]:
+        return self.data.inclusion.drawn[self.data.pool.target[self.row]]
 
     @cached_property
     def _row_mark(self) -> Floats:
@@ -119,8 +125,18 @@ class Centred:
         question beside it was answered: always, unless some were given up.
         """
         f = self.data.f[self.criterion][self.at]
-        lost = (self._row_cluster >= 0) & (self._row_mark >= self.answered_inside[self.data.pool.target[self.row]])
-        return np.where(lost[:, None], np.nan, f) if lost.any() else f
+        return np.where(self._lost[:, None], np.nan, f) if self._lost.any() else f
+
+    def verdicts_of(self, column: int) -> Floats:
+        """(n,) the same of a system whose team had seen judgments: of those, which are no chance, none is left out."""
+        exact = self.data.seen[column].exact[self.data.pool.target[self.row]]
+        return np.where(self._lost & ~exact, np.nan, self.data.f[self.criterion][self.at, column])
+
+    @cached_property
+    def _lost(self) -> NDArray[np.bool_]:
+        """(n,) marks that do not count."""
+        beyond = self._row_mark >= self.answered_inside[self.data.pool.target[self.row]]
+        return (self._row_cluster >= 0) & ~self._row_drawn & beyond
 
     def _share_answered(self, some: NDArray[np.bool_]) -> Floats:
         """(t,) the share of some of the rows that got an answer, in the stratum of each target; 1 where none is."""
@@ -195,7 +211,8 @@ class Centred:
         floor = self._anticipated(p, self.pi, criterion, found)
         own = {}
         for column in data.seen:
-            alone = self._alone(horvitz_thompson.centred, column, weight[:, column], f[:, column], g, total[column])
+            label = self.verdicts_of(column)
+            alone = self._alone(horvitz_thompson.centred, column, weight[:, column], label, g, total[column])
             [floor_alone] = np.asarray(self._anticipated(p[:, [column]], self.pi_of(column), criterion, alone))
             own[column] = replace(alone, anticipated=float(floor_alone))
         estimate = with_columns(replace(found, anticipated=floor, total_g=total), own)
@@ -263,10 +280,10 @@ class Centred:
         own = self.verdicts if criterion != "relation" else None
         own_g = data.g[criterion]
         total = np.asarray(share.T @ own_g).ravel()
-        weight, label = share[row].toarray(), self.verdicts
+        weight = share[row].toarray()
         alone = {
             column: self._alone(
-                horvitz_thompson.difference, column, weight[:, column], label[:, column], own_g, total[column]
+                horvitz_thompson.difference, column, weight[:, column], self.verdicts_of(column), own_g, total[column]
             )
             for column in data.seen
         }

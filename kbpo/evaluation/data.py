@@ -119,16 +119,18 @@ def read(track: Track) -> Data:
     fold, in_scope = fold_in(track, documents), _in_scope(pool, facts)
     found = all_seen(pool, fold.documents)
 
+    eligible = fold.eligible(pool, in_scope, aware(found))  # for all the same: a run alone would have no clusters
+    by_document = eligible if fold.documents else None
+
     def included(but: int | None = None) -> Inclusion:
-        eligible = fold.eligible(pool, in_scope, aware(found, but=but)) if fold.documents else None
-        return inclusion(track, pool, waiting, fold.documents, private(pool, found, but=but), eligible)
+        return inclusion(track, pool, waiting, fold.documents, private(pool, found, but=but), by_document)
 
     chance, own = included(), {at: included(at) for at in found}
     seen = {at: one.folded(own[at]) for at, one in found.items()}
     known = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
     known |= np.any([one.exact for one in seen.values()], axis=0) if seen else False
     judged = np.flatnonzero(known[pool.target])
-    swept = _swept(kind, pool, facts, fold, fold.eligible(pool, in_scope, aware(found))) if facts else None
+    swept = _swept(kind, pool, facts, fold, eligible[pool.target] & fold.stated(pool, aware(found))) if facts else None
     f = kind.judge(pool.instance[judged], systems)
     guesses = {criterion: _guess(track, pool, judged, verdicts, found) for criterion, verdicts in f.items()}
     return Data(
@@ -168,11 +170,11 @@ def _in_scope(pool: Pool, facts: Facts | None) -> Bools:
     return found
 
 
-def _swept(kind: Kind, pool: Pool, facts: Facts, fold: FoldIn, eligible: Bools) -> Swept | None:
+def _swept(kind: Kind, pool: Pool, facts: Facts, fold: FoldIn, covered: Bools) -> Swept | None:
     """What is judged in annotated documents whatever was drawn: what a sweep covers."""
     if fold.swept is None:
         return None
-    row = np.flatnonzero(eligible[pool.target] & (facts.inside >= 0))
+    row = np.flatnonzero(covered & (facts.inside >= 0))
     return Swept(row, kind.judge(pool.instance[row], pool.systems)["relation"][:, 0])
 
 

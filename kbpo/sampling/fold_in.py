@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 
 from kbpo.instances.models import Label
 from kbpo.sampling.annotated import Annotated
-from kbpo.sampling.models import Sweep
+from kbpo.sampling.documents import LEAST
+from kbpo.sampling.models import Sweep, SweepTarget
 from kbpo.sampling.pool import Pool
 from kbpo.sampling.seen import Seen
 from kbpo.tracks.models import Track
 
 Bools = NDArray[np.bool_]
+LEAST_ANSWERED = 1 / 3
+"""If less of a sweep was answered (it was stopped, say), what is known in the documents is mostly what was marked, and
+true: nothing comes in with them."""
 
 
 @dataclass(frozen=True)
@@ -36,36 +40,59 @@ class FoldIn:
     """Submissions all of whose predictions in the annotated documents were asked about, also where documents are no way
     in, since they were drawn with unequal probabilities; None: no sweep covers the documents"""
 
+    def stated(self, pool: Pool, aware: Collection[int] = ()) -> Bools:
+        """(u,) the instances of a pool that were asked about wherever they lie in annotated documents: those that
+        submissions of the sweep state, of columns that are not `aware`."""
+        swept = self.swept or frozenset()
+        return _of(pool, [at for at, system in enumerate(pool.systems) if system in swept and at not in aware])
+
     def eligible(self, pool: Pool, in_scope: Bools, aware: Collection[int] = ()) -> Bools:
         """(t,) the targets of a pool for which documents are a way in, of those (t,) in the scope.
 
+        Everything that is stated of such a target was asked about: if a later submission states another relation of a
+        pair, that is known just where readers marked no other, and so the target has no such way in.
         `aware` are columns whose teams could know, when they decided, which documents were read: what they state makes
-        nothing eligible for others, since it may depend on that.
+        nothing eligible for others, and nothing ineligible, since it may depend on that.
         """
         if self.closed:
             return np.ones(pool.target_id.size, dtype=np.bool_)
-        swept = self.swept or frozenset()
-        columns = [at for at, system in enumerate(pool.systems) if system in swept and at not in aware]
-        rows = np.asarray(pool.member[:, columns].sum(axis=1)).ravel() > 0
-        stated = np.zeros(pool.target_id.size, dtype=np.bool_)
-        stated[pool.target[rows]] = True
-        return stated & in_scope
+        asked, swept = self.stated(pool, aware), self.swept or frozenset()
+        later = _of(pool, [at for at, system in enumerate(pool.systems) if system not in swept and at not in aware])
+        found = np.zeros(pool.target_id.size, dtype=np.bool_)
+        found[pool.target[asked]] = True
+        found[pool.target[later & ~asked]] = False
+        return found & in_scope
 
 
-def aware(found: Mapping[int, Seen], *, but: int | None = None) -> set[int]:
-    """Columns whose teams could know which documents were read when they decided; `but` is left out."""
-    return {column for column, one in found.items() if one.beta > 0 and column != but}
+def _of(pool: Pool, columns: list[int]) -> Bools:
+    """(u,) whether one of some columns states each instance."""
+    return np.asarray(np.asarray(pool.member[:, columns].sum(axis=1)).ravel() > 0)
+
+
+def aware(found: Mapping[int, Seen]) -> set[int]:
+    """Columns whose teams could know which documents were read when they decided."""
+    return {column for column, one in found.items() if one.beta > 0}
 
 
 def fold_in(track: Track, documents: Annotated) -> FoldIn:
     """What the annotated documents that count bring in, as everything stands now."""
     uniform = documents.documents if documents.inclusion is None else []
+    enough = uniform if len(uniform) >= LEAST else []
     if uniform and _closed(uniform):
-        return FoldIn(uniform, closed=True)
+        return FoldIn(enough, closed=True)
     sweep = covering(track, documents.documents)
     if sweep is None:
         return FoldIn()
-    return FoldIn(uniform, swept=frozenset(sweep.submissions.values_list("pk", flat=True)))
+    answered = enough if share_answered(track) >= LEAST_ANSWERED else []
+    return FoldIn(answered, swept=frozenset(sweep.submissions.values_list("pk", flat=True)))
+
+
+def share_answered(track: Track) -> float:
+    """The share of what sweeps of a track asked, and are done with, that got an answer; 1 if that is nothing."""
+    asked = SweepTarget.objects.filter(sweep__track=track, done_at__isnull=False).values("target")
+    n = asked.distinct().count()
+    answers = Label.objects.filter(target__in=asked).exclude(value={}).exclude(source__in=Label.OF_DOCUMENTS)
+    return answers.values("target").distinct().count() / n if n else 1.0
 
 
 def covering(track: Track, documents: Collection[int]) -> Sweep | None:

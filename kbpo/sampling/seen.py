@@ -130,6 +130,12 @@ def _of_its_people(submission: Submission) -> Q:
     return Q(team__in=teams) | Q(user__in=people - {None})
 
 
+def _planned_before(submission: Submission, when: datetime) -> bool:
+    """Whether the team had another submission by then of which it was told anything, if only what it would cost."""
+    others = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(pk=submission.pk)
+    return others.filter(_of_its_people(submission), read_at__lte=when).exists()
+
+
 def _sampled(submission: Submission, when: datetime, which: Q) -> list[int]:
     known = Submission.objects.filter(track__corpus=submission.track.corpus_id).exclude(pk=submission.pk)
     shown = known.filter(sampled_at__lte=when).filter(which)
@@ -158,9 +164,12 @@ def all_seen(pool: Pool, documents: Sequence[int] = ()) -> dict[int, Seen]:
 
 
 def _could_know(submission: Submission, documents: Sequence[int], known: Bools) -> list[int]:
-    """Those of the documents that were annotated when the team decided, if it could see any judgment by then."""
+    """Those of the documents that were annotated when the team decided, if it could see any judgment by then.
+
+    Or what a plan tells of them: a draft that states things of one document alone is told how many are judged there.
+    """
     when = decided(submission)
-    if not documents or not (known.any() or _sampled(submission, when, _of_its_people(submission))):
+    if not documents or not (known.any() or _planned_before(submission, when)):
         return []
     return _annotated(submission.track, documents, when)
 
@@ -173,8 +182,9 @@ def _known(pool: Pool, submission: Submission) -> Bools:
 
 def _seen(pool: Pool, submission: Submission, known: Bools, read: Sequence[int], hidden: Private) -> Seen:
     track, when = submission.track, decided(submission)
-    judged, marked = _judged(pool, track, when)
-    answered = _Answered(judged, marked, _in_documents(pool, _read_by(track, when)))
+    then = _stated_by(pool, submission, when)
+    judged, marked = _judged(pool, track, when, then)
+    answered = _Answered(judged, marked, _in_documents(pool, _read_by(track, when)), then)
     others = {owner: targets for owner, targets in hidden.items() if owner != submission.pk}
     return Seen(
         exact=known & judged,
@@ -215,19 +225,29 @@ def _targets(submissions: Sequence[int]) -> Ids:
     return np.array([row[0] for row in rows], dtype=np.int64)
 
 
-def _judged(pool: Pool, track: Track, when: datetime) -> tuple[Bools, Bools]:
+def _stated_by(pool: Pool, submission: Submission, when: datetime) -> Bools:
+    """The targets of the pool when a submission was decided on: what came since must not change what was known."""
+    sampled = Submission.objects.filter(pk__in=pool.systems).filter(Q(sampled_at__lte=when) | Q(pk=submission.pk))
+    columns = [pool.systems.index(pk) for pk in sampled.values_list("pk", flat=True)]
+    rows = np.asarray(pool.member[:, columns].sum(axis=1)).ravel() > 0
+    found = np.zeros(pool.target_id.size, dtype=np.bool_)
+    found[pool.target[rows]] = True
+    return found
+
+
+def _judged(pool: Pool, track: Track, when: datetime, then: Bools) -> tuple[Bools, Bools]:
     """Whether each target was judged by then (one that was given up has an empty label), and whether only the
     annotation of its document marked it.
 
     A mark alone is no judgment: people mark what is true, so that judged targets would be the true ones. It counts for
-    one where the target was drawn by a batch that is settled, or where all targets of the document have a label: there
-    whether it is judged does not depend on whether it is true.
+    one where the target was drawn by a batch that is settled, or where all targets of the document that there were
+    `then` have a label: there whether it is judged does not depend on whether it is true.
     """
     labelled = _with_label(pool, "created_at <= %s", when)
     by_itself = _with_label(pool, "source <> ALL(%s) AND created_at <= %s", list(Label.OF_DOCUMENTS), when)
     of_target = np.zeros(pool.target_id.size, dtype=np.int64)
     of_target[pool.target] = pool.document
-    complete = ~np.isin(of_target, of_target[~labelled])
+    complete = ~np.isin(of_target, of_target[~labelled & then])
     settled = SampleBatch.objects.filter(submission__track__corpus=track.corpus_id, settled_at__lte=when)
     drawn = Sample.objects.filter(batch__in=settled).values_list("target_id", flat=True).distinct()
     marked = labelled & ~by_itself & ~complete
@@ -273,10 +293,12 @@ class _Answered:
     marked: Bools
     inside: Bools
     """In documents that were annotated whole: there people may have been asked for the documents' sake"""
+    then: Bools
+    """In the pool as it was"""
 
     def share(self, asked: Bools) -> Floats:
         """The share of what open batches had asked that was answered; 0 for what was marked, which is not asked."""
-        asked = asked & ~self.marked
+        asked = asked & ~self.marked & self.then
         among = asked & ~self.inside if (asked & ~self.inside).any() else asked
         return np.where(self.marked, 0.0, self.judged[among].mean() if among.any() else 1.0)
 

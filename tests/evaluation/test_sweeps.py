@@ -24,8 +24,11 @@ from kbpo.instances.models import Instance, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.documents import order_documents, settle_documents, waiting_documents
 from kbpo.sampling.models import Sweep
+from kbpo.sampling.pool import read_pool
 from kbpo.sampling.second_stage import draw_second_stage
+from kbpo.sampling.seen import seen
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from tests.conftest import Toy
 from tests.evaluation.world import World
@@ -279,7 +282,7 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
         assert pi[target] == pytest.approx(1 - 0.3 * (1 - beta))
 
 
-def test_what_only_a_team_that_knew_the_documents_states_is_eligible_for_it_alone(swept: Swept) -> None:
+def test_what_only_a_team_that_knew_the_documents_states_has_no_second_way_in(swept: Swept) -> None:
     swept.sweep()
     again = swept.world.system("again", lambda one: early(one) or late(one))
     swept.world.answer(swept.world.sample(again, 0.7))
@@ -288,7 +291,97 @@ def test_what_only_a_team_that_knew_the_documents_states_is_eligible_for_it_alon
     at = data.systems.index(again.pk)
     common, own = (of_targets(data, one.beta) for one in (data.inclusion, data.own[at]))
     for target in swept.targets(late) - swept.targets(early):
-        assert common[target] == 0 and own[target] == pytest.approx(READ / DOCUMENTS)
+        assert common[target] == own[target] == 0, "its variance would have no clusters"
+
+
+@pytest.mark.parametrize("knows", [False, True], ids=["another team", "a team that knew the documents"])
+def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(swept: Swept, knows: bool) -> None:
+    """Nobody was asked about it where readers had marked the first: it would be known just where that is not true."""
+    swept.sweep()
+    before = of_targets(swept_data := read(swept.world.track), swept_data.inclusion.beta)
+    said = {one.pk for one in swept.world.also_said([one for one in swept.world.instances if early(one)][::4])}
+    row = swept.world.system("late", lambda one: one.pk in said, team="Patterns" if knows else "Neural")
+    swept.world.answer(swept.world.sample(row, PI))
+    data = read(swept.world.track)
+    after, cluster = of_targets(data, data.inclusion.beta), of_targets(data, data.inclusion.cluster)
+    pairs = swept.targets(lambda one: one.pk in said)
+    assert all(before[target] > 0 for target in pairs)
+    if knows:
+        assert after == before, "what may depend on the documents decides nothing"
+    else:
+        assert all(after[target] == 0 and cluster[target] == -1 for target in pairs)
+        assert all(after[target] == value for target, value in before.items() if target not in pairs)
+
+
+def test_a_plan_tells_of_documents_so_who_had_one_knew_them(swept: Swept) -> None:
+    swept.sweep()
+    stranger = swept.world.system("one", late, team="Neural")
+    draft = Submission.objects.get(pk=swept.world.system("two", late, team="Neural").pk)
+    Submission.objects.filter(pk=draft.pk).update(sampled_at=None, confirmed_at=None, status="planned")
+    data = read(swept.world.track)
+    assert data.systems.index(stranger.pk) not in data.seen_drawn, "what it uploaded besides was not read by then"
+    Submission.objects.filter(pk=draft.pk).update(read_at=stranger.confirmed_at)
+    data = read(swept.world.track)
+    assert data.seen_drawn[data.systems.index(stranger.pk)].beta == pytest.approx(READ / DOCUMENTS)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_one_document_brings_nothing_in(toy: Toy, closed: bool) -> None:
+    """One cluster has no variance: every interval would be from 0 to 100."""
+    world = World(toy, n_documents=DOCUMENTS)
+    world.answer(world.sample(world.system("first", early), PI))
+    world.read_in_full(world.documents[:1], marked, closed=closed)
+    settle_documents(world.track, [world.documents[0].pk])
+    inclusion = read(world.track).inclusion
+    assert inclusion.n_clusters == 0 and (inclusion.beta == 0).all()
+    with pytest.raises(sweep.CannotOrder, match="false, as" if closed else "takes 2 documents that count as read; 1"):
+        sweep.plan_sweep(world.track)
+
+
+def test_a_sweep_of_which_little_was_answered_brings_nothing_in(swept: Swept) -> None:
+    row = sweep.order_sweep(swept.world.track, MOST)
+    asked = sorted(row.targets.values_list("target", flat=True))
+    lost = asked[: len(asked) * 3 // 4]
+    swept.answer(row, but=lost)
+    record(NewLabel(pk, {}, "crowd", "given_up", 0, "question:x/given_up") for pk in lost)
+    sweep.tick()
+    inclusion = read(swept.world.track).inclusion
+    assert inclusion.n_clusters == 0
+    np.testing.assert_allclose(inclusion.pi, PI)
+
+
+@pytest.mark.parametrize("status", ["draft", "closed"])
+def test_a_track_that_is_not_open_asks_nothing(swept: Swept, status: str) -> None:
+    Track.objects.filter(pk=swept.world.track.pk).update(status=status)
+    swept.world.track.refresh_from_db()
+    with pytest.raises(sweep.CannotOrder, match=f"is {status}: nothing is asked on it"):
+        sweep.order_sweep(swept.world.track, MOST)
+
+
+def test_what_others_state_later_changes_nothing_of_what_was_known(toy: Toy) -> None:
+    """A document all of which was marked is judged; it stays so when somebody states more in it. Else what was asked
+    for nobody would have no probability, and the interval no end."""
+    world = World(toy, n_documents=4)
+    mine = [one for one in world.instances if one.document_id == world.documents[0].pk and one.pk % 2]
+    for one in world.instances:
+        world.truth[one.pk] = one in mine
+    elsewhere = [one.pk for one in world.instances if one.document_id != world.documents[0].pk and one.pk % 3]
+    world.read_in_full(world.documents[:1], lambda one: True)
+    states = {*(one.pk for one in mine), *elsewhere}
+    world.answer(world.sample(world.system("first", lambda one: one.pk in states), PI))
+    again = world.system("again", lambda one: one.pk in states)
+
+    def known(systems: list[int]) -> dict[int, bool]:
+        pool = read_pool(world.track, systems)
+        found = seen(pool, again)
+        assert found is not None
+        exact = dict(zip(pool.target_id.tolist(), found.exact.tolist(), strict=True))
+        return {one.pk: exact[one.target_id] for one in world.instances if one.pk in states}
+
+    before = known([again.pk - 1, again.pk])
+    assert all(before[one.pk] for one in mine)
+    late = world.system("late", lambda one: one.pk not in states, team="Neural")
+    assert known([again.pk - 1, again.pk, late.pk]) == before
 
 
 def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_of_them(toy: Toy) -> None:

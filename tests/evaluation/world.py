@@ -18,6 +18,7 @@ from kbpo.tracks.models import Track
 from tests.conftest import SCHEMA, Toy, sentences_of, tokens_of
 
 WORKS, BASED, LIVES = "per:employee_or_member_of", "org:place_of_headquarters", "per:place_of_residence"
+FOUNDED, BORN = "per:organizations_founded", "per:place_of_birth"
 SENTENCES = 5
 
 
@@ -76,6 +77,23 @@ class World:
         ]  # fmt: skip
         return Instance.objects.bulk_create(rows)
 
+    def also_said(self, instances: Sequence[Instance]) -> list[Instance]:
+        """Another relation of each pair, which is not true: who works for a firm founded it, who lives in a town was
+        born there."""
+        other = {WORKS: FOUNDED, LIVES: BORN}
+        rows = Instance.objects.bulk_create(
+            Instance(
+                target_id=one.target_id, document_id=one.document_id, predicate=self.predicates[other[name]],
+                subject_begin=one.subject_begin, subject_end=one.subject_end,
+                object_begin=one.object_begin, object_end=one.object_end,
+            )
+            for one in instances
+            if (name := one.predicate.name) in other
+        )  # fmt: skip
+        self.instances += rows
+        self.truth |= dict.fromkeys((one.pk for one in rows), False)
+        return rows
+
     def system(
         self, name: str, states: Callable[[Instance], bool], *, team: str = "Patterns",
         confidence: Callable[[Instance], float | None] = lambda one: None,
@@ -88,6 +106,7 @@ class World:
         )  # fmt: skip
         mine = [one for one in self.instances if states(one)]
         types = {WORKS: ("PER", "ORG"), BASED: ("ORG", "GPE"), LIVES: ("PER", "GPE")}
+        types |= {FOUNDED: ("PER", "ORG"), BORN: ("PER", "GPE")}
         Prediction.objects.bulk_create(
             Prediction(
                 submission=row, instance=one, confidence=confidence(one),
