@@ -180,7 +180,8 @@ def test_both_books_agree_after_anything_in_any_order(turk: Turk, track: Track, 
     run_state_machine_as_test(
         Crowd,
         settings=settings(
-            max_examples=int(os.environ.get("KILLS", "8")), stateful_step_count=20, deadline=None, derandomize=True,
+            max_examples=int(os.environ.get("KILLS", "8")), stateful_step_count=20, deadline=None,
+            derandomize="KILLS" not in os.environ, print_blob=True,
             suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate, Phase.shrink),
             database=None,
         ),
