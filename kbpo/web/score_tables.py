@@ -22,6 +22,12 @@ QUANTITIES = (
     ("instance_recall", "Recall, every mention of a fact counted"),
     ("recall_corrected", "Recall, with what annotators miss"),
 )
+SCOPES = {
+    Track.Scope.SENTENCE: "within one sentence",
+    Track.Scope.NEIGHBOURS: "within one sentence or two that follow each other",
+    Track.Scope.DOCUMENT: "anywhere in one document",
+}
+"""Where the two mentions of a fact stand for recall to count it."""
 
 
 def tables(submission: Submission) -> list[dict[str, Any]]:
@@ -52,9 +58,14 @@ def tables(submission: Submission) -> list[dict[str, Any]]:
         lost = rows[0]["figure"].n_missing if rows else 0
         result.append(
             {"name": CRITERIA.get(criterion, criterion), "criterion": criterion, "rows": rows, "axis": axis,
+             "scope": SCOPES[Track.Scope(submission.track.scope)] if _has_recall(found, criterion) else "",
              "watched": any(row["safe"] for row in rows), "missing": missing(submission, lost) if lost else None}
         )  # fmt: skip
     return result
+
+
+def _has_recall(found: dict[tuple[str, str, str, str], Figure], criterion: str) -> bool:
+    return any(key[0] != "precision" and key[1] == criterion for key in found)
 
 
 def missing(submission: Submission, n: int) -> dict[str, int]:

@@ -96,3 +96,22 @@ def test_the_api_tells_a_submissions_guaranteed_scores_first(toy: Toy, run: Subm
     assert [(one["criterion"], one["distribution"]) for one in scores[:2]] == [("correct", "entity_relation")] * 2
     assert {one["quantity"] for one in scores[:2]} == {"f1", "precision"}
     assert {one["criterion"] for one in scores[:-4]} >= {"correct", "relation"}
+
+
+@pytest.mark.parametrize(
+    ("scope", "footer", "words"),
+    [
+        ("sentence", "scope: sentence", "within one sentence."),
+        ("neighbours", "scope: neighbours", "within one sentence or two that follow each other."),
+        ("document", "scope: document", "anywhere in one document."),
+    ],
+)
+def test_recall_names_its_scope(toy: Toy, run: Submission, scope: str, footer: str, words: str) -> None:
+    toy.track.scope = scope
+    toy.track.save()
+    assert f"2 of 4 documents read in full, {footer})" in Client().get(reverse("board", args=["toy"])).content.decode()
+    page = Client().get(reverse("submission", args=[run.pk]))
+    said = f"Recall, and F1 with it, counts facts whose two mentions stand {words}"
+    with_recall = {row["criterion"] for row in page.context["tables"] if row["scope"]}
+    assert with_recall == {"correct", "relation"}, "linking has precision alone"
+    assert page.content.decode().count(said) == 2
