@@ -56,6 +56,18 @@ def test_marks_are_kept_in_the_order_of_the_text_with_the_title_of_their_entity(
     ]
 
 
+def test_a_title_of_a_person_is_a_string_without_entity_or_link() -> None:
+    found = parse(mark(MARA, "PER", link="Mara Lindt"), mark(LINDT, "TITLE", MARA, link="Mara Lindt", value="chief"))
+    assert found[1] == {"span": [43, 48], "type": "TITLE", "canonical": [43, 48]}, (
+        "it is the same as nothing but itself"
+    )
+    _, links = Entities().parse(
+        SimpleNamespace(payload=PAYLOAD, target_id=7),  # type: ignore[arg-type]
+        {"mentions": [json.dumps([mark(LINDT, "TITLE", link="Chief")])]},
+    )
+    assert links.value == {}
+
+
 def test_spans_count_characters_not_halves_of_them() -> None:
     assert TEXT[slice(*OSLO2)] == "Oslo"
     assert parse(mark(OSLO2, "GPE"))[0]["span"] == [66, 70]
