@@ -245,7 +245,8 @@ def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(judged: Su
     for wrong in ({"verb": "random", "n": "x"}, {"verb": "random", "n": "0"}, {"verb": "drop", "entry": "9"}, {}):
         assert admin.post(address, wrong).status_code == 422
     admin.post(address, {"verb": "random", "n": "500"})
-    assert "Answer the next of" in admin.get(address).content.decode()
+    page = admin.get(address).content.decode()
+    assert "Answer the next of" in page and "judgments of pairs only" in page
     assert admin.get(reverse("desk-trail", args=["toy", 999])).status_code == 404
 
 
@@ -254,6 +255,7 @@ def test_switching_the_way_of_adding_up_is_looked_at_first(judged: Submission, a
     page = admin.get(address, {"method": "dawid_skene"}).content.decode()
     assert "nothing was changed" in page and "judgments would be different" in page
     assert judged.name in page
+    assert "answers about whole documents, and what mentions refer to, keep the majority" in page
     for wrong in ({"method": "coin", "why": "x"}, {"method": "dawid_skene", "why": ""}):
         assert admin.post(address, wrong).status_code == 422
     admin.post(address, {"method": "dawid_skene", "why": "We looked."})
@@ -264,6 +266,7 @@ def test_a_pilot_is_launched_and_read_on_its_page(judged: Submission, draft: Dra
     admin, address = as_user("Admin"), reverse("desk-pilots", args=["toy"])
     page = admin.get(address).content.decode()
     assert "0.61" in page and "Agreement" in page
+    assert "its value does not depend on how many judge an item" in page
     for wrong in ({"workers": "x", "items": "5"}, {"workers": "1", "items": "5"}, {}):
         assert admin.post(address, wrong).status_code == 422
     for said in ({"workers": "2", "items": "3"}, {"workers": "x", "items": "3"}):

@@ -48,7 +48,10 @@ def page(client: Client, name: str = "desk-documents", said: str = "") -> str:
 
 def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) -> None:
     address = reverse("desk-documents", args=["world"])
-    assert "Draw them" in page(admin)
+    text = page(admin)
+    assert "Draw them" in text
+    for trade in ("every further document makes it surer", "The price: where what was missed does not go with"):
+        assert trade in text
     assert admin.post(address, {"size": "10", "design": "two_stage", "seed": "7"}).status_code == 302
     batch = DocumentBatch.objects.get()
     assert (batch.size, batch.seed, batch.user) == (2, 7, world.toy.users["Admin"])
