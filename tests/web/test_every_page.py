@@ -360,3 +360,18 @@ def test_no_page_has_a_serious_violation_or_scrolls_sideways(
         picture = partial(keep_pictures, number=number, address=address) if PICTURES else None
         found += looked_at(page, address, picture)
     assert "\n".join(found) == ""
+
+
+def test_every_page_of_an_admin_says_whether_money_is_real_and_no_other_does(
+    toy: Toy, world: dict[str, list[Page]]
+) -> None:
+    wrong: list[str] = []
+    for who, address, *said in (page for some in world.values() for page in some):
+        client = Client()
+        if who:
+            client.force_login(toy.users[who])
+        answer = client.post(address, said[0]) if said else client.get(address, follow=True)
+        of_admins = who == "Admin"
+        if answer.content.decode().count('id="real-money"') != of_admins:
+            wrong.append(f"{address} ({answer.status_code})")
+    assert "\n".join(wrong) == ""
