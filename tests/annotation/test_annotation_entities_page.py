@@ -132,6 +132,25 @@ def test_what_is_open_stands_first_and_must_be_settled_before_sending(
     page.get_by_label("The date, as 2013-03 or 2013-03-25").fill("last March")
     press(page, "Enter", "n")
     assert "Which date is “1990”?" in page.locator("#entities .notice").inner_text()
+    page.get_by_label("The text does not tell it").check()
+    assert page.locator("#entities .notice").count() == 0
+    word(page, "Halden").dblclick()
+    press(page, "Shift+ArrowLeft")
+    page.locator("#inspector .type", has_text="State").click()  # over words of which some are marked
+    assert "overlaps “" in page.locator("#entities .notice").inner_text()
+    press(page, "c", "c")
+    assert Assignment.objects.get().status == "leased"
+
+
+def test_an_entity_without_a_page_is_sent_as_such(browser: Browser, live_server: Any, ordered: Question) -> None:
+    page = start(browser, live_server)
+    word(page, "Halden").dblclick()
+    press(page, "g")
+    page.get_by_label("It has no page").check()
+    press(page, "c", "c")
+    with page.expect_navigation():
+        press(page, "Control+Enter")
+    assert sent() == [{"span": [55, 61], "type": "GPE", "canonical": [55, 61], "link": "none"}]
 
 
 def test_two_people_of_one_name_are_asked_about(browser: Browser, live_server: Any, ordered: Question) -> None:
