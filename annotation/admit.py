@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import transaction
 
 from annotation.annotators import teach
 from annotation.annotators.models import Leaving, TutorialRun
 from annotation.annotators.teach import Tutorial
-from annotation.models import Qualification, Question, Worker, WorkerIdentity
+from annotation.models import Qualification, Question, Worker
 from annotation.platforms.base import Platform, Refused, Request
 from annotation.proof import learn_path, say_path
-from annotation.worker import handle_of
+from annotation.worker import known
 
 LEARN = (
     "First a short tutorial, please: {address} . When you have passed it, you get the qualification by itself within "
@@ -46,7 +45,7 @@ def answer_requests(platform: Platform) -> int:
 
 
 def _answer(platform: Platform, request: Request) -> int:
-    worker = _known(platform.name, request.worker_id)
+    worker = known(platform.name, request.worker_id)
     found = standing(worker)
     try:
         if found.held:
@@ -56,13 +55,6 @@ def _answer(platform: Platform, request: Request) -> int:
     except Refused:  # it was answered meanwhile, or taken back by who asked
         return 0
     return 1
-
-
-@transaction.atomic
-def _known(name: str, external_id: str) -> Worker:
-    worker, _ = Worker.objects.get_or_create(handle=handle_of(name, external_id), defaults={"platform": name})
-    WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": external_id})
-    return worker
 
 
 def standing(worker: Worker) -> Standing:

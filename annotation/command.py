@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from decimal import Decimal
 from hashlib import sha256
@@ -12,11 +13,12 @@ from django.utils import timezone
 
 from annotation import quality
 from annotation import reject as rejecting
-from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Qualification, Question, Worker
+from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Qualification, Question, Worker, WorkerIdentity
 from annotation.platforms.mturk.amounts import fee
-from annotation.platforms.registry import platform_of
+from annotation.platforms.registry import other_names, platform_of
 from annotation.publish import committed, one_publisher
 from annotation.reject import CannotReject
+from annotation.worker import known
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import User
 from kbpo.money.models import Ledger
@@ -25,6 +27,9 @@ from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 
 log = logging.getLogger(__name__)
+
+OWN_ID = re.compile(r"[A-Z][A-Z0-9]{1,39}")
+"""How Mechanical Turk names a worker"""
 
 AGAIN = {
     # what         status      -> status it is tried again in
@@ -192,6 +197,7 @@ def grant(
         raise ValueError(f"${amount} is no amount in dollars and whole cents.")
     if assignment is not None and assignment.worker_id != worker.pk:
         raise ValueError("This answer is somebody else's.")
+    _check_payable(worker)
     token = sha256(f"grant:{key}".encode()).hexdigest() if key else secrets.token_hex()
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)  # two clicks one after the other
     if (made := Bonus.objects.filter(token=token).first()) is not None:
@@ -210,6 +216,12 @@ def grant(
     note("grant", bonus.purpose, who=who, why=reason, after=f"${amount}", track=track.slug)
     nudge("remit")
     return bonus
+
+
+def _check_payable(worker: Worker) -> None:
+    """Nothing; raises ValueError for a worker whose platform could not be told whom to pay."""
+    if worker.platform in other_names() and not WorkerIdentity.objects.filter(worker=worker).exists():
+        raise ValueError("We do not know this worker's own id on the platform, so nobody could pay them. Give that id.")
 
 
 def _where(worker: Worker, assignment: Assignment | None) -> str:
@@ -231,19 +243,27 @@ def admit(handle: str, who: User, *, held: bool = True) -> str:
     return f"{worker} {'may' if held else 'may no more'} accept HITs that ask for the tutorial."
 
 
-def _of_a_platform(handle: str) -> Worker:
-    local = ("pool", "simulated")
-    workers = list(Worker.objects.filter(handle__startswith=handle).exclude(platform__in=local)[:2]) if handle else []
+def _of_a_platform(said: str) -> Worker:
+    """The worker that an administrator means: by hash or its beginning, or by their own id on Mechanical Turk."""
+    if OWN_ID.fullmatch(said):  # a hash has small letters
+        return known("mturk", said)
+    workers = list(Worker.objects.filter(handle__startswith=said, platform__in=other_names())[:2]) if said else []
     if len(workers) != 1:
-        raise ValueError("Give the hash of one worker of a platform; those of our own pages are paid from their list.")
+        raise ValueError(
+            "Give the hash of one worker of a platform, or their own id there; those of our own pages are paid from"
+            " their list."
+        )
     return workers[0]
 
 
+@transaction.atomic  # who is refused leaves no worker behind
 def grant_to(
-    handle: str, track: Track, amount: Decimal, reason: str, who: User, *, answer: str = "", key: str = ""
+    said: str, track: Track, amount: Decimal, reason: str, who: User, *, answer: str = "", key: str = ""
 ) -> str:
-    """What was granted, as a sentence. The worker by hash or its beginning. Raises ValueError with a sentence."""
-    worker, assignment = _of_a_platform(handle), None
+    """What was granted, as a sentence. The worker by hash, its beginning, or their id on Mechanical Turk.
+
+    Raises ValueError with a sentence."""
+    worker, assignment = _of_a_platform(said), None
     if answer:
         assignment = Assignment.objects.filter(pk=int(answer) if answer.isdecimal() else 0).exclude(raw=None).first()
         if assignment is None:

@@ -30,6 +30,8 @@ class Go:
     assignment: str
     handle: str
     site: str
+    external_id: str = ""
+    """The worker's own id there; only the marketplace's address tells it, our forms carry the hash"""
 
     @property
     def proof(self) -> str:
@@ -59,7 +61,7 @@ def go_of_address(request: HttpRequest, hit: HIT, assignment: str) -> Go | None:
     sound = 0 < len(worker) <= LONGEST_ID and 0 < len(assignment) <= LONGEST_ID
     if not sound or site not in settings.MTURK_WORKER_SITES:
         return None
-    return Go(hit, assignment, handle_of(hit.platform, worker), site)
+    return Go(hit, assignment, handle_of(hit.platform, worker), site, worker)
 
 
 def go_of(said_by_form: str, hit: HIT) -> Go | None:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.models import HIT, Assignment, Worker
+from annotation.models import HIT, Assignment, Worker, WorkerIdentity
 from annotation.platforms.mturk.question import duration_of
 
 MOST = 4
@@ -35,12 +35,17 @@ class Kept:
 
 
 @transaction.atomic
-def keep_draft(hit: HIT, assignment: str, handle: str, answer: dict[str, Any] | None) -> Kept:
-    """The draft as it stands now. Without a new answer nothing is changed but the time that it is kept."""
+def keep_draft(hit: HIT, assignment: str, handle: str, answer: dict[str, Any] | None, *, external_id: str = "") -> Kept:
+    """The draft as it stands now. Without a new answer nothing is changed but the time that it is kept.
+
+    The worker's id on the platform, where the address names it, is noted at once: whoever cannot send anything in may
+    still be owed a compensation."""
     if _is_full(hit) and not Worker.objects.filter(handle=handle).exists():
         return Kept(answer or {})  # before anybody is written down: an invented name leaves no worker either
     lease = timedelta(seconds=duration_of(hit))
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
+    if external_id:
+        WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": external_id})
     worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     mine = hit.assignments.select_for_update(of=("self",)).filter(worker=worker)
     row = mine.filter(external_id=assignment).exclude(status="returned").first()

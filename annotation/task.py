@@ -69,7 +69,8 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
 
 def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
     """What a form says is done, or kept if something stands before it; then the page that is next."""
-    kept, interface = keep_draft(go.hit, go.assignment, go.handle, None), questions[0].interface
+    kept = keep_draft(go.hit, go.assignment, go.handle, None, external_id=go.external_id)
+    interface = questions[0].interface
     worker = Worker.objects.filter(handle=go.handle).first()
     if worker is None:  # nobody is written down while the HIT is full of drafts
         return no(request, BUSY)

@@ -18,6 +18,15 @@ def handle_of(platform: str, external_id: str) -> str:
     return hmac.new(settings.WORKER_KEY.encode(), message, hashlib.sha256).hexdigest()[:32]
 
 
+@transaction.atomic
+def known(platform: str, external_id: str) -> Worker:
+    """The worker whom a platform calls so, with their id there; made if we have not met."""
+    handle = handle_of(platform, external_id)
+    worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": platform})
+    WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": external_id})
+    return worker
+
+
 def worker_of(user: User, platform: str = "pool") -> Worker:
     """The worker that a user is, made on the first visit."""
     if (worker := Worker.objects.filter(user=user).first()) is not None:

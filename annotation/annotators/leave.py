@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from annotation.annotators.models import Appeal, Consent, Feedback, Leaving, Message, TutorialRun
@@ -159,8 +160,9 @@ def _stale_promises() -> int:
 def _never_claimed(late: datetime) -> int:
     """Promises to workers of marketplaces who passed and never sent a HIT in: the platform cannot pay them."""
     rows = TutorialRun.objects.filter(passed=True, promised__gt=0, ended_at__lt=late).exclude(purpose="")
+    sent = Assignment.objects.filter(worker=OuterRef("worker"), raw__isnull=False)
     taken = 0
-    for run in rows.exclude(worker__platform__in=local_names()).filter(worker__identity=None)[:500]:
+    for run in rows.exclude(worker__platform__in=local_names()).exclude(Exists(sent))[:500]:
         with transaction.atomic():
             take_back(
                 TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk), "Nothing was sent in after it"

@@ -15,6 +15,7 @@ from annotation import ask, collect, command, publish, quality, remit, settle
 from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks, Question, Response, Worker, WorkerIdentity
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
+from kbpo.money.models import Ledger
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -254,6 +255,47 @@ def test_a_bonus_and_a_compensation_are_paid_once(up: Submission, turk: Turk) ->
     assert turk.rows("SELECT status FROM assignment WHERE id = ?", assignment) == [{"status": "Approved"}]
     assert Bonus.objects.count() == 2 and turk.calls("SendBonus") == 1
     assert PlatformBooks.objects.get().differences == []
+
+
+def test_who_only_drafted_is_compensated(up: Submission, turk: Turk) -> None:
+    """Our page failed them before they could send anything in: nothing but a draft tells of them."""
+    assignment, src = turk.accept("W1", turk.hits()[0])
+    turk.fill_in(src)
+    turk.give_back("W1", assignment)
+    worker = Worker.objects.get()
+    assert not Assignment.objects.exclude(raw=None).exists() and worker.identity.external_id == "W1"
+    admin = User.objects.create_user("admin", is_staff=True)
+    told = command.grant_to(worker.handle, up.track, Decimal("0.20"), "Our page failed while you worked.", admin)
+    assert "$0.20" in told
+    compensation_reaches(turk, "W1")
+
+
+def test_whom_we_never_met_is_compensated_by_their_own_id(up: Submission, turk: Turk) -> None:
+    admin = User.objects.create_user("admin", is_staff=True)
+    with pytest.raises(ValueError, match="Say what it is for"):
+        command.grant_to("W7", up.track, Decimal("0.20"), " ", admin)
+    assert not Worker.objects.exists(), "a refusal leaves nobody behind"
+    command.grant_to("W7", up.track, Decimal("0.20"), "Our page failed while you worked.", admin)
+    compensation_reaches(turk, "W7")
+
+
+def compensation_reaches(turk: Turk, worker: str) -> None:
+    """The one compensation is offered to this worker alone, taken, and paid."""
+    rounds()
+    [hit] = [row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")]
+    assert hit not in turk.offered("W2") and hit in turk.offered(worker)
+    turk.send({"assignmentId": turk.accept(worker, hit)[0], "thanks": "taken"})
+    rounds()
+    assert Bonus.objects.get().status == "paid"
+    assert turk.rows("SELECT status FROM assignment WHERE hit = ?", hit) == [{"status": "Approved"}]
+
+
+def test_whose_id_nobody_knows_is_refused_before_anything_is_set_aside(up: Submission) -> None:
+    worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
+    rows = Ledger.objects.count()
+    with pytest.raises(ValueError, match="own id on the platform"):
+        command.grant(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
+    assert not Bonus.objects.exists() and Ledger.objects.count() == rows
 
 
 def test_money_for_a_bonus_must_be_there(up: Submission, turk: Turk) -> None:
