@@ -34,6 +34,7 @@ def say(request: HttpRequest, signed: str) -> HttpResponse:
         "worker": worker, "refusal": refusal, "thanks": thanks, "said": request.POST if refusal else {},
         "interface": asked or "", "messages_to": worker.messages.order_by("-at")[:50],
         "appeals": worker.appeals.order_by("-made_at")[:10],
+        "refusals": speak.refusals(worker),
         "appealing": worker.appeals.filter(answered_at=None).exists(),
     }  # fmt: skip
     response = render(request, "annotation/say.html", context, status=422 if refusal else 200)

@@ -30,6 +30,7 @@ from kbpo.tracks.models import Track
 
 P = ParamSpec("P")
 MOST = Decimal("100000")
+TAKEN_BACK = {True: "What was refused is paid.", False: "Readmitted."}
 MOST_SHOWN = 200
 
 
@@ -109,14 +110,14 @@ def write(request: HttpRequest) -> HttpResponse:
 @for_admins
 @require_POST
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
-    """The answer to an appeal, with or without readmission."""
+    """The answer to an appeal, which may take back what it is against."""
     decision = request.POST.get("decision", "")
     if decision not in ("readmit", "keep"):
-        messages.error(request, "Say whether you readmit this annotator.")
+        messages.error(request, "Say whether you take it back.")
         return redirect("desk-requests")
     try:
         row = speak.answer(pk, admin_of(request), request.POST.get("text", ""), readmit=decision == "readmit")
-        messages.success(request, "Readmitted." if row.readmitted else "Answered; the exclusion stands.")
+        messages.success(request, TAKEN_BACK[row.about_pay] if row.readmitted else "Answered; it stands as it is.")
     except speak.CannotSay as cannot:
         messages.error(request, str(cannot))
     return redirect("desk-requests")

@@ -150,7 +150,10 @@ class Feedback(models.Model):
 
 
 class Appeal(models.Model):
-    """An excluded annotator disagrees; an admin answers, and may take the exclusion back."""
+    """An annotator disagrees with being left out or not paid; an admin answers, and may take it back."""
+
+    OF_PAY = "Pay was refused: "
+    """How the reason of an appeal against refused pay begins"""
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="appeals")
     excluded_reason = models.TextField(help_text="What was appealed against, as it stood then")
@@ -170,6 +173,11 @@ class Appeal(models.Model):
 
     def __str__(self) -> str:
         return f"appeal {self.pk}"
+
+    @property
+    def about_pay(self) -> bool:
+        """Whether it is against refused pay, and not against being left out."""
+        return self.excluded_reason.startswith(self.OF_PAY)
 
 
 def _number() -> str:

@@ -66,6 +66,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "history": _told(_history(worker)[:10]),
         "unread": worker.messages.filter(read_at=None).count(),
         "appeals": worker.appeals.order_by("-made_at")[:5],
+        "refusals": speak.refusals(worker),
         "appealing": worker.appeals.filter(answered_at=None).exists(),
         "receipts": worker.payouts.filter(undoes=None).order_by("-paid_at")[:3],
     }
@@ -152,7 +153,7 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
 @require_POST
 @for_annotators
 def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
-    """An appeal against being left out."""
+    """An appeal against being left out, or against refused pay."""
     try:
         speak.appeal(worker, request.POST.get("text", ""))
         messages.success(request, "Your appeal is with the admins. You will find the answer here.")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from annotation.annotators.models import Appeal, Feedback, Message
-from annotation.command import readmit_worker
-from annotation.models import Worker, WorkerIdentity
+from annotation.command import readmit_worker, undo_rejection
+from annotation.models import Rejection, Worker, WorkerIdentity
 from annotation.platforms.registry import local_names, platform_of
+from annotation.reject import CannotReject
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.queue import nudge
@@ -104,21 +105,30 @@ def give_feedback(worker: Worker, interface: str, *, clear: bool, fair: bool, co
     return Feedback.objects.create(worker=worker, interface=interface, clear=clear, fair=fair, comment=comment)
 
 
+def refusals(worker: Worker) -> QuerySet[Rejection]:
+    """The answers of a worker for which pay is refused, as it stands."""
+    return Rejection.objects.filter(assignment__worker=worker, undone_at=None).order_by("pk")
+
+
 def appeal(worker: Worker, text: str) -> Appeal:
-    """The appeal of an excluded worker; one at a time. Raises CannotSay."""
+    """The appeal of a worker who is left out, or whose pay was refused; one at a time. Raises CannotSay."""
+    reason = worker.excluded_reason
     if worker.excluded_at is None:
-        raise CannotSay("You are not left out, so there is nothing to appeal.")
+        why = " / ".join(refusals(worker).values_list("evidence", flat=True))
+        if not why:
+            raise CannotSay("You are not left out, and no pay was refused: there is nothing to appeal.")
+        reason = f"{Appeal.OF_PAY}{why}"
     said = clean(text, "The appeal")
     try:
         with transaction.atomic():
-            return Appeal.objects.create(worker=worker, excluded_reason=worker.excluded_reason, text=said)
+            return Appeal.objects.create(worker=worker, excluded_reason=reason, text=said)
     except IntegrityError as twice:
         raise CannotSay("Your appeal is being read. You will find the answer here.") from twice
 
 
 @transaction.atomic
 def answer(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
-    """The appeal, answered once, its worker readmitted if so decided. Raises CannotSay."""
+    """The appeal, answered once; its worker readmitted, or what was refused paid, if so decided. Raises CannotSay."""
     said = clean(text, "The answer")
     row = Appeal.objects.select_for_update(of=("self",)).select_related("worker").filter(pk=appeal_pk).first()
     if row is None:
@@ -127,7 +137,9 @@ def answer(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
         raise CannotSay("This appeal was answered already.")
     row.answer, row.readmitted, row.answered_at, row.answered_by = said, readmit, timezone.now(), who
     row.save(update_fields=["answer", "readmitted", "answered_at", "answered_by"])
-    if readmit:
+    if row.about_pay:
+        _answer_about_pay(row, who, pay=readmit)
+    elif readmit:
         readmit_worker(row.worker.handle, who, f"Appeal: {said}")
     else:
         note("uphold exclusion", f"worker:{row.worker.handle}", who=who, before=row.excluded_reason,
@@ -135,3 +147,16 @@ def answer(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
     if WorkerIdentity.objects.filter(worker=row.worker).exclude(worker__platform__in=local_names()).exists():
         Message.objects.create(worker=row.worker, subject="Your appeal is answered", text=said[:LONGEST_OUT], by=who)
     return row
+
+
+def _answer_about_pay(row: Appeal, who: User, *, pay: bool) -> None:
+    """Nothing; what was refused until the appeal is paid after all, or it is noted that it is not. Raises CannotSay."""
+    why = f"Appeal: {row.answer}"
+    if not pay:
+        note("uphold rejection", f"worker:{row.worker.handle}", who=who, before=row.excluded_reason, why=why)
+        return
+    try:
+        for pk in refusals(row.worker).filter(made_at__lte=row.made_at).values_list("assignment", flat=True):
+            undo_rejection(pk, who, why)
+    except CannotReject as cannot:
+        raise CannotSay(str(cannot)) from cannot

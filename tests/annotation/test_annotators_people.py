@@ -145,6 +145,40 @@ def test_an_appeal_is_answered_once_and_may_readmit(published: Submission, ada: 
     assert not Response.objects.exclude(excluded_reason="").exists()
 
 
+def refused(ada: Client) -> Assignment:
+    """An answer of ada's for which pay is refused; she is not left out."""
+    ada.post(take(ada), GOOD)
+    settle.tick()
+    row = Assignment.objects.get(worker=worker(), submitted_at__isnull=False)
+    command.reject_answer(row.pk, User.objects.get(username="anna"), "Every answer was the first button.")
+    return row
+
+
+def test_refused_pay_can_be_appealed_and_is_paid_after_all(published: Submission, ada: Client, admin: Client) -> None:
+    answer = refused(ada)
+    assert 'id="refused"' in text_of(ada.get("/annotate/")) and worker().excluded_at is None
+    ada.post("/annotate/appeal/", {"text": "The first button was right."})
+    page = text_of(ada.get("/annotate/"))
+    assert "Your appeal is being read" in page and 'name="text"' not in page
+    row = Appeal.objects.get()
+    assert row.about_pay and "Pay after all" in text_of(admin.get(DESK))
+    admin.post(f"{DESK}appeals/{row.pk}/", {"text": "It was, sorry.", "decision": "readmit"})
+    answer.refresh_from_db()
+    assert answer.status != "rejected" and Payment.objects.get(assignment=answer).status == "owed"
+    assert worker().readmitted_at is None, "nobody had left them out"
+    page = text_of(ada.get("/annotate/"))
+    assert "It was, sorry." in page and 'id="refused"' not in page
+
+
+def test_an_appeal_against_refused_pay_may_fail(published: Submission, ada: Client, admin: Client) -> None:
+    answer = refused(ada)
+    ada.post("/annotate/appeal/", {"text": "The first button was right."})
+    admin.post(f"{DESK}appeals/{Appeal.objects.get().pk}/", {"text": "It was not.", "decision": "keep"})
+    answer.refresh_from_db()
+    assert answer.status == "rejected" and Audit.objects.filter(what="uphold rejection").count() == 1
+    assert "not followed" in text_of(ada.get("/annotate/"))
+
+
 def test_who_is_not_left_out_has_nothing_to_appeal(ada: Client) -> None:
     ada.post("/annotate/appeal/", {"text": "Just in case."})
     assert not Appeal.objects.exists()
