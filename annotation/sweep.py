@@ -128,7 +128,7 @@ def order_sweep(track: Track, at_most: Decimal, *, who: User | None = None) -> S
     `at_most` is the price that was shown. Raises CannotOrder if it would be more by now, OverBudget if a cap forbids
     it, and then nothing has changed.
     """
-    Track.objects.select_for_update(of=("self",)).get(pk=track.pk)  # of two orders one comes first
+    track = Track.objects.select_for_update(of=("self",)).select_related("corpus").get(pk=track.pk)  # one comes first
     plan = plan_sweep(track)
     if plan.at_most > at_most:
         raise CannotOrder(f"This would cost up to ${plan.at_most} by now, not ${at_most}. Look at the price again.")
@@ -238,7 +238,10 @@ class SweepState:
 
 def sweeps(track: Track) -> list[SweepState]:
     """The track's sweeps, newest first."""
-    holding = covering(track, annotated(track).documents)
+    reads = annotated(track)
+    holding = covering(track, reads.documents)
+    if reads.inclusion is None and not fold_in(track, reads).documents:  # too little of it was answered
+        holding = None
     rows = Sweep.objects.filter(track=track).select_related("who").order_by("-pk")
     return [_state(one, holding is not None and holding.pk == one.pk) for one in rows]
 

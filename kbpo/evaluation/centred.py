@@ -96,7 +96,7 @@ class Centred:
         inside = (self._row_cluster >= 0) & (self._row_mark < 0) & ~(self._row_drawn & known)
         if self.data.swept is not None:
             inside &= np.isin(self.row, self.data.swept.row)
-        return self._share_answered(self.counts & inside)
+        return self._share_answered(self.counts & inside, self.data.fold.answered)
 
     @cached_property
     def given_document(self) -> Floats:
@@ -129,7 +129,8 @@ class Centred:
 
     def verdicts_of(self, column: int) -> Floats:
         """(n,) the same of a system whose team had seen judgments: of those, which are no chance, none is left out."""
-        exact = self.data.seen[column].exact[self.data.pool.target[self.row]]
+        saw = self.data.seen_drawn.get(column, self.data.seen[column])
+        exact = saw.exact[self.data.pool.target[self.row]]
         return np.where(self._lost & ~exact, np.nan, self.data.f[self.criterion][self.at, column])
 
     @cached_property
@@ -138,8 +139,9 @@ class Centred:
         beyond = self._row_mark >= self.answered_inside[self.data.pool.target[self.row]]
         return (self._row_cluster >= 0) & ~self._row_drawn & beyond
 
-    def _share_answered(self, some: NDArray[np.bool_]) -> Floats:
-        """(t,) the share of some of the rows that got an answer, in the stratum of each target; 1 where none is."""
+    def _share_answered(self, some: NDArray[np.bool_], untold: float = 1.0) -> Floats:
+        """(t,) the share of some of the rows that got an answer, in the stratum of each target; 1 without any such row,
+        `untold` if there are some and none did."""
         pool = self.data.pool
         asked, known = self.row[some], ~np.isnan(self.data.f[self.criterion][self.at[some], 0])
         if not asked.size:
@@ -154,7 +156,7 @@ class Centred:
         elif known.any():  # nothing there was answered: all others have to stand for it
             share[few] = known.mean()
         else:
-            share[:] = 1.0
+            share[:] = untold
         return np.asarray(share[stratum])
 
     @cached_property
@@ -252,7 +254,9 @@ class Centred:
         """(n,) rows that count for a system whose team had seen judgments, and their probabilities for it."""
         target = self.data.pool.target[self.row]
         own = self.pi_of(column)[self.row]
-        used = self.data.seen[column].exact[target] | (self.data.own[column].counts[target] & (own > 0))
+        seen, now = self.data.seen[column], self.data.own[column]
+        came_in = now.drawn | (now.counts & ~seen.inside)
+        used = seen.exact[target] | (came_in[target] & (own > 0))
         return used, np.where(used, own, 1.0)
 
     def by_target(self, values: Floats) -> Floats:

@@ -126,11 +126,11 @@ def read(track: Track) -> Data:
         return inclusion(track, pool, waiting, fold.documents, private(pool, found, but=but), by_document)
 
     chance, own = included(), {at: included(at) for at in found}
-    seen = {at: one.folded(own[at]) for at, one in found.items()}
+    seen = {at: one.folded(own[at], fold.unasked(pool, at)) for at, one in found.items()}
     known = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
     known |= np.any([one.exact for one in seen.values()], axis=0) if seen else False
     judged = np.flatnonzero(known[pool.target])
-    swept = _swept(kind, pool, facts, fold, eligible[pool.target] & fold.stated(pool, aware(found))) if facts else None
+    swept = _swept(kind, pool, facts, fold, in_scope[pool.target] & fold.stated(pool, aware(found))) if facts else None
     f = kind.judge(pool.instance[judged], systems)
     guesses = {criterion: _guess(track, pool, judged, verdicts, found) for criterion, verdicts in f.items()}
     return Data(

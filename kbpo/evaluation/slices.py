@@ -17,7 +17,7 @@ from scipy import sparse
 from estimators.sample_size import for_half_width
 from kbpo.corpus.models import Predicate
 from kbpo.evaluation.centred import Centred
-from kbpo.evaluation.data import Bools, Data
+from kbpo.evaluation.data import Bools, Data, Swept
 from kbpo.evaluation.floors import Floors
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.rule import CONFIDENCE, FREQUENCIES, BadRule, Rule, Table, read
@@ -173,9 +173,17 @@ def restricted(data: Data, cut: Cut) -> Data:
         f={criterion: verdicts[kept] for criterion, verdicts in data.f.items()},
         g={criterion: guesses[inside] for criterion, guesses in data.g.items()},
         draws={},
-        swept=None,
+        swept=_cut_swept(data.swept, place),
         facts=_facts(data.facts, inside, cut.predicate) if data.facts else None,
     )  # fmt: skip
+
+
+def _cut_swept(swept: Swept | None, place: Ids) -> Swept | None:
+    """The same of a slice; `place` has the new row of each instance, -1 for one that is not in it."""
+    if swept is None:
+        return None
+    kept = place[swept.row] >= 0
+    return Swept(place[swept.row[kept]], swept.true[kept])
 
 
 def _weighed(pool: Pool, cut: Cut) -> Matrix:

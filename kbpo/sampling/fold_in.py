@@ -23,7 +23,7 @@ from kbpo.sampling.seen import Seen
 from kbpo.tracks.models import Track
 
 Bools = NDArray[np.bool_]
-LEAST_ANSWERED = 1 / 3
+LEAST_ANSWERED = 0.5
 """If less of a sweep was answered (it was stopped, say), what is known in the documents is mostly what was marked, and
 true: nothing comes in with them."""
 
@@ -40,11 +40,21 @@ class FoldIn:
     """Submissions all of whose predictions in the annotated documents were asked about, also where documents are no way
     in, since they were drawn with unequal probabilities; None: no sweep covers the documents"""
 
+    answered: float = 1.0
+    """The share of what sweeps asked that got an answer"""
+
     def stated(self, pool: Pool, aware: Collection[int] = ()) -> Bools:
         """(u,) the instances of a pool that were asked about wherever they lie in annotated documents: those that
         submissions of the sweep state, of columns that are not `aware`."""
         swept = self.swept or frozenset()
         return _of(pool, [at for at, system in enumerate(pool.systems) if system in swept and at not in aware])
+
+    def unasked(self, pool: Pool, column: int) -> Bools:
+        """(t,) the targets of which a column states something that no submission of the sweep states."""
+        found = np.zeros(pool.target_id.size, dtype=np.bool_)
+        if not self.closed:
+            found[pool.target[_of(pool, [column]) & ~self.stated(pool)]] = True
+        return found
 
     def eligible(self, pool: Pool, in_scope: Bools, aware: Collection[int] = ()) -> Bools:
         """(t,) the targets of a pool for which documents are a way in, of those (t,) in the scope.
@@ -83,8 +93,8 @@ def fold_in(track: Track, documents: Annotated) -> FoldIn:
     sweep = covering(track, documents.documents)
     if sweep is None:
         return FoldIn()
-    answered = enough if share_answered(track) >= LEAST_ANSWERED else []
-    return FoldIn(answered, swept=frozenset(sweep.submissions.values_list("pk", flat=True)))
+    share, swept = share_answered(track), frozenset(sweep.submissions.values_list("pk", flat=True))
+    return FoldIn(enough if share >= LEAST_ANSWERED else [], swept=swept, answered=share)
 
 
 def share_answered(track: Track) -> float:

@@ -70,9 +70,10 @@ class Seen:
             self.inside[targets], self.beta,
         )  # fmt: skip
 
-    def folded(self, now: Inclusion) -> Seen:
-        """The same with what documents that were annotated by then bring in now: it counts for itself alone too."""
-        certain = self.inside & (now.beta > 0)
+    def folded(self, now: Inclusion, unasked: Bools) -> Seen:
+        """The same with what documents that were annotated by then bring in now: it counts for itself alone too. Not so
+        the targets of which the submission states something that nobody was asked there."""
+        certain = self.inside & (now.beta > 0) & ~unasked
         return replace(self, exact=self.exact | certain, unjudged=self.unjudged & ~certain)
 
     def own(self, now: Inclusion) -> Floats:

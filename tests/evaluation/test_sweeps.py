@@ -341,7 +341,7 @@ def test_one_document_brings_nothing_in(toy: Toy, closed: bool) -> None:
 def test_a_sweep_of_which_little_was_answered_brings_nothing_in(swept: Swept) -> None:
     row = sweep.order_sweep(swept.world.track, MOST)
     asked = sorted(row.targets.values_list("target", flat=True))
-    lost = asked[: len(asked) * 3 // 4]
+    lost = asked[: len(asked) * 2 // 3]
     swept.answer(row, but=lost)
     record(NewLabel(pk, {}, "crowd", "given_up", 0, "question:x/given_up") for pk in lost)
     sweep.tick()

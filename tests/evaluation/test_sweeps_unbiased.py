@@ -42,7 +42,7 @@ class World:
     def __init__(self, toy: Toy, seed: int) -> None:
         TrackKey.objects.create(track=toy.track, secret=f"world {seed}")
         self.random = np.random.default_rng(1000 + seed)
-        self.given_up = 0.3 if seed % 2 else 0.0  # share of the sweep's questions that nobody answers
+        self.given_up = 0.2 if seed % 2 else 0.0  # share of the sweep's questions that nobody answers
         self.replay = Replay.of(toy, N, SHARE, documents=DOCUMENTS, seed=seed)
         # Documents differ: in half of them little is true, else there would be no clusters to be told.
         poor = np.arange(N) % DOCUMENTS % 2 == 0

@@ -51,7 +51,7 @@ def test_documents_that_were_read_by_then_are_no_chance_whatever_is_stated_in_th
     inside = np.array([True, False, True, False])
     seen = Seen(*np.zeros((2, 4), dtype=bool), *np.zeros((2, 4)), inside, 0.2)
     now = replace(inclusion(np.full(4, 0.5), np.zeros(4), 0.6), beta=np.array([0.6, 0.6, 0, 0]))
-    assert seen.folded(now).exact.tolist() == [True, False, False, False]
+    assert seen.folded(now, np.zeros(4, dtype=np.bool_)).exact.tolist() == [True, False, False, False]
     # four in ten documents were read since; for the last two no document is a way in
-    assert np.allclose(seen.folded(now).own(now), [1, 1 - 0.5 * (1 - 0.4 / 0.8), 0.5, 0.5])
+    assert np.allclose(seen.folded(now, np.zeros(4, dtype=np.bool_)).own(now), [1, 1 - 0.5 * (1 - 0.4 / 0.8), 0.5, 0.5])
     assert np.allclose(seen.own(now.without_documents()), 0.5)
