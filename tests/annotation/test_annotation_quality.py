@@ -96,7 +96,7 @@ def test_signals_beyond_the_limit_leave_a_worker_out_softly_and_say_why(
     paid = Payment.objects.count()
     assert quality.review() == 1 and quality.review() == 0
     settled.refresh_from_db()
-    assert settled.excluded_reason == "18 of 18 answers differ from what most of the others said (100%)."
+    assert settled.excluded_reason == "18 of 18 answers differ from what most of the others said (100\xa0%)."
     assert Payment.objects.count() == paid
     entry = Audit.objects.get(what="leave out")
     assert entry.who is None and entry.about == f"worker:{settled.handle}"
