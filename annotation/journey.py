@@ -182,7 +182,7 @@ def failures(limit: int = 100) -> list[Failure]:
     hits = Q(status="failed", status_since__gte=since) | Q(status="intent", attempts__gt=0)
     stuck = Q(status="failed", status_since__gte=since) | (Q(status__in=["submitted", "accepted"]) & ~Q(reason=""))
     found = [
-        *_failures("question", given_up, limit),
+        *_failures("question", given_up.defer("payload"), limit),
         *_failures("hit", HIT.objects.filter(hits).select_related("track"), limit),
         *_failures("assignment", Assignment.objects.filter(stuck).select_related("hit__track", "worker"), limit),
         *_failures("payment", Payment.objects.filter(status="failed").select_related("worker"), limit),
@@ -192,17 +192,18 @@ def failures(limit: int = 100) -> list[Failure]:
 
 
 def _failures(kind: str, rows: QuerySet[Any], limit: int) -> list[Failure]:
-    newest = rows.exclude(dismissed(kind)).order_by("-status_since")[:limit]
+    newest = list(rows.exclude(dismissed(kind)).order_by("-status_since")[:limit])
+    names = names_of({row.payer for row in newest if isinstance(row, Question)})
     return [
         Failure(kind, row.pk, row.status, row.status_since, row.reason, row.attempts, row.next_try_at,
-                can_retry(kind, row.status), _about(row))
+                can_retry(kind, row.status), _about(row, names))
         for row in newest
     ]  # fmt: skip
 
 
-def _about(row: Any) -> str:
+def _about(row: Any, names: dict[str, str]) -> str:
     if isinstance(row, Question):
-        return names_of([row.payer])[row.payer]
+        return names[row.payer]
     if isinstance(row, HIT):
         return row.track.name
     if isinstance(row, Assignment):
