@@ -152,10 +152,8 @@ class Feedback(models.Model):
 class Appeal(models.Model):
     """An annotator disagrees with being left out or not paid; an admin answers, and may take it back."""
 
-    OF_PAY = "Pay was refused: "
-    """How the reason of an appeal against refused pay begins"""
-
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="appeals")
+    about_pay = models.BooleanField(default=False, help_text="Against refused pay, and not against being left out")
     excluded_reason = models.TextField(help_text="What was appealed against, as it stood then")
     text = models.TextField()
     made_at = models.DateTimeField(default=timezone.now)
@@ -173,11 +171,6 @@ class Appeal(models.Model):
 
     def __str__(self) -> str:
         return f"appeal {self.pk}"
-
-    @property
-    def about_pay(self) -> bool:
-        """Whether it is against refused pay, and not against being left out."""
-        return self.excluded_reason.startswith(self.OF_PAY)
 
 
 def _number() -> str:

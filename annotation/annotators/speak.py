@@ -112,16 +112,16 @@ def refusals(worker: Worker) -> QuerySet[Rejection]:
 
 def appeal(worker: Worker, text: str) -> Appeal:
     """The appeal of a worker who is left out, or whose pay was refused; one at a time. Raises CannotSay."""
-    reason = worker.excluded_reason
-    if worker.excluded_at is None:
+    reason, about_pay = worker.excluded_reason, worker.excluded_at is None
+    if about_pay:
         why = " / ".join(refusals(worker).values_list("evidence", flat=True))
         if not why:
             raise CannotSay("You are not left out, and no pay was refused: there is nothing to appeal.")
-        reason = f"{Appeal.OF_PAY}{why}"
+        reason = f"Pay was refused: {why}"
     said = clean(text, "The appeal")
     try:
         with transaction.atomic():
-            return Appeal.objects.create(worker=worker, excluded_reason=reason, text=said)
+            return Appeal.objects.create(worker=worker, about_pay=about_pay, excluded_reason=reason, text=said)
     except IntegrityError as twice:
         raise CannotSay("Your appeal is being read. You will find the answer here.") from twice
 
