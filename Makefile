@@ -1,5 +1,6 @@
 # make          everything that must hold before a commit: lint, types, tests
 # make demo     the whole journey on demo data, then the site (ARGS="--reset" afresh, ARGS="--no-serve" without the site)
+# make again    only the tests that failed the last time, one after the other
 # make kills    two hundred kill -9 in the middle of calls to a marketplace, and as many orders of events (an hour)
 # make stop     stop the PostgreSQL and Redis that the demo and the tests started
 # make clean    stop them and delete what was made here: var/ (the demo's data too), caches, .venv
@@ -13,13 +14,17 @@ ARGS ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := test
-.PHONY: test lint types pytest kills demo venv benchmarks stop clean
+.PHONY: test lint types pytest again kills demo venv benchmarks stop clean
 .NOTPARALLEL:
 
 test: lint types pytest
 
 pytest: $(INSTALLED)
 	$(RUN) -m pytest -p tests.apart -n $(JOBS) --dist loadfile $(ARGS)
+
+# Without a failure on record (lint failed, say) there is nothing to run, and that is a failure too.
+again: lint types
+	$(RUN) -m pytest -p tests.apart -n 0 -v --last-failed --last-failed-no-failures none $(ARGS)
 
 kills: $(INSTALLED)
 	KILLS=200 $(RUN) -m pytest tests/annotation/test_mturk_kills.py tests/annotation/test_mturk_machine.py $(ARGS)
