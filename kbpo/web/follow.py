@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils import timezone
 
@@ -114,7 +115,7 @@ def _notes(submission: Submission, sample: dict[str, Any]) -> list[str]:
     read = f"{counts.get('relations', 0):,} relations in, {counts.get('set_aside', 0):,} lines set aside"
     drawn = "nothing had to be drawn" if submission.sampled_at else "the sample is drawn next"
     return [
-        f"{submission.file_name}, {submission.file_size / 1e6:.1f} MB",
+        f"{submission.file_name}, {filesizeformat(submission.file_size)}",
         read if submission.read_at else "",
         _planned(submission),
         f"{sample['targets']:,} relations drawn" if sample["targets"] else drawn,

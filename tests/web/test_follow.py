@@ -47,6 +47,8 @@ def drawn(draft: Draft, as_user: As) -> Submission:
 def test_every_stage_says_when_it_came_or_how_long_it_took(drawn: Submission) -> None:
     said = told(drawn)
     assert said["Received"]["of"] == f"{drawn.received_at:%H:%M}{NBSP}UTC"
+    Submission.objects.filter(pk=drawn.pk).update(file_name="small.tsv", file_size=2_600)
+    assert told(Submission.objects.get(pk=drawn.pk))["Received"]["note"] == f"small.tsv, 2.5{NBSP}KB"
     assert [said[name]["of"] for name in ("Read", "Planned", "Sampled")] == [f"in {n}{NBSP}s" for n in (3, 2, 7)]
     assert f"confirmed {drawn.confirmed_at:%H:%M}{NBSP}UTC" in said["Planned"]["note"]
     assert said["Being judged"]["of"] == "0 of 4" and said["Scored"]["of"] == ""
