@@ -17,7 +17,7 @@ from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.money.models import Budget, Price
 from kbpo.tracks.models import Track
 
-pytest_plugins = ["browsing", "processes"]
+pytest_plugins = ["browsing", "certain", "processes"]
 
 PASSWORD = "correct horse battery"
 

@@ -33,6 +33,10 @@ from kbpo.money.models import Ledger
 
 BOOKS = ("hit_type", "hit", "assignment", "token", "bonus", "qualification_type", "qualification",
          "qualification_request", "blocked", "letter", "notice", "fault", "call")  # fmt: skip
+TOO_LATE = Decimal("1.5")
+"""How long we wait for an answer that is to come too late, in seconds"""
+LATE = 2.0
+"""When such an answer comes"""
 NONSENSE = "nonsense"
 """An answer that cannot be used"""
 
@@ -50,9 +54,10 @@ class Turk:
                 books.run(f"DELETE FROM {table}")
             books.run("UPDATE fact SET value = ? WHERE name = 'deposit'", DEPOSIT_CENTS)
 
-    def fault(self, operation: str, kind: str, times: int = 1, seconds: float = 0.6) -> None:
+    def fault(self, operation: str, kind: str, times: int = 1, seconds: float | None = None) -> None:
+        wait = (LATE if kind == "timeout" else 0.1) if seconds is None else seconds
         self._post("/control/faults", json.dumps(
-            {"operation": operation, "kind": kind, "times": times, "seconds": seconds}).encode())  # fmt: skip
+            {"operation": operation, "kind": kind, "times": times, "seconds": wait}).encode())  # fmt: skip
 
     def forgive(self) -> None:
         """Takes back the faults that are switched on."""
@@ -125,12 +130,12 @@ class Turk:
         return done
 
     def _get(self, path: str) -> str:
-        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+        with urllib.request.urlopen(self.url + path, timeout=60) as answer:
             return str(answer.read().decode())
 
     def _post(self, path: str, body: bytes) -> tuple[str, str]:
         try:
-            with urllib.request.urlopen(self.url + path, body, timeout=10) as answer:
+            with urllib.request.urlopen(self.url + path, body, timeout=60) as answer:
                 return answer.url, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             raise Refusal(re.sub(r"<[^>]*>", " ", refusal.read().decode())) from refusal

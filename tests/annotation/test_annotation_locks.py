@@ -27,7 +27,7 @@ def blocked() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")  # else a transaction sees what it saw at first
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                       " AND wait_event_type = 'Lock'")  # fmt: skip
+                       " AND wait_event_type = 'Lock' AND backend_type = 'client backend'")  # fmt: skip
         return int(cursor.fetchone()[0])
 
 
@@ -50,13 +50,13 @@ class Beside(threading.Thread):
 
     def wait_until_blocked(self) -> None:
         """Until it waits for a lock that somebody else has, or is through."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while self.is_alive() and not blocked():
             assert time.monotonic() < deadline, "it neither waits nor ends"
             time.sleep(0.02)
 
     def ended(self) -> None:
-        self.join(20)
+        self.join(60)
         assert not self.is_alive()
         assert self.error is None, self.error
 
@@ -157,7 +157,7 @@ def test_a_hit_is_retried_while_its_question_is_given_up(answered: Question) -> 
         assert other.is_alive()
         question.move("given_up", "Stopped.")
         HIT.objects.filter(pk=hit.pk).update(status_since=timezone.now())
-    other.join(20)
+    other.join(60)
     assert isinstance(other.error, command.CannotRetry), other.error
 
 

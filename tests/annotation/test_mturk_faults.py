@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from mturk_world import Turk, check_books, due, dying, killed, put_up, round_, rounds
+from mturk_world import TOO_LATE, Turk, check_books, due, dying, killed, put_up, round_, rounds
 
 from annotation import collect, elsewhere, publish
 from annotation.models import (
@@ -114,7 +114,8 @@ def test_every_failure_is_told_apart_by_what_may_have_happened(turk: Turk, setti
     turk.fault("GetAccountBalance", "error")
     with pytest.raises(UnknownOutcome, match="fault"):
         client.call("GetAccountBalance")
-    turk.fault("GetAccountBalance", "timeout", seconds=0.8)
+    turk.fault("GetAccountBalance", "timeout")
+    settings.MTURK_TIMEOUT = TOO_LATE
     with pytest.raises(UnknownOutcome, match="no answer came"):
         client.call("GetAccountBalance")
     with pytest.raises(Refused) as refusal:

@@ -144,7 +144,7 @@ def _died_once(turk: Turk, speaker: Speaker, operation: str, kind: str, rng: ran
     turk.fault("CreateHITWithHITType" if operation == COMPENSATION else operation, kind, seconds=HELD)
     _make_work_for(turk, operation)
     with contextlib.suppress(AssertionError):
-        wait_for(lambda: _work(turk, rng) or held(turk) > before, f"{operation} to be held", patience=25, every=0.1)
+        wait_for(lambda: _work(turk, rng) or held(turk) > before, f"{operation} to be held", patience=60, every=0.1)
     assert speaker.process.poll() is None, speaker.log.read_text()[-2000:]
     speaker.kill()
     died = held(turk) > before

@@ -20,7 +20,7 @@ def call(turk: Turk, operation: str, said: Any) -> tuple[int, dict[str, Any]]:
     headers = SIGNED | {"X-Amz-Target": model.TARGET + operation}
     try:
         request = urllib.request.Request(turk.url, json.dumps(said).encode(), headers)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as refusal:
         return refusal.code, json.loads(refusal.read())

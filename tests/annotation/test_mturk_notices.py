@@ -72,11 +72,11 @@ def test_a_notification_makes_us_look_at_once(
     PlatformBooks.objects.update(hinted_at=None)
     assert collect.tick() == 0, "it is not time to look"
     turk.do("W1", turk.hits()[0])
-    wait_for(lambda: PlatformBooks.objects.get().hinted_at is not None, "the notification", patience=20, every=0.1)
+    wait_for(lambda: PlatformBooks.objects.get().hinted_at is not None, "the notification", every=0.1)
     assert HIT.objects.get(external_id=turk.hits()[0]).checked_at is None
     assert collect.tick() > 0
     assert Assignment.objects.exclude(raw=None).count() == 1
     PlatformBooks.objects.update(hinted_at=None)
     assignment, _ = turk.accept("W2", turk.hits()[0])
     turk.give_back("W2", assignment)
-    wait_for(lambda: PlatformBooks.objects.get().hinted_at is not None, "the other one", patience=20, every=0.1)
+    wait_for(lambda: PlatformBooks.objects.get().hinted_at is not None, "the other one", every=0.1)

@@ -27,14 +27,6 @@ REPEATED = "AWS.MechanicalTurk.RequestAlreadyProcessed"
 DIED = pytest.mark.parametrize("before", [True, False], ids=["between intent and call", "between call and record"])
 
 
-@pytest.fixture(autouse=True)
-def patience(turk: Turk, settings: Any, request: pytest.FixtureRequest) -> None:
-    """Only where an answer is to come too late do we not wait for it: a busy machine is no fault of the platform's."""
-    told = getattr(request.node, "callspec", None)
-    if told is None or told.params.get("kind") != "timeout":
-        settings.MTURK_TIMEOUT = Decimal("10")
-
-
 @pytest.fixture
 def answer(turk: Turk, track: Track, targets: list[Target]) -> Assignment:
     """One question on the endpoint, and one answer to it, paid."""

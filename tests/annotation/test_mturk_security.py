@@ -96,13 +96,13 @@ def test_a_form_that_was_sent_in_cannot_be_sent_again(up: Submission, turk: Turk
 
 def test_no_gold_no_claim_and_no_other_answer_is_in_the_page(up: Submission, turk: Turk) -> None:
     hit = turk.hits()[0]
-    turk.do("W1", hit)
+    turk.do("WONEOFAKIND", hit)  # so long that no token of the page has it in it by chance
     rounds()
     _, src = turk.accept("W2", hit)
     page = Client().get(path_of(src)).content.decode()
     for secret in (
         "Patterns",
-        "W1",
+        "WONEOFAKIND",
         "gold",
         "votes",
         'holds" value="per:schools_attended>" checked',
