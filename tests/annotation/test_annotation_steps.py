@@ -15,6 +15,7 @@ from annotation.models import HIT, Assignment, Payment, Question, Response, Sign
 from kbpo import queue
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
+from kbpo.sampling.models import Threshold
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -47,6 +48,46 @@ def test_questions_go_out_in_the_order_of_their_random_numbers_not_of_arrival(
         seen.append(Assignment.objects.get(token=address.split("/")[2]).hit.questions.get().target.u)
         ada.post(address, GOOD)
     assert seen == [0.1, 0.2, 0.3, 0.6, 0.7, 0.9]
+
+
+def raised(submission: Submission, thresholds: dict[Target, tuple[float, float]]) -> Submission:
+    """The submission's sample as design poisson would have made it: u and threshold of each target (0: not by it)."""
+    batch = submission.batches.get()
+    batch.design = "poisson"
+    batch.save()
+    batch.samples.update(probability=0.5)
+    for target, (u, pi) in thresholds.items():
+        Target.objects.filter(pk=target.pk).update(u=u)
+        if pi:
+            Threshold.objects.create(batch=batch, target=target, pi=pi)
+    return submission
+
+
+def test_unequal_thresholds_order_questions_by_how_deep_a_random_number_lies_below_its_own(
+    track: Track, targets: list[Target], ada: Client
+) -> None:
+    low, high, unknown = targets[:3]
+    submission = make_submission(track, targets[:3])
+    raised(submission, {low: (0.20, 0.25), high: (0.30, 0.90), unknown: (0.45, 0.0)})
+    ask.tick()
+    order = {one.target_id: one.order for one in Question.objects.filter(payer=submission.purpose)}
+    assert order[low.pk] == pytest.approx(0.20 / 0.25) and order[high.pk] == pytest.approx(0.30 / 0.90)
+    assert order[unknown.pk] == pytest.approx(0.45 / 0.5), "without a threshold: what the sample was stored with"
+    publish.tick()
+    seen = []
+    while address := take(ada):
+        seen.append(Assignment.objects.get(token=address.split("/")[2]).hit.questions.get().target_id)
+        ada.post(address, GOOD)
+    assert seen == [high.pk, low.pk, unknown.pk], "the highest threshold first, though its u is larger"
+
+
+def test_the_highest_threshold_that_any_submission_raised_orders_a_question(
+    track: Track, targets: list[Target]
+) -> None:
+    raised(make_submission(track, targets[:1], "Earlier"), {targets[0]: (0.2, 0.8)})
+    raised(make_submission(track, targets[:1], "Later"), {targets[0]: (0.2, 0.4)})
+    ask.tick()
+    assert Question.objects.get(target=targets[0]).order == pytest.approx(0.25)
 
 
 def test_a_later_submission_pays_only_for_what_is_not_asked_yet(

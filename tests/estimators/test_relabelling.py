@@ -1,0 +1,140 @@
+"""What is called what changes nothing: recall and expert-corrected precision under every renaming."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators.noise import expert_design, ppi
+from estimators.recall import f1, folded_in, recall, with_anticipated
+
+ROWS, TARGETS, DOCUMENTS, SYSTEMS = 7, 4, 3, 3
+CORPUS = 9
+quick = settings(deadline=None, max_examples=60)
+
+
+@dataclass(frozen=True)
+class World:
+    """Labelled rows, each of a target, each target in an annotated document or in none; arrays by row unless said."""
+
+    stated: np.ndarray
+    target: np.ndarray
+    document: np.ndarray
+    """Position in ``counts`` of the annotated document, −1: none"""
+    pi: np.ndarray
+    label: np.ndarray
+    g: np.ndarray
+    other: np.ndarray
+    """Any other probability of a row: an expert's verdict, a weight"""
+    chance: np.ndarray
+    """One number a target: with what probability an expert was asked"""
+    total_g: np.ndarray
+    """One number a system"""
+    counts: np.ndarray
+    """One number an annotated document"""
+
+    def renamed(self, rows, targets, documents, systems):
+        """Return the same world with rows and systems in these orders, target t called targets[t], document d
+        documents[d]."""
+        old = np.argsort(documents)  # which old document stands where
+        place = np.append(documents, -1)  # −1 stays
+        return World(
+            stated=self.stated[rows][:, systems], target=targets[self.target][rows],
+            document=place[self.document][rows], pi=self.pi[rows], label=self.label[rows], g=self.g[rows],
+            other=self.other[rows], chance=self.chance[rows], total_g=self.total_g[systems], counts=self.counts[old],
+        )  # fmt: skip
+
+    def recall(self, *, fold_in):
+        """Return recall with everything that it takes, the anticipated variance included."""
+        pi = self.pi
+        if fold_in:
+            pi = np.where(self.document >= 0, folded_in(self.pi, DOCUMENTS / CORPUS), self.pi)
+        found = recall(
+            self.stated, pi, self.label, self.g, self.total_g, 2.5, self.counts, CORPUS, target=self.target,
+            n_targets=TARGETS, document=self.document if fold_in else None, pool_weight=self.other,
+            pool_label=np.maximum(self.label, 0.5), pool_g=np.maximum(self.g, 0.5),
+        )  # fmt: skip
+        return with_anticipated(
+            found, self.stated, pi, self.g, self.label, self.g, target=self.target, correlation=0.4,
+            pool_weight=self.other, pool_g=np.maximum(self.g, 0.5),
+        )  # fmt: skip
+
+    def corrected(self):
+        """Return precision corrected by the experts' checks, and its design: whoever has other > ½ was checked."""
+        checked = self.chance > 0.5
+        expert = np.where(checked, np.round(self.other), np.nan)
+        p = self.stated * (0.1 + self.g[:, None])
+        estimate = ppi(p, self.pi, self.label, self.g, expert, self.chance, self.total_g, target=self.target,
+                       n_targets=TARGETS)  # fmt: skip
+        return estimate, expert_design(self.pi, self.chance, target=self.target, n_targets=TARGETS)
+
+
+@st.composite
+def worlds(draw):
+    def column(values, n=ROWS):
+        return np.array(draw(st.lists(values, min_size=n, max_size=n)))
+
+    unit, chances = st.floats(0, 1), st.floats(0.2, 1)
+    target = np.concatenate([np.arange(TARGETS), column(st.integers(0, TARGETS - 1), ROWS - TARGETS)])
+    document = column(st.integers(-1, DOCUMENTS - 1), TARGETS)
+    return World(
+        stated=column(st.tuples(*[st.integers(0, 1)] * SYSTEMS)), target=target, document=document[target],
+        pi=column(chances, TARGETS)[target], label=column(unit), g=column(st.floats(0.05, 0.95)), other=column(unit),
+        chance=column(chances, TARGETS)[target], total_g=column(st.floats(0, 4), SYSTEMS),
+        counts=column(st.floats(0, 5), DOCUMENTS),
+    )  # fmt: skip
+
+
+orders = st.tuples(*(st.permutations(range(n)).map(np.array) for n in (ROWS, TARGETS, DOCUMENTS, SYSTEMS)))
+
+
+def agree(one, other):
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+@given(worlds(), orders, st.booleans())
+@quick
+def test_names_and_orders_permute_recall_and_change_nothing_else(world, names, fold_in):
+    _, targets, documents, systems = names
+    one, other = world.recall(fold_in=fold_in), world.renamed(*names).recall(fold_in=fold_in)
+    for before, after in ((one.recall, other.recall), (one.totals.systems, other.totals.systems)):
+        agree(after.value, np.asarray(before.value)[systems])
+        agree(after.variance, np.asarray(before.variance)[systems])
+    agree(other.recall.anticipated, np.asarray(one.recall.anticipated)[systems])
+    for name in ("value", "variance"):
+        agree(getattr(other.pool_recall, name), getattr(one.pool_recall, name))
+        agree(getattr(other.unseen, name), getattr(one.unseen, name))
+    place = np.concatenate([targets, TARGETS + documents])  # where each row of the influence is found now
+    agree(other.recall.influence[place], one.recall.influence[:, systems])
+    pairs = np.ix_(systems, systems)
+    agree(other.design.covariance(other.recall.influence), one.design.covariance(one.recall.influence)[pairs])
+    both = [f1(replace(found.totals.systems, value=np.full(SYSTEMS, 0.5)), found.recall, found.design)
+            for found in (one, other)]  # fmt: skip
+    agree(both[1].value, np.asarray(both[0].value)[systems])
+    agree(both[1].variance, np.asarray(both[0].variance)[systems])
+
+
+@given(worlds(), orders)
+@quick
+def test_names_and_orders_permute_corrected_precision_and_change_nothing_else(world, names):
+    _, targets, _, systems = names
+    (one, design), (other, renamed) = world.corrected(), world.renamed(*names).corrected()
+    agree(other.value, np.asarray(one.value)[systems])
+    agree(other.variance, np.asarray(one.variance)[systems])
+    assert other.n.tolist() == one.n[systems].tolist()
+    place = np.concatenate([targets, TARGETS + targets])
+    agree(other.influence[place], one.influence[:, systems])
+    pairs = np.ix_(systems, systems)
+    agree(renamed.covariance(other.influence), design.covariance(one.influence)[pairs])
+
+
+@given(worlds())
+@quick
+def test_two_systems_that_state_the_same_are_told_the_same(world):
+    twins = replace(world, stated=world.stated[:, [0, 0, 2]], total_g=world.total_g[[0, 0, 2]])
+    found, (estimate, _) = twins.recall(fold_in=True), twins.corrected()
+    assert found.recall.value[0] == found.recall.value[1] or np.isnan(found.recall.value[:2]).all()
+    assert estimate.value[0] == estimate.value[1] and estimate.variance[0] == estimate.variance[1]
