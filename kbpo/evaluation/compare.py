@@ -34,7 +34,7 @@ def comparisons(
     }
 
 
-def _covariance(estimate: Estimate, design: Design, columns: Ids) -> Floats:
+def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
     """The joint covariance, nowhere surer of a system than its printed interval: V scaled up to the anticipated A.
 
     Scaled, the numbers keep their correlations, so that a copy still differs by nothing; where all labels agree V is 0
@@ -55,7 +55,7 @@ def _joint(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str
     """The systems and the covariance of their numbers; `df` is null where it is infinite."""
     estimate, design = found
     df = float(np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns]))
-    covariance = _covariance(estimate, design, columns)
+    covariance = covariance_of(estimate, design, columns)
     return {
         "systems": [data.systems[column] for column in columns],
         "covariance": covariance.tolist(),
@@ -66,7 +66,7 @@ def _joint(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str
 def _compare(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str, Any]:
     estimate, design = found
     values = np.asarray(estimate.value)[columns]
-    covariance = _covariance(estimate, design, columns)
+    covariance = covariance_of(estimate, design, columns)
     df = float(np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns]))
     family = simultaneous_intervals(
         values, covariance, rng=np.random.default_rng(SEED), confidence_level=LEVEL, degrees_of_freedom=df

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from estimators.design import Design
 from estimators.estimate import Estimate as Found
+from kbpo.evaluation.by_relation import Errors
 from kbpo.evaluation.compare import comparisons
 from kbpo.evaluation.corrected import confusion, corrected_scores
 from kbpo.evaluation.data import Data, read
@@ -114,11 +115,14 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     Estimate.objects.bulk_create(
         (_stored(evaluation, data, row, final) for row in rows if data.shown[row.column]), batch_size=2000
     )
-    sliced = (one for one in slice_scores(track, data) if data.shown[one.score.column])
+    standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
+    errors = Errors(data, standing)
+    sliced = (one for one in slice_scores(track, data, errors.take) if data.shown[one.score.column])
     Estimate.objects.bulk_create((_of_slice(evaluation, data, one, final) for one in sliced), batch_size=2000)
     _look(track, data, rows, done)
-    standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
-    evaluation.comparisons = comparisons(data, found, standing) | parts(data, track.criterion, standing)
+    evaluation.comparisons = (
+        comparisons(data, found, standing) | parts(data, track.criterion, standing) | errors.stored()
+    )
     evaluation.seconds = time.monotonic() - began
     evaluation.save(update_fields=["comparisons", "seconds"])
     return evaluation

@@ -8,12 +8,15 @@ whole, only less sure. Built-in groups are cut under `instance`, where every pre
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
 
+from estimators.design import Design
+from estimators.estimate import Estimate
 from estimators.sample_size import for_half_width
 from kbpo.corpus.models import Predicate
 from kbpo.evaluation.centred import Centred
@@ -67,7 +70,11 @@ class SliceScore:
     score: Score
 
 
-def slice_scores(track: Track, data: Data) -> Iterator[SliceScore]:
+Keep: TypeAlias = Callable[[Cut, Estimate, Design], None]
+"""What else is to be done with the precisions of a slice"""
+
+
+def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iterator[SliceScore]:
     """Precision of every system in every slice that it has predictions in; for a predicate its recall too."""
     if not data.judged.size:
         return
@@ -75,7 +82,7 @@ def slice_scores(track: Track, data: Data) -> Iterator[SliceScore]:
     for cut in cuts(track, data, read_traits(track.corpus, data.pool)):
         part = restricted(data, cut)
         size = np.asarray(part.pool.member.sum(axis=0)).ravel().astype(np.int64)
-        for score in _scores(part, cut, track.criterion, with_recall):
+        for score in _scores(part, cut, track.criterion, with_recall, keep):
             if size[score.column]:
                 yield SliceScore(cut.key, int(size[score.column]), score)
 
@@ -219,16 +226,16 @@ def _facts(facts: Facts, inside: Ids, predicate: int | None) -> Facts:
     )  # fmt: skip
 
 
-def _scores(part: Data, cut: Cut, criterion: str, with_recall: bool) -> Iterator[Score]:
+def _scores(part: Data, cut: Cut, criterion: str, with_recall: bool, keep: Keep) -> Iterator[Score]:
     """The numbers of a slice. A model's guess alone is no number: without a label of its own a system has none."""
     if not part.judged.size:
         for column in range(len(part.systems)):
             yield _unknown(Score(column, "precision", criterion, cut.kind, DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0))
         return
     arranged = Centred(part)
-    found: Iterable[Score] = rows(
-        part, arranged.precision(cut.kind, criterion), "precision", criterion, cut.kind, DEFAULT
-    )
+    precision = arranged.precision(cut.kind, criterion)
+    keep(cut, precision, arranged.under(criterion).design)
+    found: Iterable[Score] = rows(part, precision, "precision", criterion, cut.kind, DEFAULT)
     yield from (one if one.n_labels else _unknown(one) for one in found)
     recall = Floors(arranged).recall(criterion) if with_recall and cut.predicate is not None else None
     if recall is not None:

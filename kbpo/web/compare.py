@@ -19,6 +19,7 @@ from kbpo.submissions.models import Prediction, Submission
 from kbpo.tracks.models import Track
 from kbpo.web import drawing
 from kbpo.web.board import CRITERIA, DISTRIBUTIONS, View, interval, read
+from kbpo.web.by_relation import by_relation
 from kbpo.web.figures import count_text, number_text
 from kbpo.web.judged import describe, may_see, only_public, verdicts
 
@@ -128,7 +129,7 @@ def _switches(track: Track, view: View, chosen: list[Submission | None]) -> list
 
 
 def compared(request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission, view: View) -> dict[str, Any]:
-    """Scores, differences, overlap and examples of two systems."""
+    """Scores, differences, overlap, differences by relation and examples of two systems."""
     found = differences(evaluation, a.pk, b.pk, distribution=view.distribution, criterion=view.criterion)
     rows = [_row(one, a, b) for one in found]
     stored = next((v for k, v in evaluation.comparisons.items() if k.endswith(f"{view.criterion}|{view.distribution}")
@@ -143,6 +144,8 @@ def compared(request: HttpRequest, evaluation: Evaluation, a: Submission, b: Sub
         "apart": next((one.told_apart for one in found if one.told_apart is not None), None),
         "overlap": overlap(request, evaluation, a, b),
         "share_axis": drawing.Axis(0.0, 1.0, (0.0, 0.5, 1.0)),
+        "relations": by_relation(evaluation, a, b),
+        "criterion_words": CRITERIA.get(a.track.criterion, a.track.criterion).lower(),
         "examples": examples(request, a, b),
     }
 
