@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kbpo.instances.models import Label
 from kbpo.sampling.annotated import Annotated, annotated
-from kbpo.sampling.fold_in import FoldIn, aware, fold_in
+from kbpo.sampling.fold_in import FoldIn, aware, fold_in, in_scope
 from kbpo.sampling.guess import Guess, guess, one_verdict
 from kbpo.sampling.inclusion import Inclusion, inclusion
 from kbpo.sampling.models import Sample
@@ -116,10 +116,10 @@ def read(track: Track) -> Data:
     drawn = _drawn(track)
     waiting = set().union(*kind.unanswered(drawn).values())
     facts = kind.facts(pool.instance, systems, documents.documents)
-    fold, in_scope = fold_in(track, documents), _in_scope(pool, facts)
+    fold, scope = fold_in(track, documents), in_scope(pool, facts)
     found = all_seen(pool, fold.documents)
 
-    eligible = fold.eligible(pool, in_scope, aware(found))  # for all the same: a run alone would have no clusters
+    eligible = fold.eligible(pool, scope, aware(found))  # for all the same: a run alone would have no clusters
     by_document = eligible if fold.documents else None
 
     def included(but: int | None = None) -> Inclusion:
@@ -130,7 +130,7 @@ def read(track: Track) -> Data:
     known = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
     known |= np.any([one.exact for one in seen.values()], axis=0) if seen else False
     judged = np.flatnonzero(known[pool.target])
-    swept = _swept(kind, pool, facts, fold, in_scope[pool.target] & fold.stated(pool, aware(found))) if facts else None
+    swept = _swept(kind, pool, facts, fold, scope[pool.target] & fold.stated(pool, aware(found))) if facts else None
     f = kind.judge(pool.instance[judged], systems)
     guesses = {criterion: _guess(track, pool, judged, verdicts, found) for criterion, verdicts in f.items()}
     return Data(
@@ -159,14 +159,6 @@ def _drawn(track: Track) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for owner, target in rows.distinct():
         found.setdefault(owner, []).append(target)
-    return found
-
-
-def _in_scope(pool: Pool, facts: Facts | None) -> Bools:
-    """(t,) whether recall asks for relations of each target."""
-    found = np.zeros(pool.target_id.size, dtype=np.bool_)
-    if facts is not None:
-        found[pool.target] = facts.in_scope
     return found
 
 

@@ -20,6 +20,7 @@ from kbpo.sampling.documents import LEAST
 from kbpo.sampling.models import Sweep, SweepTarget
 from kbpo.sampling.pool import Pool
 from kbpo.sampling.seen import Seen
+from kbpo.tracks.base import Facts
 from kbpo.tracks.models import Track
 
 Bools = NDArray[np.bool_]
@@ -77,6 +78,14 @@ class FoldIn:
 def _of(pool: Pool, columns: list[int]) -> Bools:
     """(u,) whether one of some columns states each instance."""
     return np.asarray(np.asarray(pool.member[:, columns].sum(axis=1)).ravel() > 0)
+
+
+def in_scope(pool: Pool, facts: Facts | None) -> Bools:
+    """(t,) whether recall asks for relations of each target."""
+    found = np.zeros(pool.target_id.size, dtype=np.bool_)
+    if facts is not None:
+        found[pool.target] = facts.in_scope
+    return found
 
 
 def aware(found: Mapping[int, Seen]) -> set[int]:

@@ -84,8 +84,11 @@ class Seen:
         """The probabilities, of targets that are not exact, of having been asked, and of having come in with their
         document since then."""
         asked = either(_given(now.by_threshold, self.threshold), _given(now.by_draw, self.drawn))
-        before = np.where(now.beta > 0, self.beta, 0.0)
-        return np.where(self.unjudged, asked, now.asked), _given(now.beta, before)
+        return np.where(self.unjudged, asked, now.asked), self.by_document(now.beta)
+
+    def by_document(self, beta: Floats) -> Floats:
+        """The probability of each target of having come in with its document since then, where β is that of now."""
+        return _given(beta, np.where(beta > 0, self.beta, 0.0))
 
     def start(self, thresholds: Floats) -> Floats:
         """Design poisson: the same of thresholds, from which a plan of this submission starts."""

@@ -9,14 +9,17 @@ from django.db.models import Q
 
 from estimators.model import expected_error
 from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
+from kbpo.sampling.annotated import Annotated, annotated
 from kbpo.sampling.designs.base import Realised
+from kbpo.sampling.fold_in import Bools, FoldIn, aware, fold_in, in_scope
 from kbpo.sampling.guess import Guess, guess, one_verdict
-from kbpo.sampling.inclusion import inclusion, thresholds
+from kbpo.sampling.inclusion import either, inclusion, thresholds
 from kbpo.sampling.models import Sample
 from kbpo.sampling.pool import Pool, read_pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 BOLD = 1e9
@@ -32,7 +35,9 @@ class State:
         systems = [*sampled.order_by("pk").values_list("pk", flat=True), submission.pk]
         pool = read_pool(self.track, systems)
         mine = np.flatnonzero(np.asarray(pool.member[:, [len(systems) - 1]].toarray()).ravel())
-        found = all_seen(pool)
+        documents = annotated(self.track)
+        fold = fold_in(self.track, documents)
+        found = all_seen(pool, fold.documents)
         self.guess = self._guess(pool, found)
         code = pool.target[mine]
         own, self.row = np.unique(code, return_inverse=True)
@@ -50,6 +55,9 @@ class State:
         self.submission = submission
         self._pool, self._own, self._others = pool, own, others
         self._seen = found.get(len(systems) - 1)
+        self._documents, self._eligible = fold.documents, _eligible(self.track, pool, documents, fold, found)
+        beta = np.where(self._eligible, len(fold.documents) / self.track.corpus.n_documents, 0.0)[own]
+        self.by_document: Floats = self.seen.by_document(beta) if self.seen else beta
 
     def _guess(self, pool: Pool, found: Mapping[int, Seen]) -> Guess:
         verdicts = kind_of(self.track).judge(pool.instance, pool.systems)[self.track.criterion]
@@ -59,26 +67,36 @@ class State:
         """Thresholds (per target) that plan for a variance.
 
         What the team had seen is no sample of this submission: judged, it is certain and costs nothing; unjudged, it
-        starts anew, so that a near-copy pays for itself.
+        starts anew, so that a near-copy pays for itself. A target that may come in with its document too needs a lower
+        threshold for the same probability, by either way; which documents were drawn changes no threshold.
         """
-        pi = water_fill(self.p, self.start[self.row], self.v, target_variance=goal, target=self.row)
+        pi = water_fill(self.p, self.chance[self.row], self.v, target_variance=goal, target=self.row)
         by_target = np.zeros(self.target_id.size)
         by_target[self.row] = pi
-        return self.seen.raised(by_target, self.old) if self.seen else by_target
+        closed = 1 - self.by_document
+        alone = np.divide(by_target - self.by_document, closed, out=np.ones(closed.size), where=closed > 0)
+        raised = np.where(by_target > self.chance, np.clip(alone, self.start, 1.0), self.start)
+        return self.seen.raised(raised, self.old) if self.seen else raised
 
     def multiplier(self, goal: float) -> float:
-        """λ of those thresholds: min(1, λ s) is what a target's is raised to, s² = Σ p² v; 0 if nothing is raised."""
-        return multiplier(self.p, self.start[self.row], self.v, target_variance=goal, target=self.row)
+        """λ of those thresholds: min(1, λ s) is what a target's probability, by either way, is raised to, s² = Σ p² v;
+        0 if nothing is raised."""
+        return multiplier(self.p, self.chance[self.row], self.v, target_variance=goal, target=self.row)
 
     @property
     def start(self) -> Floats:
-        """Probabilities of the submission's own (per target) before it raises any."""
+        """Probabilities of the submission's own (per target) of being asked, before it raises any."""
         return self.seen.start(self.old) if self.seen else self.old
+
+    @property
+    def chance(self) -> Floats:
+        """The same of being judged: asked, or in a document that is annotated whole."""
+        return np.where(self.by_document > 0, either(self.start, self.by_document), self.start)
 
     @property
     def planned(self) -> float:
         """The variance that the thresholds so far plan for."""
-        return planned_variance(self.p, self.start[self.row], self.v, target=self.row)
+        return planned_variance(self.p, self.chance[self.row], self.v, target=self.row)
 
     def aim(self, target: float, realised: Realised | None, *, stage: int = 1, most: float = BOLD) -> float:
         """The variance to plan for, so that the target is realised after what was realised so far."""
@@ -91,7 +109,7 @@ class State:
 
     def chances(self) -> Floats:
         """The submission's own probability (per target) that it is asked about, by any way so far."""
-        now = inclusion(self.track, self._pool, set(), private=self._others)
+        now = inclusion(self.track, self._pool, set(), self._documents, self._others, self._eligible)
         return (self._seen.own(now) if self._seen else now.pi)[self._own]
 
     def asked(self, pi: Floats) -> Ids:
@@ -106,3 +124,11 @@ class State:
             Q(batch__submission__status__in=["confirmed", "judging"]) | Q(batch__submission=self.submission)
         )
         return open_ones - set(ordered.values_list("target_id", flat=True))
+
+
+def _eligible(track: Track, pool: Pool, documents: Annotated, fold: FoldIn, found: Mapping[int, Seen]) -> Bools:
+    """(t,) the targets for which annotated documents are a second way in, as estimates will take it."""
+    if not fold.documents:
+        return np.zeros(pool.target_id.size, dtype=np.bool_)
+    facts = None if fold.closed else kind_of(track).facts(pool.instance, pool.systems, documents.documents)
+    return fold.eligible(pool, in_scope(pool, facts), aware(found))

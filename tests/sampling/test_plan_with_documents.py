@@ -1,0 +1,114 @@
+"""Plans know that a target may be judged because its document was annotated whole: they ask for less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from estimators.poisson import planned_variance
+from kbpo.evaluation.data import read
+from kbpo.evaluation.estimate import evaluate
+from kbpo.sampling.designs.state import State
+from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.inclusion import either
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.test_sweeps import Swept, swept
+from tests.evaluation.world import World
+
+pytestmark = pytest.mark.django_db
+__all__ = ["swept"]
+DOCUMENTS, READ, PI = 12, 4, 0.3
+BETA = READ / DOCUMENTS
+
+
+@dataclass
+class Read:
+    """Twelve documents, four of them annotated whole, so that what nobody marked in them is wrong; two systems."""
+
+    world: World
+    late: Submission
+
+    @classmethod
+    def of(cls, toy: Toy, *, annotate: bool) -> Read:
+        world = World(toy, n_documents=DOCUMENTS)
+        first = world.system("first", lambda one: one.pk % 5 != 0)
+        world.answer(world.sample(first, PI))
+        first.batches.update(settled_at=first.confirmed_at)
+        if annotate:
+            world.read_in_full(world.documents[:READ], lambda one: True, closed=True)
+            settle_documents(world.track, [one.pk for one in world.documents[:READ]])
+        late = world.system("late", lambda one: one.pk % 2 == 0, team="Neural")
+        Submission.objects.filter(pk=late.pk).update(status="planned", confirmed_at=None, sampled_at=None)
+        late.refresh_from_db()
+        return cls(world, late)
+
+
+def test_without_annotated_documents_nothing_comes_in_by_them(toy: Toy) -> None:
+    state = State(Read.of(toy, annotate=False).late)
+    assert (state.by_document == 0).all()
+    assert np.array_equal(state.chance, state.start) and set(state.start.round(9)) == {0.0, PI}
+
+
+def test_a_plan_reckons_with_either_way_and_reaches_its_goal_by_both_together(toy: Toy) -> None:
+    state = State(Read.of(toy, annotate=True).late)
+    np.testing.assert_allclose(state.by_document, BETA)
+    np.testing.assert_allclose(state.chance, 1 - (1 - state.start) * (1 - BETA))
+    goal = state.planned / 3
+    raised = state.raised(goal)
+    assert (raised >= state.start).all() and (raised > state.start).any()
+    both = either(raised, state.by_document)
+    assert planned_variance(state.p, both[state.row], state.v, target=state.row) == pytest.approx(goal)
+    assert np.array_equal(state.raised(2 * state.planned), state.start), "nothing is raised for what is there already"
+    size = np.sqrt(np.bincount(state.row, weights=state.p**2 * state.v))
+    moved = raised > state.start
+    np.testing.assert_allclose(both[moved], np.minimum(1, state.multiplier(goal) * size[moved]))
+
+
+def test_it_asks_for_fewer_than_a_plan_that_knows_of_questions_alone(toy: Toy) -> None:
+    state = State(Read.of(toy, annotate=True).late)
+    goal = state.planned / 3
+    knowing = state.raised(goal)
+    state.by_document = np.zeros(state.by_document.size)
+    alone = state.raised(goal)
+    assert knowing.sum() < 0.9 * alone.sum()
+    assert planned_variance(state.p, alone[state.row], state.v, target=state.row) == pytest.approx(goal)
+
+
+def test_which_documents_were_drawn_changes_no_threshold(toy: Toy) -> None:
+    made = Read.of(toy, annotate=True)
+    state = State(made.late)
+    state.v = np.full(state.v.size, 0.25)  # of the model no two predictions are alike
+    raised = dict(zip(state.target_id.tolist(), state.raised(state.planned / 3).tolist(), strict=True))
+    inside = {one.pk for one in made.world.documents[:READ]}
+    of: dict[bool, set[float]] = {True: set(), False: set()}
+    for one in made.world.instances:
+        if one.pk % 2 == 0 and one.pk % 5:  # both systems state it, so that all have the same past
+            of[one.document_id in inside].add(round(raised[one.target_id], 9))
+    assert of[True] == of[False] and len(of[True]) == 1
+
+
+def test_the_probabilities_of_a_plan_are_those_that_its_estimates_take(toy: Toy) -> None:
+    made = Read.of(toy, annotate=True)
+    state = State(made.late)
+    Submission.objects.filter(pk=made.late.pk).update(
+        status="judging", confirmed_at=made.late.received_at, sampled_at=made.late.received_at
+    )
+    evaluate(made.world.track)
+    data = read(made.world.track)
+    now = dict(zip(data.pool.target_id.tolist(), data.inclusion.pi.tolist(), strict=True))
+    np.testing.assert_allclose(state.chance, [now[one] for one in state.target_id.tolist()])
+    np.testing.assert_allclose(state.chances(), state.chance)
+
+
+def test_what_a_sweep_did_not_ask_about_has_no_second_way_in(swept: Swept) -> None:
+    swept.sweep()
+    late = swept.add_late()
+    state = State(late)
+    data = read(swept.world.track)
+    beta = dict(zip(data.pool.target_id.tolist(), data.inclusion.beta.tolist(), strict=True))
+    expected = [beta[one] for one in state.target_id.tolist()]
+    np.testing.assert_allclose(state.by_document, expected)
+    assert len(set(np.round(expected, 9))) == 2, "some were stated when the sweep was ordered, some only later"
