@@ -37,7 +37,11 @@ class Stated:
         return self.true @ self.membership / (self.true.sum() + self.missed.sum())
 
     def model(self, rng: np.random.Generator, n_labels: int = 1500) -> np.ndarray:
-        """Return a guess g for every row, learnt from a random few labels and cross-fitted by target."""
+        """Return a guess g for every row, learnt from a random few labels and cross-fitted by target.
+
+        Simpler than the service's, which knows of confidences, types and entities too (`estimators.features.Claims`):
+        what is studied with it does not hang on how good g is.
+        """
         predicates = np.eye(self.predicate.max() + 1)[self.predicate]
         votes = self.membership.sum(axis=1, keepdims=True) / 5
         x = sparse.csr_array(np.column_stack([self.membership, predicates, votes]))
