@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Response, expect, sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -21,10 +21,11 @@ IN_CHROMIUM = [
 """The marks of a file of browser tests"""
 PATIENCE = 30_000
 """Milliseconds that a busy machine may take for anything."""
+expect.set_options(timeout=PATIENCE)  # five seconds otherwise
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def chromium() -> Iterator[Browser]:
     """Chromium. Playwright runs a loop in this thread, where Django would refuse to touch its database."""
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
@@ -34,6 +35,14 @@ def browser() -> Iterator[Browser]:
         started.close()
     if before is None:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Iterator[Browser]:
+    """Chromium for one test. Its pages are closed then: they would go on saving and asking during the next."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
 
 
 def open_page(browser: Browser, live_server: Any, **options: Any) -> Page:
@@ -56,6 +65,19 @@ def log_in(context: BrowserContext, url: str, client: Client) -> None:
 
     name = settings.SESSION_COOKIE_NAME
     context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": url}])
+
+
+def stop_clock(page: Page) -> None:
+    """Timers of the page's scripts go off from now on only when a test lets time pass: `page.clock.run_for(ms)`."""
+    page.clock.install(time=1000)
+    page.clock.pause_at(2000)
+
+
+def draft_with(*words: str) -> Callable[[Response], bool]:
+    """Whether an answer is the one to a draft that has these words in it: for `page.expect_response`."""
+    return lambda answer: (
+        answer.url.endswith("/draft/") and all(word in (answer.request.post_data or "") for word in words)
+    )
 
 
 def note_faults(page: Page) -> list[str]:

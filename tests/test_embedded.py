@@ -85,10 +85,10 @@ def test_celery_reaches_redis_at_the_broker_url(running: dict[str, str]) -> None
     from kombu import Connection
 
     with Connection(running["broker_url"]) as connection:
-        connection.ensure_connection(max_retries=1, timeout=5)
+        connection.ensure_connection(max_retries=1, timeout=30)
         queue = connection.SimpleQueue("test-embedded")
         queue.put({"sent": True})
-        assert queue.get(timeout=5).payload == {"sent": True}
+        assert queue.get(timeout=30).payload == {"sent": True}
         queue.close()
 
 

@@ -92,8 +92,9 @@ def agree(page: Page) -> None:
     """The terms, read and agreed to: without the tick the button does nothing."""
     expect(page.get_by_role("heading", name="Terms for annotators")).to_be_visible()
     page.get_by_role("button", name="Agree and go on").click()
-    assert page.url.endswith("/annotate/terms/")
-    page.get_by_label("I have read this, and I agree.").check()
+    tick = page.get_by_label("I have read this, and I agree.")
+    expect(tick).to_be_focused()  # the browser asks for it
+    tick.check()
     page.get_by_role("button", name="Agree and go on").click()
     page.wait_for_url("**/annotate/tutorial/relation/")
 
@@ -104,18 +105,21 @@ def learn(page: Page) -> None:
     questions = teach.tutorials()["relation"].questions
     for number, question in enumerate(questions, start=1):
         expect(page.locator(".progress-line")).to_contain_text(f"{number} of {len(questions)}")
+        page.wait_for_load_state()  # the scripts are there
         right = question["right"] | ({"none": ["1"], "holds": []} if number == 1 else {})
         for name, values in right.items():
             for value in values:
                 page.locator(f"input[name={name}][value='{value}']").check(force=True)
         page.locator(".submit-bar .primary").click() if number < 4 else page.keyboard.press("Enter")
         expect(page.locator(".explained")).to_contain_text(question["why"])
+        page.wait_for_load_state()
         expect(page.locator(".explained")).to_contain_text("The right answer" if number == 1 else "That is right")
         page.locator("#onward").click() if number < 4 else page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="You passed")).to_be_visible()
     expect(page.locator("main")).to_contain_text(f"{len(questions) - 1} of {len(questions)} right")
     page.locator("#onward").click()
     page.locator("#answer").wait_for()
+    page.wait_for_load_state()
 
 
 def answer(page: Page, by: Callable[[Page, int], None]) -> None:

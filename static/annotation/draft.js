@@ -22,6 +22,7 @@ export class Draft {
     this.here = false;
     this.dirty = false;
     this.sending = false;
+    this.saving = false;
     this.timer = 0;
     if (!this.url) return;
     setInterval(() => this.keep(), 60000); // the lease is renewed while the page is open
@@ -53,10 +54,12 @@ export class Draft {
     clearTimeout(this.timer);
     this.timer = 0;
     if (!this.url || this.sending) return;
+    if (this.saving) { this.wait(500); return; } // one after the other: an older save must not arrive after a newer one
+    this.saving = true;
     this.dirty = false;
     this.fill();
     try {
-      const reply = await fetch(this.url, { method: "POST", body: new FormData(this.form) });
+      const reply = await fetch(this.url, { method: "POST", body: new FormData(this.form), signal: AbortSignal.timeout(20000) });
       const said = await reply.json();
       if (reply.status === 409 || reply.status === 403) { this.sending = true; this.lost(said.error); return; }
       if (!reply.ok) throw new Error(String(reply.status));
@@ -69,7 +72,7 @@ export class Draft {
       this.remember();
       this.dirty = true;
       this.wait(5000);
-    }
+    } finally { this.saving = false; }
     this.tell();
   }
 
@@ -79,7 +82,7 @@ export class Draft {
   }
 
   leave() {
-    if (!this.url || !this.dirty || this.sending) return;
+    if (!this.url || this.sending || !(this.dirty || this.saving)) return; // a save on its way may be broken off
     this.fill();
     this.remember();
     navigator.sendBeacon(this.url, new FormData(this.form));

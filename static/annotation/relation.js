@@ -169,13 +169,21 @@ function tick() {
 const whole = document.getElementById("whole");
 const text = document.getElementById("text");
 let other = null;
+let fetching = false;
+
+async function fetchDocument() {
+  const reply = await fetch(whole.href);
+  return reply.ok ? new DOMParser().parseFromString(await reply.text(), "text/html").querySelector("#text .doc") : null;
+}
 
 async function toggleDocument(event) {
   event.preventDefault();
+  if (fetching) return; // pressed twice: it comes
   if (other === null) {
-    const reply = await fetch(whole.href);
-    if (!reply.ok) return;
-    other = new DOMParser().parseFromString(await reply.text(), "text/html").querySelector("#text .doc");
+    fetching = true;
+    other = await fetchDocument().catch(() => null);
+    fetching = false;
+    if (other === null) return;
   }
   const shown = text.querySelector(".doc");
   shown.replaceWith(other);
@@ -235,4 +243,6 @@ setInterval(tick, 1000);
 const first = firstMissing();
 goTo(first ? steps.indexOf(first) : steps.length - 1, false);
 before = snapshot();
+if (fields().some((one) => one.checked !== one.defaultChecked || one.value !== one.defaultValue)) draft.soon(); // chosen before this script was here
 tick();
+document.documentElement.dataset.ready = "1";

@@ -63,7 +63,7 @@ function watch(section) {
     if (says && says !== said) voice.textContent = says;
   }
 
-  const isBusy = () => document.hidden || (root.contains(document.activeElement) && document.activeElement.matches("input, textarea, select"));
+  const isBusy = () => document.hidden || root.matches(":active") || (root.contains(document.activeElement) && document.activeElement.matches("input, textarea, select"));
 
   async function ask() {
     clearTimeout(timer);
@@ -74,12 +74,15 @@ function watch(section) {
         const headers = { Accept: "text/html", "X-Requested-With": "live" };
         if (etag) headers["If-None-Match"] = etag;
         const answer = await fetch(root.dataset.live, { headers, credentials: "same-origin", signal: AbortSignal.timeout(10000) });
-        if (answer.status !== 304) {
-          if (!answer.ok) throw new Error(`answered ${answer.status}`);
-          etag = answer.headers.get("ETag") || "";
-          replace(await answer.text());
+        if (!answer.ok && answer.status !== 304) throw new Error(`answered ${answer.status}`);
+        const html = answer.status === 304 ? null : await answer.text();
+        if (!isBusy()) { // nor does anything move for whoever began to type or to press meanwhile
+          if (html !== null) {
+            etag = answer.headers.get("ETag") || "";
+            replace(html);
+          }
+          updated = Date.now();
         }
-        updated = Date.now();
         failures = 0;
       } catch {
         failures += 1;

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from annotation_world import PARTS
-from browsing import IN_CHROMIUM, open_page
-from playwright.sync_api import Browser
+from browsing import IN_CHROMIUM, draft_with, open_page, stop_clock
+from playwright.sync_api import Browser, Route, expect
 
 from annotation.models import Assignment, Question
 
@@ -115,13 +116,44 @@ def test_a_reload_loses_nothing(browser: Browser, live_server: Any, published: A
 
 def test_whoever_never_pauses_is_saved_all_the_same(browser: Browser, live_server: Any, published: Any) -> None:
     page = open_page(browser, live_server)
-    with page.expect_response("**/draft/", timeout=20_000):
+    with page.expect_response("**/draft/"):
         page.evaluate("""
             let n = 0;
             const all = document.querySelectorAll("input[name=a]");
             setInterval(() => all[n++ % all.length].click(), 300);
         """)
     assert Assignment.objects.get().draft is not None
+
+
+def test_a_save_waits_for_the_one_before(browser: Browser, live_server: Any, published: Any) -> None:
+    page = open_page(browser, live_server)
+    stop_clock(page)
+    held: list[Route] = []
+    page.route("**/draft/", lambda route: held.append(route))
+    with page.expect_request("**/draft/"):
+        page.keyboard.press("1")
+        page.clock.run_for(2500)
+    page.keyboard.press("2")
+    page.clock.run_for(10_000)
+    page.wait_for_timeout(300)  # another would be on its way
+    [first] = held
+    page.unroute("**/draft/")
+    with page.expect_response(draft_with('name="a"')):
+        first.continue_()
+    with page.expect_response(draft_with('name="b"')):
+        page.wait_for_timeout(300)
+        page.clock.run_for(2500)
+
+
+def test_what_was_chosen_before_the_script_came_is_saved(browser: Browser, live_server: Any, published: Any) -> None:
+    page = open_page(browser, live_server)
+    held: list[Route] = []
+    page.route(re.compile(r"/relation[^/]*\.js"), lambda route: held.append(route))
+    with page.expect_request(re.compile(r"/relation[^/]*\.js")):
+        page.goto(page.url, wait_until="commit")
+    page.locator(".pill", has_text="Ann").first.click()
+    with page.expect_response(draft_with('name="a"')):
+        held[0].continue_()
 
 
 def test_an_answer_left_at_once_is_kept_by_the_beacon(browser: Browser, live_server: Any, published: Any) -> None:
@@ -156,12 +188,14 @@ def test_a_flag_is_enough_of_an_answer(browser: Browser, live_server: Any, publi
 def test_it_works_as_a_plain_form_without_script(browser: Browser, live_server: Any, published: Any) -> None:
     page = open_page(browser, live_server, java_script_enabled=False)
     page.locator("input[name=a]").first.check(force=True)
-    page.locator(".submit-bar .primary").click()
+    with page.expect_navigation():
+        page.locator(".submit-bar .primary").click()
     assert "Step 2 is missing" in page.locator("#error").inner_text()
     assert page.locator("input[name=a]").first.is_checked()
     page.locator("input[name=b]").last.check(force=True)
     page.locator("input[name=none]").check(force=True)
-    page.locator(".submit-bar .primary").click()
+    with page.expect_navigation():
+        page.locator(".submit-bar .primary").click()
     assert len(stored()) == 1
 
 
@@ -212,3 +246,13 @@ def test_d_shows_the_whole_document_in_place_and_back(browser: Browser, live_ser
     assert page.locator("input[name=a]:checked").count() == 1
     page.keyboard.press("d")
     assert "She founded" not in page.locator("#text").inner_text()
+    page.reload()
+    held: list[Route] = []
+    page.route("**/document/", lambda route: held.append(route))
+    page.keyboard.press("d")
+    page.keyboard.press("d")  # out of patience
+    page.wait_for_timeout(300)
+    [only] = held
+    only.continue_()
+    expect(page.locator("#text")).to_contain_text("She founded nothing")
+    expect(page.locator("#whole")).to_contain_text("Show less")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from browsing import IN_CHROMIUM, note_faults
 from mturk_world import Turk, check_books, rounds
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from annotation.models import HIT, Assignment, Payment
 from kbpo.instances.models import Label
@@ -27,12 +27,13 @@ def test_from_preview_to_disposal(browser: Browser, turk: Turk, two_in_a_hit: HI
     page.locator("a.hit").first.click()
     frame = page.frame_locator("#task")
     frame.get_by_text("This is a preview. Accept the HIT to answer.").wait_for()
+    page.wait_for_load_state()
     assert frame.locator(".submit-bar").count() == 0
     assert not Assignment.objects.exists()
     page.locator("#accept button").click()
     for number in (1, 2):
         frame.get_by_text(f"Question {number} of 2").wait_for()
-        assert "$0.10 for all 2" in frame.locator(".top-end").inner_text()
+        expect(frame.locator(".top-end")).to_contain_text("$0.10 for all 2")
         frame.locator(".pill", has_text="Ann").first.click()
         frame.locator(".pill.b", has_text="Something else").click()
         frame.locator(".choice", has_text="studied at").click()
@@ -60,8 +61,5 @@ def test_the_frame_fits_a_phone_and_another_site_cannot_show_it(
     page.goto(src)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     (tmp_path / "evil.html").write_text(f'<iframe src="{src.replace("&", "&amp;")}"></iframe>')
-    refusals: list[str] = []
-    page.on("console", lambda line: refusals.append(line.text))
-    page.goto(f"file://{tmp_path}/evil.html")
-    page.wait_for_timeout(500)
-    assert any("frame-ancestors" in line for line in refusals), refusals
+    with page.expect_console_message(lambda line: "frame-ancestors" in line.text):
+        page.goto(f"file://{tmp_path}/evil.html")

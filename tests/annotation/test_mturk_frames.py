@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import CHROMIUM, FLAGS, IN_CHROMIUM
+from browsing import CHROMIUM, FLAGS, IN_CHROMIUM, draft_with
 from django.test import Client
 from documents_world import answer_to, order
 from mturk_world import Turk, rounds
@@ -99,7 +99,7 @@ def test_a_whole_document_is_marked_left_and_sent_where_the_browser_stores_nothi
     with page.expect_response("**/titles/**"):
         frame.get_by_label("Its Wikipedia title, if you know it").focus()
     frame.locator("#titles option[value='Nordwerk (company)']").wait_for(state="attached")
-    with page.expect_response("**/draft/") as saved:
+    with page.expect_response(draft_with("[55,61]")) as saved:
         mark(frame, "Halden", "State")
     assert saved.value.status == 200
     kept = Assignment.objects.get().draft
@@ -182,7 +182,8 @@ def test_half_a_relation_is_still_there_after_a_reload(
         frame.get_by_text(f"Question {number} of 2").wait_for()
         frame.locator(".pill", has_text="Ann").first.click()
         frame.locator(".pill.b", has_text="Something else").click()
-        with page.expect_response("**/draft/"):
+        frame.locator("html[data-ready]").wait_for()
+        with page.expect_response(draft_with('name="holds"')):
             frame.locator(".choice", has_text="studied at").click()
         page.reload()
         frame.get_by_text(f"Question {number} of 2").wait_for()  # complete, and still not submitted

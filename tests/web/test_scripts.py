@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
-from browsing import IN_CHROMIUM
+from browsing import IN_CHROMIUM, stop_clock
 from playwright.sync_api import expect
 
 from kbpo.web import gallery
@@ -47,6 +47,11 @@ FOLD = f"""<html><body><script type="module" src="/static/js/live.js"></script>
 <section data-live="/folded" data-live-every="2">{FOLDED}<b>1</b></section></body></html>"""
 
 
+FIELD = "<input id='why'><i data-live-status></i>"
+TYPING = f"""<html><body><script type="module" src="/static/js/live.js"></script>
+<section data-live="/typing" data-live-every="2">{FIELD}<b>1</b></section></body></html>"""
+
+
 class Handler(SimpleHTTPRequestHandler):
     """Serves static files, the pages above, and an answer that counts how often it was asked."""
 
@@ -54,6 +59,7 @@ class Handler(SimpleHTTPRequestHandler):
     asked = 0
     sent = 0
     broken = False
+    typed = Event()
 
     def do_GET(self) -> None:
         if self.path == "/part":
@@ -65,6 +71,9 @@ class Handler(SimpleHTTPRequestHandler):
             return self._send(part if self.asked < 2 else DONE)
         if self.path == "/folded":
             return self._send(f"<section data-live-done>{FOLDED}<b>2</b></section>")
+        if self.path == "/typing":
+            self.typed.wait(30)
+            return self._send(f"<section data-live='/typing' data-live-every=2>{FIELD}<b>2</b></section>")
         if self.path.startswith("/slow"):
             type(self).sent += 1
         if self.path in self.pages:
@@ -85,7 +94,8 @@ class Handler(SimpleHTTPRequestHandler):
 def site() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(ROOT)))
     Thread(target=server.serve_forever, daemon=True).start()
-    Handler.pages = {"/keys": KEYS, "/live": LIVE, "/fold": FOLD, "/rows": ROWS, "/busy": BUSY, "/slow?": ""}
+    Handler.pages = {"/keys": KEYS, "/live": LIVE, "/fold": FOLD, "/typing-page": TYPING, "/rows": ROWS, "/busy": BUSY,
+                     "/slow?": ""}  # fmt: skip
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
 
@@ -110,10 +120,11 @@ def test_keys_press_what_they_are_written_on_but_never_while_somebody_types(tab,
 
 
 def test_a_sequence_of_keys_follows_a_link(tab, site):
+    stop_clock(tab)  # whoever waits too long after the first key begins anew
     tab.goto(f"{site}/keys")
     tab.keyboard.press("g")
     tab.keyboard.press("l")
-    assert tab.url.endswith("#there")
+    tab.wait_for_url("**#there")
 
 
 def test_a_digit_belongs_to_the_step_at_hand_or_with_the_focus(tab, site):
@@ -155,39 +166,64 @@ def test_the_hints_and_the_sheet_come_from_the_same_registry(tab, site):
     sheet = tab.inner_text("dialog")
     assert "flag" in sheet and "leaderboard" in sheet and "submit" in sheet
     tab.keyboard.press("Escape")
-    assert tab.locator("dialog[open]").count() == 0
+    expect(tab.locator("dialog[open]")).to_have_count(0)
 
 
 def test_a_live_part_is_replaced_and_stops_when_it_is_final(tab, site):
     Handler.asked, Handler.broken = 0, False
+    stop_clock(tab)
     tab.goto(f"{site}/live")
-    tab.wait_for_selector("text=new 1", timeout=6000)
-    assert re.search(r"Updated \d+ s ago", tab.inner_text("[data-live-status]"))
+    tab.clock.run_for(2000)
+    expect(tab.locator("b")).to_have_text("new 1")
+    expect(tab.locator("[data-live-status]")).to_have_text(re.compile(r"^Updated \d+ s ago$"))
     assert tab.inner_text("#state") == "begun"
-    tab.wait_for_selector("text=final", timeout=6000)
+    tab.clock.run_for(2000)
+    expect(tab.locator("b")).to_have_text("final")
     assert tab.inner_text("#state") == "done", "what stands outside is told too"
-    tab.wait_for_timeout(3000)
+    tab.clock.run_for(60_000)
+    tab.wait_for_timeout(300)  # a request would arrive
     assert Handler.asked == 2
 
 
 def test_what_was_unfolded_and_chosen_in_a_live_part_stays_so(tab, site):
+    stop_clock(tab)
     tab.goto(f"{site}/fold")
     tab.click("summary")
     tab.check("[value=narrow]")
     tab.evaluate("document.activeElement.blur()")
-    expect(tab.locator("b")).to_have_text("2", timeout=15000)
+    tab.clock.run_for(2000)
+    expect(tab.locator("b")).to_have_text("2")
     assert tab.locator("details").get_attribute("open") is not None
     assert tab.is_checked("[value=narrow]") and not tab.is_checked("[value=wide]")
+
+
+def test_whoever_begins_to_type_while_the_answer_is_on_its_way_loses_nothing(tab, site):
+    Handler.typed.clear()
+    stop_clock(tab)
+    tab.goto(f"{site}/typing-page")
+    with tab.expect_response("**/typing") as answer:
+        with tab.expect_request("**/typing"):
+            tab.clock.run_for(2000)
+        tab.focus("#why")
+        tab.keyboard.type("late")
+        Handler.typed.set()
+    answer.value.finished()
+    tab.wait_for_timeout(300)  # it would be put in
+    assert tab.input_value("#why") == "late" and tab.inner_text("b") == "1"
+    tab.evaluate("document.activeElement.blur()")
+    tab.clock.run_for(2000)
+    expect(tab.locator("b")).to_have_text("2")
 
 
 def test_a_live_part_that_cannot_be_reached_says_since_when_and_offers_a_reload(tab, site):
     Handler.broken = True
     tab.goto(f"{site}/live")
     for _ in range(3):
-        tab.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-        tab.wait_for_timeout(300)
-    tab.wait_for_selector("text=Reload the page", timeout=6000)
-    assert re.search(r"Not updated since \d\d:\d\d UTC", tab.inner_text("[data-live-status]"))
+        with tab.expect_response("**/part"):
+            tab.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(tab.locator("[data-live-status]")).to_have_text(
+        re.compile(r"^Not updated since \d\d:\d\d UTC\. Reload the page$")
+    )
     assert tab.inner_text("b") == "1"
 
 
@@ -197,15 +233,17 @@ def test_j_and_k_move_through_the_rows_and_enter_opens_one(tab, site):
         tab.keyboard.press(key)
     assert tab.locator(".selected").inner_text() == "Neural"
     tab.keyboard.press("Enter")
-    assert tab.url.endswith("#neural")
+    tab.wait_for_url("**#neural")
 
 
 def test_a_form_on_its_way_says_so_and_is_sent_once(tab, site):
+    Handler.sent = 0
     tab.goto(f"{site}/busy")
-    tab.click("button")
+    with tab.expect_response("**/slow?"):
+        tab.click("button")
     tab.click("button", force=True)
-    tab.wait_for_selector("text=Reading the file", timeout=2000)
-    tab.wait_for_timeout(200)
+    expect(tab.locator("button")).to_have_text("Reading the file")
+    tab.wait_for_timeout(300)  # a second request would arrive
     assert Handler.sent == 1
 
 

@@ -27,7 +27,7 @@ DRAG = """([kinds, files]) => {
   const like = { dataTransfer: held, bubbles: true, cancelable: true };
   for (const kind of kinds) over.dispatchEvent(new DragEvent(kind, like));
 }"""
-SLOW = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 100 * 1024}
+SLOW = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 40 * 1024}
 
 
 @pytest.fixture
