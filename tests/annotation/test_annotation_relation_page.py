@@ -141,8 +141,7 @@ def test_a_save_waits_for_the_one_before(browser: Browser, live_server: Any, pub
     with page.expect_response(draft_with('name="a"')):
         first.continue_()
     with page.expect_response(draft_with('name="b"')):
-        page.wait_for_timeout(300)
-        page.clock.run_for(2500)
+        page.clock.resume()
 
 
 def test_what_was_chosen_before_the_script_came_is_saved(browser: Browser, live_server: Any, published: Any) -> None:
