@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from door import DOOR
 from playwright.sync_api import Browser, BrowserContext, Page, Response, expect, sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -41,8 +42,20 @@ def chromium() -> Iterator[Browser]:
 def browser(chromium: Browser) -> Iterator[Browser]:
     """Chromium for one test. Its pages are closed then: they would go on saving and asking during the next."""
     yield chromium
-    for context in chromium.contexts:
+    close_all(*chromium.contexts)
+
+
+def close_all(*contexts: BrowserContext) -> None:
+    """Closes pages. What they asked for last is through before the tables are emptied, or waits for the next test."""
+    DOOR.shut()
+    for context in contexts:
         context.close()
+    DOOR.wait_until_empty()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    DOOR.open()
 
 
 def open_page(browser: Browser, live_server: Any, **options: Any) -> Page:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import CHROMIUM, FLAGS, IN_CHROMIUM, draft_with
+from browsing import CHROMIUM, FLAGS, IN_CHROMIUM, close_all, draft_with
 from django.test import Client
 from documents_world import answer_to, order
 from mturk_world import Turk, rounds
@@ -48,7 +48,7 @@ def closed_browser(tmp_path: Path) -> Iterator[BrowserContext]:
             str(profile.parent), executable_path=str(CHROMIUM), args=FLAGS, viewport={"width": 1400, "height": 1000}
         )
         yield started
-        started.close()
+        close_all(started)
     if before is None:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 

@@ -1,0 +1,53 @@
+"""The door of the live server. Between two tests it is shut: no request meets the emptying of the tables.
+
+A page saves as it is closed, and what it asked for may still be under way. Such a request holds locks that emptying the
+tables waits for, and waits for others: a deadlock. Whoever comes while it is shut waits for the next test.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import request_finished, request_started
+
+PATIENCE = 60.0
+
+
+class Door:
+    """Counts the requests inside. The test client's are not among them: they run in the test's own thread."""
+
+    def __init__(self) -> None:
+        self._change = threading.Condition()
+        self._open = True
+        self._inside = 0
+        request_started.connect(self._enter, sender=WSGIHandler)
+        request_finished.connect(self._leave, sender=WSGIHandler)
+
+    def open(self) -> None:
+        with self._change:
+            self._open = True
+            self._change.notify_all()
+
+    def shut(self) -> None:
+        """Lets nobody in any more."""
+        with self._change:
+            self._open = False
+
+    def wait_until_empty(self) -> None:
+        with self._change:
+            assert self._change.wait_for(lambda: self._inside == 0, PATIENCE), f"{self._inside} requests never end."
+
+    def _enter(self, **signal: Any) -> None:
+        with self._change:
+            self._change.wait_for(lambda: self._open, PATIENCE)
+            self._inside += 1
+
+    def _leave(self, **signal: Any) -> None:
+        with self._change:
+            self._inside -= 1
+            self._change.notify_all()
+
+
+DOOR = Door()
