@@ -99,6 +99,7 @@ def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any],
         of_document=beta,
         n_clusters=documents.size,
         threshold=np.zeros(whole.target_id.size),
+        before=np.zeros(whole.target_id.size),
         released=1.0,
     )
     judged = np.flatnonzero(chance.counts[whole.target])

@@ -21,16 +21,15 @@ from estimators.checks import Numbers
 from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
 from estimators.seen import on_common_design
+from kbpo.evaluation.answered import share_answered
 from kbpo.evaluation.data import Data, Swept
-from kbpo.sampling.inclusion import either
+from kbpo.sampling.in_documents import NEVER, NO_MARK
 from kbpo.sampling.pool import Matrix
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.base import Facts
 
 SHARED = ("at", "row", "counts", "targets", "shares", "units", "stratum")
 """What does not depend on the criterion."""
-LEAST_ASKED = 20
-"""Of fewer questions the share that was answered is not told by themselves."""
 
 
 @dataclass(frozen=True)
@@ -86,43 +85,50 @@ class Centred:
         some relations are harder to answer than others. A stratum is the relation that is said of a target (the first
         of several); those of which too little was asked to tell, or of which nothing was answered, are one together.
         """
-        return self._share_answered(self.counts & (self._row_cluster < 0))
+        return self._share_answered(self.counts & (self._row_cluster < 0) & ~self._row_swept)
 
     @cached_property
     def answered_inside(self) -> Floats:
-        """(t,) the same of targets that only their document brings in: not those that a draw had made known, nor those
-        that nobody had to be asked about."""
-        known = ~np.isnan(self.data.f[self.criterion][self.at, 0])
-        inside = (self._row_cluster >= 0) & (self._row_mark < 0) & ~(self._row_drawn & known)
-        if self.data.swept is not None:
-            inside &= np.isin(self.row, self.data.swept.row)
-        return self._share_answered(self.counts & inside, self.data.fold.answered)
+        """(t,) the same of what sweeps asked: in their documents nothing else is asked any more."""
+        return self._share_answered(self._row_swept, self.data.fold.answered)
 
     @cached_property
     def given_document(self) -> Floats:
         """(t,) probability that a target is judged if its document is annotated, and brings it in."""
-        return either(self.data.inclusion.asked * self.answered, self.answered_inside)
+        return self._by_document(self.data.inclusion.before)
+
+    def _by_document(self, before: Floats) -> Floats:
+        """(t,) the same, from the probability that it was drawn before a sweep asked about what had no label."""
+        if self.data.fold.closed:  # what is not marked is judged, too
+            return np.ones(before.size)
+        return before * self.answered + (1 - before) * self.answered_inside
+
+    @cached_property
+    def _row_target(self) -> Ids:
+        return self.data.pool.target[self.row]
+
+    @cached_property
+    def _row_swept(self) -> NDArray[np.bool_]:
+        inside = self.data.in_documents
+        return np.zeros(self.row.size, dtype=np.bool_) if inside is None else inside.asked[self._row_target]
 
     @cached_property
     def _row_cluster(self) -> Ids:
-        return self.data.inclusion.cluster[self.data.pool.target[self.row]]
-
-    @cached_property
-    def _row_drawn(self) -> NDArray[np.bool_]:
-        return self.data.inclusion.drawn[self.data.pool.target[self.row]]
+        return self.data.inclusion.cluster[self._row_target]
 
     @cached_property
     def _row_mark(self) -> Floats:
-        marks = self.data.marks
-        return np.full(self.row.size, -1.0) if marks is None else marks[self.data.pool.target[self.row]]
+        inside = self.data.in_documents
+        return np.full(self.row.size, NO_MARK) if inside is None else inside.mark[self._row_target]
 
     @cached_property
     def verdicts(self) -> Floats:
         """(n, m) f of each row under this criterion.
 
         What readers marked is always known, and it is true; what they did not is known if its question got an answer.
-        So that the known are not too often true, a mark that no draw had made known counts by chance, as often as a
-        question beside it was answered: always, unless some were given up.
+        So that the known are not too often true, what is known by its mark alone counts by chance, as often as a
+        question beside it was answered: always, unless some were given up. What was asked in vain before it was marked
+        does not count at all.
         """
         f = self.data.f[self.criterion][self.at]
         return np.where(self._lost[:, None], np.nan, f) if self._lost.any() else f
@@ -130,34 +136,29 @@ class Centred:
     def verdicts_of(self, column: int) -> Floats:
         """(n,) the same of a system whose team had seen judgments: of those, which are no chance, none is left out."""
         saw = self.data.seen_drawn.get(column, self.data.seen[column])
-        exact = saw.exact[self.data.pool.target[self.row]]
+        exact = saw.exact[self._row_target]
         return np.where(self._lost & ~exact, np.nan, self.data.f[self.criterion][self.at, column])
+
+    def said_of(self, column: int) -> Floats:
+        """(n,) f of each row for one system, whatever its team had seen."""
+        return self.verdicts_of(column) if column in self.data.seen else self.verdicts[:, column]
 
     @cached_property
     def _lost(self) -> NDArray[np.bool_]:
         """(n,) marks that do not count."""
-        beyond = self._row_mark >= self.answered_inside[self.data.pool.target[self.row]]
-        return (self._row_cluster >= 0) & ~self._row_drawn & beyond
+        if self.data.in_documents is None:
+            return np.zeros(self.row.size, dtype=np.bool_)
+        share = np.where(self.data.in_documents.covered, self.answered_inside, self.answered)
+        return self._row_mark >= share[self._row_target]
 
     def _share_answered(self, some: NDArray[np.bool_], untold: float = 1.0) -> Floats:
         """(t,) the share of some of the rows that got an answer, in the stratum of each target; 1 without any such row,
-        `untold` if there are some and none did."""
+        `untold` if there are some and none did. What nobody had to be asked about says nothing."""
         pool = self.data.pool
-        asked, known = self.row[some], ~np.isnan(self.data.f[self.criterion][self.at[some], 0])
-        if not asked.size:
-            return np.ones(pool.target_id.size)
-        stratum = self.stratum
-        code = stratum[pool.target[asked]]
-        n, answers = (np.bincount(code, weights=w, minlength=stratum.max(initial=-1) + 1) for w in (None, known))
-        few = (n < LEAST_ASKED) | (answers == 0)
-        share = np.divide(answers, n, out=np.ones(n.size), where=n > 0)
-        if answers[few].sum() > 0:
-            share[few] = answers[few].sum() / n[few].sum()
-        elif known.any():  # nothing there was answered: all others have to stand for it
-            share[few] = known.mean()
-        else:
-            share[:] = untold
-        return np.asarray(share[stratum])
+        some = some & ~((self._row_mark >= 0) & (self._row_mark < NEVER))
+        asked, mark = self.row[some], self._row_mark[some]
+        known = ~np.isnan(self.data.f[self.criterion][self.at[some], 0]) & (mark < 0)
+        return share_answered(self.stratum, pool.target[asked], known, untold)
 
     @cached_property
     def stratum(self) -> Ids:
@@ -173,11 +174,15 @@ class Centred:
         """(u,) probability that each instance counts: that of being asked, or of coming in by an annotated document,
         each times the share of its questions that got an answer."""
         chance = self.data.inclusion
-        return self._with_answers(chance.asked, chance.beta)[self.data.pool.target]
+        return self._with_answers(chance.asked, chance.beta, chance.before)[self.data.pool.target]
 
-    def _with_answers(self, asked: Floats, by_document: Floats) -> Floats:
-        """(t,) the probability of a judgment, from those of the two ways in."""
-        return either(asked * self.answered, by_document * self.answered_inside)
+    def _with_answers(self, asked: Floats, beta: Floats, before: Floats) -> Floats:
+        """(t,) the probability of a judgment, from those of the two ways in, and of the first before a sweep."""
+        alone = asked * self.answered
+        if self.data.in_documents is not None:  # where a swept document is no way in, it has answered all the same
+            late = np.maximum(asked - before, 0) * self.answered_inside
+            alone = np.where(self.data.in_documents.covered & (beta == 0), before * self.answered + late, alone)
+        return (1 - beta) * alone + beta * self._by_document(before)
 
     @cached_property
     def row_pi(self) -> Floats:
@@ -232,8 +237,8 @@ class Centred:
 
     def pi_of(self, column: int) -> Floats:
         """(u,) the probabilities of a system whose team had seen judgments: 1 for those."""
-        seen = self.data.seen[column]
-        own = self._with_answers(*seen.ways(self.data.own[column]))
+        seen, now = self.data.seen[column], self.data.own[column]
+        own = self._with_answers(*seen.ways(now), seen.before(now))
         return np.asarray(np.where(seen.exact, 1.0, own)[self.data.pool.target])
 
     def _alone(
@@ -334,7 +339,7 @@ class Centred:
             return None
         if data.swept is not None:
             return self._of_all_swept(found, facts, data.swept)
-        relation = np.where(self.counts, data.f["relation"][self.at, 0], np.nan)
+        relation = np.where(self.counts, self.under("relation").verdicts[:, 0], np.nan)
         return misses.found_share(
             relation, facts.marked[self.row], self.shares[1][self.row], self.under("relation").row_pi,
             facts.inside[self.row], found.design, target=self.targets[1],
@@ -343,8 +348,8 @@ class Centred:
     def _of_all_swept(self, found: totals.Recall, facts: Facts, swept: Swept) -> Estimate:
         """The same of all predictions in swept documents: those that were answered stand for those given up."""
         row, target = swept.row, self.data.pool.target[swept.row]
-        assert self.data.marks is not None
-        asked, known = self.data.marks[target] < 0, ~np.isnan(swept.true)
+        assert self.data.in_documents is not None
+        asked, known = ~self.data.in_documents.marked[target], ~np.isnan(swept.true)
         answered = float(known[asked].mean()) if known[asked].any() else 1.0
         weight = self.shares[1][row] / np.where(asked, answered, 1.0)
         return misses.found_share(

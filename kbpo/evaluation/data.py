@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kbpo.instances.models import Label
 from kbpo.sampling.annotated import Annotated, annotated
 from kbpo.sampling.fold_in import FoldIn, aware, fold_in, in_scope
 from kbpo.sampling.guess import Guess, guess, one_verdict
+from kbpo.sampling.in_documents import InDocuments, in_documents, labelled_before
 from kbpo.sampling.inclusion import Inclusion, inclusion
 from kbpo.sampling.models import Sample
-from kbpo.sampling.numbers import numbers
 from kbpo.sampling.overlap import overlaps
 from kbpo.sampling.pool import Pool, read_pool
 from kbpo.sampling.probabilities import Floats, Ids
@@ -87,8 +86,8 @@ class Data:
     """What the annotated documents bring in"""
     swept: Swept | None = None
     """What is judged in them whatever was drawn; None if no sweep covers them"""
-    marks: Floats | None = None
-    """(t,) a random number for each target that is judged in swept documents by their marks alone, else -1"""
+    in_documents: InDocuments | None = None
+    """What readers marked and sweeps asked, in whatever documents; None if nobody read any"""
     seen_drawn: dict[int, Seen] = field(default_factory=dict)
     """`seen` if documents brought in nothing"""
 
@@ -122,8 +121,10 @@ def read(track: Track) -> Data:
     eligible = fold.eligible(pool, scope, aware(found))  # for all the same: a run alone would have no clusters
     by_document = eligible if fold.documents else None
 
+    before = labelled_before(track, pool)
+
     def included(but: int | None = None) -> Inclusion:
-        return inclusion(track, pool, waiting, fold.documents, private(pool, found, but=but), by_document)
+        return inclusion(track, pool, waiting, fold.documents, private(pool, found, but=but), by_document, before)
 
     chance, own = included(), {at: included(at) for at in found}
     seen = {at: one.folded(own[at], fold.unasked(pool, at)) for at, one in found.items()}
@@ -148,7 +149,7 @@ def read(track: Track) -> Data:
         own=own,
         fold=fold,
         swept=swept,
-        marks=_marks(track, pool, swept) if swept else None,
+        in_documents=in_documents(track, pool),
         seen_drawn=found,
     )
 
@@ -168,17 +169,6 @@ def _swept(kind: Kind, pool: Pool, facts: Facts, fold: FoldIn, covered: Bools) -
         return None
     row = np.flatnonzero(covered & (facts.inside >= 0))
     return Swept(row, kind.judge(pool.instance[row], pool.systems)["relation"][:, 0])
-
-
-def _marks(track: Track, pool: Pool, swept: Swept) -> Floats:
-    """(t,) the random numbers of swept targets that nobody had to be asked about: readers marked them."""
-    targets = np.unique(pool.target[swept.row])
-    sources = Label.objects.filter(target__in=pool.target_id[targets].tolist()).values_list("target_id", "source")
-    asked = {target for target, source in sources if source not in Label.OF_DOCUMENTS}
-    alone = sorted({target for target, _ in sources} - asked)
-    found = np.full(pool.target_id.size, -1.0)
-    found[np.searchsorted(pool.target_id, alone)] = numbers(track, "mark", np.array(alone, dtype=np.int64))
-    return found
 
 
 def _guess(track: Track, pool: Pool, judged: Ids, verdicts: Floats, seen: dict[int, Seen]) -> Guess:

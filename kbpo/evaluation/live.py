@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.confidence_sequences import betting
+from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.models import Look
 from kbpo.instances.models import Label
@@ -130,13 +131,19 @@ def _by_target(data: Data, column: int, kind: str, criterion: str) -> tuple[Ids,
     """Of the submission's targets: code, Σ p, and the share of p that is right (NaN unless all of it is judged)."""
     pool = data.pool
     p = np.asarray(pool.p[kind][:, [column]].toarray()).ravel()
-    f = np.full(pool.instance.size, np.nan)
-    f[data.judged] = data.f[criterion][:, column]
+    f = _verdicts(data, column, criterion)
     mine = np.flatnonzero(p > 0)
     code, at = np.unique(pool.target[mine], return_inverse=True)
     weight: Floats = np.bincount(at, weights=p[mine], minlength=code.size).astype(np.float64)
     right = np.bincount(at, weights=(p * f)[mine], minlength=code.size)
     return code, weight, right / weight
+
+
+def _verdicts(data: Data, column: int, criterion: str) -> Floats:
+    """(u,) f of each instance of the pool for a system, NaN where nothing that counts says it."""
+    arranged, found = Centred(data, criterion), np.full(data.pool.instance.size, np.nan)
+    found[arranged.row] = arranged.said_of(column)
+    return found
 
 
 def stream(p: Floats, pi: Floats, u: Floats, f: Floats, *, certain: NDArray[np.bool_]) -> tuple[Known, Terms]:
@@ -195,8 +202,7 @@ def of_draws(data: Data, column: int, kind: str, criterion: str) -> tuple[Known,
     counts = data.own.get(column, data.inclusion).counts[code]
     aside = np.where(counts, f, np.nan)[often]
     known = Known(float(np.nansum(p[often] * aside)), float(p[often][np.isnan(aside)].sum()))
-    verdict = np.full(pool.instance.size, np.nan)
-    verdict[data.judged] = data.f[criterion][:, column]
+    verdict = _verdicts(data, column, criterion)
     mine = ~often[place]
     row, place = row[mine], place[mine]
     u, waits = pool.u[code[place]], ~counts[place]

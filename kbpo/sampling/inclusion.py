@@ -54,6 +54,9 @@ class Inclusion:
     n_clusters: int
     threshold: Floats
     """Highest threshold so far (poisson), answered or not; 0: never considered"""
+    before: Floats
+    """Probability that it had been drawn and labelled before a sweep asked about what had no label in its document:
+    what is drawn of that later is not asked again"""
     released: float
     """Share of the open batches that is released: 1 when everything drawn is answered"""
 
@@ -101,12 +104,13 @@ def inclusion(
     documents: Sequence[int] = (),
     private: Private = NOTHING,
     eligible: NDArray[np.bool_] | None = None,
+    before: Floats | None = None,
 ) -> Inclusion:
     """The inclusion of every target of a pool; what was asked for a submission on its `private` targets is left out.
 
     `waiting` are drawn targets without a judgment; `documents` those whose labels are folded in, drawn uniformly (all
     of the track's annotated documents, or none: else they would not be a sample); `eligible` (t,) the targets for which
-    that is a way in, whatever document they lie in: all, if left out.
+    that is a way in, whatever document they lie in: all, if left out; `before` (t,) as in the result.
     """
     still = np.isin(pool.target_id, np.fromiter(waiting, dtype=np.int64, count=len(waiting)))
     threshold = thresholds(track, pool.target_id, private=private)
@@ -135,6 +139,7 @@ def inclusion(
         of_document=share,
         n_clusters=len(documents),
         threshold=threshold,
+        before=np.zeros(pool.target_id.size) if before is None else before,
         released=min(released, gap),
     )
 

@@ -29,7 +29,7 @@ from estimators.seen import recondition, threshold
 from kbpo.accounts.models import Team
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.models import Label
-from kbpo.sampling.inclusion import Inclusion, Private, chance_of_draw, either, spread
+from kbpo.sampling.inclusion import NOTHING, Inclusion, Private, chance_of_draw, either, spread
 from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
 from kbpo.sampling.pool import Pool
 from kbpo.sampling.probabilities import Floats, Ids
@@ -89,6 +89,11 @@ class Seen:
     def by_document(self, beta: Floats) -> Floats:
         """The probability of each target of having come in with its document since then, where β is that of now."""
         return _given(beta, np.where(beta > 0, self.beta, 0.0))
+
+    def before(self, now: Inclusion) -> Floats:
+        """The probability of having been labelled since then, and before a sweep asked (`Inclusion.before`)."""
+        given = _given(now.before, either(self.threshold, self.drawn))
+        return np.where(self.unjudged, given, now.before)
 
     def start(self, thresholds: Floats) -> Floats:
         """Design poisson: the same of thresholds, from which a plan of this submission starts."""
@@ -186,9 +191,8 @@ def _known(pool: Pool, submission: Submission) -> Bools:
 
 def _seen(pool: Pool, submission: Submission, known: Bools, read: Sequence[int], hidden: Private) -> Seen:
     track, when = submission.track, decided(submission)
-    then = _stated_by(pool, submission, when)
-    judged, marked = _judged(pool, track, when, then)
-    answered = _Answered(judged, marked, _in_documents(pool, _read_by(track, when)), then)
+    answered = _answered(pool, track, when, _stated_by(pool, submission, when))
+    judged = answered.judged
     others = {owner: targets for owner, targets in hidden.items() if owner != submission.pk}
     return Seen(
         exact=known & judged,
@@ -198,6 +202,22 @@ def _seen(pool: Pool, submission: Submission, known: Bools, read: Sequence[int],
         inside=_in_documents(pool, read),
         beta=len(read) / track.corpus.n_documents,
     )
+
+
+def labelled_by(pool: Pool, track: Track, when: datetime, then: Bools) -> tuple[Floats, Floats]:
+    """The probabilities, by thresholds and by draws of design iid, that a target was asked and had a label by then.
+
+    `then` (t,) are the targets of the pool that there were. Of what readers marked it is the same as of the others: it
+    may depend on nothing that is true.
+    """
+    answered = _answered(pool, track, when, then)
+    answered = replace(answered, marked=np.zeros_like(answered.marked), then=then & ~answered.marked)
+    return _thresholds(pool, track, when, answered), _drawn(pool, track, when, answered, NOTHING)
+
+
+def _answered(pool: Pool, track: Track, when: datetime, then: Bools) -> _Answered:
+    judged, marked = _judged(pool, track, when, then)
+    return _Answered(judged, marked, _in_documents(pool, _read_by(track, when)), then)
 
 
 def private(pool: Pool, found: Mapping[int, Seen], *, but: int | None = None) -> Private:

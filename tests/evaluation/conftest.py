@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Toy
+from tests.evaluation.swept import Swept
 from tests.evaluation.world import World
 
 
@@ -18,3 +19,8 @@ def quick_passwords(settings: Any) -> None:
 @pytest.fixture
 def world(toy: Toy) -> World:
     return World(toy)
+
+
+@pytest.fixture
+def swept(toy: Toy) -> Swept:
+    return Swept(toy)

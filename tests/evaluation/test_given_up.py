@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kbpo.evaluation.centred import LEAST_ASKED, Centred
+from kbpo.evaluation.answered import LEAST_ASKED
+from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.score import default_estimates
 from kbpo.instances.models import Label, Target

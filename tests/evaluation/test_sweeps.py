@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from decimal import Decimal
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -14,93 +10,22 @@ from estimators import horvitz_thompson
 from estimators import recall as totals
 from estimators.design import Design
 from estimators.misses import found_share, with_misses
-from kbpo.corpus.models import Document
 from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.corrected import frame_of
-from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.data import read
 from kbpo.evaluation.estimate import evaluate, state_of
 from kbpo.evaluation.slices import slice_scores
-from kbpo.instances.models import Instance, Target
-from kbpo.instances.record import NewLabel, record
+from kbpo.instances.models import Target
 from kbpo.sampling.documents import order_documents, settle_documents, waiting_documents
-from kbpo.sampling.models import Sweep
-from kbpo.sampling.pool import read_pool
 from kbpo.sampling.second_stage import draw_second_stage
-from kbpo.sampling.seen import seen
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from tests.conftest import Toy
+from tests.evaluation.swept import DOCUMENTS, MOST, PI, READ, Swept, early, late, marked, of_targets
 from tests.evaluation.world import World
 
 pytestmark = pytest.mark.django_db
-PI, DOCUMENTS, READ = 0.4, 12, 5
-MOST = Decimal(10_000)
-
-
-def marked(one: Instance) -> bool:
-    """What readers mark of what is true."""
-    return one.pk % 3 != 0
-
-
-def early(one: Instance) -> bool:
-    """What the first system states."""
-    return one.pk % 5 != 0
-
-
-def late(one: Instance) -> bool:
-    """What the late system states: some of it nobody had stated."""
-    return one.pk % 5 in (0, 1)
-
-
-class Swept:
-    """Twelve documents of which five are read and swept; one system before, one after."""
-
-    def __init__(self, toy: Toy) -> None:
-        self.world = World(toy, n_documents=DOCUMENTS)
-        self.first = self.world.system("first", early)
-        self.world.answer(self.world.sample(self.first, PI))
-        self.documents = self.world.documents[:READ]
-        self.read_whole(self.documents)
-
-    def read_whole(self, documents: list[Document]) -> None:
-        self.world.read_in_full(documents, marked)
-        settle_documents(self.world.track, [one.pk for one in documents])
-
-    def sweep(self) -> Sweep:
-        """An order, everything that it asks about answered."""
-        row = sweep.order_sweep(self.world.track, MOST)
-        self.answer(row)
-        sweep.tick()
-        row.refresh_from_db()
-        assert row.settled_at is not None and row.closed_at is not None
-        return row
-
-    def answer(self, row: Sweep, *, but: Iterable[int] = ()) -> None:
-        asked = set(row.targets.values_list("target", flat=True)) - set(but)
-        self.world.answer(list(Target.objects.filter(pk__in=asked)))
-
-    def add_late(self) -> Submission:
-        row = self.world.system("late", late, team="Neural")
-        self.world.answer(self.world.sample(row, PI))
-        return row
-
-    def targets(self, states: Any) -> set[int]:
-        return {one.target_id for one in self.world.instances if states(one)}
-
-    @property
-    def inside(self) -> set[int]:
-        read = {one.pk for one in self.documents}
-        return {one.target_id for one in self.world.instances if one.document_id in read}
-
-
-@pytest.fixture
-def swept(toy: Toy) -> Swept:
-    return Swept(toy)
-
-
-def of_targets(data: Data, values: np.ndarray) -> dict[int, Any]:
-    return dict(zip(data.pool.target_id.tolist(), np.asarray(values).tolist(), strict=True))
 
 
 def test_what_was_stated_has_two_ways_in_and_what_came_later_one(swept: Swept) -> None:
@@ -245,86 +170,6 @@ def test_an_open_sweep_counts_for_nothing_and_one_that_is_covered_stays_in_force
     np.testing.assert_allclose(read(swept.world.track).inclusion.beta, READ / DOCUMENTS)
 
 
-def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> None:
-    """Its second run knows which documents were read: in them what it states is known, elsewhere it must be drawn."""
-    swept.sweep()
-    world = swept.world
-    again = world.system("again", lambda one: early(one) or late(one))
-    asked = world.sample(again, 0.7)
-    world.answer(asked)
-    other = world.system("other", lambda one: early(one) or late(one), team="Neural")
-    data = read(world.track)
-    at, there = (data.systems.index(row.pk) for row in (again, other))
-    assert at in data.seen and there not in data.seen
-    exact, own = (of_targets(data, one) for one in (data.seen[at].exact, data.seen[at].own(data.own[at])))
-    u = dict(Target.objects.values_list("pk", "u"))
-    old, new = swept.targets(early), swept.targets(late) - swept.targets(early)
-    for target in old:
-        assert exact[target] == (target in swept.inside or u[target] < PI)
-        if not exact[target]:
-            assert own[target] == pytest.approx((0.7 - PI) / (1 - PI)), "no document brings it in"
-    for target in new:
-        assert own[target] == pytest.approx(0.7) and not exact[target]
-    pi = of_targets(data, data.inclusion.pi)
-    assert {round(pi[target], 9) for target in old} == {round(1 - (1 - PI) * (1 - READ / DOCUMENTS), 9)}
-    # documents read since then are chance for it as well
-    swept.read_whole(world.documents[READ : READ + 3])
-    swept.sweep()
-    data = read(world.track)
-    own = of_targets(data, data.seen[at].own(data.own[at]))
-    later = 3 / (DOCUMENTS - READ)
-    for target in new - swept.inside:
-        assert own[target] == pytest.approx(1 - 0.3 * (1 - later)), "for itself it was swept"
-    only = new - swept.targets(lambda one: False)
-    pi = of_targets(data, data.inclusion.pi)
-    beta = (READ + 3) / DOCUMENTS
-    for target in only:  # the other team stated it too before the second sweep
-        assert pi[target] == pytest.approx(1 - 0.3 * (1 - beta))
-
-
-def test_what_only_a_team_that_knew_the_documents_states_has_no_second_way_in(swept: Swept) -> None:
-    swept.sweep()
-    again = swept.world.system("again", lambda one: early(one) or late(one))
-    swept.world.answer(swept.world.sample(again, 0.7))
-    swept.sweep()
-    data = read(swept.world.track)
-    at = data.systems.index(again.pk)
-    common, own = (of_targets(data, one.beta) for one in (data.inclusion, data.own[at]))
-    for target in swept.targets(late) - swept.targets(early):
-        assert common[target] == own[target] == 0, "its variance would have no clusters"
-
-
-@pytest.mark.parametrize("knows", [False, True], ids=["another team", "a team that knew the documents"])
-def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(swept: Swept, knows: bool) -> None:
-    """Nobody was asked about it where readers had marked the first: it would be known just where that is not true."""
-    swept.sweep()
-    before = of_targets(swept_data := read(swept.world.track), swept_data.inclusion.beta)
-    said = {one.pk for one in swept.world.also_said([one for one in swept.world.instances if early(one)][::4])}
-    row = swept.world.system("late", lambda one: one.pk in said, team="Patterns" if knows else "Neural")
-    swept.world.answer(swept.world.sample(row, PI))
-    data = read(swept.world.track)
-    after, cluster = of_targets(data, data.inclusion.beta), of_targets(data, data.inclusion.cluster)
-    pairs = swept.targets(lambda one: one.pk in said)
-    assert all(before[target] > 0 for target in pairs)
-    if knows:
-        assert after == before, "what may depend on the documents decides nothing"
-    else:
-        assert all(after[target] == 0 and cluster[target] == -1 for target in pairs)
-        assert all(after[target] == value for target, value in before.items() if target not in pairs)
-
-
-def test_a_plan_tells_of_documents_so_who_had_one_knew_them(swept: Swept) -> None:
-    swept.sweep()
-    stranger = swept.world.system("one", late, team="Neural")
-    draft = Submission.objects.get(pk=swept.world.system("two", late, team="Neural").pk)
-    Submission.objects.filter(pk=draft.pk).update(sampled_at=None, confirmed_at=None, status="planned")
-    data = read(swept.world.track)
-    assert data.systems.index(stranger.pk) not in data.seen_drawn, "what it uploaded besides was not read by then"
-    Submission.objects.filter(pk=draft.pk).update(read_at=stranger.confirmed_at)
-    data = read(swept.world.track)
-    assert data.seen_drawn[data.systems.index(stranger.pk)].beta == pytest.approx(READ / DOCUMENTS)
-
-
 @pytest.mark.parametrize("closed", [False, True])
 def test_one_document_brings_nothing_in(toy: Toy, closed: bool) -> None:
     """One cluster has no variance: every interval would be from 0 to 100."""
@@ -338,88 +183,12 @@ def test_one_document_brings_nothing_in(toy: Toy, closed: bool) -> None:
         sweep.plan_sweep(world.track)
 
 
-def test_a_sweep_of_which_little_was_answered_brings_nothing_in(swept: Swept) -> None:
-    row = sweep.order_sweep(swept.world.track, MOST)
-    asked = sorted(row.targets.values_list("target", flat=True))
-    lost = asked[: len(asked) * 2 // 3]
-    swept.answer(row, but=lost)
-    record(NewLabel(pk, {}, "crowd", "given_up", 0, "question:x/given_up") for pk in lost)
-    sweep.tick()
-    inclusion = read(swept.world.track).inclusion
-    assert inclusion.n_clusters == 0
-    np.testing.assert_allclose(inclusion.pi, PI)
-
-
 @pytest.mark.parametrize("status", ["draft", "closed"])
 def test_a_track_that_is_not_open_asks_nothing(swept: Swept, status: str) -> None:
     Track.objects.filter(pk=swept.world.track.pk).update(status=status)
     swept.world.track.refresh_from_db()
     with pytest.raises(sweep.CannotOrder, match=f"is {status}: nothing is asked on it"):
         sweep.order_sweep(swept.world.track, MOST)
-
-
-def test_what_others_state_later_changes_nothing_of_what_was_known(toy: Toy) -> None:
-    """A document all of which was marked is judged; it stays so when somebody states more in it. Else what was asked
-    for nobody would have no probability, and the interval no end."""
-    world = World(toy, n_documents=4)
-    mine = [one for one in world.instances if one.document_id == world.documents[0].pk and one.pk % 2]
-    for one in world.instances:
-        world.truth[one.pk] = one in mine
-    elsewhere = [one.pk for one in world.instances if one.document_id != world.documents[0].pk and one.pk % 3]
-    world.read_in_full(world.documents[:1], lambda one: True)
-    states = {*(one.pk for one in mine), *elsewhere}
-    world.answer(world.sample(world.system("first", lambda one: one.pk in states), PI))
-    again = world.system("again", lambda one: one.pk in states)
-
-    def known(systems: list[int]) -> dict[int, bool]:
-        pool = read_pool(world.track, systems)
-        found = seen(pool, again)
-        assert found is not None
-        exact = dict(zip(pool.target_id.tolist(), found.exact.tolist(), strict=True))
-        return {one.pk: exact[one.target_id] for one in world.instances if one.pk in states}
-
-    before = known([again.pk - 1, again.pk])
-    assert all(before[one.pk] for one in mine)
-    late = world.system("late", lambda one: one.pk not in states, team="Neural")
-    assert known([again.pk - 1, again.pk, late.pk]) == before
-
-
-def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_of_them(toy: Toy) -> None:
-    world = World(toy, n_documents=DOCUMENTS)
-    world.answer(world.sample(world.system("first", early), PI))
-    again = world.system("again", early)
-    world.answer(world.sample(again, 0.7))
-    world.read_in_full(world.documents[:READ], marked)
-    settle_documents(world.track, [one.pk for one in world.documents[:READ]])
-    row = sweep.order_sweep(world.track, MOST)
-    world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
-    sweep.tick()
-    data = read(world.track)
-    at = data.systems.index(again.pk)
-    seen, own = data.seen[at], data.seen[at].own(data.own[at])
-    assert seen.unjudged.any() and not seen.inside.any()
-    np.testing.assert_allclose(own[seen.unjudged], 1 - (1 - (0.7 - PI) / (1 - PI)) * (1 - READ / DOCUMENTS))
-
-
-def test_what_a_sweep_answered_does_not_say_how_far_a_sample_had_come(toy: Toy) -> None:
-    """Half of a sample is judged; then a sweep judges documents, whatever was drawn in them."""
-    world = World(toy, n_documents=DOCUMENTS)
-    asked = world.sample(world.system("first", early), 0.8)
-    half = [one for one in asked if one.u < 0.4]
-    world.answer(half)
-    inside = {one.pk for one in world.documents[:READ]}
-    world.read_in_full(world.documents[:READ], marked)
-    settle_documents(world.track, sorted(inside))
-    row = sweep.order_sweep(world.track, MOST)
-    world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
-    sweep.tick()
-    again = world.system("again", early)
-    data = read(world.track)
-    seen = data.seen_drawn[data.systems.index(again.pk)]
-    outside = [[one for one in some if one.document_id not in inside] for some in (half, asked)]
-    expected = 0.8 * len(outside[0]) / len(outside[1])
-    assert seen.unjudged.any() and 0.3 < expected < 0.5
-    np.testing.assert_allclose(seen.threshold[seen.unjudged], expected)
 
 
 def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_miss(toy: Toy) -> None:
@@ -448,31 +217,6 @@ def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_mi
         for name in ("recall", "recall_corrected")
     )
     assert corrected < plain
-
-
-def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for_it(swept: Swept) -> None:
-    row = sweep.order_sweep(swept.world.track, MOST)
-    asked = sorted(row.targets.values_list("target", flat=True))
-    lost = asked[::4]
-    swept.answer(row, but=lost)
-    record(NewLabel(pk, {}, "crowd", "given_up", 0, "question:x/given_up") for pk in lost)
-    sweep.tick()
-    data = read(swept.world.track)
-    arranged = Centred(data)
-    inside = arranged.answered_inside[0]
-    assert 0.7 < inside < 1 and set(arranged.answered) == {1.0}
-    beta = READ / DOCUMENTS
-    share = arranged.answered_inside[data.pool.target]
-    np.testing.assert_allclose(arranged.pi, 1 - (1 - PI) * (1 - beta * share))
-    np.testing.assert_allclose(arranged.given_document[data.pool.target], 1 - (1 - PI) * (1 - share))
-    known = ~np.isnan(arranged.verdicts[:, 0])
-    alone = arranged._row_mark >= 0
-    assert alone.any() and 0 < known[alone].mean() < 1, "marks count as often as questions were answered"
-    for estimate, design in (
-        (Centred(data).precision("instance", "relation"), Centred(data).design),
-        (Centred(data).recall("relation").recall, Centred(data).recall("relation").design),
-    ):
-        assert np.isfinite(estimate.value).all() and np.isfinite(np.asarray(design.variance(estimate.influence))).all()
 
 
 def test_experts_check_what_was_drawn(swept: Swept) -> None:

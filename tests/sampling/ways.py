@@ -23,6 +23,7 @@ def inclusion(by_threshold: Any, by_draw: Any, beta: float = 0.0) -> Inclusion:
         of_document=beta,
         n_clusters=0,
         threshold=asked,
+        before=np.zeros(asked.size),
         released=1.0,
     )
 

@@ -1,0 +1,157 @@
+"""What people give up, before and after documents are read and swept, and what marks count for then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from annotation import sweep
+from kbpo.evaluation.centred import Centred
+from kbpo.evaluation.data import read
+from kbpo.instances.models import Target
+from kbpo.instances.record import NewLabel, record
+from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.in_documents import NEVER, NO_MARK, in_documents, labelled_before
+from kbpo.sampling.pool import read_pool
+from tests.conftest import Toy
+from tests.evaluation.swept import DOCUMENTS, MOST, PI, READ, Swept, early, late, marked
+from tests.evaluation.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def give_up(swept: Swept, every: int) -> list[int]:
+    """A sweep of which each so many-th question is given up: their targets."""
+    row = sweep.order_sweep(swept.world.track, MOST)
+    lost = sorted(row.targets.values_list("target", flat=True))[::every]
+    swept.answer(row, but=lost)
+    in_vain(lost)
+    sweep.tick()
+    return lost
+
+
+def in_vain(targets: Iterable[int]) -> None:
+    record(NewLabel(pk, {}, "crowd", "given_up", 0, "question:x/given_up") for pk in targets)
+
+
+def test_a_sweep_of_which_little_was_answered_brings_nothing_in(swept: Swept) -> None:
+    row = sweep.order_sweep(swept.world.track, MOST)
+    asked = sorted(row.targets.values_list("target", flat=True))
+    lost = asked[: len(asked) * 2 // 3]
+    swept.answer(row, but=lost)
+    in_vain(lost)
+    sweep.tick()
+    inclusion = read(swept.world.track).inclusion
+    assert inclusion.n_clusters == 0
+    np.testing.assert_allclose(inclusion.pi, PI)
+
+
+def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for_it(swept: Swept) -> None:
+    give_up(swept, 4)
+    data = read(swept.world.track)
+    arranged = Centred(data)
+    inside = arranged.answered_inside[0]
+    assert 0.7 < inside < 1 and set(arranged.answered) == {1.0}
+    beta = READ / DOCUMENTS
+    share = arranged.answered_inside[data.pool.target]
+    np.testing.assert_allclose(arranged.pi, 1 - (1 - PI) * (1 - beta * share))
+    np.testing.assert_allclose(arranged.given_document[data.pool.target], 1 - (1 - PI) * (1 - share))
+    known = ~np.isnan(arranged.verdicts[:, 0])
+    alone = arranged._row_mark >= 0
+    assert alone.any() and 0 < known[alone].mean() < 1, "marks count as often as questions were answered"
+    for estimate, design in (
+        (Centred(data).precision("instance", "relation"), Centred(data).design),
+        (Centred(data).recall("relation").recall, Centred(data).recall("relation").design),
+    ):
+        assert np.isfinite(estimate.value).all() and np.isfinite(np.asarray(design.variance(estimate.influence))).all()
+
+
+def test_what_is_drawn_after_a_sweep_is_known_in_its_documents_as_often_as_the_sweep_was_answered(swept: Swept) -> None:
+    """There it is not asked again: that it was drawn makes nothing known, and no mark certain."""
+    lost = give_up(swept, 3)
+    higher = 0.8
+    swept.world.sample(swept.first, higher)
+    swept.world.answer([one for one in Target.objects.filter(u__lt=higher, kind="pair") if not one.labels.exists()])
+    data = read(swept.world.track)
+    arranged, beta = Centred(data), READ / DOCUMENTS
+    q = arranged.answered_inside
+    assert q.max() < 0.8 and set(arranged.answered) == {1.0}
+    np.testing.assert_allclose(data.inclusion.before, PI)
+    inside = PI + (1 - PI) * q
+    np.testing.assert_allclose(arranged.pi, ((1 - beta) * higher + beta * inside)[data.pool.target])
+    assert data.in_documents is not None
+    drawn = data.in_documents.spared[data.pool.target[arranged.row]] & (arranged._row_cluster >= 0)
+    drawn &= data.pool.u[data.pool.target[arranged.row]] < higher
+    known = ~np.isnan(arranged.verdicts[drawn, 0])
+    assert 0 < known.mean() < 1, "of the marked as many as of the others"
+    alone = Centred(data.drawn_alone())  # the probabilities given which documents were read
+    covered = data.in_documents.covered
+    expected = np.where(covered, PI + (higher - PI) * alone.answered_inside, higher)
+    np.testing.assert_allclose(alone.pi, expected[data.pool.target])
+    assert set(lost) & set(data.pool.target_id[data.in_documents.asked].tolist()) == set(lost)
+
+
+def test_what_was_drawn_before_is_told_for_each_sweep_and_who_was_there_then(swept: Swept) -> None:
+    swept.sweep()
+    higher = 0.6
+    swept.world.answer([one for one in swept.world.sample(swept.first, higher) if not one.labels.exists()])
+    newer = swept.world.documents[READ : READ + 3]
+    swept.read_whole(newer)
+    row = swept.add_late()
+    swept.sweep()
+    pool = read_pool(swept.world.track, [swept.first.pk, row.pk])
+    before = dict(zip(pool.target_id.tolist(), labelled_before(swept.world.track, pool).tolist(), strict=True))
+    first, second = swept.targets(early), swept.targets(late) - swept.targets(early)
+    both = (READ * PI + 3 * higher) / (READ + 3)
+    assert {round(before[one], 9) for one in first} == {round(both, 9)}
+    assert {round(before[one], 9) for one in second} == {round(PI, 9)}, "none was asked by the first sweep"
+
+
+def test_a_mark_says_nothing_of_what_was_asked_in_vain_and_no_more_than_an_answer_of_the_rest(toy: Toy) -> None:
+    """Without any sweep: where questions are given up, what readers mark would be known too often."""
+    world = World(toy, n_documents=DOCUMENTS)
+    row = world.system("first", early)
+    asked = world.sample(row, PI)
+    lost = [one.pk for one in asked[::3]]
+    world.answer([one for one in asked if one.pk not in lost])
+    in_vain(lost)
+    world.read_in_full(world.documents[:READ], marked)
+    settle_documents(world.track, [one.pk for one in world.documents[:READ]])
+    later = [one for one in world.sample(row, 0.8) if not one.labels.exists()]
+    in_vain(one.pk for one in later[::3])
+    world.answer([one for at, one in enumerate(later) if at % 3])
+    data = read(world.track)
+    told, arranged = in_documents(world.track, data.pool), Centred(data)
+    by_target = dict(zip(data.pool.target_id.tolist(), told.mark.tolist(), strict=True))
+    judged = {one.pk for one in asked if one.pk not in lost}
+    has_mark = {one.target_id for one in world.instances if one.document_id in _pks(world) and marked(one)
+                and world.truth[one.pk]}  # fmt: skip
+    assert {by_target[pk] for pk in judged} == {NO_MARK}
+    assert {by_target[pk] for pk in lost if pk in has_mark} == {NEVER}
+    assert {by_target[pk] for pk in lost if pk not in has_mark} == {NO_MARK}
+    alone = [pk for pk, mark in by_target.items() if 0 <= mark < 1]
+    assert set(alone) == {pk for pk in has_mark & set(by_target) if pk not in judged and pk not in lost}
+    share = arranged.answered[0]
+    assert 0.5 < share < 0.8
+    known = dict(zip(data.pool.target_id[data.pool.target[arranged.row]].tolist(),
+                     ~np.isnan(arranged.verdicts[:, 0]), strict=True))  # fmt: skip
+    assert not any(known[pk] for pk in lost)
+    assert {pk: known[pk] for pk in alone if pk in known} == {pk: by_target[pk] < share for pk in alone if pk in known}
+    np.testing.assert_allclose(arranged.pi, 0.8 * arranged.answered[data.pool.target])
+
+
+def test_closed_annotation_has_no_marks_that_say_more(toy: Toy) -> None:
+    world = World(toy, n_documents=DOCUMENTS)
+    world.answer(world.sample(world.system("first", early), PI))
+    world.read_in_full(world.documents[:READ], lambda one: True, closed=True)
+    settle_documents(world.track, [one.pk for one in world.documents[:READ]])
+    data = read(world.track)
+    assert data.in_documents is not None
+    assert not data.in_documents.marked.any() and set(data.in_documents.mark) == {NO_MARK}
+    assert not np.isnan(Centred(data).verdicts).any()
+
+
+def _pks(world: World) -> set[int]:
+    return {one.pk for one in world.documents[:READ]}
