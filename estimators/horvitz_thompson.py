@@ -167,7 +167,8 @@ def centred(
     Parameters
     ----------
     p, pi, label, g, total_g, target, n_targets, exact, design, anticipated
-        As for :func:`difference`. Exact rows add p (f − g); μ is taken from and applied to the other rows alone.
+        As for :func:`difference`. Exact rows add p (f − g); μ is taken from the other rows, and applied to them and
+        to exact rows without a label.
     total_p : float or (m,) array
         Σ p over all predictions of each system: 1 for a distribution, else the weight of a slice.
 
@@ -193,8 +194,14 @@ def centred(
     a = np.where(rows.exact, 0.0, rows.a)
     mean = _ratio((a * rows.residual).sum(axis=0), a.sum(axis=0), empty=0.0)
     inexact = over_systems(total_p, a.shape[1]) - np.where(rows.exact, rows.p, 0.0).sum(axis=0)
-    z = np.where(rows.known, a * (rows.residual - mean), 0.0)
+    z = np.where(rows.known, a * (rows.residual - mean), 0.0) * _stretch(inexact, rows.missing)
     return estimate(rows, model + exactly(rows) + np.maximum(inexact, 0.0) * mean, z, model, anticipated=anticipated)
+
+
+def _stretch(inexact: FloatArray, missing: FloatArray) -> FloatArray:
+    """Return by how much more than themselves the rows that were sampled stand for: exact rows without a label too."""
+    sampled = inexact - missing
+    return np.divide(inexact, sampled, out=np.ones(inexact.shape), where=(sampled > 1e-9) & (missing > 0))
 
 
 def hajek(

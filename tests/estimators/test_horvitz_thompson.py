@@ -173,6 +173,18 @@ def test_nested_systems_share_variance():
     assert contrast(outer, inner, Design(pi)).variance < apart
 
 
+def test_what_was_given_up_of_exact_rows_widens_what_the_others_stand_for():
+    """A third more stands on the mean error of the two that were sampled, so its chance weighs a third more."""
+    p, pi, g = np.full(5, 0.2), np.full(5, 0.5), np.full(5, 0.5)
+    exact = np.array([True, True, False, False, False])
+    label = np.array([1, np.nan, 1, 0, np.nan])
+    found = centred(p, pi, label, g, 0.5, exact=exact)
+    np.testing.assert_allclose(found.influence, [0, 0, 0.2 * 4 / 3, -0.2 * 4 / 3, 0])
+    assert found.value == pytest.approx(0.5 + 0.2 * 0.5)
+    all_known = centred(p, pi, np.array([1, 0, 1, 0, np.nan]), g, 0.5, exact=exact)
+    np.testing.assert_allclose(all_known.influence, [0, 0, 0.2, -0.2, 0])
+
+
 def test_an_exact_label_counts_for_itself_alone():
     p, pi, f, g = np.full(4, 0.25), np.array([0.2, 0.5, 0.5, 0.5]), np.array([1.0, 1, 0, 0]), np.full(4, 0.6)
     exact = np.array([True, False, False, False])
