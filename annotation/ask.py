@@ -160,11 +160,12 @@ def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int,
     """For each target and interface the number of the next round, and all that was asked before, on any track."""
     number: dict[tuple[int, str], int] = defaultdict(lambda: 1)
     shown: dict[tuple[int, str], set[str]] = defaultdict(set)
-    rows = Question.objects.filter(target__in=[draft.target_id for draft in drafts])
-    for target, interface, round_, status, parts in rows.values_list("target", "interface", "round", "status", "shown"):
-        number[target, interface] = max(number[target, interface], round_ + 1)
-        if status in ASKED:
-            shown[target, interface].update(parts)
+    rows = Question.objects.filter(target__in=[draft.target_id for draft in drafts]).defer("payload")
+    for one in rows:
+        key = (one.target_id, one.interface)
+        number[key] = max(number[key], one.round + 1)
+        if one.status in ASKED and not one.is_left_open:
+            shown[key].update(one.shown)
     keys = {(draft.target_id, draft.interface) for draft in drafts}
     return {key: (number[key], shown[key]) for key in keys}
 

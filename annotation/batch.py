@@ -11,19 +11,18 @@ from decimal import Decimal
 from django.db import connection, transaction
 from django.utils import timezone
 
-from annotation.models import HIT, Halt, Question
+from annotation.models import HIT, STOPPED, Halt, Question
 from annotation.publish import committed
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.spend import ZERO, OverBudget, balance, reserve
 from kbpo.queue import nudge, one_at_a_time
+from kbpo.sampling.models import Sweep
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
 MOST_ANSWERS = 9  # to one question: beyond, Mechanical Turk's fee doubles
 OPEN = ("waiting", "published")
-STOPPED = "Stopped:"
-"""The reason of a question that an admin stopped begins so."""
 EXTENDED = "One more answer to each open question"
 
 SUMS = """
@@ -209,7 +208,7 @@ def one_more(questions: Sequence[Question]) -> None:
 @transaction.atomic
 def stop_batch(payer: str, who: User, why: str) -> int:
     """How many open questions were given up: those with answers are settled with what they have, the others are known
-    to be missing. Answers in hand are still taken and paid."""
+    to be missing. Answers in hand are still taken and paid. What a sweep had left others may ask."""
     if not why.strip():
         raise CannotChange("Say why; the owner of the batch reads it.")
     track = _track(payer)
@@ -217,6 +216,8 @@ def stop_batch(payer: str, who: User, why: str) -> int:
     questions = list(rows)
     for question in questions:
         question.move("given_up", f"{STOPPED} {why.strip()}")
+    if questions and payer.startswith("sweep:"):
+        Sweep.objects.filter(pk=payer.split(":")[1]).update(stopped_at=timezone.now())
     Halt.objects.filter(payer=payer, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=who)
     note("stop", payer, who=who, why=why, after=f"{len(questions)} questions given up", track=track.slug)
     nudge("settle")

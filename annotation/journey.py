@@ -13,11 +13,12 @@ from django.conf import settings
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
-from annotation.batch import STOPPED, names_of
+from annotation.batch import names_of
 from annotation.books import paid_there
 from annotation.command import can_retry
 from annotation.models import (
     HIT,
+    STOPPED,
     Assignment,
     Bonus,
     DocumentOrder,

@@ -68,6 +68,10 @@ class Halt(models.Model):
         return f"{self.scope} stopped since {self.since:%Y-%m-%d %H:%M} UTC"
 
 
+STOPPED = "Stopped:"
+"""The reason of a question that an admin stopped begins so."""
+
+
 class Question(Moving):
     """What we ask about one target through one interface. A target is asked again only for what was not yet shown."""
 
@@ -109,6 +113,11 @@ class Question(Moving):
 
     def __str__(self) -> str:
         return f"question {self.pk}"
+
+    @property
+    def is_left_open(self) -> bool:
+        """Whether it was a sweep's, and an admin stopped it: nobody was asked in vain, and others may ask it."""
+        return self.status == self.GIVEN_UP and self.payer.startswith("sweep:") and self.reason.startswith(STOPPED)
 
     @property
     def origin(self) -> str:

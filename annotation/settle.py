@@ -107,7 +107,7 @@ def _close(questions: Iterable[Question], status: str) -> None:
 
 def give_up(question: Question) -> None:
     """Settles a question that was given up, once nobody has it in hand any more, with the answers it has then; without
-    any, its label says that it is missing.
+    any, its label says that it is missing; one that a sweep was stopped before has none.
 
     What comes later still is used too (`accept` makes the question due again): it was paid for, and whether somebody
     had the question in hand when it was given up does not depend on what is true of it, so nothing is selected by its
@@ -119,7 +119,8 @@ def give_up(question: Question) -> None:
     elif _added_up(question, _counting([question])[question.pk]):
         settle([question])
     else:
-        record([NewLabel(question.target_id, {}, Label.Source.CROWD, "given_up", 0, f"{question.origin}/given_up")])
+        if not question.is_left_open:
+            record([NewLabel(question.target_id, {}, Label.Source.CROWD, "given_up", 0, f"{question.origin}/given_up")])
         _look_again(question, AT_ITS_END)
 
 

@@ -174,7 +174,8 @@ def _ask(pk: int) -> int | None:
     if not due:
         return None
     kind, systems = kind_of(sweep.track), list(sweep.submissions.values_list("pk", flat=True))
-    left = set().union(*kind.unanswered(dict.fromkeys(systems, due.keys())).values())
+    of = dict.fromkeys(systems, due.keys() if sweep.stopped_at is None else [])
+    left: set[int] = set().union(*kind.unanswered(of).values()) if of else set()
     drafts = kind.questions([target for target in due if target in left], systems)
     payers = {target: (sweep.purpose, order) for target, order in due.items()}
     questions = list(new_questions(sweep.track, payers, drafts, like=sweep))
@@ -196,7 +197,7 @@ def _due(sweep: Sweep) -> dict[int, float]:
 
 @transaction.atomic
 def _settle(pk: int) -> int:
-    """1 if all of it is judged now, or known to be missing: its labels can be folded in."""
+    """1 if all of it is judged now, or known to be missing, or stopped: unless it was, its labels can be folded in."""
     sweep = Sweep.objects.select_for_update(of=("self",)).get(pk=pk)
     if sweep.settled_at is not None or sweep.targets.filter(done_at=None).exists():
         return 0
@@ -212,7 +213,8 @@ def _close(pk: int) -> int:
     open_ones = Question.objects.filter(payer=sweep.purpose, status__in=OPEN)
     if sweep.settled_at is None or sweep.closed_at is not None or open_ones.exists() or committed(sweep.purpose):
         return 0
-    why = "All is judged; what was not needed is given back"
+    done = "All is judged" if sweep.stopped_at is None else "It was stopped"
+    why = f"{done}; what was not needed is given back"
     release(sweep.track, sweep.purpose, key=f"release:{sweep.purpose}", why=why)
     Sweep.objects.filter(pk=pk).update(closed_at=timezone.now())
     return 1
@@ -226,6 +228,7 @@ class SweepState:
     purpose: str
     ordered_at: datetime
     settled_at: datetime | None
+    stopped_at: datetime | None
     who: str
     documents: int
     targets: int
@@ -250,7 +253,7 @@ def _state(sweep: Sweep, holds: bool) -> SweepState:
     counts = sweep.targets.aggregate(all=Count("pk"), done=Count("pk", filter=Q(done_at__isnull=False)))
     waiting = Question.objects.filter(payer=sweep.purpose, status="waiting").exclude(reason="").first()
     return SweepState(
-        sweep.pk, sweep.purpose, sweep.ordered_at, sweep.settled_at,
+        sweep.pk, sweep.purpose, sweep.ordered_at, sweep.settled_at, sweep.stopped_at,
         sweep.who.get_username() if sweep.who else "a command", sweep.documents.count(), counts["all"], counts["done"],
         balance(purpose=sweep.purpose), waiting.reason if waiting else "", holds,
     )  # fmt: skip

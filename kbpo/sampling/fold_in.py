@@ -25,7 +25,7 @@ from kbpo.tracks.models import Track
 
 Bools = NDArray[np.bool_]
 LEAST_ANSWERED = 0.5
-"""If less of a sweep was answered (it was stopped, say), what is known in the documents is mostly what was marked, and
+"""If less of a sweep was answered, what is known in the documents is mostly what was marked, and
 true: nothing comes in with them."""
 
 
@@ -107,16 +107,17 @@ def fold_in(track: Track, documents: Annotated) -> FoldIn:
 
 
 def share_answered(track: Track) -> float:
-    """The share of what sweeps of a track asked, and are done with, that got an answer; 1 if that is nothing."""
+    """The share of what sweeps of a track asked, and are done with, that got an answer; 1 if that is nothing. What was
+    stopped was not asked."""
     asked = SweepTarget.objects.filter(sweep__track=track, done_at__isnull=False).values("target")
-    n = asked.distinct().count()
-    answers = Label.objects.filter(target__in=asked).exclude(value={}).exclude(source__in=Label.OF_DOCUMENTS)
-    return answers.values("target").distinct().count() / n if n else 1.0
+    labels = Label.objects.filter(target__in=asked).exclude(source__in=Label.OF_DOCUMENTS)
+    n, answers = (some.values("target").distinct().count() for some in (labels, labels.exclude(value={})))
+    return answers / n if n else 1.0
 
 
 def covering(track: Track, documents: Collection[int]) -> Sweep | None:
-    """The last settled sweep of a track, if it covers just these documents."""
-    last = Sweep.objects.filter(track=track, settled_at__isnull=False).order_by("-pk").first()
+    """The last settled sweep of a track that nobody stopped, if it covers just these documents."""
+    last = Sweep.objects.filter(track=track, settled_at__isnull=False, stopped_at=None).order_by("-pk").first()
     if last is None or not documents:
         return None
     covered = set(last.documents.values_list("document", flat=True))

@@ -36,9 +36,9 @@ class InDocuments:
     """A random number in [0, 1) where only readers judged it; NEVER where somebody had been asked in vain besides;
     else NO_MARK"""
     covered: Bools
-    """A settled sweep covers it: it was asked, or marked, or labelled before"""
+    """A settled sweep that nobody stopped covers it: it was asked, or marked, or labelled before"""
     asked: Bools
-    """A settled sweep asked about it"""
+    """Of these, what was asked by a sweep"""
 
     @property
     def spared(self) -> Bools:
@@ -50,7 +50,8 @@ def in_documents(track: Track, pool: Pool) -> InDocuments:
     """What reading and sweeping did to each target of a pool."""
     marked, mark = _marks(track, pool)
     asked = SweepTarget.objects.filter(sweep__track=track, sweep__settled_at__isnull=False)
-    return InDocuments(marked, mark, _covered(track, pool), _among(pool, asked.values_list("target_id", flat=True)))
+    covered = _covered(track, pool)
+    return InDocuments(marked, mark, covered, covered & _among(pool, asked.values_list("target_id", flat=True)))
 
 
 def _marks(track: Track, pool: Pool) -> tuple[Bools, Floats]:
@@ -108,6 +109,8 @@ def _documents(sweep: Sweep) -> set[int]:
 def _covered(track: Track, pool: Pool) -> Bools:
     found = np.zeros(pool.target_id.size, dtype=np.bool_)
     for sweep in _settled(track):
+        if sweep.stopped_at is not None:
+            continue
         found |= _stated(pool, sweep) & _inside(pool, _documents(sweep))
     return found
 

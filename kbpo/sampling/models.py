@@ -223,7 +223,8 @@ class Sweep(models.Model):
     """An order to ask directly about all that systems state in annotated documents and that nobody marked or judged.
 
     Once it is settled, everything that `submissions` state within the scope of `documents` has a label, whatever is
-    true: these labels are a sample then, as the documents are. What other submissions state is not part of it.
+    true: these labels are a sample then, as the documents are. What other submissions state is not part of it. One that
+    was stopped leaves things without a label, which others may ask: it brings nothing in.
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="sweeps")
@@ -237,6 +238,7 @@ class Sweep(models.Model):
     ordered_at = models.DateTimeField(default=timezone.now)
     settled_at = models.DateTimeField(null=True, help_text="When all of it was judged, or given up")
     closed_at = models.DateTimeField(null=True, help_text="When what it did not need was given back")
+    stopped_at = models.DateTimeField(null=True, help_text="When an admin stopped it: what is left is not asked")
 
     class Meta:
         db_table_comment = "Orders to ask about all that was left unmarked in annotated documents"

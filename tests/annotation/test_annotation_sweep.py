@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.test import Client
+from sweep_world import PI, judge, make_world, move, order
 
 from annotation import ask, publish, settle, sweep
 from annotation.batch import stop_batch
@@ -17,17 +16,17 @@ from annotation.models import Assignment, Payment, Question
 from annotation.order import CannotOrder
 from kbpo.accounts.models import Audit
 from kbpo.instances.models import Label, Target
-from kbpo.money.models import Budget, Ledger, Price
+from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import OverBudget, balance, reserve
 from kbpo.sampling.documents import settle_documents
 from kbpo.sampling.fold_in import covering
 from kbpo.sampling.models import Sweep, SweepTarget
+from kbpo.sampling.open_track import close_track, freeze_track
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.world import World
 
 pytestmark = pytest.mark.django_db
-PI = 0.3
 
 
 @pytest.fixture(autouse=True)
@@ -37,52 +36,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def world(toy: Toy) -> World:
-    """Three documents of which two are read; a system whose sample is judged."""
-    made = World(toy, n_documents=3)
-    Price.objects.create(track=made.track, interface="relation", reward=Decimal("0.05"), seconds=20)
-    Budget.objects.create(track=made.track, scope="track", cap=Decimal("500.00"))
-    made.answer(made.sample(made.system("first", lambda one: one.pk % 4 != 0), PI))
-    made.read_in_full(made.documents[:2], lambda one: one.pk % 3 != 0)
-    settle_documents(made.track, [one.pk for one in made.documents[:2]])
-    return made
-
-
-def order(world: World) -> Sweep:
-    return sweep.order_sweep(world.track, sweep.plan_sweep(world.track).at_most)
-
-
-def move() -> None:
-    """Everything that the clock moves, once."""
-    for tick in (settle.tick, ask.tick, sweep.tick, publish.tick):
-        tick()
-
-
-def answers(world: World, name: str) -> Callable[[Question], dict[str, Any]]:
-    """What somebody says who knows the truth."""
-
-    def answer(question: Question) -> dict[str, Any]:
-        of = [one for one in world.instances if one.target_id == question.target_id]
-        parts = [f"{one.predicate.name}{'>' if one.forward else '<'}" for one in of if world.truth[one.pk]]
-        target = question.target
-        said = {"a": [f"{target.a_begin}-{target.a_end}"], "b": [f"{target.b_begin}-{target.b_end}"]}
-        return said | ({"holds": parts} if parts else {"none": ["1"]})
-
-    return answer
-
-
-def judge(world: World, *, most: int | None = None) -> int:
-    """How many answers three people gave until nothing was open to them."""
-    given = 0
-    for name in ("Ada", "Bo", "Cy"):
-        client, say, mine = Client(), answers(world, name), 0
-        client.force_login(world.toy.users[name])
-        while mine != most and (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
-            assignment = Assignment.objects.select_related("hit").get(token=address.split("/")[2])
-            question = assignment.hit.questions.select_related("target")[0]
-            response = client.post(address, say(question))
-            assert response.status_code == 302, response.content.decode()
-            given, mine = given + 1, mine + 1
-    return given
+    return make_world(toy)
 
 
 def open_targets(world: World) -> set[int]:
@@ -245,8 +199,94 @@ def test_one_that_is_stopped_is_settled_with_what_is_known_and_gives_its_money_b
     sweep.tick()
     row.refresh_from_db()
     assert row.closed_at is not None and balance(purpose=row.purpose).open == 0
-    empty = Label.objects.filter(target__in=row.targets.values("target"), value={})
-    assert empty.count() == row.targets.count() - answered - 1, "but for what was in hand"
+    assert not Label.objects.filter(value={}).exists(), "nobody was asked in vain"
+    [told] = sweep.sweeps(world.track)
+    assert told.stopped_at is not None and not told.holds
+    assert covering(world.track, [one.pk for one in world.documents[:2]]) is None
+    left = set(row.targets.filter(target__labels=None).values_list("target", flat=True))
+    assert len(left) == row.targets.count() - answered
+    assert set(sweep.plan_sweep(world.track).targets) == left
+
+
+def stopped(world: World) -> set[int]:
+    """What a sweep left open that was stopped before anybody answered."""
+    row = order(world)
+    move()
+    stop_batch(row.purpose, world.toy.users["Admin"], "Enough.")
+    for _ in range(3):
+        move()
+    row.refresh_from_db()
+    assert row.closed_at is not None and balance(purpose=row.purpose).open == 0
+    return set(row.targets.values_list("target", flat=True))
+
+
+def test_what_was_stopped_is_asked_by_a_sample_that_draws_it(world: World) -> None:
+    left = stopped(world)
+    second = world.system("second", lambda one: one.pk % 4 != 0, team="Neural")
+    mine = {one.pk for one in world.sample(second, 0.9)} & left
+    assert mine
+    reserve(world.track, None, second.purpose, Decimal("50.00"), key="second")
+    for _ in range(2):
+        move()
+    again = Question.objects.filter(payer=second.purpose, target__in=left)
+    assert set(again.values_list("target", flat=True)) == mine and {one.round for one in again} == {2}
+    n = Question.objects.count()
+    move()
+    assert Question.objects.count() == n, "once"
+
+
+def test_what_was_stopped_is_asked_by_the_next_sweep_which_then_counts(world: World) -> None:
+    left = stopped(world)
+    row = order(world)
+    assert set(row.targets.values_list("target", flat=True)) == left
+    move()
+    assert set(Question.objects.filter(payer=row.purpose).values_list("target", flat=True)) == left
+    judge(world)
+    for _ in range(3):
+        move()
+    [last, first] = sweep.sweeps(world.track)
+    assert (last.holds, first.holds) == (True, False)
+    documents = sorted(one.pk for one in world.documents[:2])
+    assert covering(world.track, documents) == row
+
+
+def test_one_that_is_stopped_asks_nothing_more(world: World) -> None:
+    """Not even what a sample had been asking, when that ends."""
+    second = world.system("second", lambda one: one.pk % 4 != 0, team="Neural")
+    mine = {one.pk for one in world.sample(second, 0.9)}
+    reserve(world.track, None, second.purpose, Decimal("50.00"), key="second")
+    ask.tick()
+    row = order(world)
+    both = mine & set(row.targets.values_list("target", flat=True))
+    assert both
+    move()
+    stop_batch(row.purpose, world.toy.users["Admin"], "Enough.")
+    sweep.tick()
+    row.refresh_from_db()
+    assert row.settled_at is None, "others are asking some of it"
+    Submission.objects.filter(pk=second.pk).update(status="withdrawn")
+    publish.tick()
+    sweep.tick()
+    row.refresh_from_db()
+    assert row.settled_at is not None
+    assert not Question.objects.filter(payer=row.purpose, target__in=both).exists()
+
+
+def test_one_that_is_open_goes_on_when_its_track_closes(world: World) -> None:
+    """As an order of documents does: it is paid for, and what it finds is for everybody."""
+    row = order(world)
+    move()
+    freeze_track(world.track)
+    close_track(world.track)
+    judge(world)
+    for _ in range(3):
+        move()
+    row.refresh_from_db()
+    assert row.settled_at is not None and row.closed_at is not None and row.stopped_at is None
+    assert balance(purpose=row.purpose).open == 0
+    world.track.refresh_from_db()
+    with pytest.raises(CannotOrder, match="is closed"):
+        sweep.plan_sweep(world.track)
 
 
 def test_where_nothing_can_be_asked_the_reason_is_a_sentence(toy: Toy) -> None:

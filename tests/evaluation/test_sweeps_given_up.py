@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
+from django.utils import timezone
 
 from annotation import sweep
 from kbpo.evaluation.centred import Centred
@@ -66,6 +67,29 @@ def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for
         (Centred(data).recall("relation").recall, Centred(data).recall("relation").design),
     ):
         assert np.isfinite(estimate.value).all() and np.isfinite(np.asarray(design.variance(estimate.influence))).all()
+
+
+def test_a_sweep_that_was_stopped_brings_nothing_in_until_another_asked_what_it_left(swept: Swept) -> None:
+    row = sweep.order_sweep(swept.world.track, MOST)
+    asked = sorted(row.targets.values_list("target", flat=True))
+    row.stopped_at = timezone.now()  # as stopping its questions does, which leaves them without a label
+    row.save()
+    swept.answer(row, but=asked[::3])
+    sweep.tick()
+    data = read(swept.world.track)
+    assert data.in_documents is not None and not data.in_documents.covered.any()
+    assert data.inclusion.n_clusters == 0
+    np.testing.assert_allclose(data.inclusion.pi, PI)
+    second = sweep.order_sweep(swept.world.track, MOST)
+    assert sorted(second.targets.values_list("target", flat=True)) == asked[::3]
+    swept.answer(second, but=asked[::6])
+    in_vain(asked[::6])
+    sweep.tick()
+    data = read(swept.world.track)
+    assert data.inclusion.n_clusters == READ and data.in_documents is not None
+    assert sorted(data.pool.target_id[data.in_documents.asked].tolist()) == asked, "by the one or by the other"
+    q = set(Centred(data).answered_inside.tolist())
+    assert 1 - len(asked[::6]) / len(asked) == data.fold.answered and 0.7 < min(q) <= max(q) < 1
 
 
 def test_what_is_drawn_after_a_sweep_is_known_in_its_documents_as_often_as_the_sweep_was_answered(swept: Swept) -> None:
