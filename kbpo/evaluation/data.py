@@ -149,7 +149,7 @@ def read(track: Track) -> Data:
         own=own,
         fold=fold,
         swept=swept,
-        in_documents=in_documents(track, pool),
+        in_documents=in_documents(track, pool, in_scope),
         seen_drawn=found,
     )
 

@@ -46,11 +46,11 @@ class InDocuments:
         return (self.mark >= 0) & (self.mark < NEVER)
 
 
-def in_documents(track: Track, pool: Pool) -> InDocuments:
-    """What reading and sweeping did to each target of a pool."""
+def in_documents(track: Track, pool: Pool, in_scope: Bools) -> InDocuments:
+    """What reading and sweeping did to each target of a pool; (t,) sweeps ask about what is in the scope."""
     marked, mark = _marks(track, pool)
     asked = SweepTarget.objects.filter(sweep__track=track, sweep__settled_at__isnull=False)
-    covered = _covered(track, pool)
+    covered = _covered(track, pool) & in_scope
     return InDocuments(marked, mark, covered, covered & _among(pool, asked.values_list("target_id", flat=True)))
 
 

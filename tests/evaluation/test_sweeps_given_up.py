@@ -133,6 +133,21 @@ def test_what_was_drawn_before_is_told_for_each_sweep_and_who_was_there_then(swe
     assert {round(before[one], 9) for one in second} == {round(PI, 9)}, "none was asked by the first sweep"
 
 
+def test_what_lies_outside_the_scope_is_covered_by_no_sweep(swept: Swept) -> None:
+    """There a sample asks, as anywhere else."""
+    swept.world.track.scope = "sentence"
+    swept.world.track.save()
+    give_up(swept, 3)
+    data = read(swept.world.track)
+    assert data.in_documents is not None and data.facts is not None
+    outside = ~data.facts.in_scope & (data.facts.inside >= 0)
+    inside = data.facts.in_scope & (data.facts.inside >= 0)
+    assert outside.any() and inside.any()
+    covered = data.in_documents.covered[data.pool.target]
+    assert covered[inside].all() and not covered[~inside].any()
+    np.testing.assert_allclose(Centred(data).pi[outside], PI)
+
+
 def test_a_mark_says_nothing_of_what_was_asked_in_vain_and_no_more_than_an_answer_of_the_rest(toy: Toy) -> None:
     """Without any sweep: where questions are given up, what readers mark would be known too often."""
     world = World(toy, n_documents=DOCUMENTS)
@@ -147,7 +162,7 @@ def test_a_mark_says_nothing_of_what_was_asked_in_vain_and_no_more_than_an_answe
     in_vain(one.pk for one in later[::3])
     world.answer([one for at, one in enumerate(later) if at % 3])
     data = read(world.track)
-    told, arranged = in_documents(world.track, data.pool), Centred(data)
+    told, arranged = in_documents(world.track, data.pool, np.ones(data.pool.target_id.size, dtype=bool)), Centred(data)
     by_target = dict(zip(data.pool.target_id.tolist(), told.mark.tolist(), strict=True))
     judged = {one.pk for one in asked if one.pk not in lost}
     has_mark = {one.target_id for one in world.instances if one.document_id in _pks(world) and marked(one)
