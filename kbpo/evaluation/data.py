@@ -149,7 +149,7 @@ def read(track: Track) -> Data:
         own=own,
         fold=fold,
         swept=swept,
-        in_documents=in_documents(track, pool, in_scope),
+        in_documents=in_documents(track, pool, scope),
         seen_drawn=found,
     )
 
