@@ -15,13 +15,17 @@ from kbpo.sampling.documents import settle_documents
 from kbpo.sampling.inclusion import either
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
-from tests.evaluation.test_sweeps import Swept, swept
+from tests.evaluation.swept import Swept
 from tests.evaluation.world import World
 
 pytestmark = pytest.mark.django_db
-__all__ = ["swept"]
 DOCUMENTS, READ, PI = 12, 4, 0.3
 BETA = READ / DOCUMENTS
+
+
+@pytest.fixture
+def swept(toy: Toy) -> Swept:
+    return Swept(toy)
 
 
 @dataclass
