@@ -5,6 +5,9 @@ usage: python benchmarks/fold_in.py [REPEATS]        (default: 300)
 Each repeat asks every target of the pool of 28 real runs with probability π₁ and annotates n_d of 500 documents. Recall
 is estimated from what was asked alone, with the documents' labels of pool targets folded in but treated as independent,
 and folded in with the clusters' variance. Coverage is that of value ± z·√V (Student's t for the number of documents).
+
+The second table is about precision, all of it from whole documents: how many times the variance is that of as many
+targets drawn one by one, mean, least and largest over runs. Plans suppose 2 (`kbpo/sampling/designs/state.py`).
 """
 
 import sys
@@ -14,7 +17,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import stated, tables
+from benchmarks import arrivals, stated, tables
 from estimators import recall as recalls
 from estimators.design import Design
 
@@ -74,6 +77,20 @@ def measure(pool, g, n_drawn, questions, repeats, rng):
                float(coverage.max()), float(half.mean()), float(bias), float(gain)]  # fmt: skip
 
 
+def together(pool, g):
+    """Return a row for each distribution and guess: how much more variance judgments by documents leave."""
+    for kind, world in arrivals.worlds().items():
+        for name, guess in (("g", g[:, None]), ("none", world.precision)):
+            error = world.true[:, None] - guess
+            terms = world.P * (error - np.sum(world.P * error, axis=0))
+            by_target, by_document = (
+                np.array([np.bincount(code, weights=column) for column in terms.T])
+                for code in (world.target, pool.document)
+            )
+            ratio = (by_document**2).sum(axis=1) / (by_target**2).sum(axis=1)
+            yield [kind, name, float(ratio.mean()), float(ratio.min()), float(ratio.max())]
+
+
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     rng = np.random.default_rng(20)
@@ -83,6 +100,8 @@ def main() -> None:
     header = ["sample", "variance", "coverage", "least", "largest", "half-width", "|bias|", "efficiency"]
     print(f"{len(pool.systems)} runs, {pool.true.size} instances, {repeats} repeats, nominal {LEVEL}\n")
     tables.show("fold_in", header, table)
+    print("\nPrecision from whole documents: variance over that of targets drawn one by one\n")
+    tables.show("fold_in_together", ["distribution", "model", "mean", "least", "largest"], list(together(pool, g)))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from django.utils import timezone
 
 from estimators.poisson import planned_variance
 from kbpo.evaluation.data import read
-from kbpo.evaluation.estimate import evaluate
-from kbpo.sampling.designs.state import State
+from kbpo.evaluation.estimate import evaluate, finished
+from kbpo.sampling import draw
+from kbpo.sampling.designs.state import TOGETHER, State, worth
 from kbpo.sampling.documents import settle_documents
 from kbpo.sampling.inclusion import either
 from kbpo.submissions.models import Submission
@@ -21,6 +23,7 @@ from tests.evaluation.world import World
 pytestmark = pytest.mark.django_db
 DOCUMENTS, READ, PI = 12, 4, 0.3
 BETA = READ / DOCUMENTS
+WORTH = BETA / (BETA + TOGETHER * (1 - BETA))
 
 
 @pytest.fixture
@@ -36,14 +39,14 @@ class Read:
     late: Submission
 
     @classmethod
-    def of(cls, toy: Toy, *, annotate: bool) -> Read:
+    def of(cls, toy: Toy, *, annotate: bool, read: int = READ) -> Read:
         world = World(toy, n_documents=DOCUMENTS)
         first = world.system("first", lambda one: one.pk % 5 != 0)
         world.answer(world.sample(first, PI))
         first.batches.update(settled_at=first.confirmed_at)
         if annotate:
-            world.read_in_full(world.documents[:READ], lambda one: True, closed=True)
-            settle_documents(world.track, [one.pk for one in world.documents[:READ]])
+            world.read_in_full(world.documents[:read], lambda one: True, closed=True)
+            settle_documents(world.track, [one.pk for one in world.documents[:read]])
         late = world.system("late", lambda one: one.pk % 2 == 0, team="Neural")
         Submission.objects.filter(pk=late.pk).update(status="planned", confirmed_at=None, sampled_at=None)
         late.refresh_from_db()
@@ -58,8 +61,8 @@ def test_without_annotated_documents_nothing_comes_in_by_them(toy: Toy) -> None:
 
 def test_a_plan_reckons_with_either_way_and_reaches_its_goal_by_both_together(toy: Toy) -> None:
     state = State(Read.of(toy, annotate=True).late)
-    np.testing.assert_allclose(state.by_document, BETA)
-    np.testing.assert_allclose(state.chance, 1 - (1 - state.start) * (1 - BETA))
+    np.testing.assert_allclose(state.by_document, WORTH)
+    np.testing.assert_allclose(state.chance, 1 - (1 - state.start) * (1 - WORTH))
     goal = state.planned / 3
     raised = state.raised(goal)
     assert (raised >= state.start).all() and (raised > state.start).any()
@@ -94,7 +97,7 @@ def test_which_documents_were_drawn_changes_no_threshold(toy: Toy) -> None:
     assert of[True] == of[False] and len(of[True]) == 1
 
 
-def test_the_probabilities_of_a_plan_are_those_that_its_estimates_take(toy: Toy) -> None:
+def test_a_plan_starts_from_the_probabilities_that_its_estimates_take(toy: Toy) -> None:
     made = Read.of(toy, annotate=True)
     state = State(made.late)
     Submission.objects.filter(pk=made.late.pk).update(
@@ -103,8 +106,50 @@ def test_the_probabilities_of_a_plan_are_those_that_its_estimates_take(toy: Toy)
     evaluate(made.world.track)
     data = read(made.world.track)
     now = dict(zip(data.pool.target_id.tolist(), data.inclusion.pi.tolist(), strict=True))
-    np.testing.assert_allclose(state.chance, [now[one] for one in state.target_id.tolist()])
+    np.testing.assert_allclose(either(state.start, np.full(state.start.size, BETA)), [now[t] for t in state.target_id])
     np.testing.assert_allclose(state.chances(), state.chance)
+
+
+def test_what_documents_bring_counts_for_what_it_leaves_of_variance() -> None:
+    beta = np.array([0.0, 0.1, 0.5, 1.0])
+    assert worth(beta)[[0, 3]].tolist() == [0.0, 1.0]
+    np.testing.assert_allclose(1 / worth(beta[1:3]) - 1, TOGETHER * (1 / beta[1:3] - 1))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("asked", [0.0, 0.1, 0.4])
+def test_a_worth_is_right_where_errors_go_together_as_much_as_it_supposes(asked: float) -> None:
+    """40 of 120 documents of five targets; errors whose sums over documents vary twice as much as if independent."""
+    rng = np.random.default_rng(11)
+    D, n, size = 120, 40, 5
+    within = (TOGETHER - 1) / (size - 1)
+    error = np.sqrt(within) * rng.normal(size=(D, 1)) + np.sqrt(1 - within) * rng.normal(size=(D, size))
+    pi = 1 - (1 - asked) * (1 - n / D)
+    totals = []
+    for _ in range(4000):
+        read_whole = np.isin(np.arange(D), rng.permutation(D)[:n])[:, None]
+        totals.append((error * (read_whole | (rng.random((D, size)) < asked))).sum() / pi)
+    chance = either(np.array(asked), worth(np.array(n / D)))
+    assert np.var(totals) == pytest.approx((error**2).sum() * (1 / chance - 1), rel=0.2)
+
+
+def test_where_documents_tell_enough_nothing_is_asked_and_it_is_scored(toy: Toy) -> None:
+    made = Read.of(toy, annotate=True, read=DOCUMENTS)
+    plan = {"chosen": "0.030", "options": {"0.030": {"each": "0.15"}}}
+    Submission.objects.filter(pk=made.late.pk).update(status="confirmed", confirmed_at=timezone.now(), plan=plan)
+    assert (State(made.late).chance == 1).all()
+    assert draw.tick() == 1
+    evaluate(made.world.track, finished(made.world.track))
+    made.late.refresh_from_db()
+    [batch] = made.late.batches.all()
+    assert (made.late.status, made.late.stage_reason, batch.size) == ("scored", "target", 0)
+    assert not batch.thresholds.exists()
+    assert batch.settings["realised_variance"] == pytest.approx(0)
+    printed = made.world.track.evaluations.get().estimates.get(
+        submission=made.late, quantity="precision", method="centred", criterion="relation", slice=""
+    )
+    mine = [one for one in made.world.instances if one.pk % 2 == 0]
+    assert printed.value == pytest.approx(made.world.share_true(mine))
 
 
 def test_what_a_sweep_did_not_ask_about_has_no_second_way_in(swept: Swept) -> None:
@@ -114,5 +159,5 @@ def test_what_a_sweep_did_not_ask_about_has_no_second_way_in(swept: Swept) -> No
     data = read(swept.world.track)
     beta = dict(zip(data.pool.target_id.tolist(), data.inclusion.beta.tolist(), strict=True))
     expected = [beta[one] for one in state.target_id.tolist()]
-    np.testing.assert_allclose(state.by_document, expected)
+    np.testing.assert_allclose(state.by_document, worth(np.array(expected)))
     assert len(set(np.round(expected, 9))) == 2, "some were stated when the sweep was ordered, some only later"

@@ -25,6 +25,10 @@ from kbpo.tracks.registry import kind_of
 BOLD = 1e9
 """How far an order of more goes at once: the model was tried in the stages before."""
 
+TOGETHER = 2.0
+"""How much more variance judgments leave that come in by whole documents, since errors of the model go together there
+(`benchmarks/fold_in.py` measures it). A guess for plans alone: what is realised counts whatever it is."""
+
 
 class State:
     """What a raise starts from: the submission's targets with p, thresholds, random numbers, and the model's doubt."""
@@ -55,9 +59,9 @@ class State:
         self.submission = submission
         self._pool, self._own, self._others = pool, own, others
         self._seen = found.get(len(systems) - 1)
-        self._documents, self._eligible = fold.documents, _eligible(self.track, pool, documents, fold, found)
-        beta = np.where(self._eligible, len(fold.documents) / self.track.corpus.n_documents, 0.0)[own]
-        self.by_document: Floats = self.seen.by_document(beta) if self.seen else beta
+        share = len(fold.documents) / self.track.corpus.n_documents
+        beta = np.where(_eligible(self.track, pool, documents, fold, found), share, 0.0)[own]
+        self.by_document: Floats = worth(self.seen.by_document(beta) if self.seen else beta)
 
     def _guess(self, pool: Pool, found: Mapping[int, Seen]) -> Guess:
         verdicts = kind_of(self.track).judge(pool.instance, pool.systems)[self.track.criterion]
@@ -90,7 +94,7 @@ class State:
 
     @property
     def chance(self) -> Floats:
-        """The same of being judged: asked, or in a document that is annotated whole."""
+        """The same of being judged, by its worth: asked, or in a document that is annotated whole."""
         return np.where(self.by_document > 0, either(self.start, self.by_document), self.start)
 
     @property
@@ -108,9 +112,9 @@ class State:
         )
 
     def chances(self) -> Floats:
-        """The submission's own probability (per target) that it is asked about, by any way so far."""
-        now = inclusion(self.track, self._pool, set(), self._documents, self._others, self._eligible)
-        return (self._seen.own(now) if self._seen else now.pi)[self._own]
+        """The submission's own probability (per target) that it is judged, by any way so far."""
+        now = inclusion(self.track, self._pool, set(), private=self._others)
+        return either((self._seen.own(now) if self._seen else now.pi)[self._own], self.by_document)
 
     def asked(self, pi: Floats) -> Ids:
         """Targets below their thresholds."""
@@ -124,6 +128,12 @@ class State:
             Q(batch__submission__status__in=["confirmed", "judging"]) | Q(batch__submission=self.submission)
         )
         return open_ones - set(ordered.values_list("target_id", flat=True))
+
+
+def worth(beta: Floats) -> Floats:
+    """What it is worth to a plan to come in with a document with probability β: the probability with which a target
+    asked by itself would leave as much variance, 1/worth − 1 = TOGETHER (1/β − 1)."""
+    return np.asarray(beta / (beta + TOGETHER * (1 - beta)))
 
 
 def _eligible(track: Track, pool: Pool, documents: Annotated, fold: FoldIn, found: Mapping[int, Seen]) -> Bools:
