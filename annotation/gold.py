@@ -187,9 +187,10 @@ def candidates(track: Track, limit: int = 30) -> list[Question]:
     exact = [name for name in INTERFACES if interface_of(name).tolerance == 0.0]
     whole = Q(interface__in=[name for name in INTERFACES if interface_of(name).tolerance])
     rows = Question.objects.filter(sure & Q(interface__in=exact) | whole, track=track, status="settled", gold_made=None)
-    ids = list(rows.values_list("pk", flat=True).distinct())
+    ids = sorted(rows.values_list("pk", flat=True).distinct())
     chosen = DICE.sample(ids, min(limit, len(ids)))
-    return list(Question.objects.filter(pk__in=chosen).select_related("target"))
+    found = Question.objects.select_related("target").in_bulk(chosen)
+    return [found[pk] for pk in chosen]
 
 
 @transaction.atomic

@@ -16,6 +16,7 @@ from zlib import crc32
 import hypothesis
 import numpy as np
 import pytest
+from django.db import connection
 
 # A busy machine is no fault of the code. `pytest --hypothesis-profile=explore` looks elsewhere than every other run.
 PROFILE = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -25,6 +26,14 @@ hypothesis.settings.load_profile("certain")
 
 _NOT_OURS = ("django_", "auth_")
 """Tables that Django fills by itself, whenever a database was emptied"""
+
+
+def number_from(base: int) -> None:
+    """Nothing; the next primary keys follow this number. They differ by table, lest one be taken for another."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' ORDER BY sequencename")
+        names = [name for (name,) in cursor.fetchall() if not name.startswith(_NOT_OURS)]
+        cursor.execute("".join(f"SELECT setval('{name}', {base + crc32(name.encode()) % 900});" for name in names))
 
 
 @pytest.fixture(autouse=True)
@@ -46,15 +55,12 @@ def _same_chance(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _same_keys(request: pytest.FixtureRequest, _django_db_marker: None) -> None:
-    """The next primary keys are those of every other run; they differ by table, lest one be taken for another."""
+    """The next primary keys are those of every other run, and so are the database's own random numbers."""
     if not {"db", "transactional_db", "live_server"} & set(request.fixturenames) and not any(
         request.node.iter_markers("django_db")
     ):
         return
     request.getfixturevalue("db")
-    from django.db import connection
-
+    number_from(1)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' ORDER BY sequencename")
-        names = [name for (name,) in cursor.fetchall() if not name.startswith(_NOT_OURS)]
-        cursor.execute("".join(f"SELECT setval('{name}', {1 + crc32(name.encode()) % 900});" for name in names))
+        cursor.execute("SELECT setseed(0.5)")

@@ -29,7 +29,7 @@ from django.db import connections
 DATABASE = "kbpo_processes"
 REDIS_NUMBER = 9
 TESTS = Path(__file__).resolve().parent
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 
 @dataclass
@@ -137,9 +137,7 @@ class Service:
 @pytest.fixture(scope="session")
 def service(django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The running service, with an empty database; started once, for all tests that need it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     directory = tmp_path_factory.mktemp("service")
     database = connections["default"].settings_dict
     made = Service(directory, django_db_blocker.unblock, port, database)
@@ -154,6 +152,19 @@ def service(django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) ->
         yield made
     finally:
         made.stop()
+
+
+def free_port() -> int:
+    """A port that nobody has and no connection that goes out is given: we use it only later, and again after a kill."""
+    first = os.getpid() * 13 % 10_000
+    for port in (20_000 + (first + at) % 10_000 for at in range(10_000)):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                continue
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise LookupError("No port is free.")
 
 
 def _make_database() -> None:

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
+from certain import number_from
 from django.contrib.auth.hashers import MD5PasswordHasher
 from django.utils.text import slugify
 from processes import Service, wait_for
@@ -22,10 +24,12 @@ from processes import Service, wait_for
 from annotation.simulate import Crowd, Work
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.load import find_schema, load_corpus
+from kbpo.corpus.models import Corpus
 from kbpo.demo.knows import Knowledge
 from kbpo.demo.write import write
 from kbpo.sampling.annotations import import_annotations
 from kbpo.sampling.documents import draw_documents
+from kbpo.sampling.models import TrackKey
 from kbpo.sampling.open_track import Money, create_track, open_track
 
 PASSWORD = "harbour-wire-travels"
@@ -147,14 +151,21 @@ def make_travel(
     service: Service, directory: Path, name: str, *, seed: int, documents: int = 12, read_in_full: int = 4,
     design: str = "iid", half_width: str = "0.100",
 ) -> Travel:  # fmt: skip
-    """An open track on a corpus of its own, some documents of which are annotated whole."""
+    """An open track on a corpus of its own, some documents of which are annotated whole.
+
+    Its draws are those of every other run: they follow from its secrets and from primary keys.
+    """
     write(directory, documents=documents, seed=seed)
     with service.speaking():
+        number_from(crc32(name.encode()) % 10_000 * 100_000)  # whatever travelled on this service before
         corpus = load_corpus(name, directory / "corpus.jsonl", find_schema("tac_kbp"))
+        Corpus.objects.filter(pk=corpus.pk).update(hash_key=f"corpus {name}")
+        corpus.refresh_from_db()
         track = open_track(
             create_track(corpus, name, money=Money(budget=Decimal(500)), design=design,
                          target_half_width=Decimal(half_width))
         )  # fmt: skip
+        TrackKey.objects.filter(track=track).update(secret=f"track {name}")
         if read_in_full:
             drawn = draw_documents(track, read_in_full, seed)
             import_annotations(track, directory / "gold.tsv", directory / "mentions.tsv", drawn, seed=seed)

@@ -162,7 +162,7 @@ def chance_of_draw(pool: Pool, batches: QuerySet[SampleBatch], private: Private 
     to."""
     missed = np.ones(pool.target_id.size)
     sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
-    for kind in {row[0] for row in sizes}:
+    for kind in sorted({row[0] for row in sizes}):  # in one order: rounding is the same in every process
         n = np.zeros(len(pool.systems), dtype=np.int64)
         for name, submission, size in sizes:
             n[pool.systems.index(submission)] += size if name == kind else 0

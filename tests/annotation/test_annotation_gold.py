@@ -74,6 +74,17 @@ def test_candidates_are_what_people_were_of_one_mind_about(
     assert len(found) == 5 and divided not in found
 
 
+def test_candidates_come_in_the_order_in_which_they_were_drawn(
+    published: Submission, clients: list[Client], track: Track, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for client in clients:
+        answer_all(client)
+    settle.tick()
+    monkeypatch.setattr(gold.DICE, "sample", lambda ids, n: [*ids[3:], *ids[:3]][:n])
+    ids = sorted(Question.objects.values_list("pk", flat=True))
+    assert [one.pk for one in gold.candidates(track, 5)] == [*ids[3:], *ids[:2]]
+
+
 def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> None:
     source = gold.candidates(made.question.track)[0]
     with pytest.raises(BadAnswer):

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation import quality, reject, report, settle
-from annotation.models import Assignment, Comparison, Payment, Rejection, Response, Signal, Worker
+from annotation.models import Assignment, Comparison, Payment, Question, Rejection, Response, Signal, Worker
 from annotation.quality import Flag, differs
 from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
@@ -130,6 +130,17 @@ def test_what_was_known_when_somebody_was_readmitted_does_not_leave_them_out_aga
 
 def one_of(worker: Worker) -> Assignment:
     return Assignment.objects.filter(worker=worker, raw__isnull=False).order_by("pk")[0]
+
+
+def test_an_answer_is_told_by_the_question_that_came_first_in_its_hit_and_never_by_gold(settled: Worker) -> None:
+    answer, asked = one_of(settled), list(Question.objects.order_by("-pk"))
+    for at, question in enumerate(asked):
+        Question.objects.filter(pk=question.pk).update(order=at)
+    answer.hit.questions.set(asked)
+    for first in asked[:2]:
+        found = report.answer(answer.pk)
+        assert found is not None and found[1].question == first.pk
+        Question.objects.filter(pk=first.pk).update(payer="gold:1")
 
 
 def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(settled: Worker, admin: User) -> None:

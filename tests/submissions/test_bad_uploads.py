@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +15,9 @@ from kbpo.submissions.ingest import tick
 from kbpo.submissions.models import Prediction, Problem, Submission
 
 Upload = Callable[..., Submission]
+NOISE = random.Random(1).randbytes(50_000)
+"""Bytes that nothing can be made of, the same in every run: one in so many would be a gzip file that ends too early"""
+GZIPPED = gzip.compress(NOISE.hex().encode())
 ENDLESS = b"x" * (2 * 1024 * 1024)
 
 REFUSED = {
@@ -23,8 +26,9 @@ REFUSED = {
     "zeros": (bytes(5000), "The file is binary, not UTF-8 text."),
     "utf-16": ("toy\n:E1\ttype\tPER\n".encode("utf-16"), "The file is text in UTF-16, not UTF-8 text."),
     "gzip twice": (gzip.compress(gzip.compress(b"toy\n")), "The file is gzipped twice"),
-    "truncated gzip": (gzip.compress(os.urandom(50_000).hex().encode())[:-2000], "ends too early"),
-    "damaged gzip": (b"\x1f\x8b" + os.urandom(500), "The gzip file is damaged."),
+    "truncated gzip": (GZIPPED[:-2000], "ends too early"),
+    "damaged gzip": (b"\x1f\x8b" + NOISE[:500], "The gzip file is damaged."),
+    "gzip with a damaged middle": (GZIPPED[:9000] + bytes(2000) + GZIPPED[11_000:], "The gzip file is damaged."),
     "gzip bomb": (gzip.compress(b"toy\n" * 5_000_000), "unpacks to more than 200 times its size"),
     "one endless line": (ENDLESS, "neither a TAC KBP knowledge base"),
     "a page of the web": (b"<html><body>Log in</body></html>", "looks like XML or a page of the web"),

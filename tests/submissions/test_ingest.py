@@ -148,7 +148,7 @@ def test_two_readers_at_once_share_instances_and_never_block_each_other(
     toy: Any, upload: Upload, kb: list[str], monkeypatch: Any
 ) -> None:
     first, second = upload(kb), upload([kb[0], *kb[1:-5], *reversed(kb[-5:])], team="Neural", user="Tim")
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=120)
     copied = store.copy
 
     def wait(*args: Any, **more: Any) -> int:
@@ -171,7 +171,7 @@ def test_two_readers_at_once_share_instances_and_never_block_each_other(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(90)
+        thread.join(180)
     assert not failures
     for submission in (first, second):
         submission.refresh_from_db()
