@@ -11,6 +11,7 @@ from django.utils import timezone
 from annotation import sweep
 from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import read
+from kbpo.evaluation.estimate import evaluate
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.documents import settle_documents
@@ -133,6 +134,20 @@ def test_what_was_drawn_before_is_told_for_each_sweep_and_who_was_there_then(swe
     assert {round(before[one], 9) for one in second} == {round(PI, 9)}, "none was asked by the first sweep"
 
 
+def test_what_readers_find_is_told_from_marks_and_from_what_stands_for_the_given_up(swept: Swept) -> None:
+    """What was marked is known for certain, also where it had been drawn; only the unmarked have others stand for."""
+    lost = set(give_up(swept, 3))
+    world, inside = swept.world, {one.pk for one in swept.documents}
+    mine = [one for one in world.instances if early(one) and one.document_id in inside]
+    found = [one for one in mine if marked(one) and world.truth[one.pk]]
+    rest = [one for one in mine if one not in found]
+    asked = [one for one in rest if one.target_id not in lost]
+    assert any(one.target.u < PI for one in found) and len(asked) < len(rest)
+    missed = sum(world.truth[one.pk] for one in asked) * len(rest) / len(asked)
+    share = evaluate(world.track).settings["misses"]["share"]
+    assert share == pytest.approx(len(found) / (len(found) + missed))
+
+
 def test_what_lies_outside_the_scope_is_covered_by_no_sweep(swept: Swept) -> None:
     """There a sample asks, as anywhere else."""
     swept.world.track.scope = "sentence"
@@ -179,6 +194,12 @@ def test_a_mark_says_nothing_of_what_was_asked_in_vain_and_no_more_than_an_answe
     assert not any(known[pk] for pk in lost)
     assert {pk: known[pk] for pk in alone if pk in known} == {pk: by_target[pk] < share for pk in alone if pk in known}
     np.testing.assert_allclose(arranged.pi, 0.8 * arranged.answered[data.pool.target])
+    answered = dict(zip(data.pool.target_id.tolist(), arranged.answered.tolist(), strict=True))
+    drawn = [one for one in world.instances if early(one) and one.document_id in _pks(world) and world.truth[one.pk]
+             and known.get(one.target_id)]  # fmt: skip
+    weight = {one.pk: 1 / answered[one.target_id] for one in drawn}
+    share = sum(weight[one.pk] for one in drawn if marked(one)) / sum(weight.values())
+    assert evaluate(world.track).settings["misses"]["share"] == pytest.approx(share)
 
 
 def test_closed_annotation_has_no_marks_that_say_more(toy: Toy) -> None:
