@@ -8,8 +8,9 @@ standard errors by which a run's mean squared error is above that variance: amon
 the mean error over runs with its standard error, in points; then the coverage of nominal 80 % and 95 % intervals (Wald
 for joint; Wilson for simple; the board's for the others).
 
-A useless g has the features of another row, taken at random: it must do no harm. A model learns from at most 1,000
-labels, to be done in time; all labels enter the estimates.
+The model is told of the runs what the service's is told of its submissions. A useless g has the features of another
+row, taken at random: it must do no harm. A model learns from at most 1,000 labels, to be done in time; all labels enter
+the estimates.
 
 KBPO_SHARED_DATA names the folder that holds redocred/ if it is not ../shared/data.
 """
@@ -26,9 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import redocred, tables
 from benchmarks.arrivals import World, worlds
+from benchmarks.our_rule import claims
 from estimators import distributions, horvitz_thompson, joint, model
 from estimators.estimate import Estimate
-from estimators.features import Features, features
+from estimators.features import Features
 
 RUNS, DRAWS = (10, 28), (150, 500)
 LEVELS = (0.8, 0.95)
@@ -66,15 +68,12 @@ def setting(world: World, m: int, n: int, rng: np.random.Generator) -> Setting:
     chosen = np.linspace(0, world.P.shape[1] - 1, m).round().astype(int)
     rows = np.flatnonzero(world.member[:, chosen].any(axis=1))
     cells = np.ix_(rows, chosen)
+    found = claims(world, rows, chosen.tolist()).features()
     part = replace(
         world, P=world.P[cells], member=world.member[cells], true=world.true[rows], team=world.team[chosen],
         confidence=world.confidence[cells], predicate=world.predicate[rows], types=world.types[rows],
         subject=world.subject[rows], object=world.object[rows],
         target=np.unique(world.target[rows], return_inverse=True)[1],
-    )  # fmt: skip
-    found = features(
-        part.member, target=part.target, team=part.team, confidence=part.confidence, predicate=part.predicate,
-        subject=part.subject, object=part.object,
     )  # fmt: skip
     pi = horvitz_thompson.inclusion_iid(part.P, np.full(m, n), target=part.target)
     shuffled = replace(found, matrix=sparse.csr_array(found.matrix[rng.permutation(rows.size)]))

@@ -3,7 +3,7 @@
 usage: python benchmarks/recall_documents.py [REPEATS]        (default: 300)
 
 Each repeat makes 150 independent draws of every run (their targets are the labels of precision) and annotates n_d of
-500 documents, at random.
+500 documents, at random. The model is told of the runs what the service's is told of its submissions.
 
 direct            true facts of the run over true facts, in the annotated documents alone
 θν common         the published product, one mixture for all runs (Chaganty 2018, A.1.2)
@@ -31,11 +31,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import redocred, tables
+from benchmarks.arrivals import worlds
+from benchmarks.our_rule import claims
 from estimators import horvitz_thompson, model
 from estimators import recall as recalls
 from estimators.design import Design
 from estimators.estimate import Estimate
-from estimators.features import Features, features
+from estimators.features import Features
 from estimators.pool import joint_recall
 
 DOCUMENTS, DRAWS, LEVEL, FOLDS, LEARNT = (20, 50, 100), 150, 0.8, 5, 1000
@@ -88,11 +90,8 @@ def load() -> World:
         length=lengths(),
         pi=horvitz_thompson.inclusion_iid(P, np.full(P.shape[1], DRAWS), target=target),
         cumulative=np.cumsum(P, axis=0),
-        features=features(
-            member, target=target, team=np.unique(pool.teams, return_inverse=True)[1],
-            confidence=pool.confidence[:n], predicate=pool.predicate[:n],
-        ),
-    )  # fmt: skip
+        features=claims(worlds()["instance"], np.arange(n), list(range(P.shape[1]))).features(),
+    )
 
 
 def lengths() -> np.ndarray:
