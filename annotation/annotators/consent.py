@@ -1,4 +1,9 @@
-"""Consent to the terms: which version holds, who agreed to it."""
+"""Consent to the terms: which version holds, who agreed to it.
+
+A version is one text for ever, since it is what people agreed to. The texts that ship with the service are files of
+their own, `terms_1.txt` and on: a change is a new file, and everybody is asked again. Once an admin has published a
+version, theirs hold.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,8 @@ from pathlib import Path
 from annotation.annotators.models import Consent, Terms
 from annotation.models import Worker
 
-SHIPPED = Path(__file__).with_name("terms_1.txt")
+SHIPPED = (1, 2)
+"""The versions that ship with the service"""
 LONGEST = 20_000
 
 
@@ -34,7 +40,7 @@ class Text:
 def current() -> Text:
     """The terms that hold now."""
     latest = Terms.objects.order_by("-version").first()
-    return Text(latest.version, latest.text) if latest else Text(1, SHIPPED.read_text(encoding="utf-8"))
+    return Text(latest.version, latest.text) if latest else _shipped(SHIPPED[-1])
 
 
 def version(number: int) -> Text | None:
@@ -42,7 +48,11 @@ def version(number: int) -> Text | None:
     row = Terms.objects.filter(version=number).first()
     if row is not None:
         return Text(row.version, row.text)
-    return Text(1, SHIPPED.read_text(encoding="utf-8")) if number == 1 else None
+    return _shipped(number) if number in SHIPPED else None
+
+
+def _shipped(number: int) -> Text:
+    return Text(number, Path(__file__).with_name(f"terms_{number}.txt").read_text(encoding="utf-8"))
 
 
 def has_consented(worker: Worker) -> bool:

@@ -39,7 +39,7 @@ class Intake(models.Model):
 
 
 class Terms(models.Model):
-    """A version of the terms; the latest holds. Without any row the text that ships with the service is version 1."""
+    """A version of the terms; the latest holds. Without any row it is the latest that ships with the service."""
 
     version = models.PositiveIntegerField(unique=True)
     text = models.TextField()

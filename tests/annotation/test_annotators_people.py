@@ -277,7 +277,7 @@ def test_admins_set_the_rules_and_publish_terms(published: Submission, admin: Cl
     assert admin.post(f"{DESK}rules/", {"text": text}).status_code == 422
     assert admin.post(f"{DESK}rules/", {"text": "Short", "word": "publish"}).status_code == 422
     assert admin.post(f"{DESK}rules/", {"text": text, "word": "publish"}).status_code == 302
-    assert Terms.objects.get().version == 2 and "Everything new" in text_of(ada.get("/annotate/terms/"))
+    assert Terms.objects.get().version == 3 and "Everything new" in text_of(ada.get("/annotate/terms/"))
     assert ada.post(f"{DESK}rules/", {"text": text, "word": "publish"}).status_code == 403
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -69,11 +70,11 @@ def test_the_tick_and_the_version_are_wanted(published: Submission, ada: Client)
     refused = ada.post(TERMS, {"version": "1"})
     assert refused.status_code == 422 and "Tick the box" in refused.content.decode()
     stale = agree(ada, version=7)
-    assert stale.status_code == 422 and "version 1 holds now" in stale.content.decode()
+    assert stale.status_code == 422 and "version 2 holds now" in stale.content.decode()
     assert agree(ada, version="x").status_code == 422
     assert not Consent.objects.exists()
     assert (
-        ada.post(TERMS, {"agree": "yes", "version": 1, "next": "https://example.org/"})["Location"] == "/annotate/next/"
+        ada.post(TERMS, {"agree": "yes", "version": 2, "next": "https://example.org/"})["Location"] == "/annotate/next/"
     )
 
 
@@ -81,7 +82,7 @@ def test_terms_that_change_are_asked_again_and_lose_nothing(published: Submissio
     agree(ada)
     attempt(ada)
     address = take(ada)
-    Terms.objects.create(version=2, text="All is new\nRead it.")
+    Terms.objects.create(version=3, text="All is new\nRead it.")
     sent = ada.post(address, GOOD)
     assert sent["Location"] == f"{TERMS}?next={address}"
     page = ada.get(sent["Location"]).content.decode()
@@ -89,9 +90,24 @@ def test_terms_that_change_are_asked_again_and_lose_nothing(published: Submissio
     assert agree(ada, next=address)["Location"] == address
     assert 'value="0-3" checked' in ada.get(address).content.decode()
     assert Consent.objects.count() == 2
-    assert "Read it." in Client().get(f"{TERMS}2/").content.decode()
+    assert "Read it." in Client().get(f"{TERMS}3/").content.decode()
     assert "You read short texts" in Client().get(f"{TERMS}1/").content.decode()
-    assert Client().get(f"{TERMS}3/").status_code == 404
+    assert Client().get(f"{TERMS}4/").status_code == 404
+
+
+def test_a_text_that_people_agreed_to_stays_as_they_read_it(published: Submission, ada: Client) -> None:
+    read = {number: consent.version(number) for number in consent.SHIPPED}
+    assert {number: sha256(text.text.encode()).hexdigest() for number, text in read.items() if text} == {
+        1: "b545a0e15ac9646d2d877c52426042c9849fc4edede9870a67872e107099f1cd",
+        2: "96a47f97534c8fa144da736ddb058c26a4f0f7253c8140a5913ec33dcf2000d1",
+    }, "People agreed to this text. Ship another in a file of its own, with the next number."
+    ada.get("/annotate/next/")
+    Consent.objects.create(worker=the_worker(), version=1)
+    assert not consent.has_consented(the_worker()), "they agreed to another text"
+    agree(ada)
+    assert consent.has_consented(the_worker())
+    assert "differ often from those of others" in ada.get(f"{TERMS}1/").content.decode()
+    assert "Pay can be refused only by a person" in ada.get(TERMS).content.decode()
 
 
 def test_an_explanation_stands_under_each_answer_and_not_before(published: Submission, ada: Client) -> None:

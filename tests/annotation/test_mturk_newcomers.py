@@ -149,9 +149,9 @@ def test_terms_that_change_in_the_middle_of_the_work_lose_nothing(
     frame = Frame(turk.accept("W1", HIT.objects.get().external_id)[1]).send("consent", agree="yes")
     frame.send("answer", **GOOD)
     assert "Question <b>2</b> of 2" in frame.text
-    Terms.objects.create(version=2, text="New terms. " * 20)
+    Terms.objects.create(version=3, text="New terms. " * 20)
     frame.send("answer", **GOOD)
-    assert frame.has("consent") and "Version 2" in frame.text
+    assert frame.has("consent") and "Version 3" in frame.text
     frame.send("consent", agree="yes")
     assert "Question <b>2</b> of 2" in frame.text
     assert 'value="per:schools_attended&gt;" checked' in frame.text or "checked" in frame.text
@@ -162,7 +162,7 @@ def test_terms_that_change_in_the_middle_of_the_work_lose_nothing(
 def test_an_answer_that_arrives_without_consent_is_kept_and_paid(up: Submission, turk: Turk, settings: Any) -> None:
     settings.MTURK_TUTORIAL = False
     frame = Frame(turk.accept("W1", turk.hits()[0])[1]).send("consent", agree="yes").send("answer", **GOOD)
-    Terms.objects.create(version=2, text="New terms. " * 20)
+    Terms.objects.create(version=3, text="New terms. " * 20)
     turk.send(form_of(frame.text, "send") or {})
     rounds()
     assert Assignment.objects.get().status == "paid"
