@@ -1,10 +1,9 @@
 """Mentions that several people marked in one document, added up: what is a mention, of what, and which are the same.
 
-A token is in a mention if more than half of the readers marked it (Chaganty 2018, section 3.5.3); its type is the one
-that most said. Two mentions are the same thing if more than half of those who found the one, and more than half of
-those who found the other, say so; a date is that of more than half of those who found it, a title that of more than
-half of those who found its entity. So no one of several readers decides any of these, and a tie decides nothing: the
-mentions stay apart, the date is not told, the entity has no title.
+Spans and types are added up token by token (`typed_spans`). Two mentions are the same thing if more than half of those
+who found the one, and more than half of those who found the other, say so; a date is that of more than half of those
+who found it, a title that of more than half of those who found its entity. So no one of several readers decides any of
+these, and a tie decides nothing: the mentions stay apart, the date is not told, the entity has no title.
 """
 
 from __future__ import annotations
@@ -13,11 +12,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotation.interfaces.majority import more_than_half, most
+from annotation.interfaces.majority import more_than_half
 from annotation.interfaces.reading import NO_VALUE, Marked, Reading, Span
-from estimators.votes import token_majority
-
-Reader = Sequence[Marked]
+from annotation.interfaces.typed_spans import Reader, typed_spans
 
 
 @dataclass
@@ -36,16 +33,13 @@ class Settled:
 
 def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled]:
     """The mentions on which most of the readers agree, in the order of the text."""
-    spans = _spans(reading, readers)
-    order = list(reading.types)
-    of = [[_marked_at(span, reader) for reader in readers] for span in spans]
+    spans = typed_spans(reading, readers)
+    of = [[_marked_at(span, reader) for reader in readers] for span, _ in spans]
     found = []
-    for span, marks in zip(spans, of, strict=True):
+    for (span, kind), marks in zip(spans, of, strict=True):
         given = [mark for mark in marks if mark is not None]
-        kind = most([mark.type for mark in given], order)
-        assert kind is not None
-        same = sum(mark.span == span and mark.type == kind.value for mark in given)
-        found.append(Settled(span, kind.value, len(given), 1 - same / len(readers), canonical=span))
+        same = sum(mark.span == span and mark.type == kind for mark in given)
+        found.append(Settled(span, kind, len(given), 1 - same / len(readers), canonical=span))
     for cluster in _clusters(reading, found, of):
         _name(reading, [found[at] for at in cluster], [of[at] for at in cluster])
     for one, marks in zip(found, of, strict=True):
@@ -53,17 +47,6 @@ def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled
             dates = [mark.value for mark in marks if mark is not None and mark.type == one.type and mark.value]
             one.value = more_than_half(dates, one.n) or NO_VALUE
     return found
-
-
-def _spans(reading: Reading, readers: Sequence[Reader]) -> list[Span]:
-    tokens = [(reading.in_tokens(mark.span), who) for who, reader in enumerate(readers) for mark in reader]
-    marked = [(span, who) for span, who in tokens if span is not None]
-    if not marked:
-        return []
-    spans = token_majority(
-        [span for span, _ in marked], [who for _, who in marked], len(reading.tokens), len(readers)
-    ).spans
-    return [(reading.tokens[first][0], reading.tokens[last - 1][1]) for first, last in spans.tolist()]
 
 
 def _marked_at(span: Span, reader: Reader) -> Marked | None:

@@ -36,6 +36,9 @@ def mark(span: tuple[int, int], kind: str, same: tuple[int, int] | None = None, 
     return {"span": list(span), "type": kind, "canonical": list(same or span), **more}
 
 
+OSLO_MARK = mark(OSLO, "GPE")
+
+
 def parse(*mentions: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
     question = SimpleNamespace(payload=PAYLOAD, target_id=7)
     found, links = interface_of("entities").parse(question, {"mentions": [json.dumps(list(mentions))], **more})  # type: ignore[arg-type]
@@ -154,6 +157,28 @@ def test_a_token_is_in_a_mention_if_more_than_half_marked_it() -> None:
     )
     assert [(one.span, one.type, one.n) for one in found] == [(MARA, "PER", 3), (NORDWERK, "ORG", 3)]
     assert [round(one.disagreement, 2) for one in found] == [0.33, 0.33]  # one marked less; one said GPE
+
+
+def settled_types(*of: list[dict[str, Any]]) -> list[tuple[tuple[int, int], str]]:
+    return [(one.span, one.type) for one in settle_mentions(Reading(PAYLOAD), readers(*of))]
+
+
+def test_a_mention_is_what_most_say_of_its_tokens() -> None:
+    person, firm, first, last = mark(MARA, "PER"), mark(MARA, "ORG"), mark((0, 4), "GPE"), mark((5, 10), "PER")
+    assert settled_types([firm], [person], [last]) == [(MARA, "PER")], "three votes of tokens for PER, two for ORG"
+    assert settled_types([firm], [person], [firm, OSLO_MARK]) == [(MARA, "ORG")]
+    assert settled_types([first], [first], [last], [last], [person]) == [((0, 4), "GPE"), ((5, 10), "PER")], (
+        "more than half of those who marked the first word say GPE, more than half at the second PER"
+    )
+
+
+def test_a_tie_of_types_goes_to_the_exact_span_and_then_to_the_order_of_the_schema() -> None:
+    firm, person, place = mark(NORDWERK, "ORG"), mark(NORDWERK, "PER"), mark(NORDWERK, "GPE")
+    assert settled_types([firm], [place], []) == settled_types([place], [firm], []) == [(NORDWERK, "ORG")]
+    assert settled_types([place], [firm], [person]) == [(NORDWERK, "PER")], "the first of the schema’s three"
+    # Two votes of tokens each; only the ORG has exactly this span.
+    wide = mark((0, 18), "PER")
+    assert settled_types([mark(MARA, "ORG")], [wide]) == [(MARA, "ORG")]
 
 
 def test_what_is_the_same_is_what_more_than_half_of_its_finders_say() -> None:
