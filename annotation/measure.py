@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from django.core.cache import cache
@@ -23,6 +23,8 @@ from estimators.agreement import fleiss_kappa, krippendorff_alpha
 from estimators.bootstrap import resample_weights
 from estimators.checks import IntArray
 from kbpo.tracks.models import Track
+
+T = TypeVar("T")
 
 LATEST = 2_000  # questions: what people do now, and no page that waits for what they did a year ago
 RESAMPLES = 300
@@ -62,16 +64,23 @@ class Measured:
 
 def measure(*, track: Track | None = None, payer: str = "", latest: int = LATEST) -> list[Measured]:
     """Agreement on the latest questions of a track or of one batch, a line for each interface and kind of unit."""
+    return kept("agreement", measured, track=track, payer=payer, latest=latest)
+
+
+def kept(
+    name: str, of: Callable[[dict[str, list[Row]]], list[T]], *, track: Track | None, payer: str, latest: int
+) -> list[T]:
+    """What is reckoned from the latest answers of a track or of one batch, kept until there are others."""
     where: dict[str, object] = {}
     if payer or track is not None:
         where = {"payer": payer} if payer else {"track": track}
     asked = Question.objects.filter(**where, gold=None, responses__isnull=False)
     last = Response.objects.filter(question__in=asked).aggregate(Max("pk"))["pk__max"]
-    key = f"agreement:{track.pk if track else ''}:{payer}:{latest}:{last}:{excluded(where)}"
-    found: list[Measured] | None = cache.get(key)
+    key = f"{name}:{track.pk if track else ''}:{payer}:{latest}:{last}:{excluded(where)}"
+    found: list[T] | None = cache.get(key)
     if found is None:
         chosen = list(asked.order_by("-pk").values_list("pk", flat=True).distinct()[:latest])
-        found = measured(rows_of(chosen))
+        found = of(rows_of(chosen))
         cache.set(key, found, HELD)
     return found
 
@@ -104,13 +113,16 @@ def comparable() -> list[str]:
 
 def measured(rows: dict[str, list[Row]]) -> list[Measured]:
     """Agreement on each kind of unit."""
-    found = []
+    return [agreement(interface, what, mine) for interface, what, mine in by_kind(rows)]
+
+
+def by_kind(rows: dict[str, list[Row]]) -> Iterator[tuple[str, str, list[Row]]]:
+    """(interface, kind of unit, what was said of those), in the order of the names."""
     for interface, some in sorted(rows.items()):
         kinds: dict[str, list[Row]] = defaultdict(list)
         for row in some:
             kinds[row.unit[0]].append(row)
-        found += [agreement(interface, what, mine) for what, mine in sorted(kinds.items())]
-    return found
+        yield from ((interface, what, mine) for what, mine in sorted(kinds.items()))
 
 
 def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:

@@ -19,6 +19,7 @@ from math import comb
 from django.db import transaction
 
 from annotation.ask import terms_of
+from annotation.fewer import OfSoMany, by_number
 from annotation.measure import Measured, measure
 from annotation.models import Pilot, Question, Response
 from annotation.order import PER_TOKEN, fee_of, price_of, reward_of
@@ -74,6 +75,8 @@ class PilotReport:
     """What a pilot, or a track's answers as they are, tell."""
 
     agreement: list[Measured]
+    fewer: list[OfSoMany]
+    """κ had 2 … k of them judged"""
     recall: list[SpanRecall]
     reference: str
     """What spans were held against"""
@@ -207,8 +210,9 @@ def pilot_report(track: Track, pilot: Pilot | None = None) -> PilotReport:
 
     A pilot of pairs marks no names: beside its agreement stands what is found on the whole track."""
     found, reference = span_recall(track, pilot.payer if pilot is not None and pilot.interface == NAMES else "")
-    agreement = measure(payer=pilot.payer) if pilot is not None else measure(track=track)
-    return PilotReport(agreement, found, reference)
+    if pilot is not None:
+        return PilotReport(measure(payer=pilot.payer), by_number(payer=pilot.payer), found, reference)
+    return PilotReport(measure(track=track), by_number(track=track), found, reference)
 
 
 def span_recall(track: Track, payer: str = "") -> tuple[list[SpanRecall], str]:

@@ -18,11 +18,16 @@ NAMES = {
 }
 
 
+def name_of(interface: str, what: str) -> str:
+    """What one kind of unit is called on pages."""
+    return NAMES.get((interface, what), f"{interface}, {what}".replace("_", " ").capitalize())
+
+
 def agreement_lines(measured: Sequence[report.Measured]) -> list[dict[str, Any]]:
     """What was measured, each with its name and the interval of α."""
     return [
         {
-            "name": NAMES.get((one.interface, one.what), f"{one.interface}, {one.what}".replace("_", " ").capitalize()),
+            "name": name_of(one.interface, one.what),
             "told": one,
             "interval": Interval(one.alpha, one.low80, one.high80, one.low95, one.high95),
         }

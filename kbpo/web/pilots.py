@@ -15,7 +15,7 @@ from annotation import report
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget, allowance
 from kbpo.tracks.models import Track
-from kbpo.web.agreement import agreement_lines
+from kbpo.web.agreement import agreement_lines, name_of
 from kbpo.web.desk import for_admins
 from kbpo.web.drawing import axis_over
 
@@ -41,6 +41,7 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     for line in lines:
         line["published"] = report.PUBLISHED_AGREEMENT.get((line["told"].interface, line["told"].what))
     context = {
+        "fewer": [{"name": name_of(one.interface, one.what), "told": one} for one in found.fewer],
         "track": track,
         "pilot": pilot,
         "pilots": report.pilots(track),

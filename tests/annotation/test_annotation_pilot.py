@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from decimal import Decimal
 from io import StringIO
+from itertools import combinations, product
 from typing import Any
 
+import numpy as np
 import pytest
 from annotation_world import ToyTrack, answer_all, make_submission
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
-from annotation import give_back, pilot, publish, settle
+from annotation import fewer, give_back, pilot, publish, settle
 from annotation.ask import terms_of
+from annotation.measure import Row
 from annotation.models import Question
+from estimators.agreement import fleiss_kappa
 from kbpo.accounts.models import User
 from kbpo.instances.models import Instance, Target
 from kbpo.money.models import Budget, Price
@@ -52,6 +56,36 @@ def test_the_union_of_more_workers_finds_more() -> None:
         1: pytest.approx((1 + 1 / 3 + 0) / 3), 2: pytest.approx((1 + 2 / 3 + 0) / 3), 3: pytest.approx(2 / 3),
     }  # fmt: skip
     assert pilot.union_recall(marked, set()) == {}
+
+
+def rows_of(table: list[str]) -> list[Row]:
+    """Answers to as many questions, a letter each; a space is no answer."""
+    return [Row(question, worker, ("relation", "r"), value) for question, said in enumerate(table)
+            for worker, value in enumerate(said) if value != " "]  # fmt: skip
+
+
+def counts_of(table: list[str]) -> list[list[int]]:
+    return [[said.count("y"), said.count("n")] for said in table]
+
+
+def test_kappa_of_fewer_people_is_that_of_all_their_choices() -> None:
+    divided, of_one_mind = ["yyn", "yny", "nyn"], ["yyy", "nnn", "yyy", "nnn", "nnn"]
+    two, three = fewer.lines("relation", "relation", rows_of(divided + of_one_mind))
+    assert (two.workers, three.workers, two.questions) == (2, 3, 8)
+    assert three.kappa == pytest.approx(fleiss_kappa(counts_of(divided + of_one_mind))), "all can be chosen in one way"
+    pairs = [["".join(pair) for pair in combinations(said, 2)] for said in divided]
+    ways = [fleiss_kappa(counts_of([*chosen, *(said[:2] for said in of_one_mind)])) for chosen in product(*pairs)]
+    assert two.kappa == pytest.approx(np.mean(ways), abs=0.05)
+    assert two.low80 is not None and two.high80 is not None and two.low80 < two.kappa < two.high80
+    assert two.high80 - two.low80 > (three.high80 or 0) - (three.low80 or 0), "fewer people know it less well"
+
+
+def test_kappa_of_fewer_people_leaves_out_what_too_few_answered() -> None:
+    two, three = fewer.lines("relation", "relation", rows_of(["yyy", "nn ", "y  "]))
+    assert (two.questions, three.questions) == (2, 1)
+    assert two.kappa == 1.0
+    assert three.kappa is None, "one answer to all of one question: κ is not defined"
+    assert fewer.lines("relation", "relation", []) == []
 
 
 def test_a_pilot_asks_reserves_and_gives_back(
@@ -141,6 +175,7 @@ def test_the_command_launches_and_reports(stated: Submission, track: Track, clie
     settle.tick()
     call_command("pilot", "toy", "--report", stdout=out)
     assert "relation relation  κ 1.000  (published κ 0.61 with 3)" in out.getvalue()
+    assert "relation relation  with 2 of them  κ 1.000" in out.getvalue()
     for wrong in (["nowhere"], ["toy", "--report", "99"], ["toy", "--workers", "1"]):
         with pytest.raises(CommandError):
             call_command("pilot", *wrong)

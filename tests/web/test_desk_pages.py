@@ -266,7 +266,7 @@ def test_a_pilot_is_launched_and_read_on_its_page(judged: Submission, draft: Dra
     admin, address = as_user("Admin"), reverse("desk-pilots", args=["toy"])
     page = admin.get(address).content.decode()
     assert "0.61" in page and "Agreement" in page
-    assert "its value does not depend on how many judge an item" in page
+    assert "its value hardly depends on how many judge a question" in page
     for wrong in ({"workers": "x", "items": "5"}, {"workers": "1", "items": "5"}, {}):
         assert admin.post(address, wrong).status_code == 422
     for said in ({"workers": "2", "items": "3"}, {"workers": "x", "items": "3"}):

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.fewer import OfSoMany
 from annotation.measure import Measured
 from annotation.models import Pilot
 from annotation.pilot import (
@@ -25,7 +26,7 @@ from kbpo.tracks.models import Track
 
 
 class Command(BaseCommand):
-    """k workers on n items; prints agreement, and for names how much of an expert's spans 1 … k workers find."""
+    """k workers on n items; prints agreement of 2 … k of them, and how much of an expert's spans 1 … k find."""
 
     help = "Launch a pilot batch on a track, or report on one."
 
@@ -59,6 +60,8 @@ class Command(BaseCommand):
             self.stdout.write(_line(one))
         if not found.agreement:
             self.stdout.write("No question has two answers yet.")
+        for few in found.fewer:
+            self.stdout.write(_of_so_many(few))
         for line in found.recall:
             published = f"  (published {line.published:.2f})" if line.published else ""
             self.stdout.write(f"spans found by {line.workers} of them together  {line.union:.3f}{published}")
@@ -68,6 +71,12 @@ class Command(BaseCommand):
 
 def _words(pilot: Pilot) -> str:
     return "documents" if pilot.interface == NAMES else "items"
+
+
+def _of_so_many(one: OfSoMany) -> str:
+    kappa = "–" if one.kappa is None else f"{one.kappa:.3f}"
+    ends = "" if one.low80 is None else f" [{one.low80:.3f}, {one.high80:.3f}]"
+    return f"{one.interface} {one.what}  with {one.workers} of them  κ {kappa}{ends}  {one.questions} questions"
 
 
 def _line(one: Measured) -> str:
