@@ -206,11 +206,14 @@ def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
 
 @transaction.atomic
 def drop(row: Adjudication, who: User, why: str) -> bool:
-    """Whether an open entry was taken off the queue. Random ones stay: dropping them would be a choice."""
+    """Whether an open entry was taken off the queue. Random ones stay: dropping them would be a choice. Raises
+    CannotAsk, also without a reason."""
     if row.kind == "random":
         raise CannotAsk(
             "A judgment that was drawn at random stays: taking some off would make the rest no random draw."
         )
+    if not why.strip():
+        raise CannotAsk("Nothing was dropped: say why nobody needs to look at it.")
     done = Adjudication.objects.filter(pk=row.pk, status="open").update(status="dropped", remark=why[:MOST_NOTE])
     if done:
         log("drop from queue", f"target:{row.target_id}", who=who, why=why, track=row.track.slug)

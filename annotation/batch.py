@@ -23,7 +23,6 @@ from kbpo.tracks.models import Track
 
 MOST_ANSWERS = 9  # to one question: beyond, Mechanical Turk's fee doubles
 OPEN = ("waiting", "published")
-EXTENDED = "One more answer to each open question"
 
 SUMS = """
     SELECT q.payer, q.track_id, count(*) FILTER (WHERE q.status = 'waiting'),
@@ -167,6 +166,8 @@ def extend_batch(payer: str, who: User, why: str, *, wanted: int | None = None) 
     """How many open questions get one more answer, and the whole time for it. Raises CannotChange.
 
     With the answers that were wanted when its page was shown, nothing is done twice: a second click comes too late."""
+    if not why.strip():
+        raise CannotChange("Nothing was changed: say why it is worth one more answer. It stands in the log.")
     one_at_a_time(f"annotation.batch {payer}", 0)
     if wanted is not None and (now := batch(payer)) is not None and now.answers_wanted != wanted:
         raise CannotChange("It has changed since this page was shown, or is extended already: look again.")
@@ -177,7 +178,7 @@ def extend_batch(payer: str, who: User, why: str, *, wanted: int | None = None) 
     if missing:
         try:
             team = submission.team if submission else None
-            reserve(track, team, payer, missing, key=f"extend:{secrets.token_hex(16)}", who=who, why=why or EXTENDED)
+            reserve(track, team, payer, missing, key=f"extend:{secrets.token_hex(16)}", who=who, why=why)
         except OverBudget as over:
             raise CannotChange(f"Nothing was changed. {over}") from over
     rows = Question.objects.select_for_update(of=("self",)).filter(

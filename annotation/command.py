@@ -230,15 +230,17 @@ def _where(worker: Worker, assignment: Assignment | None) -> str:
     return latest.hit.endpoint if latest is not None else platform_of(worker.platform).endpoint
 
 
-def admit(handle: str, who: User, *, held: bool = True) -> str:
+def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
     """What was noted, as a sentence: a worker of a platform holds the qualification of the tutorial, or no more.
 
     Raises ValueError with a sentence. The platform is told on the next round."""
     worker = _of_a_platform(handle)
+    if not why.strip():
+        raise ValueError("Nothing was changed: say why. It stands in the log.")
     Qualification.objects.update_or_create(
         worker=worker, name="tutorial", defaults={"wanted": held, "wanted_at": timezone.now()}
     )
-    note("admit" if held else "admit no more", f"worker:{worker.handle}", who=who, after=str(held))
+    note("admit" if held else "admit no more", f"worker:{worker.handle}", who=who, why=why.strip(), after=str(held))
     nudge("remit")
     return f"{worker} {'may' if held else 'may no more'} accept HITs that ask for the tutorial."
 

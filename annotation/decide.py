@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, cast
+from typing import Any, Concatenate, ParamSpec, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -51,14 +51,17 @@ def gold(request: HttpRequest, pk: int) -> HttpResponse:
     """The page of a settled question with an answer that was given, to be mended and made gold (POST)."""
     source = get_object_or_404(Question.objects.select_related("track"), pk=pk, status="settled")
     back = reverse("desk-gold", args=[source.track.slug])
-    context = {"deciding": "The right answer, for gold", "back": back, "elapsed": 0}
+    context: dict[str, Any] = {
+        "deciding": "The right answer, for gold", "back": back, "elapsed": 0, "asks_why": True,
+    }  # fmt: skip
     if request.method != "POST":
         return show(request, source, _an_answer(source), context)
-    raw = raw_of(request.POST)
+    raw, why = raw_of(request.POST), request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    raw.pop("why", None)  # a reason is no part of the answer
     try:
-        made = make_gold(source, raw, cast(User, request.user), "")
+        made = make_gold(source, raw, cast(User, request.user), why)
     except (BadAnswer, CannotMake) as bad:
-        return show(request, source, raw, context | {"error": str(bad)}, status=422)
+        return show(request, source, raw, context | {"error": str(bad), "why": why}, status=422)
     messages.success(request, f"Gold question {made.pk} is made. It is dealt out at the rate of the track.")
     return redirect(back)
 

@@ -59,7 +59,8 @@ that anybody may take there is no worker, and its own targets stay apart."""
 
 
 class CannotMake(ValueError):
-    """A gold question that cannot be made; the text is a sentence for the admin."""
+    """A gold question that cannot be made or retired, or a share or sum for gold that cannot be set; the text is a
+    sentence for the admin."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,7 @@ def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gol
         raise CannotMake("A question that cannot be answered is no gold: nobody can fail it. Take the flag away.")
     if Gold.objects.filter(source=source, retired_at=None).exists():
         raise CannotMake("This question is gold already.")
+    _check_reason(why, "Say how you know that this is right")
     rounds = Question.objects.filter(track=source.track, target=source.target_id, interface=source.interface)
     question = Question.objects.create(
         status="gold", track=source.track, target_id=source.target_id, interface=source.interface,
@@ -223,7 +225,8 @@ def _stored(one: ParsedResponse) -> dict[str, Any]:
 
 @transaction.atomic
 def retire(gold: Gold, who: User, why: str) -> bool:
-    """Whether a gold question was taken out; what was answered stays paid, and counts as before."""
+    """Whether a gold question was taken out; what was answered stays paid, and counts as before. Raises CannotMake."""
+    _check_reason(why, "Nothing was retired: say why")
     if not Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=timezone.now()):
         return False
     gold.question.move("cancelled", "It is gold no more.")
@@ -233,20 +236,29 @@ def retire(gold: Gold, who: User, why: str) -> bool:
 
 
 @transaction.atomic
-def set_rate(track: Track, rate: float, who: User) -> Policy:
-    """The policy with this share of gold, from 0 to one half."""
+def set_rate(track: Track, rate: float, who: User, why: str) -> Policy:
+    """The policy with this share of gold, from 0 to one half. Raises CannotMake."""
     if not 0 <= rate <= MOST_RATE:
-        raise ValueError("Between 0 and 50 % of a worker's questions can be gold.")
+        raise CannotMake("Between 0 and 50 % of everybody’s questions can be gold.")
+    _check_reason(why, "The share is as it was: say why you change it")
     policy, _ = Policy.objects.get_or_create(track=track)
     before, policy.gold_rate = policy.gold_rate, rate
     policy.save(update_fields=["gold_rate"])
-    note("gold rate", f"track:{track.slug}", who=who, before=f"{before:.0%}", after=f"{rate:.0%}", track=track.slug)
+    note("gold rate", f"track:{track.slug}", who=who, why=why, before=f"{before:.0%}", after=f"{rate:.0%}",
+         track=track.slug)  # fmt: skip
     return policy
 
 
-def set_aside(track: Track, amount: Decimal, who: User, *, key: str) -> None:
-    """Nothing; so much more of the track's budget is set aside for gold. Raises OverBudget."""
-    reserve(track, None, purpose_of(track), amount, key=f"gold:{track.pk}:{key}"[:64], who=who, why="Gold questions")
+def set_aside(track: Track, amount: Decimal, who: User, why: str, *, key: str) -> None:
+    """Nothing; so much more of the track's budget is set aside for gold. Raises OverBudget or CannotMake."""
+    _check_reason(why, "Nothing was set aside: say what for")
+    reserve(track, None, purpose_of(track), amount, key=f"gold:{track.pk}:{key}"[:64], who=who, why=f"Gold: {why}")
+
+
+def _check_reason(why: str, said: str) -> None:
+    """Nothing; raises CannotMake if nobody said why."""
+    if not why.strip():
+        raise CannotMake(f"{said}. It stands in the log.")
 
 
 def grade(assignment: Assignment) -> bool | None:

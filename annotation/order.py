@@ -93,12 +93,15 @@ def order_documents(
     who: User | None = None,
     per_token: Decimal = PER_TOKEN,
     per_pair: Decimal = PER_PAIR,
+    why: str = "",
 ) -> DocumentOrder:
     """The order: the documents are drawn, their money is set aside, and the clock asks about them.
 
-    `at_most` is the price that was shown. Raises CannotOrder if it would be more by now, OverBudget if a cap forbids
-    it, and then nothing has changed.
+    `at_most` is the price that was shown; whoever orders says what for. Raises CannotOrder if it would be more by now,
+    OverBudget if a cap forbids it, and then nothing has changed.
     """
+    if who is not None and not why.strip():
+        raise CannotOrder("Nothing was ordered: say what they are read for. It stands in the log.")
     Track.objects.select_for_update(of=("self",)).get(pk=track.pk)  # two orders must not draw the same documents
     plan = plan_documents(track, n, per_token=per_token, per_pair=per_pair)
     if plan.at_most > at_most:
@@ -111,9 +114,9 @@ def order_documents(
         sampling.order_documents(track, len(plan.new), seed=plan.seed, user=who)
     samples = DocumentSample.objects.filter(track=track, document__in=[*plan.waiting, *plan.new])
     OrderedDocument.objects.bulk_create(OrderedDocument(sample=sample, order=order) for sample in samples)
-    why = f"{plan.documents} documents to be annotated whole"
-    reserve(track, None, order.purpose, plan.at_most, key=order.purpose, who=who, why=why)
-    note("order documents", order.purpose, who=who, track=track.slug,
+    told = f"{plan.documents} documents to be annotated whole"
+    reserve(track, None, order.purpose, plan.at_most, key=order.purpose, who=who, why=told)
+    note("order documents", order.purpose, who=who, why=why.strip(), track=track.slug,
          after=f"{plan.documents} documents by {plan.workers} workers, at most ${plan.at_most}")  # fmt: skip
     nudge("read")
     return order

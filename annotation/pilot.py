@@ -124,13 +124,15 @@ def plan_pilot(track: Track, *, workers: int, items: int, interface: str, seed: 
 @transaction.atomic
 def launch_pilot(
     track: Track, who: User | None, *, workers: int = WORKERS, items: int | None = None, seed: int | None = None,
-    key: str = "", interface: str = PAIRS, at_most: Decimal | None = None,
+    key: str = "", interface: str = PAIRS, at_most: Decimal | None = None, why: str = "",
 ) -> Pilot:  # fmt: skip
     """The pilot, asked and paid for. Raises CannotPilot or OverBudget, and nothing was asked.
 
     `at_most` is the price that was shown for the seed: if it would be more by now, that is refused.
 
-    A form's key is good for one of them: sent again, it gives the first."""
+    Whoever launches one says what for. A form's key is good for one of them: sent again, it gives the first."""
+    if who is not None and not why.strip():
+        raise CannotPilot("Nothing was launched: say what the pilot is for. It stands in the log.")
     one_at_a_time("annotation.pilot", track.pk)
     if key and (paid := Ledger.objects.filter(key=f"launch:{key}", kind="reserve").first()) is not None:
         return Pilot.objects.get(pk=int(paid.purpose.partition(":")[2]))
@@ -153,7 +155,7 @@ def launch_pilot(
         )
         for at, one in enumerate(asked)
     )  # fmt: skip
-    note("launch", pilot.payer, who=who, after=told, track=track.slug)
+    note("launch", pilot.payer, who=who, why=why.strip(), after=told, track=track.slug)
     nudge("publish")
     return pilot
 

@@ -85,6 +85,11 @@ def _annotators() -> list[dict[str, Any]]:
     return [{"worker": row, "n": row.n, "owed": owed.get(row.pk)} for row in rows]
 
 
+def _why(request: HttpRequest) -> str:
+    """The reason that an admin gives; it stands in the log."""
+    return request.POST.get("why", "").replace("\x00", "").strip()[:500]
+
+
 @for_admins
 @require_POST
 def write(request: HttpRequest) -> HttpResponse:
@@ -127,12 +132,16 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def admit(request: HttpRequest, pk: int) -> HttpResponse:
     """A volunteer is admitted, or not."""
-    row = volunteer.decide(pk, admin_of(request), admit=request.POST.get("decision") == "admit")
+    admits, why = request.POST.get("decision") == "admit", _why(request)
+    if not admits and not why:
+        messages.error(request, "Nobody was turned away: say why. It stands in the log.")
+        return redirect("desk-requests")
+    row = volunteer.decide(pk, admin_of(request), admit=admits)
     if row is None:
         messages.info(request, "That was decided already.")
     else:
         done = "admitted" if row.admitted else "turned away"
-        note("volunteer", f"user:{row.user_id}", who=admin_of(request), after=done)
+        note("volunteer", f"user:{row.user_id}", who=admin_of(request), why=why, after=done)
         messages.success(request, f"{row.user.get_username()} is {done}.")
     return redirect("desk-requests")
 
@@ -165,6 +174,7 @@ def rules(request: HttpRequest) -> HttpResponse:
         "terms": consent.current(),
         "versions": Terms.objects.select_related("made_by").order_by("-version"),
         "refusal": refusal,
+        "why": _why(request),
         "text": request.POST.get("text") if refusal else consent.current().text,
     }
     return render(request, "annotators/desk/rules.html", context, status=422 if refusal else 200)
@@ -180,10 +190,12 @@ def _new_terms(request: HttpRequest) -> str:
         return f"Terms have 100 to {consent.LONGEST} characters; these have {len(text)}."
     if text == holds.text.strip():
         return "Nothing was changed: this is the text that holds."
+    if not _why(request):
+        return "Nothing was changed: say what is new in it, and why. It stands in the log."
     try:
         with transaction.atomic():
             row = Terms.objects.create(version=holds.version + 1, text=text, made_by=admin_of(request))
-            note("terms", f"terms:{row.version}", who=admin_of(request), before=str(holds.version))
+            note("terms", f"terms:{row.version}", who=admin_of(request), why=_why(request), before=str(holds.version))
     except IntegrityError:
         return "Somebody else has just published a version. Look at it first."
     messages.success(request, f"Version {row.version} holds. Everybody is asked before their next answer.")
@@ -196,9 +208,13 @@ def set_intake(request: HttpRequest) -> HttpResponse:
     """Sets the rules of the service, or of a track; a track can go back to the service's."""
     slug = request.POST.get("track", "")
     track = get_object_or_404(Track, slug=slug) if slug else None
-    name = track.name if track else "the service"
+    name, about = (track.name, f"track:{track.slug}") if track else ("the service", "service")
+    if not _why(request):
+        messages.error(request, "Nothing was changed: say why. It stands in the log.")
+        return redirect("desk-rules")
     if track is not None and request.POST.get("mode") == "":
         Intake.objects.filter(track=track).delete()
+        note("intake", about, who=admin_of(request), why=_why(request), after="as the service")
         messages.success(request, f"{name} follows the service again.")
         return redirect("desk-rules")
     mode = request.POST.get("mode", "")
@@ -209,7 +225,7 @@ def set_intake(request: HttpRequest) -> HttpResponse:
     fields = {"volunteers": mode, "tutorial_reward": reward} | ({} if track else {"payout_minimum": least})
     Intake.objects.update_or_create(track=track, defaults=fields)
     said = ", ".join(f"{field} {value}" for field, value in fields.items())
-    note("intake", f"track:{track.slug}" if track else "service", who=admin_of(request), after=said)
+    note("intake", about, who=admin_of(request), why=_why(request), after=said)
     messages.success(request, f"The rules of {name} are changed.")
     return redirect("desk-rules")
 

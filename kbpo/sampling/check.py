@@ -19,6 +19,7 @@ from django.db.models import Min, Q, QuerySet
 from django.utils import timezone
 
 from estimators.noise import expert_probabilities
+from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.copy import copy
 from kbpo.queue import nudge, one_at_a_time
@@ -95,6 +96,8 @@ def draw_round(track: Track, frame: Frame, budget: int, by: User) -> ExpertRound
             payload=one.payload, shown=one.shown,
         ) for one in drafts
     )  # fmt: skip
+    note("draw checks", f"track:{track.slug}", who=by, track=track.slug,
+         after=f"round {number}, {len(drafts)} judgments")  # fmt: skip
     _end_if_done(row)
     return row
 
@@ -123,7 +126,7 @@ def raised(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
 
 
 @transaction.atomic
-def end_round(row: ExpertRound) -> ExpertRound:
+def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> ExpertRound:
     """The round, ended: what is not answered is given up, and of the rest the part counts that is a sample."""
     one_at_a_time("draw checks", row.track_id)
     locked = ExpertRound.objects.select_for_update(of=("self",)).get(pk=row.pk)
@@ -131,7 +134,9 @@ def end_round(row: ExpertRound) -> ExpertRound:
         return locked
     waiting = locked.checks.filter(answered_at__isnull=True)
     least = waiting.aggregate(least=Min("order"))["least"]
-    waiting.delete()
+    n, _ = waiting.delete()
+    note("end checks", f"track:{row.track.slug}", who=who, why=why, track=row.track.slug,
+         after=f"round {row.number}, {n} not answered")  # fmt: skip
     locked.released = 1.0 if least is None else least
     locked.ended_at = timezone.now()
     locked.save(update_fields=["released", "ended_at"])

@@ -72,21 +72,21 @@ def create_track(
     return track
 
 
-def open_track(track: Track, who: User | None = None) -> Track:
+def open_track(track: Track, who: User | None = None, why: str = "") -> Track:
     """The track, open: it takes submissions. Raises CannotMove."""
-    return _move(track, "open", who, opened_at=track.opened_at or timezone.now())
+    return _move(track, "open", who, why, opened_at=track.opened_at or timezone.now())
 
 
-def freeze_track(track: Track, who: User | None = None) -> Track:
+def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
     """The track, frozen: it takes no more submissions and finishes those it has. Raises CannotMove."""
-    return _move(track, "frozen", who)
+    return _move(track, "frozen", who, why)
 
 
 @transaction.atomic
-def close_track(track: Track, who: User | None = None) -> Track:
+def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
     """The track, closed: all that was judged for it can be seen by everybody from now on. Raises CannotMove."""
     now = timezone.now()
-    closed = _move(track, "closed", who, closed_at=now)
+    closed = _move(track, "closed", who, why, closed_at=now)
     make_public(targets_of(closed), now)
     return closed
 
@@ -112,13 +112,17 @@ def targets_of(track: Track) -> list[int]:
 
 
 @transaction.atomic
-def _move(track: Track, status: str, who: User | None, **fields: Any) -> Track:
+def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) -> Track:
+    """The track in its new status. Whoever moves it says why, but for opening a draft: it was made for that."""
     row = Track.objects.select_for_update(of=("self",)).select_related("corpus").get(pk=track.pk)
     if row.status == status:
         return row
     if row.status not in MOVES[status]:
         raise CannotMove(f"The track {row.name} is {row.status}: it cannot become {status}.")
-    note(f"make {status}", f"track:{row.slug}", who=who, before=row.status, after=status, track=row.slug)
+    if who is not None and row.status != Track.Status.DRAFT and not why.strip():
+        raise CannotMove("Nothing was changed: say why. It stands in the log.")
+    note(f"make {status}", f"track:{row.slug}", who=who, why=why.strip(), before=row.status, after=status,
+         track=row.slug)  # fmt: skip
     row.status = status
     for name, value in fields.items():
         setattr(row, name, value)

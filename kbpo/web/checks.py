@@ -61,8 +61,11 @@ def _move(track: Track, request: HttpRequest) -> str:
     """Why nothing was drawn or ended, as a sentence; nothing if it was."""
     user = cast(User, request.user)
     if request.POST.get("verb") == "end":
+        why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
+        if not why:
+            return "Nothing was ended: say why. It stands in the log."
         for row in ExpertRound.objects.filter(track=track, ended_at__isnull=True):
-            end_round(row)
+            end_round(row, user, why)
             messages.success(request, f"Round {row.number} is ended. What was answered of it in order counts.")
         return ""
     budget = request.POST.get("budget", "").strip()

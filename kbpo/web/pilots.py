@@ -64,6 +64,7 @@ def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
         "interface": interface,
         "key": key,
         "said_workers": asked.get("workers", "") if mine else report.PILOT_WORKERS,
+        "why": asked.get("why", "") if mine else "",
         "said_items": asked.get("items", "") if mine else ITEMS[interface],
         "plan": plan,
         "refusal": refusal,
@@ -97,12 +98,16 @@ def _launch(request: HttpRequest, track: Track) -> str:
         workers, items = _numbers(request.POST)
         made = report.launch_pilot(track, cast(User, request.user), workers=workers, items=items, key=key,
                                    interface=interface, seed=report.seed_of_pilot(key),
-                                   at_most=_shown(request))  # fmt: skip
+                                   at_most=_shown(request), why=_why(request))  # fmt: skip
     except (report.CannotPilot, OverBudget) as refusal:
         return str(refusal)
     told = f"{made.items} {'documents' if made.interface == 'entities' else 'items'}"
     messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {told}.")
     return ""
+
+
+def _why(request: HttpRequest) -> str:
+    return request.POST.get("why", "").replace("\x00", "").strip()[:500]
 
 
 def _shown(request: HttpRequest) -> Decimal:

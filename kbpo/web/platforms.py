@@ -76,9 +76,9 @@ def grant(request: HttpRequest) -> HttpResponse:
 @require_POST
 def admit(request: HttpRequest) -> HttpResponse:
     """Gives a worker the qualification that HITs can ask for, or takes it back."""
-    held = request.POST.get("held") == "yes"
+    held, why = request.POST.get("held") == "yes", request.POST.get("why", "").replace("\x00", "")[:500]
     try:
-        told = report.admit_worker(request.POST.get("worker", "").strip(), cast(User, request.user), held=held)
+        told = report.admit_worker(request.POST.get("worker", "").strip(), cast(User, request.user), why, held=held)
     except ValueError as no:
         messages.error(request, str(no))
     else:

@@ -81,32 +81,41 @@ def _named(candidate: Any) -> str:
 
 def _change_gold(request: HttpRequest, track: Track) -> str:
     """Why nothing was changed, as a sentence; nothing if something was."""
-    user, verb = cast(User, request.user), request.POST.get("verb")
-    if verb == "retire":
-        chosen = [one for one in report.golds(track) if str(one.gold.pk) == request.POST.get("gold")]
-        why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
-        if not chosen:
-            return "That gold question is not dealt out any more."
-        report.retire_gold(chosen[0].gold, user, why)
-        messages.success(request, "It is gold no more. Answers to it stay paid.")
-        return ""
-    amount = _number(request.POST.get("percent" if verb == "rate" else "amount", ""))
-    if verb == "rate":
-        if amount is None or not 0 <= amount <= 50:
-            return "Give a share between 0 and 50 %."
-        report.set_gold_rate(track, float(amount / 100), user)
-        messages.success(request, f"{amount} % of the questions are gold from now on.")
-    elif verb == "money":
-        if amount is None or not 0 < amount <= 10_000 or amount != round(amount, 2):
-            return "Give an amount of dollars above 0, to the cent."
-        try:
-            report.set_gold_aside(track, amount, user, key=request.POST.get("key", "")[:32])
-        except OverBudget as over:
-            return str(over)
-        messages.success(request, f"${amount} of the budget of {track.name} is set aside for gold.")
-    else:
+    verbs = {"retire": _retire, "rate": _set_rate, "money": _set_aside}
+    verb = request.POST.get("verb", "")
+    if verb not in verbs:
         return "Say what to change."
+    why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    try:
+        messages.success(request, verbs[verb](request, track, why))
+    except (report.CannotMake, OverBudget) as refusal:
+        return str(refusal)
     return ""
+
+
+def _retire(request: HttpRequest, track: Track, why: str) -> str:
+    """What was done, as a sentence. Raises CannotMake, as do the others."""
+    chosen = [one for one in report.golds(track) if str(one.gold.pk) == request.POST.get("gold")]
+    if not chosen:
+        raise report.CannotMake("That gold question is not dealt out any more.")
+    report.retire_gold(chosen[0].gold, cast(User, request.user), why)
+    return "It is gold no more. Answers to it stay paid."
+
+
+def _set_rate(request: HttpRequest, track: Track, why: str) -> str:
+    share = _number(request.POST.get("percent", ""))
+    if share is None or not 0 <= share <= 50:
+        raise report.CannotMake("Give a share between 0 and 50 %.")
+    report.set_gold_rate(track, float(share / 100), cast(User, request.user), why)
+    return f"{share} % of the questions are gold from now on."
+
+
+def _set_aside(request: HttpRequest, track: Track, why: str) -> str:
+    amount = _number(request.POST.get("amount", ""))
+    if amount is None or not 0 < amount <= 10_000 or amount != round(amount, 2):
+        raise report.CannotMake("Give an amount of dollars above 0, to the cent.")
+    report.set_gold_aside(track, amount, cast(User, request.user), why, key=request.POST.get("key", "")[:32])
+    return f"${amount} of the budget of {track.name} is set aside for gold."
 
 
 def _number(text: str) -> Decimal | None:

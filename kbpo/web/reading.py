@@ -122,8 +122,8 @@ def _shown(request: HttpRequest, name: str) -> Decimal:
 def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
     """Raises CannotOrder or OverBudget, with a sentence."""
     shown = _shown(request, "at_most")
-    who = cast(User, request.user)
-    order = report.order_documents(track, form.cleaned_data["n"], shown, who=who, **form.terms())
+    who, why = cast(User, request.user), request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    order = report.order_documents(track, form.cleaned_data["n"], shown, who=who, why=why, **form.terms())
     messages.success(request, f"{order.documents} documents are ordered, at most ${shown}.")
 
 

@@ -157,10 +157,11 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and not refusal:
         return redirect("desk-track", slug=slug)
     moves = [
-        {"verb": verb, "consequence": CONSEQUENCES[verb], "word": track.slug if verb == "close" else ""}
+        {"verb": verb, "consequence": CONSEQUENCES[verb], "word": track.slug if verb == "close" else "",
+         "why": track.status != Track.Status.DRAFT}
         for verb, becomes in BECOMES.items()
         if track.status in MOVES[becomes]
-    ]
+    ]  # fmt: skip
     sums = balance(track=track)
     latest = track.evaluations.order_by("-number").first()
     context: dict[str, Any] = {
@@ -192,7 +193,8 @@ def _move(track: Track, request: HttpRequest) -> str:
     if verb == "close" and request.POST.get("word", "").strip() != track.slug:
         return f"Nothing was closed: type {track.slug} to arm the button."
     try:
-        moved = VERBS[verb](track, cast(User, request.user))
+        why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
+        moved = VERBS[verb](track, cast(User, request.user), why)
     except CannotMove as refusal:
         return str(refusal)
     messages.success(request, f"{moved.name} is {moved.get_status_display().lower()} now.")

@@ -163,3 +163,13 @@ def test_nobody_answers_what_they_raised_or_judged(judged: Submission, root: Use
 def test_what_no_people_judged_is_not_disputed(track: Track, published: Submission, rosa: User) -> None:
     with pytest.raises(adjudicate.CannotAsk, match="No people judged this"):
         adjudicate.dispute(published, target_of(published), rosa, DOUBT)
+
+
+def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(judged: Submission, rosa: User, root: User) -> None:
+    row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
+    with pytest.raises(adjudicate.CannotAsk, match="say why"):
+        adjudicate.drop(row, root, " ")
+    assert adjudicate.drop(row, root, "It was settled by mail.") and not adjudicate.drop(row, root, "Again.")
+    row.refresh_from_db()
+    assert (row.status, row.remark) == ("dropped", "It was settled by mail.")
+    assert Audit.objects.get(what="drop from queue").why == "It was settled by mail."

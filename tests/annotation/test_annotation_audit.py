@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation import batch, command, quality, revise, settle
 from annotation.annotators import leave, speak
 from annotation.models import Policy, Question, Response, Worker
-from annotation.order import order_documents, plan_documents
+from annotation.order import CannotOrder, order_documents, plan_documents
 from kbpo.accounts.audit import ERASED
 from kbpo.accounts.models import Audit, Invitation, User
 from kbpo.sampling import documents
@@ -48,9 +48,11 @@ def test_documents_are_drawn_and_ordered(toy: Toy, root: User, monkeypatch: pyte
     documents.order_documents(toy.track, 1, seed=7, user=root)
     assert entry("draw documents") == ("root", f"track:{toy.track.slug}", "1 documents, uniform, seed 7", "")
     plan = plan_documents(toy.track, 1)
-    made = order_documents(toy.track, 1, plan.at_most, who=root)
+    with pytest.raises(CannotOrder, match="say what they are read for"):
+        order_documents(toy.track, 1, plan.at_most, who=root, why=" ")
+    made = order_documents(toy.track, 1, plan.at_most, who=root, why="For recall.")
     said = f"1 documents by {plan.workers} workers, at most ${plan.at_most}"
-    assert entry("order documents") == ("root", made.purpose, said, "")
+    assert entry("order documents") == ("root", made.purpose, said, "For recall.")
 
 
 def test_invitations_are_made_and_withdrawn(root: User) -> None:

@@ -97,15 +97,17 @@ def test_extending_sets_money_aside_or_changes_nothing(track: Track, targets: li
     publish.tick()
     cap = Budget.objects.create(track=track, scope="track", cap=Decimal("0.40"))
     with pytest.raises(batch.CannotChange, match=r"Nothing was changed. This needs \$0.12, but \$0.04 is left"):
-        batch.extend_batch(row.purpose, admin, "")
+        batch.extend_batch(row.purpose, admin, "Divided.")
     assert set(Question.objects.values_list("answers_wanted", flat=True)) == {3}
     Budget.objects.filter(pk=cap.pk).update(cap=Decimal("1.00"))
-    assert batch.extend_batch(row.purpose, admin, "") == 2
+    assert batch.extend_batch(row.purpose, admin, "Divided.") == 2
     publish.tick()
     assert publish.committed(row.purpose) == Decimal("0.48")
+    with pytest.raises(batch.CannotChange, match="say why it is worth one more answer"):
+        batch.extend_batch(row.purpose, admin, " ")
     with pytest.raises(batch.CannotChange, match="extended already"):  # the second of two clicks
-        batch.extend_batch(row.purpose, admin, "", wanted=6)
-    assert batch.extend_batch(row.purpose, admin, "", wanted=8) == 2
+        batch.extend_batch(row.purpose, admin, "Divided.", wanted=6)
+    assert batch.extend_batch(row.purpose, admin, "Divided.", wanted=8) == 2
 
 
 def test_a_stopped_batch_does_not_wait_for_a_worker_who_walked_away(
@@ -144,7 +146,7 @@ def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
     settle.tick()
     in_hand = take(clients[0])
     with pytest.raises(batch.CannotChange, match="Say why"):
-        batch.stop_batch(published.purpose, admin, "")
+        batch.stop_batch(published.purpose, admin, "Divided.")
     assert batch.stop_batch(published.purpose, admin, "The prices were wrong.") == 6
     settle.tick()
     assert Question.objects.counts() == {"given_up": 5, "settled": 1}

@@ -71,7 +71,7 @@ def test_the_plan_is_what_is_ordered_and_nothing_more_is_reserved(toy: Toy) -> N
     tokens = {toy.documents[key].pk: len(toy.documents[key].token_begin) for key in toy.documents}
     each = [price_of(tokens[pk], Decimal("0.0075"), Decimal(0)) for pk in plan.new]
     assert plan.entities == 3 * sum(each)
-    made = order_documents(toy.track, 2, plan.at_most, who=toy.users["Admin"])
+    made = order_documents(toy.track, 2, plan.at_most, who=toy.users["Admin"], why="To try.")
     assert balance(purpose=made.purpose).reserved == plan.at_most
     assert set(OrderedDocument.objects.values_list("sample__document", flat=True)) == set(plan.new)
     assert list(DocumentSample.objects.values_list("probability", flat=True)) == [0.5, 0.5]

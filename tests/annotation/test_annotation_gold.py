@@ -32,7 +32,7 @@ def admin(db: None) -> User:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch, track: Track, admin: User) -> None:
     """Every question is gold, as long as there is any."""
-    gold.set_rate(track, 0.5, admin)
+    gold.set_rate(track, 0.5, admin, "To try it.")
     monkeypatch.setattr(gold.DICE, "random", lambda: 0.0)
 
 
@@ -42,7 +42,7 @@ def made(published: Submission, clients: list[Client], admin: User, track: Track
     for client in clients:
         answer_all(client)
     settle.tick()
-    gold.set_aside(track, Decimal("1.00"), admin, key="1")
+    gold.set_aside(track, Decimal("1.00"), admin, "It is needed.", key="1")
     return gold.make_gold(gold.candidates(track)[0], RAW, admin, "All three said so.")
 
 
@@ -88,12 +88,18 @@ def test_candidates_come_in_the_order_in_which_they_were_drawn(
 def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> None:
     source = gold.candidates(made.question.track)[0]
     with pytest.raises(BadAnswer):
-        gold.make_gold(source, {"a": ["0-3"]}, admin, "")
+        gold.make_gold(source, {"a": ["0-3"]}, admin, "Sure.")
     with pytest.raises(gold.CannotMake, match="Take the flag away"):
-        gold.make_gold(source, {"problem": ["text"]}, admin, "")
+        gold.make_gold(source, {"problem": ["text"]}, admin, "Sure.")
     assert made.source is not None
+    for unsaid in (lambda: gold.make_gold(source, RAW, admin, " "), lambda: gold.retire(made, admin, ""),
+                   lambda: gold.set_rate(source.track, 0.1, admin, ""),
+                   lambda: gold.set_aside(source.track, Decimal("1.00"), admin, "", key="2")):  # fmt: skip
+        with pytest.raises(gold.CannotMake, match="It stands in the log"):
+            unsaid()
+    assert not Gold.objects.exclude(retired_at=None).exists() and gold.policy_of(source.track).gold_rate == 0.5
     with pytest.raises(gold.CannotMake, match="gold already"):
-        gold.make_gold(made.source, RAW, admin, "")
+        gold.make_gold(made.source, RAW, admin, "Sure.")
 
 
 def test_gold_is_dealt_in_the_place_of_the_next_question_and_its_page_does_not_tell(
@@ -178,7 +184,7 @@ def test_without_money_or_rate_there_is_no_gold(made: Gold, published: Submissio
     worker = Worker.objects.create(platform="pool", handle="x")
     hit = HIT.objects.filter(questions__gold=None)[0]
     assert gold.gold_instead(worker, hit) is None, "the rate is nil"
-    gold.set_rate(track, 0.5, admin)
+    gold.set_rate(track, 0.5, admin, "To try it.")
     gold.DICE.random = lambda: 0.0  # type: ignore[method-assign]
     try:
         assert gold.gold_instead(worker, hit) is not None

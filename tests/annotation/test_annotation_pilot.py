@@ -91,7 +91,7 @@ def test_kappa_of_fewer_people_leaves_out_what_too_few_answered() -> None:
 def test_a_pilot_asks_reserves_and_gives_back(
     stated: Submission, track: Track, root: User, clients: list[Client]
 ) -> None:
-    made = pilot.launch_pilot(track, root, workers=3, items=4, seed=1)
+    made = pilot.launch_pilot(track, root, workers=3, items=4, seed=1, why="To learn.")
     assert Question.objects.filter(payer=made.payer, answers_wanted=3).count() == 4
     assert balance(purpose=made.payer).open == Decimal("0.72")
     publish.tick()
@@ -110,7 +110,7 @@ def test_a_pilot_asks_reserves_and_gives_back(
 def test_a_stopped_pilot_gives_its_money_back(stated: Submission, track: Track, root: User) -> None:
     from annotation import batch
 
-    made = pilot.launch_pilot(track, root, workers=2, items=6)
+    made = pilot.launch_pilot(track, root, workers=2, items=6, why="To learn.")
     publish.tick()
     batch.stop_batch(made.payer, root, "Wrong texts.")
     settle.tick()
@@ -119,10 +119,10 @@ def test_a_stopped_pilot_gives_its_money_back(stated: Submission, track: Track, 
 
 
 def test_the_same_seed_draws_the_same_items(stated: Submission, track: Track, root: User) -> None:
-    first = pilot.launch_pilot(track, root, workers=2, items=3, seed=7)
+    first = pilot.launch_pilot(track, root, workers=2, items=3, seed=7, why="To learn.")
     chosen = set(Question.objects.filter(payer=first.payer).values_list("target", flat=True))
     Question.objects.all().delete()
-    again = pilot.launch_pilot(track, root, workers=2, items=3, seed=7)
+    again = pilot.launch_pilot(track, root, workers=2, items=3, seed=7, why="To learn.")
     assert set(Question.objects.filter(payer=again.payer).values_list("target", flat=True)) == chosen
 
 
@@ -135,17 +135,17 @@ def test_a_pilot_of_nonsense_is_refused(workers: int, items: int, stated: Submis
 def test_without_items_or_money_nothing_is_asked(stated: Submission, track: Track, root: User) -> None:
     Budget.objects.create(track=track, scope="track", cap=Decimal("100.10"))
     with pytest.raises(OverBudget):
-        pilot.launch_pilot(track, root, workers=5, items=6)
+        pilot.launch_pilot(track, root, workers=5, items=6, why="To learn.")
     assert not Question.objects.exists()
     Prediction.objects.all().delete()
     with pytest.raises(pilot.CannotPilot, match="nothing to ask"):
-        pilot.launch_pilot(track, root)
+        pilot.launch_pilot(track, root, why="To learn.")
 
 
 def test_a_form_that_is_sent_twice_launches_one_pilot(stated: Submission, track: Track, root: User) -> None:
-    first = pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32)
-    assert pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32) == first
-    assert pilot.launch_pilot(track, root, workers=2, items=2, key="l" * 32) != first
+    first = pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32, why="To learn.")
+    assert pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32, why="To learn.") == first
+    assert pilot.launch_pilot(track, root, workers=2, items=2, key="l" * 32, why="To learn.") != first
 
 
 def test_the_price_of_a_seed_is_the_price_of_its_pilot_or_it_is_refused(
@@ -156,10 +156,10 @@ def test_the_price_of_a_seed_is_the_price_of_its_pilot_or_it_is_refused(
     assert (plan.items, plan.cost) == (4, 12 * terms_of(track, "relation").per_answer)
     Price.objects.update(reward=Decimal("0.06"))
     with pytest.raises(pilot.CannotPilot, match=f"by now, not \\${plan.cost}. Look at the price again"):
-        pilot.launch_pilot(track, root, at_most=plan.cost, **said)
+        pilot.launch_pilot(track, root, at_most=plan.cost, **said, why="To learn.")
     assert not Question.objects.exists()
     dearer = pilot.plan_pilot(track, **said)
-    made = pilot.launch_pilot(track, root, at_most=dearer.cost, **said)
+    made = pilot.launch_pilot(track, root, at_most=dearer.cost, **said, why="To learn.")
     asked = Question.objects.filter(payer=made.payer).values_list("target", flat=True)
     assert set(asked) == {one.draft.target_id for one in plan.asked}
     assert balance(purpose=made.payer).open == dearer.cost > plan.cost

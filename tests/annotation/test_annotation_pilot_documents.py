@@ -33,8 +33,9 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def launch(toy: Toy, *, workers: int = 3, documents: int = 4) -> Pilot:
     made = pilot.launch_pilot(
-        toy.track, toy.users["Admin"], workers=workers, items=documents, seed=1, interface=pilot.NAMES
-    )
+        toy.track, toy.users["Admin"], workers=workers, items=documents, seed=1, interface=pilot.NAMES,
+        why="To learn.",
+    )  # fmt: skip
     publish.tick()
     return made
 

@@ -90,7 +90,11 @@ def test_somebody_who_is_turned_away_reads_it(admin: Client) -> None:
     tim = Client()
     tim.force_login(User.objects.create(username="tim", is_researcher=True))
     tim.post(VOLUNTEER, {})
-    admin.post(f"{DESK}volunteers/{Application.objects.get().pk}/", {"decision": "decline"})
+    decide = f"{DESK}volunteers/{Application.objects.get().pk}/"
+    assert "say why" in text_of(admin.post(decide, {"decision": "decline"}, follow=True))
+    assert Application.objects.get().admitted is None
+    admin.post(decide, {"decision": "decline", "why": "We have enough."})
+    assert Audit.objects.get(what="volunteer").why == "We have enough."
     assert "could not take you" in text_of(tim.get(VOLUNTEER))
     assert not User.objects.get(username="tim").is_annotator
 
@@ -263,20 +267,26 @@ def test_a_promise_that_nobody_comes_for_goes_back(published: Submission, ada: C
 
 def test_admins_set_the_rules_and_publish_terms(published: Submission, admin: Client, ada: Client) -> None:
     assert admin.get(f"{DESK}rules/").status_code == 200
-    admin.post(f"{DESK}rules/intake/", {"mode": "open", "reward": "0.75", "minimum": "2"})
+    admin.post(f"{DESK}rules/intake/", {"mode": "open", "reward": "0.75", "minimum": "2", "why": "x"})
     service = Intake.objects.get()
     assert (service.volunteers, service.tutorial_reward, service.payout_minimum) == ("open", Decimal("0.75"), 2)
     for wrong in ("0.755", "-1", "NaN", "a lot", "1e9"):
-        admin.post(f"{DESK}rules/intake/", {"mode": "open", "reward": wrong, "minimum": "2"})
-    admin.post(f"{DESK}rules/intake/", {"track": "toy", "mode": "closed", "reward": "0"})
+        admin.post(f"{DESK}rules/intake/", {"mode": "open", "reward": wrong, "minimum": "2", "why": "x"})
+    admin.post(f"{DESK}rules/intake/", {"track": "toy", "mode": "closed", "reward": "0", "why": "x"})
     assert Intake.objects.get(track=published.track).tutorial_reward == 0
-    admin.post(f"{DESK}rules/intake/", {"track": "toy", "mode": ""})
+    for unsaid in ({"track": "toy", "mode": ""}, {"mode": "closed", "reward": "9", "minimum": "2", "why": " "}):
+        assert "say why" in text_of(admin.post(f"{DESK}rules/intake/", unsaid, follow=True))
+    assert Intake.objects.count() == 2
+    admin.post(f"{DESK}rules/intake/", {"track": "toy", "mode": "", "why": "As everywhere."})
+    assert Audit.objects.filter(what="intake", why="As everywhere.", after="as the service").exists()
     service.refresh_from_db()
     assert Intake.objects.count() == 1 and service.tutorial_reward == Decimal("0.75")
     text = "Everything new\n" + "You read and say what you read. " * 5
     assert admin.post(f"{DESK}rules/", {"text": text}).status_code == 422
     assert admin.post(f"{DESK}rules/", {"text": "Short", "word": "publish"}).status_code == 422
-    assert admin.post(f"{DESK}rules/", {"text": text, "word": "publish"}).status_code == 302
+    assert "say what is new" in text_of(admin.post(f"{DESK}rules/", {"text": text, "word": "publish"}))
+    assert admin.post(f"{DESK}rules/", {"text": text, "word": "publish", "why": "All of it."}).status_code == 302
+    assert Audit.objects.get(what="terms").why == "All of it."
     assert Terms.objects.get().version == 3 and "Everything new" in text_of(ada.get("/annotate/terms/"))
     assert ada.post(f"{DESK}rules/", {"text": text, "word": "publish"}).status_code == 403
 

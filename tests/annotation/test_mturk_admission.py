@@ -138,7 +138,7 @@ def test_what_an_admin_took_back_is_not_won_again_by_asking(guarded: Submission,
     page = Learning(address_in(letter(turk, "W1")))
     page.send("consent", agree="yes")
     page.learn()
-    command.admit(Worker.objects.get().handle, admin, held=False)
+    command.admit(Worker.objects.get().handle, admin, "Left out.", held=False)
     rounds()
     request(turk, "W1")
     rounds()

@@ -36,8 +36,8 @@ def made(turk: Turk, track: Track, targets: list[Target], admin: User) -> Gold:
     publish.tick()
     turk.all_do("A1", "A2", "A3")
     rounds()
-    gold.set_aside(track, Decimal("5.00"), admin, key="1")
-    gold.set_rate(track, 0.5, admin)
+    gold.set_aside(track, Decimal("5.00"), admin, "It is needed.", key="1")
+    gold.set_rate(track, 0.5, admin, "To try it.")
     return gold.make_gold(gold.candidates(track)[0], RAW, admin, "All three said so.")
 
 
@@ -151,7 +151,7 @@ def test_whoever_is_wrong_on_gold_is_left_out_and_the_platform_is_told(
         HIT.objects.latest("pk").questions.remove(made.question)
         turk.all_do("A1", "A2", "A3")
         rounds()
-        gold.make_gold(Question.objects.get(target=source), RAW, admin, "")
+        gold.make_gold(Question.objects.get(target=source), RAW, admin, "Sure.")
     more = [make_target(track, number, 0.5) for number in range(20, 28)]
     put_up(track, more, "Many")
     for hit in turk.offered("BAD"):

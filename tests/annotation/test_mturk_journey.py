@@ -186,10 +186,12 @@ def test_only_admitted_workers_may_accept_where_the_tutorial_is_asked_for(
     publish.tick()
     assert turk.offered("W1") == []
     admin = User.objects.create_user("admin", is_staff=True)
-    command.admit("abab", admin)
+    with pytest.raises(ValueError, match="say why"):
+        command.admit("abab", admin, "")
+    command.admit("abab", admin, "Known to us.")
     rounds()
     assert len(turk.offered("W1")) == 6 and turk.offered("W2") == []
-    command.admit("abab", admin, held=False)
+    command.admit("abab", admin, "A mistake.", held=False)
     rounds()
     assert turk.offered("W1") == []
 

@@ -53,7 +53,7 @@ def made(read: None, toy: Toy) -> dict[str, Gold]:
     """Gold of the first document, for either step, made by an admin on the page."""
     admin = Client()
     admin.force_login(toy.users["Admin"])
-    gold.set_aside(toy.track, Decimal("50.00"), toy.users["Admin"], key="1")
+    gold.set_aside(toy.track, Decimal("50.00"), toy.users["Admin"], "It is needed.", key="1")
     for interface in ("entities", "relations_exhaustive"):
         source = Question.objects.get(interface=interface, target__document=toy.documents["d1"])
         assert source in gold.candidates(toy.track, 50)
@@ -102,7 +102,7 @@ def test_titles_and_order_do_not_matter_and_nothing_found_where_nothing_is_count
 def test_it_is_dealt_out_graded_paid_and_never_a_label(
     made: dict[str, Gold], toy: Toy, monkeypatch: pytest.MonkeyPatch, learned: Callable[[str], Client]
 ) -> None:
-    gold.set_rate(toy.track, 0.5, toy.users["Admin"])
+    gold.set_rate(toy.track, 0.5, toy.users["Admin"], "To try it.")
     monkeypatch.setattr(gold.DICE, "random", lambda: 0.0)
     Question.objects.filter(interface="entities", target__document=toy.documents["d2"]).update(status="published")
     Question.objects.get(interface="entities", target__document=toy.documents["d2"]).hits.update(

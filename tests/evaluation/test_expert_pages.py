@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from kbpo.accounts.models import Audit
 from kbpo.evaluation.estimate import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
@@ -137,7 +138,10 @@ def test_an_ended_round_takes_what_is_open_with_it(crowd: Crowd, admin: Client) 
     crowd.draw(40)
     crowd.check(most=12)
     address = opened(admin)
-    page = admin.post(DESK, {"verb": "end"}, follow=True).content.decode()
+    assert "say why" in admin.post(DESK, {"verb": "end"}).content.decode()
+    page = admin.post(DESK, {"verb": "end", "why": "No expert has time."}, follow=True).content.decode()
+    told = Audit.objects.filter(what__endswith="checks").order_by("pk").values_list("what", "why")
+    assert list(told) == [("draw checks", ""), ("end checks", "No expert has time.")]
     assert "Round 1 is ended" in page and "ended early" in page
     assert "checked already" in admin.get(address, follow=True).content.decode()
     assert ExpertCheck.objects.count() == 12

@@ -153,7 +153,9 @@ def test_a_batch_is_paused_and_stopped_on_its_page(toy: Toy, draft: Draft, as_us
     admin.post(address, {"verb": "go on"})
     assert "Wrong prices." in admin.get(address).content.decode(), "it does not go on without a reason"
     admin.post(address, {"verb": "go on", "why": "It is mended."})
-    seen = {"verb": "extend", "wanted": str(3 * Question.objects.count())}
+    unsaid = admin.post(address, {"verb": "extend", "why": " "})
+    assert unsaid.status_code == 422 and "say why it is worth one more answer" in unsaid.content.decode()
+    seen = {"verb": "extend", "why": "Too divided.", "wanted": str(3 * Question.objects.count())}
     assert f'name="wanted" value="{seen["wanted"]}"' in admin.get(address).content.decode()
     admin.post(address, seen)
     assert admin.post(address, seen).status_code == 422, "a second click"
@@ -179,22 +181,31 @@ def test_gold_is_made_rated_paid_for_and_retired(judged: Submission, as_user: As
     assert admin.post(make, {"a": "other"}).status_code == 422
     part = question.payload["predicates"][0]
     holds = " ".join([part["part"], *part.get("also", [])])
-    assert admin.post(make, {"a": "other", "b": "other", "holds": holds})["Location"] == address
+    right = {"a": "other", "b": "other", "holds": holds}
+    unsaid = admin.post(make, right)
+    assert unsaid.status_code == 422 and "Say how you know that this is right" in unsaid.content.decode()
+    assert admin.post(make, right | {"why": "All three said so."})["Location"] == address
     gold = Gold.objects.get()
+    assert gold.why == "All three said so." and "All three said so." in admin.get(address).content.decode()
     assert gold.made_by is not None and gold.made_by.username == "admin"
     for wrong in ({"verb": "rate", "percent": "80"}, {"verb": "rate", "percent": "x"}, {"verb": "money", "amount": "0"},
                   {"verb": "money", "amount": "1.001"}, {"verb": "money", "amount": "9999"}, {"verb": "retire"},
-                  {}):  # fmt: skip
+                  {"verb": "rate", "percent": "5", "why": " "}, {"verb": "money", "amount": "3.00", "key": "k"},
+                  {"verb": "retire", "gold": str(gold.pk)}, {}):  # fmt: skip
         refused = admin.post(address, wrong)
         assert refused.status_code == 422 and 'role="alert"' in refused.content.decode(), wrong
-    admin.post(address, {"verb": "rate", "percent": "5"})
+    admin.post(address, {"verb": "rate", "percent": "5", "why": "It is usual."})
     for _ in range(2):  # the same form sent twice sets aside once
-        admin.post(address, {"verb": "money", "amount": "3.00", "key": "k"})
+        admin.post(address, {"verb": "money", "amount": "3.00", "key": "k", "why": "For a month."})
     assert Policy.objects.get().gold_rate == 0.05
     assert Ledger.objects.get(purpose=gold.question.payer).amount == Decimal("3.00")
-    admin.post(address, {"verb": "retire", "gold": str(gold.pk)})
+    admin.post(address, {"verb": "retire", "gold": str(gold.pk), "why": "It is ambiguous."})
     gold.refresh_from_db()
     assert gold.retired_at is not None
+    told = dict(Audit.objects.filter(what__contains="gold").values_list("what", "why"))
+    assert told == {
+        "make gold": "All three said so.", "gold rate": "It is usual.", "retire gold": "It is ambiguous.",
+    }  # fmt: skip
 
 
 def test_the_log_has_states_and_money_with_who_and_why(judged: Submission, as_user: As) -> None:
@@ -227,6 +238,9 @@ def test_a_team_disputes_and_an_expert_answers_blind(judged: Submission, as_user
     admin = as_user("Admin")
     desk = admin.get(reverse("desk-adjudication", args=["toy"])).content.decode()
     assert note in desk
+    entry = re.search(r'name="entry" value="(\d+)"', desk)
+    unsaid = admin.post(reverse("desk-adjudication", args=["toy"]), {"verb": "drop", "entry": entry and entry[1]})
+    assert unsaid.status_code == 422 and "Nothing was dropped: say why" in unsaid.content.decode()
     question = admin.get(reverse("adjudicate_next", args=["toy"]))["Location"]
     blind = admin.get(question).content.decode()
     assert note not in blind and "checked" not in blind.split('data-step="a"')[1].split("Flag a problem")[0]
@@ -274,7 +288,7 @@ def test_a_pilot_is_launched_and_read_on_its_page(judged: Submission, draft: Dra
     refused = admin.get(address, {"workers": "2", "items": "3", "interface": "relation"}).content.decode()
     assert "nothing to ask about" in refused
     assert admin.post(address, {"workers": "2", "items": "3", "interface": "coin"}).status_code == 422
-    said = {"workers": "5", "items": "2", "interface": "entities"}
+    said = {"workers": "5", "items": "2", "interface": "entities", "why": "To see how hard names are."}
     page = admin.get(address, said).content.decode()
     shown = dict(re.findall(r'name="(key|at_most)" value="([^"]+)"', page))
     assert f"Launch, at most ${shown['at_most']}" in page and "Left under the track" in page
@@ -283,6 +297,8 @@ def test_a_pilot_is_launched_and_read_on_its_page(judged: Submission, draft: Dra
         assert early.status_code == 422 and "Look at the price first" in early.content.decode()
     less = admin.post(address, said | shown | {"at_most": "0.01"})
     assert less.status_code == 422 and "Look at the price again" in less.content.decode()
+    unsaid = admin.post(address, said | shown | {"why": ""})
+    assert unsaid.status_code == 422 and "say what the pilot is for" in unsaid.content.decode()
     said |= shown
     assert not Pilot.objects.exists()
     assert [admin.post(address, said).status_code for _ in range(2)] == [302, 302]

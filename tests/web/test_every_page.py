@@ -217,13 +217,13 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     Bonus.objects.create(
         status="owed", track=toy.track, worker=far, amount=Decimal("0.50"), fee=Decimal("0.10"), why="x"
     )
-    gold.set_aside(toy.track, Decimal("1.00"), admin, key="1")
+    gold.set_aside(toy.track, Decimal("1.00"), admin, "It is needed.", key="1")
     candidate = gold.candidates(toy.track)[0]
     answer = Assignment.objects.filter(worker=ada, hit__questions=candidate).get()
     assert isinstance(answer.raw, dict)
-    gold.make_gold(candidate, answer.raw, admin, "")
+    gold.make_gold(candidate, answer.raw, admin, "Sure.")
     other = Question.objects.filter(status="settled", gold_made=None).exclude(pk=candidate.pk)[0]
-    pilot = launch_pilot(toy.track, admin, workers=2, items=1, key="1")
+    pilot = launch_pilot(toy.track, admin, workers=2, items=1, key="1", why="To learn.")
     names = ("desk", "desk-workers", "desk-requests", "desk-rules", "desk-payouts", "desk-people", "desk-quality",
              "desk-log", "desk-platforms", "desk-money", "desk-tracks", "desk-track-new")  # fmt: skip
     by_track = ("desk-track", "desk-track-quality", "desk-gold", "desk-adding-up", "desk-pilots", "desk-adjudication",

@@ -137,11 +137,11 @@ def test_what_cannot_be_granted_is_refused_in_a_sentence(
 
 
 def test_a_worker_is_admitted_and_no_more(admin: Client, turker: Worker) -> None:
-    admin.post("/desk/platforms/admit/", {"worker": "abcdef", "held": "yes"})
+    admin.post("/desk/platforms/admit/", {"worker": "abcdef", "held": "yes", "why": "Known to us."})
     assert turker.qualifications.get().wanted is True
-    admin.post("/desk/platforms/admit/", {"worker": "abcdef", "held": "no"})
+    admin.post("/desk/platforms/admit/", {"worker": "abcdef", "held": "no", "why": "A mistake."})
     assert turker.qualifications.get().wanted is False
-    page = admin.post("/desk/platforms/admit/", {"worker": "nobody", "held": "yes"}, follow=True)
+    page = admin.post("/desk/platforms/admit/", {"worker": "nobody", "held": "yes", "why": "Known to us."}, follow=True)
     assert "Give the hash of one worker" in page.content.decode()
 
 

@@ -43,7 +43,9 @@ def test_the_price_stands_there_before_anything_is_spent(toy: Toy, admin: Client
     page = admin.get(PAGE, {"n": 2, "token": "0.75", "pair": "5"}).content.decode()
     assert f"Order, at most ${plan.at_most}" in page and not DocumentOrder.objects.exists()
     order = {"n": 2, "token": "0.75", "pair": "5", "at_most": str(plan.at_most)}
-    assert admin.post(PAGE, order).status_code == 302
+    unsaid = admin.post(PAGE, order)
+    assert unsaid.status_code == 409 and "say what they are read for" in unsaid.content.decode()
+    assert admin.post(PAGE, order | {"why": "For recall."}).status_code == 302
     assert "2 not asked yet" in admin.get(PAGE).content.decode()
     assert DocumentOrder.objects.get().who == toy.users["Admin"]
 
@@ -60,7 +62,7 @@ def test_the_price_stands_there_before_anything_is_spent(toy: Toy, admin: Client
     ],
 )
 def test_what_cannot_be_is_said_in_a_sentence(toy: Toy, admin: Client, said: dict[str, Any], sentence: str) -> None:
-    response = admin.post(PAGE, {"token": "0.75", "pair": "5", **said})
+    response = admin.post(PAGE, {"token": "0.75", "pair": "5", "why": "For recall.", **said})
     assert response.status_code == 409 and sentence in response.content.decode()
     assert not DocumentOrder.objects.exists()
 
@@ -73,7 +75,7 @@ def test_bad_input_gets_an_error_at_its_field(toy: Toy, admin: Client, said: dic
 def test_a_cap_is_told_and_nothing_is_ordered(toy: Toy, admin: Client) -> None:
     Budget.objects.update(cap=Decimal("0.10"))
     plan = plan_documents(toy.track, 2)
-    said = {"n": 2, "token": "0.75", "pair": "5", "at_most": str(plan.at_most)}
+    said = {"n": 2, "token": "0.75", "pair": "5", "at_most": str(plan.at_most), "why": "For recall."}
     page = admin.post(PAGE, said)
     assert page.status_code == 409 and "the track&#x27;s budget" in page.content.decode()
     assert not DocumentOrder.objects.exists()

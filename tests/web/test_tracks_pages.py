@@ -147,15 +147,22 @@ def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None
     assert "spend its budget" in admin.get(address).content.decode()
     admin.post(address, {"verb": "open"})
     assert Client().get(reverse("board", args=["second"])).status_code == 200
-    admin.post(address, {"verb": "freeze"})
+    unsaid = admin.post(address, {"verb": "freeze"})
+    assert unsaid.status_code == 409 and "Nothing was changed: say why" in unsaid.content.decode()
+    admin.post(address, {"verb": "freeze", "why": "The money is spent."})
     page = admin.get(address).content.decode()
     assert "becomes public" in page and "cannot be undone" in page
     refused = admin.post(address, {"verb": "close", "word": "close"})
     assert refused.status_code == 409 and "type second" in refused.content.decode()
-    admin.post(address, {"verb": "close", "word": "second"})
+    assert admin.post(address, {"verb": "close", "word": "second"}).status_code == 409, "nobody said why"
+    admin.post(address, {"verb": "close", "word": "second", "why": "The year is over."})
     track.refresh_from_db()
     assert track.status == "closed"
-    assert admin.post(address, {"verb": "open"}).status_code == 409
+    assert admin.post(address, {"verb": "open", "why": "Once more."}).status_code == 409
+    moves = Audit.objects.filter(about="track:second", what__startswith="make ").exclude(what="make track")
+    assert list(moves.order_by("pk").values_list("what", "why")) == [
+        ("make open", ""), ("make frozen", "The money is spent."), ("make closed", "The year is over."),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
