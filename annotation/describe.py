@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from django.db.models import Avg, Count, F, Sum
 from django.utils import timezone
 
-from annotation.models import ANSWERED, Assignment, Payment, Question, Rejection, Signal, Worker, WorkerIdentity
+from annotation.models import ANSWERED, Assignment, Payment, Question, Rejection, Signal, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality import Flag, flags, flags_of
+from annotation.worker import reachable
 from kbpo.accounts.models import Audit
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def record(handle: str, limit: int = 60) -> Record | None:
         answers=[_answer(row) for row in rows.order_by("-submitted_at", "-pk")[:limit]],
         history=list(Audit.objects.filter(about=f"worker:{handle}").select_related("who").order_by("-at")[:50]),
         paid=Payment.objects.filter(worker=worker, status="paid").aggregate(sum=Sum("amount"))["sum"] or ZERO,
-        writable=worker.user_id is not None or WorkerIdentity.objects.filter(worker=worker).exists(),
+        writable=reachable(worker),
         elsewhere=worker.platform not in local_names(),
     )
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from annotation.models import Worker, WorkerIdentity
+from annotation.platforms.registry import local_names, platform_of
 from kbpo.accounts.models import User
 
 
@@ -36,3 +37,15 @@ def worker_of(user: User, platform: str = "pool") -> Worker:
         worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": platform, "user": user})
         WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": str(user.pk)})
     return worker
+
+
+def reachable(worker: Worker) -> bool:
+    """Whether a message can reach a worker: on their page, or through a marketplace that hands messages over, which it
+    does only to people who have sent something in; taking a HIT, or drafting an answer, is not that."""
+    if worker.platform in local_names():
+        return worker.user_id is not None
+    if not platform_of(worker.platform).capabilities.messages:
+        return False
+    took = worker.assignments.all()
+    only_drafted = took.exists() and not took.filter(raw__isnull=False).exists()
+    return not only_drafted and WorkerIdentity.objects.filter(worker=worker).exists()

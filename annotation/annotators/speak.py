@@ -13,6 +13,7 @@ from annotation.command import readmit_worker, undo_rejection
 from annotation.models import Rejection, Worker, WorkerIdentity
 from annotation.platforms.registry import local_names, platform_of
 from annotation.reject import CannotReject
+from annotation.worker import reachable
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.queue import nudge
@@ -53,7 +54,7 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
     """A message that waits for its marketplace. Its rules: only to people who have worked for us, and not too long."""
     if not platform_of(worker.platform).capabilities.messages:
         raise CannotSay("This marketplace hands no messages over.")
-    if _only_drafted(worker) or not WorkerIdentity.objects.filter(worker=worker).exists():
+    if not reachable(worker):
         raise CannotSay("A marketplace hands messages only to people who have sent something in.")
     today = timezone.now() - timedelta(days=1)
     if by is not None and Message.objects.filter(worker=worker, at__gte=today).exclude(by=None).count() >= A_DAY_OUT:
@@ -65,11 +66,6 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
     note("write", f"worker:{worker.handle}", who=by, why=subject)
     nudge("remit")
     return message
-
-
-def _only_drafted(worker: Worker) -> bool:
-    """Whether they took HITs and sent none in: their marketplace does not hold that for work."""
-    return worker.assignments.exists() and not worker.assignments.filter(raw__isnull=False).exists()
 
 
 def tell_of_exclusions(platform: str) -> int:

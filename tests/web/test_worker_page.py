@@ -9,7 +9,7 @@ from django.urls import reverse
 from annotation import quality
 from annotation.annotators import speak
 from annotation.annotators.models import Leaving, Message
-from annotation.models import Worker, WorkerIdentity
+from annotation.models import HIT, Assignment, Worker, WorkerIdentity
 from annotation.worker import worker_of
 from tests.conftest import Toy
 
@@ -59,6 +59,13 @@ def test_a_message_goes_to_the_page_or_to_the_marketplace(admin: Client, toy: To
     assert "This worker has not worked for you." in page_of(admin, elsewhere)
     refused = admin.post(reverse("desk-worker", args=[elsewhere.handle]), said | {"text": " "})
     assert refused.status_code == 422 and "is empty" in refused.content.decode()
+    hit = HIT.objects.create(status="open", track=toy.track, platform="mturk", max_assignments=3, reward="0.05")
+    Assignment.objects.create(status="leased", hit=hit, worker=elsewhere, draft={"a": ["0-3"]})
+    page = page_of(admin, elsewhere)
+    assert "only to people who have sent something in" in page and 'name="verb" value="write"' not in page
+    assert admin.post(reverse("desk-worker", args=[elsewhere.handle]), said).status_code == 422
+    Assignment.objects.update(raw={"a": ["0-3"]})
+    assert 'name="verb" value="write"' in page_of(admin, elsewhere)
     WorkerIdentity.objects.filter(worker=elsewhere).delete()
     assert "No message can reach them" in page_of(admin, elsewhere)
 
