@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from annotation.annotators.deliver import deliver
 from annotation.annotators.pay_lessons import pay_lessons
-from annotation.annotators.speak import tell_of_exclusions
+from annotation.annotators.speak import tell_of_exclusions, tell_of_refusals
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Worker
 from annotation.owe import owe
 from annotation.platforms.base import Platform, PlatformDown, Refused, UnknownOutcome
@@ -50,6 +50,7 @@ def _pay_out(name: str) -> int:
     moved += _reject(platform) + _tell_qualifications(platform)
     if platform.capabilities.messages:
         tell_of_exclusions(name)
+        tell_of_refusals(name)
         moved += deliver(platform)
     return moved
 

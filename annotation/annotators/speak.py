@@ -24,6 +24,7 @@ A_DAY = 20
 LONGEST_OUT, A_DAY_OUT = 3000, 3
 """What a marketplace takes: characters (our own ending comes to it), and messages of admins to one worker in a day."""
 LEFT_OUT = "We do not offer you more questions"
+REFUSED = "We refused pay for an answer"
 
 
 class CannotSay(Exception):
@@ -80,6 +81,23 @@ def tell_of_exclusions(platform: str) -> int:
     return told
 
 
+def tell_of_refusals(platform: str) -> int:
+    """How many workers of a marketplace were written why pay was refused, and where they can appeal; each refusal
+    once, those of one worker together."""
+    rows = Rejection.objects.filter(undone_at=None, assignment__worker__platform=platform)
+    since = Message.objects.filter(worker=OuterRef("assignment__worker"), subject=REFUSED, at__gte=OuterRef("made_at"))
+    untold: dict[int, list[str]] = {}
+    for worker, why in (
+        rows.filter(assignment__worker__identity__isnull=False).exclude(Exists(since)).order_by("pk")
+        .values_list("assignment__worker", "evidence")[:100]
+    ):  # fmt: skip
+        untold.setdefault(worker, []).append(why)
+    for worker, evidence in untold.items():
+        said = "\n\n".join(evidence)[:2000]
+        Message.objects.create(worker_id=worker, subject=REFUSED, text=f"{said}\n\nYou may appeal; a person answers.")
+    return len(untold)
+
+
 def write_to_all(subject: str, text: str, by: User | None) -> int:
     """How many annotators got a message: all who have an account. Raises CannotSay."""
     subject, text = clean(subject, "The subject", most=120), clean(text, "The message")
@@ -122,10 +140,20 @@ def appeal(worker: Worker, text: str) -> Appeal:
         raise CannotSay("Your appeal is being read. You will find the answer here.") from twice
 
 
-@transaction.atomic
 def answer(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
-    """The appeal, answered once; its worker readmitted, or what was refused paid, if so decided. Raises CannotSay."""
+    """The appeal, answered once; its worker readmitted, or what was refused paid, if so decided. Raises CannotSay.
+
+    What is paid after all is told the marketplace first, outside of any transaction: if that fails, or we are killed,
+    the appeal is still open, and what was paid counts as paid when it is answered again."""
     said = clean(text, "The answer")
+    row = Appeal.objects.select_related("worker").filter(pk=appeal_pk, answered_at=None).first()
+    if row is not None and row.about_pay and readmit:
+        _pay_after_all(row, who, f"Appeal: {said}")
+    return _answer(appeal_pk, who, said, readmit=readmit)
+
+
+@transaction.atomic
+def _answer(appeal_pk: int, who: User, said: str, *, readmit: bool) -> Appeal:
     row = Appeal.objects.select_for_update(of=("self",)).select_related("worker").filter(pk=appeal_pk).first()
     if row is None:
         raise CannotSay("There is no such appeal any more.")
@@ -133,24 +161,18 @@ def answer(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
         raise CannotSay("This appeal was answered already.")
     row.answer, row.readmitted, row.answered_at, row.answered_by = said, readmit, timezone.now(), who
     row.save(update_fields=["answer", "readmitted", "answered_at", "answered_by"])
-    if row.about_pay:
-        _answer_about_pay(row, who, pay=readmit)
-    elif readmit:
+    if readmit and not row.about_pay:
         readmit_worker(row.worker.handle, who, f"Appeal: {said}")
-    else:
-        note("uphold exclusion", f"worker:{row.worker.handle}", who=who, before=row.excluded_reason,
-             why=f"Appeal: {said}")  # fmt: skip
+    elif not readmit:
+        what = "uphold rejection" if row.about_pay else "uphold exclusion"
+        note(what, f"worker:{row.worker.handle}", who=who, before=row.excluded_reason, why=f"Appeal: {said}")
     if WorkerIdentity.objects.filter(worker=row.worker).exclude(worker__platform__in=local_names()).exists():
         Message.objects.create(worker=row.worker, subject="Your appeal is answered", text=said[:LONGEST_OUT], by=who)
     return row
 
 
-def _answer_about_pay(row: Appeal, who: User, *, pay: bool) -> None:
-    """Nothing; what was refused until the appeal is paid after all, or it is noted that it is not. Raises CannotSay."""
-    why = f"Appeal: {row.answer}"
-    if not pay:
-        note("uphold rejection", f"worker:{row.worker.handle}", who=who, before=row.excluded_reason, why=why)
-        return
+def _pay_after_all(row: Appeal, who: User, why: str) -> None:
+    """Nothing; what was refused until the appeal is paid after all. Raises CannotSay."""
     try:
         for pk in refusals(row.worker).filter(made_at__lte=row.made_at).values_list("assignment", flat=True):
             undo_rejection(pk, who, why)

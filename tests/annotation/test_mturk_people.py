@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from annotation_world import GOOD
 from django.test import Client
-from mturk_world import Turk, rounds
+from mturk_world import Turk, check_books, check_money, due, rounds
 
-from annotation import command, proof, quality
+from annotation import collect, command, proof, quality, settle
 from annotation.annotators import leave, speak
 from annotation.annotators.models import Appeal, Consent, Feedback, Leaving, Message
 from annotation.models import Assignment, Payment, PlatformBooks, Qualification, Response, Worker, WorkerIdentity
@@ -130,6 +130,70 @@ def test_a_message_is_never_sent_twice(
     rounds()
     assert len(letters(turk)) == sent
     assert told in Message.objects.get().trouble
+
+
+EVIDENCE = "Every answer was the first button."
+
+
+@pytest.fixture
+def refused(up: Submission, turk: Turk, admin: User) -> Assignment:
+    """An answer for which pay is refused before it was paid."""
+    turk.do("WONEOFAKIND", turk.hits()[0])
+    due()
+    assert collect.tick() and settle.tick()
+    answer = Assignment.objects.get()
+    command.reject_answer(answer.pk, admin, EVIDENCE)
+    assert turk.rows("SELECT status, feedback FROM assignment") == [{"status": "Rejected", "feedback": EVIDENCE}]
+    return answer
+
+
+def test_refused_pay_is_told_appealed_on_their_page_and_paid_after_all(
+    refused: Assignment, turk: Turk, admin: User
+) -> None:
+    rounds()
+    rounds()
+    [letter] = letters(turk)
+    assert letter["subject"] == speak.REFUSED and EVIDENCE in letter["text"]
+    path, desk = address_in(letter["text"]), Client()
+    page = Client().get(path).content.decode()
+    assert "Why we refused pay" in page and EVIDENCE in page and 'id="appeal"' in page
+    said = {"verb": "appeal", "text": "The first button was right."}
+    page = Client().post(path, said).content.decode()
+    assert "is with the admins" in page and "It is being read" in page and 'id="appeal"' not in page
+    assert Client().post(path, said).status_code == 422 and Appeal.objects.get().about_pay
+
+    desk.force_login(admin)
+    assert "Pay after all" in desk.get("/desk/requests/").content.decode()
+    decided = {"text": "It was, sorry.", "decision": "readmit"}
+    address = f"/desk/requests/appeals/{Appeal.objects.get().pk}/"
+    turk.fault("ApproveAssignment", "error", times=20)
+    assert "try again" in desk.post(address, decided, follow=True).content.decode()
+    assert Appeal.objects.get().answered_at is None and Assignment.objects.get().status == "rejected"
+    turk.forgive()
+    assert "What was refused is paid." in desk.post(address, decided, follow=True).content.decode()
+    assert turk.rows("SELECT status FROM assignment") == [{"status": "Approved"}]
+    rounds()
+    assert Assignment.objects.get().status == "paid" and Payment.objects.get().status == "paid"
+    assert Response.objects.filter(excluded_reason="").count() == Response.objects.count() > 0
+    check_books(turk)
+    check_money(turk)
+    page = Client().get(path).content.decode()
+    assert "You are paid after all: It was, sorry." in page and "Why we refused pay" not in page
+    assert [one["subject"] for one in letters(turk)] == [speak.REFUSED, "Your appeal is answered"]
+
+
+def test_an_appeal_against_refused_pay_that_is_not_followed_pays_nothing(
+    refused: Assignment, turk: Turk, admin: User
+) -> None:
+    path = proof.say_path(refused.worker)
+    Client().post(path, {"verb": "appeal", "text": "The first button was right."})
+    speak.answer(Appeal.objects.get().pk, admin, "It was not.", readmit=False)
+    rounds()
+    page = Client().get(path).content.decode()
+    assert "It stays as it is: It was not." in page and EVIDENCE in page and 'id="appeal"' in page
+    assert turk.rows("SELECT status FROM assignment") == [{"status": "Rejected"}]
+    assert Payment.objects.get().status == "withheld"
+    assert len(turk.offered("WONEOFAKIND")) == 5, "whoever is refused pay is not left out by that"
 
 
 # -- Erasure
