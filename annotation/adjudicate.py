@@ -13,17 +13,15 @@ answer waits for it there: closed at once, what is disputed would be seen sooner
 from __future__ import annotations
 
 import random
-import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
 
-from annotation.describe import title_of
 from annotation.interfaces.registry import interface_of
 from annotation.models import Adjudication, Question, Response
 from kbpo.accounts.audit import note as log
@@ -32,10 +30,13 @@ from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 LEAST_NOTE, MOST_NOTE = 10, 2000  # characters
 OPEN_A_TEAM = 100
 MOST = 500  # judgments that are queued at once
+EXPERTS = "experts"
+"""Who pays for a question that only experts are asked: nobody does, and it costs nothing."""
 DICE = random.SystemRandom()
 
 
@@ -52,7 +53,7 @@ def dispute(submission: Submission, target: int, who: User, note: str) -> Adjudi
     mine = Adjudication.objects.filter(kind="dispute", status="open", submission__team=submission.team_id)
     if mine.count() >= OPEN_A_TEAM:
         raise CannotAsk(f"Your team has {OPEN_A_TEAM} open disputes. Wait until some are looked at.")
-    question = question_of(target)
+    question = question_of(submission.track, target)
     open_one = Adjudication.objects.filter(track=submission.track, target=target, kind="dispute", status="open").first()
     if open_one is not None:
         raise CannotAsk("An expert is asked about this judgment already.")
@@ -64,15 +65,33 @@ def dispute(submission: Submission, target: int, who: User, note: str) -> Adjudi
     return made
 
 
-def question_of(target: int) -> Question:
-    """The latest settled question about a target. Raises CannotAsk if no people judged it."""
+def question_of(track: Track, target: int) -> Question:
+    """The latest settled question about a target; of what people marked in a document that they read whole, one that
+    only experts are asked. Raises CannotAsk if no people judged it."""
     rows = Question.objects.filter(target=target, interface="relation", status="settled", gold=None)
     question = rows.order_by("-pk").first()
+    if question is None and Label.objects.filter(target=target, source="document").exclude(value={}).exists():
+        question = _for_experts(track, target)
     if question is None:
-        raise CannotAsk(
-            "No people judged this: it comes from documents that were read in full, or from the gold standard."
-        )
+        raise CannotAsk("No people judged this: it comes from the gold standard.")
     return question
+
+
+def _for_experts(track: Track, target: int) -> Question | None:
+    """The question about a target as if it had been asked alone. It is in a status that no step of the pipeline
+    touches and that counts nowhere as asked: nobody but experts sees it."""
+    draft = next(iter(kind_of(track).again([target])), None)
+    if draft is None:
+        return None
+    rounds = Question.objects.filter(track=track, target=target, interface=draft.interface)
+    made = rounds.filter(payer=EXPERTS).order_by("-pk").first()
+    if made is not None and set(draft.shown) <= set(made.shown):
+        return made
+    return Question.objects.create(
+        status="cancelled", track=track, target_id=target, interface=draft.interface, shown=draft.shown,
+        round=(rounds.aggregate(Max("round"))["round__max"] or 0) + 1, payload=draft.payload, payer=EXPERTS, order=0.0,
+        answers_wanted=1, price=Decimal("0.00"), reward=Decimal("0.00"), reason="Only experts are asked this.",
+    )  # fmt: skip
 
 
 def _labelled(track: Track) -> dict[int, tuple[int, float]]:
@@ -192,12 +211,14 @@ def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
 
 
 def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
-    """Whether an expert's values say of a question's target and mentions what counts now."""
+    """Whether an expert's values say of a question's target and mentions what counts now. What nobody was asked about a
+    target, as in documents that were read whole, nobody can contradict."""
     if question.target_id not in values:
         return False  # a flag, where people had an answer
     for target, value in values.items():
         now = merged(Label.objects.filter(target=target))
-        if "holds" in value and set(value["holds"]) != set(now.get("holds", ())) & set(value["shown"]):
+        both = set(value.get("shown", ())) & set(now.get("shown", ()))
+        if set(value.get("holds", ())) & both != set(now.get("holds", ())) & both:
             return False
         if "canonical" in value and "canonical" in now and list(value["canonical"]) != list(now["canonical"]):
             return False
@@ -253,80 +274,3 @@ def of_submission(submission: Submission) -> dict[int, Adjudication]:
     """target -> the latest dispute that a submission's team raised about it."""
     rows = Adjudication.objects.filter(kind="dispute", submission=submission).order_by("pk")
     return {row.target_id: row for row in rows}
-
-
-@dataclass(frozen=True)
-class Trail:
-    """Everything about one entry, for after it was answered: directed predicates with votes, label and expert."""
-
-    row: Adjudication
-    title: str
-    parts: list[tuple[str, int, bool, bool]]
-    """(part, votes for it, whether it counts as holding now, whether the expert says that it holds)"""
-    voters: int
-    flagged: bool
-    """The expert says that it cannot be answered"""
-    sentences: dict[str, str]
-    """part -> what it says, in words"""
-    links: list[tuple[str, str, str, bool]]
-    """(name, what it refers to as it counts now, what it refers to as the expert says, whether that is the same)"""
-
-    @property
-    def rows(self) -> list[tuple[str, int, bool, bool]]:
-        """The parts as sentences."""
-        return [(self.sentences.get(part, part), n, now, says) for part, n, now, says in self.parts]
-
-
-def trail(track: Track, pk: int) -> Trail | None:
-    """The trail of an entry; None if there is none or nobody has answered it yet."""
-    rows_ = Adjudication.objects.filter(track=track, pk=pk).exclude(status="open")
-    found = rows_.select_related("question__target__document", "raised_by", "expert", "submission__team").first()
-    if found is None:
-        return None
-    rows = Response.objects.filter(question=found.question, criterion="relation", excluded_reason="")
-    votes = [set(value["holds"]) for value in rows.values_list("value", flat=True)]
-    now = set(merged(Label.objects.filter(target=found.target_id)).get("holds", ()))
-    expert = (found.answer or {}).get(str(found.target_id), {})
-    says = set(expert.get("holds", ()))
-    parts = [
-        (part, sum(part in one for one in votes), part in now, part in says)
-        for part in found.question.shown if part in now | says or any(part in one for one in votes)
-    ]  # fmt: skip
-    return Trail(
-        found, title_of(found.question), parts, len(votes), found.status == "answered" and not expert,
-        _sentences(found.question), _links(found),
-    )  # fmt: skip
-
-
-def _sentences(question: Question) -> dict[str, str]:
-    """part -> its sentence about the two names."""
-    payload = question.payload
-    found: dict[str, str] = {}
-    if "a" not in payload:
-        return found
-    for predicate in payload.get("predicates", ()):
-        for part in [predicate["part"], *predicate.get("also", [])]:
-            sides = ("a", "b") if part.endswith(">") else ("b", "a")
-            subject, object_ = (str(payload[side]["gloss"]) for side in sides)
-            names = {"{subject}": subject, "{object}": object_}
-            pieces: list[str] = re.split("({subject}|{object})", predicate["template"])
-            found[part] = "".join(names.get(one, one) for one in pieces)
-    return found
-
-
-NEW = "none of those that were offered"
-
-
-def _links(row: Adjudication) -> list[tuple[str, str, str, bool]]:
-    """What the two names refer to, where both the labels and the expert say so."""
-    text = row.question.target.document.text
-    found: list[tuple[str, str, str, bool]] = []
-    for side in (row.question.payload[name] for name in ("a", "b") if name in row.question.payload):
-        now = merged(Label.objects.filter(target=side["target"])).get("canonical")
-        says = (row.answer or {}).get(str(side["target"]), {}).get("canonical")
-        if now and says:
-            same = list(now) == list(says)
-            words = [text[span[0] : span[1]] if same or list(span) != list(side["span"]) else NEW
-                     for span in (now, says)]  # fmt: skip
-            found.append((side["gloss"], words[0], words[1], same))
-    return found

@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import Count, Max, Min, QuerySet, Sum
 from django.utils import timezone
 
-from annotation.adjudicate import CannotAsk, dispute, queue_divided, queue_random, trail
+from annotation.adjudicate import CannotAsk, dispute, queue_divided, queue_random
 from annotation.adjudicate import counts as adjudication_counts
 from annotation.adjudicate import disputes as open_disputes
 from annotation.adjudicate import drop as drop_adjudication
@@ -86,6 +86,7 @@ from annotation.revise import switch as switch_aggregation
 from annotation.share import Shared, shared
 from annotation.sweep import order_sweep, plan_sweep, sweeps
 from annotation.take_down import take_down
+from annotation.trail import trail
 from kbpo.tracks.models import Track
 
 __all__ = [

@@ -28,10 +28,6 @@ VERDICTS = ("all", "right", "wrong")
 SHOWING = ("judging", "scored")
 """Statuses of submissions that show judgments."""
 NOT_DISPUTED = {
-    "document": (
-        "This comes from people who read the whole document. It cannot be disputed: nobody was asked this alone, so"
-        " there is no question that an expert could answer blind."
-    ),
     "import": "This comes from the gold standard. Experts are asked about what the crowd judged here, not about that.",
     "expert": "An expert judged this already.",
 }
@@ -130,7 +126,7 @@ def with_disputes(submission: Submission, rows: list[Judged], own: bool) -> list
         replace(
             one,
             dispute=disputes.get(one.prediction.instance.target_id),
-            disputable=own and one.source == Label.Source.CROWD,
+            disputable=own and one.source in (Label.Source.CROWD, Label.Source.DOCUMENT),
             undisputed=NOT_DISPUTED.get(one.source, "") if own else "",
         )
         for one in rows

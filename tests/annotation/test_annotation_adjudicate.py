@@ -9,6 +9,7 @@ from django.test import Client
 from annotation import adjudicate, settle
 from annotation.error_rate import errors
 from annotation.models import Adjudication, Question
+from annotation.trail import trail
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
@@ -60,7 +61,7 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(judged: Submission, rosa
     assert Label.objects.count() == labels
     with pytest.raises(adjudicate.CannotAsk, match="answered already"):
         adjudicate.answer(row, YES, root)
-    found = adjudicate.trail(judged.track, row.pk)
+    found = trail(judged.track, row.pk)
     assert found is not None
     assert (found.parts, found.voters) == ([(PARTS[0], 2, True, False)], 3)
     a, b = (found.row.question.payload[side]["gloss"] for side in ("a", "b"))
@@ -71,7 +72,7 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(judged: Submission, rosa
 
 def test_who_agrees_in_everything_agrees(judged: Submission, rosa: User, root: User) -> None:
     row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
-    question = adjudicate.question_of(row.target_id)
+    question = adjudicate.question_of(judged.track, row.target_id)
     assert adjudicate.answer(row, YES, root).agrees is True
     side = question.payload["a"]["target"]
     assert not adjudicate.agrees(question, {question.target_id: {"shown": PARTS, "holds": PARTS[:1]},

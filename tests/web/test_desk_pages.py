@@ -15,9 +15,10 @@ from django.utils import timezone
 
 from annotation import ask, publish, settle
 from annotation.annotators import consent, teach
-from annotation.models import Assignment, Gold, Payment, Pilot, PlatformBooks, Policy, Question, Worker
+from annotation.models import HIT, Assignment, Gold, Payment, Pilot, PlatformBooks, Policy, Question, Worker
 from annotation.worker import worker_of
 from kbpo.accounts.models import Audit
+from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
@@ -254,13 +255,47 @@ def test_a_team_disputes_and_an_expert_answers_blind(judged: Submission, as_user
     assert "says otherwise" in page and "The text says “near”." in page
 
 
+def test_what_people_marked_in_whole_documents_is_disputed_like_anything_else(
+    toy: Toy, draft: Draft, as_user: As
+) -> None:
+    row = confirm(draft(), toy.users["Rosa"])
+    draw()
+    prediction = row.predictions.order_by("pk")[0]
+    target, predicate = prediction.instance.target, prediction.instance.predicate.name
+    part = f"{predicate}>" if target.a_begin == prediction.instance.subject_begin else f"{predicate}<"
+    Label.objects.create(
+        target=target, source="document", method="majority", n=3, origin="question:99",
+        value={"shown": [part], "holds": [part], "votes": {part: 2}},
+    )  # fmt: skip
+    listing = reverse("submission-judged", args=[row.pk])
+    page = as_user("Rosa").get(listing).content.decode()
+    assert "I think this judgment is wrong" in page
+    address = reverse("submission-dispute", args=[row.pk, prediction.pk])
+    said = as_user("Rosa").post(address, {"note": "It is the town beside it."}, follow=True)
+    assert "An expert is asked" in said.content.decode()
+    asked = Question.objects.get()
+    assert (asked.status, asked.payer, asked.reward, asked.target_id) == ("cancelled", "experts", 0, target.pk)
+    assert publish.tick() == 0 and not HIT.objects.exists() and Question.objects.counts() == {"cancelled": 1}
+    admin = as_user("Admin")
+    question = admin.get(reverse("adjudicate_next", args=["toy"]))["Location"]
+    assert "the town beside" not in admin.get(question).content.decode()
+    trail = admin.post(question, {"a": "other", "b": "other", "none": "1"})["Location"]
+    shown = admin.get(trail).content.decode()
+    assert "says otherwise" in shown and "2 of 3" in shown
+    assert "says otherwise" in as_user("Rosa").get(listing).content.decode()
+    assert Label.objects.filter(source="expert").count() == 0, "a dispute changes no score"
+    assert ask.tick() > 0
+    asked_of_people = Question.objects.filter(target=target).exclude(payer="experts")
+    assert asked_of_people.count() == 1, "what the names refer to is asked all the same"
+
+
 def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(judged: Submission, as_user: As) -> None:
     admin, address = as_user("Admin"), reverse("desk-adjudication", args=["toy"])
     for wrong in ({"verb": "random", "n": "x"}, {"verb": "random", "n": "0"}, {"verb": "drop", "entry": "9"}, {}):
         assert admin.post(address, wrong).status_code == 422
     admin.post(address, {"verb": "random", "n": "500"})
     page = admin.get(address).content.decode()
-    assert "Answer the next of" in page and "judgments of pairs only" in page
+    assert "Answer the next of" in page and "They are judgments of pairs" in page
     assert admin.get(reverse("desk-trail", args=["toy", 999])).status_code == 404
 
 

@@ -1,0 +1,100 @@
+"""Reads the trail of a judgment that an expert was asked about: who said what, and why it was asked."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from annotation.describe import title_of
+from annotation.models import Adjudication, Question, Response
+from kbpo.instances.merge import merged
+from kbpo.instances.models import Label
+from kbpo.tracks.models import Track
+
+
+@dataclass(frozen=True)
+class Trail:
+    """Everything about one entry, for after it was answered: directed predicates with votes, label and expert."""
+
+    row: Adjudication
+    title: str
+    parts: list[tuple[str, int, bool | None, bool]]
+    """(part, votes for it, whether it counts as holding now, whether the expert says that it holds); of what readers
+    of the document did not mark nothing counts"""
+    voters: int
+    flagged: bool
+    """The expert says that it cannot be answered"""
+    sentences: dict[str, str]
+    """part -> what it says, in words"""
+    links: list[tuple[str, str, str, bool]]
+    """(name, what it refers to as it counts now, what it refers to as the expert says, whether that is the same)"""
+
+    @property
+    def rows(self) -> list[tuple[str, int, bool | None, bool]]:
+        """The parts as sentences."""
+        return [(self.sentences.get(part, part), n, now, says) for part, n, now, says in self.parts]
+
+
+def trail(track: Track, pk: int) -> Trail | None:
+    """The trail of an entry; None if there is none or nobody has answered it yet."""
+    rows_ = Adjudication.objects.filter(track=track, pk=pk).exclude(status="open")
+    found = rows_.select_related("question__target__document", "raised_by", "expert", "submission__team").first()
+    if found is None:
+        return None
+    votes, voters = _votes(found)
+    value = merged(Label.objects.filter(target=found.target_id))
+    now, known = set(value.get("holds", ())), set(value.get("shown", ()))
+    expert = (found.answer or {}).get(str(found.target_id), {})
+    says = set(expert.get("holds", ()))
+    parts = [
+        (part, votes[part], part in now if part in known else None, part in says)
+        for part in found.question.shown if part in now | says or votes[part]
+    ]  # fmt: skip
+    return Trail(
+        found, title_of(found.question), parts, voters, found.status == "answered" and not expert,
+        _sentences(found.question), _links(found),
+    )  # fmt: skip
+
+
+def _votes(row: Adjudication) -> tuple[Counter[str], int]:
+    """part -> how many said that it holds, and how many were asked; of documents, how many read them."""
+    rows = Response.objects.filter(question=row.question, criterion="relation", excluded_reason="")
+    if said := list(rows.values_list("value", flat=True)):
+        return Counter(part for value in said for part in set(value["holds"])), len(said)
+    read = Label.objects.filter(target=row.target_id, source="document").exclude(value={}).order_by("-pk").first()
+    return (Counter(read.value.get("votes", {})), read.n or 0) if read is not None else (Counter(), 0)
+
+
+def _sentences(question: Question) -> dict[str, str]:
+    """part -> its sentence about the two names."""
+    payload = question.payload
+    found: dict[str, str] = {}
+    if "a" not in payload:
+        return found
+    for predicate in payload.get("predicates", ()):
+        for part in [predicate["part"], *predicate.get("also", [])]:
+            sides = ("a", "b") if part.endswith(">") else ("b", "a")
+            subject, object_ = (str(payload[side]["gloss"]) for side in sides)
+            names = {"{subject}": subject, "{object}": object_}
+            pieces: list[str] = re.split("({subject}|{object})", predicate["template"])
+            found[part] = "".join(names.get(one, one) for one in pieces)
+    return found
+
+
+NEW = "none of those that were offered"
+
+
+def _links(row: Adjudication) -> list[tuple[str, str, str, bool]]:
+    """What the two names refer to, where both the labels and the expert say so."""
+    text = row.question.target.document.text
+    found: list[tuple[str, str, str, bool]] = []
+    for side in (row.question.payload[name] for name in ("a", "b") if name in row.question.payload):
+        now = merged(Label.objects.filter(target=side["target"])).get("canonical")
+        says = (row.answer or {}).get(str(side["target"]), {}).get("canonical")
+        if now and says:
+            same = list(now) == list(says)
+            words = [text[span[0] : span[1]] if same or list(span) != list(side["span"]) else NEW
+                     for span in (now, says)]  # fmt: skip
+            found.append((side["gloss"], words[0], words[1], same))
+    return found
