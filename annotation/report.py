@@ -53,11 +53,12 @@ from annotation.command import (
     undo_rejection,
     write_to,
 )
-from annotation.command import admit as admit_worker
-from annotation.command import grant_to as grant
 from annotation.describe import AnswerLine, Record, WorkerLine, answer, online, record, title_of, workers
 from annotation.error_rate import errors as crowd_errors
+from annotation.fewer import OfSoMany
 from annotation.follow_documents import document_orders
+from annotation.give import admit as admit_worker
+from annotation.give import grant_to as grant
 from annotation.gold import CannotMake, policy_of
 from annotation.gold import candidates as gold_candidates
 from annotation.gold import money_left as gold_money
@@ -112,6 +113,7 @@ __all__ = [
     "InDoubt",
     "LastCheck",
     "Measured",
+    "OfSoMany",
     "PilotPlan",
     "Quarrel",
     "Record",

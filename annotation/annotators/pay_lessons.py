@@ -8,7 +8,7 @@ from django.db import transaction
 
 from annotation.annotators.models import TutorialRun
 from annotation.annotators.teach import passed_reason, payment_key
-from annotation.command import grant
+from annotation.give import grant
 from annotation.models import Assignment
 from kbpo.money.spend import release
 

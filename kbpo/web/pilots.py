@@ -41,7 +41,7 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     for line in lines:
         line["published"] = report.PUBLISHED_AGREEMENT.get((line["told"].interface, line["told"].what))
     context = {
-        "fewer": [{"name": name_of(one.interface, one.what), "told": one} for one in found.fewer],
+        "fewer": [_of_so_many(one) for one in found.fewer],
         "track": track,
         "pilot": pilot,
         "pilots": report.pilots(track),
@@ -53,6 +53,12 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
         "refusal": refusal,
     }
     return render(request, "desk/pilots.html", context, status=422 if refusal else 200)
+
+
+def _of_so_many(one: report.OfSoMany) -> dict[str, Any]:
+    """κ of so many people, with the published value where that is of as many."""
+    published = report.PUBLISHED_AGREEMENT.get((one.interface, one.what)) if one.workers == 3 else None
+    return {"name": name_of(one.interface, one.what), "told": one, "published": published}
 
 
 def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:

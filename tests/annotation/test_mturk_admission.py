@@ -10,7 +10,7 @@ from annotation_world import make_submission
 from django.test import Client
 from mturk_world import Refusal, Turk, check_books, form_of, rounds
 
-from annotation import admit, ask, command, proof, publish, quality
+from annotation import admit, ask, give, proof, publish, quality
 from annotation.annotators import teach
 from annotation.annotators.models import Consent, TutorialRun
 from annotation.models import Assignment, Qualification, Worker, WorkerIdentity
@@ -138,7 +138,7 @@ def test_what_an_admin_took_back_is_not_won_again_by_asking(guarded: Submission,
     page = Learning(address_in(letter(turk, "W1")))
     page.send("consent", agree="yes")
     page.learn()
-    command.admit(Worker.objects.get().handle, admin, "Left out.", held=False)
+    give.admit(Worker.objects.get().handle, admin, "Left out.", held=False)
     rounds()
     request(turk, "W1")
     rounds()

@@ -12,7 +12,7 @@ from annotation_world import make_submission
 from django.test import Client
 from mturk_world import Turk, check_books, due, round_, rounds
 
-from annotation import ask, books, command, publish
+from annotation import ask, books, give, publish
 from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks, Worker
 from annotation.platforms.base import PlatformDown
 from annotation.platforms.mturk.platform import MTurk
@@ -44,7 +44,7 @@ def test_work_of_one_endpoint_is_never_paid_at_another(up: Submission, turk: Tur
     paid_before = turk.calls("ApproveAssignment")
     Payment.objects.update(status="owed")  # as if nothing had been paid yet
     Assignment.objects.update(status="approved", platform_status="submitted")
-    bonus = command.grant(Worker.objects.all()[0], up.track, Decimal("0.50"), "Thanks.",
+    bonus = give.grant(Worker.objects.all()[0], up.track, Decimal("0.50"), "Thanks.",
                           assignment=Assignment.objects.filter(worker=Worker.objects.all()[0])[0])  # fmt: skip
     switch(settings, second)
     for _ in range(3):

@@ -11,7 +11,7 @@ from annotation_world import GOOD, make_submission
 from django.test import Client
 from mturk_world import Refusal, Turk, check_books, due, round_, rounds
 
-from annotation import ask, collect, command, publish, quality, remit, settle
+from annotation import ask, collect, command, give, publish, quality, remit, settle
 from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks, Question, Response, Worker, WorkerIdentity
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
@@ -187,11 +187,11 @@ def test_only_admitted_workers_may_accept_where_the_tutorial_is_asked_for(
     assert turk.offered("W1") == []
     admin = User.objects.create_user("admin", is_staff=True)
     with pytest.raises(ValueError, match="say why"):
-        command.admit("abab", admin, "")
-    command.admit("abab", admin, "Known to us.")
+        give.admit("abab", admin, "")
+    give.admit("abab", admin, "Known to us.")
     rounds()
     assert len(turk.offered("W1")) == 6 and turk.offered("W2") == []
-    command.admit("abab", admin, "A mistake.", held=False)
+    give.admit("abab", admin, "A mistake.", held=False)
     rounds()
     assert turk.offered("W1") == []
 
@@ -238,10 +238,10 @@ def test_a_bonus_and_a_compensation_are_paid_once(up: Submission, turk: Turk) ->
     turk.do("W1", turk.hits()[0])
     rounds()
     worker = Worker.objects.get()
-    bonus = command.grant(
+    bonus = give.grant(
         worker, up.track, Decimal("0.50"), "You found a mistake of ours.", assignment=Assignment.objects.get()
     )
-    owed = command.grant(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
+    owed = give.grant(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
     rounds()
     assert turk.rows("SELECT cents, fee FROM bonus") == [{"cents": 50, "fee": 10}]
     [hit] = [row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")]
@@ -267,7 +267,7 @@ def test_who_only_drafted_is_compensated(up: Submission, turk: Turk) -> None:
     worker = Worker.objects.get()
     assert not Assignment.objects.exclude(raw=None).exists() and worker.identity.external_id == "W1"
     admin = User.objects.create_user("admin", is_staff=True)
-    told = command.grant_to(worker.handle, up.track, Decimal("0.20"), "Our page failed while you worked.", admin)
+    told = give.grant_to(worker.handle, up.track, Decimal("0.20"), "Our page failed while you worked.", admin)
     assert "$0.20" in told
     compensation_reaches(turk, "W1")
 
@@ -275,9 +275,9 @@ def test_who_only_drafted_is_compensated(up: Submission, turk: Turk) -> None:
 def test_whom_we_never_met_is_compensated_by_their_own_id(up: Submission, turk: Turk) -> None:
     admin = User.objects.create_user("admin", is_staff=True)
     with pytest.raises(ValueError, match="Say what it is for"):
-        command.grant_to("W7", up.track, Decimal("0.20"), " ", admin)
+        give.grant_to("W7", up.track, Decimal("0.20"), " ", admin)
     assert not Worker.objects.exists(), "a refusal leaves nobody behind"
-    command.grant_to("W7", up.track, Decimal("0.20"), "Our page failed while you worked.", admin)
+    give.grant_to("W7", up.track, Decimal("0.20"), "Our page failed while you worked.", admin)
     compensation_reaches(turk, "W7")
 
 
@@ -296,7 +296,7 @@ def test_whose_id_nobody_knows_is_refused_before_anything_is_set_aside(up: Submi
     worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
     rows = Ledger.objects.count()
     with pytest.raises(ValueError, match="own id on the platform"):
-        command.grant(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
+        give.grant(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
     assert not Bonus.objects.exists() and Ledger.objects.count() == rows
 
 
@@ -307,7 +307,7 @@ def test_money_for_a_bonus_must_be_there(up: Submission, turk: Turk) -> None:
     rounds()
     Budget.objects.create(track=up.track, scope="track", cap=Decimal("100.10"))
     with pytest.raises(ValueError, match="is left under"):
-        command.grant(Worker.objects.get(), up.track, Decimal("5.00"), "Thanks")
+        give.grant(Worker.objects.get(), up.track, Decimal("5.00"), "Thanks")
     assert not Bonus.objects.exists()
 
 

@@ -24,7 +24,7 @@ from django.utils import timezone
 from mturk_world import NONSENSE, Turk, bury, check_bonuses, check_books, check_labels, check_money
 from processes import wait_for
 
-from annotation import ask, command
+from annotation import ask, give
 from annotation.models import HIT, Assignment, Bonus, Payment, Question
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
@@ -160,7 +160,7 @@ def _make_work_for(turk: Turk, operation: str) -> None:
     if operation in ("SendBonus", COMPENSATION, "AssociateQualificationWithWorker"):
         answer = Assignment.objects.filter(payment__isnull=False).order_by("pk").last()
         assert answer is not None, "nobody has sent anything in that a bonus could be for"
-        command.grant(answer.worker, answer.hit.track, Decimal("0.25"), "A good find.",
+        give.grant(answer.worker, answer.hit.track, Decimal("0.25"), "A good find.",
                       assignment=answer if operation == "SendBonus" else None)  # fmt: skip
         return
     waiting = Question.objects.filter(status="waiting", next_try_at__gt=timezone.now())

@@ -32,7 +32,7 @@ from mturk_world import (
     rounds,
 )
 
-from annotation import ask, collect, command, publish, remit, settle
+from annotation import ask, collect, give, publish, remit, settle
 from annotation.models import HIT, Assignment, Bonus, Payment, Question
 from annotation.platforms.mturk import compensate
 from annotation.platforms.mturk.platform import MTurk
@@ -128,7 +128,7 @@ class Crowd(RuleBasedStateMachine):
         """A bonus for the last answer, or a compensation for whoever gave it."""
         answer = Assignment.objects.exclude(raw=None).order_by("pk").last()
         if answer is not None and Bonus.objects.count() < MOST_BONUSES:
-            command.grant(answer.worker, self.track, Decimal("0.25"), "A good find.",
+            give.grant(answer.worker, self.track, Decimal("0.25"), "A good find.",
                           assignment=None if compensated else answer)  # fmt: skip
 
     @rule(operation=st.sampled_from(OPERATIONS), kind=st.sampled_from(KINDS))

@@ -12,7 +12,7 @@ import pytest
 from annotation_world import GOOD, make_submission
 from mturk_world import Turk, bury, check_books, check_money, due, dying, killed, round_, rounds
 
-from annotation import ask, collect, command, publish, remit
+from annotation import ask, collect, give, publish, remit
 from annotation.models import HIT, Assignment, Bonus, Question, Worker
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.platform import MTurk
@@ -50,7 +50,7 @@ def settle_down(turk: Turk, most: int = 8) -> None:
 
 
 def give_bonus(answer: Assignment) -> Bonus:
-    return command.grant(answer.worker, answer.hit.track, Decimal("0.50"), "A good find.", assignment=answer)
+    return give.grant(answer.worker, answer.hit.track, Decimal("0.50"), "A good find.", assignment=answer)
 
 
 def bonus_is_paid_once(turk: Turk, bonus: Bonus) -> None:
@@ -138,7 +138,7 @@ def test_two_bonuses_of_one_answer_with_the_same_words_are_two(answer: Assignmen
 
 
 def compensation(answer: Assignment) -> Bonus:
-    return command.grant(answer.worker, answer.hit.track, Decimal("0.20"), "Our page failed while you worked.")
+    return give.grant(answer.worker, answer.hit.track, Decimal("0.20"), "Our page failed while you worked.")
 
 
 def compensations(turk: Turk) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from annotation_world import make_submission
 from mturk_world import Turk, check_books, due, put_up, refuse_all, refusing, round_, rounds, try_five_times
 
-from annotation import ask, batch, collect, command, publish, remit, report
+from annotation import ask, batch, collect, command, give, publish, remit, report
 from annotation.models import (
     HIT,
     Assignment,
@@ -141,11 +141,11 @@ def test_a_bonus_that_was_refused_gives_its_money_back_until_it_is_retried(
     turk.do("W1", turk.hits()[0])
     rounds()
     answer = Assignment.objects.get()
-    bonus = command.grant(answer.worker, up.track, Decimal("0.50"), "A good find.", assignment=answer, key="k" * 32)
-    again = command.grant(answer.worker, up.track, Decimal("0.50"), "A good find.", assignment=answer, key="k" * 32)
+    bonus = give.grant(answer.worker, up.track, Decimal("0.50"), "A good find.", assignment=answer, key="k" * 32)
+    again = give.grant(answer.worker, up.track, Decimal("0.50"), "A good find.", assignment=answer, key="k" * 32)
     assert again == bonus
     with pytest.raises(ValueError, match=r"sent already, for \$0.50"):
-        command.grant(answer.worker, up.track, Decimal("0.70"), "A good find.", assignment=answer, key="k" * 32)
+        give.grant(answer.worker, up.track, Decimal("0.70"), "A good find.", assignment=answer, key="k" * 32)
     settle_down = refusing(monkeypatch, "pay_bonus")
     try_five_times()
     assert [(one.kind, one.pk) for one in report.failures()] == [("bonus", bonus.pk)]

@@ -10,7 +10,7 @@ from annotation_world import GOOD, make_submission
 from django.utils import timezone
 from mturk_world import Turk, check_books, due, rounds
 
-from annotation import ask, batch, command, publish, remit, settle
+from annotation import ask, batch, command, give, publish, remit, settle
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Question, Response, Worker, WorkerIdentity
 from annotation.quality import MET_BEFORE
 from kbpo.accounts.models import User
@@ -201,7 +201,7 @@ def test_a_worker_whom_the_platform_refuses_is_asked_about_less_and_less_often(t
 def test_a_compensation_is_offered_until_its_worker_takes_it(one: Question, turk: Turk, track: Track) -> None:
     turk.do("W1", turk.hits()[0])
     rounds()
-    command.grant(Worker.objects.get(), track, Decimal("0.50"), "Your page broke.")
+    give.grant(Worker.objects.get(), track, Decimal("0.50"), "Your page broke.")
     remit.tick()
     [hit] = [row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")]
     turk.advance(days=20)
