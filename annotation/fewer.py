@@ -12,14 +12,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from annotation.interfaces.base import Unit
 from annotation.measure import SEED, Row, by_kind, kept
+from estimators.agreement import fleiss_kappa
 from estimators.bootstrap import resample_weights
 from estimators.checks import FloatArray, IntArray
 from kbpo.tracks.models import Track
 
-DRAWS = 100
+DRAWS = 50
 LATEST = 500  # questions
 
 
@@ -91,27 +93,7 @@ def _draws(question: IntArray, pair: IntArray, unit: IntArray, code: IntArray, k
         seats[order] = np.arange(n_pairs) - first[question[order]]
         drawn = seats[pair] < k
         weights = np.stack([np.ones(n_units), anew[at]])
-        found[at] = kappas(unit[drawn], code[drawn], weights)
+        cells = (np.ones(int(drawn.sum())), (unit[drawn], code[drawn]))
+        table = sparse.coo_array(cells, shape=(n_units, int(code.max()) + 1)).tocsr()
+        found[at] = fleiss_kappa(table, weights=weights)
     return found
-
-
-def kappas(unit: IntArray, code: IntArray, weights: FloatArray) -> FloatArray:
-    """Fleiss' κ for each row of multiplicities of the units, without a table of units by categories: names that so
-    many documents hold are too many categories for one.
-
-    >>> kappas(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), np.ones((1, 2))).tolist()
-    [1.0]
-    """
-    n_codes = int(code.max(initial=0)) + 1
-    cells, n = np.unique(unit * n_codes + code, return_counts=True)
-    at, kind = cells // n_codes, cells % n_codes
-    raters = np.bincount(at, n, minlength=weights.shape[1])
-    rated = raters >= 2
-    agreeing = np.bincount(at, n * (n - 1), minlength=raters.size) / np.where(rated, raters * (raters - 1), 1)
-    used = weights * rated
-    with np.errstate(invalid="ignore", divide="ignore"):
-        observed = used @ agreeing / used.sum(axis=1)
-        ratings = np.stack([np.bincount(kind, n * row[at], minlength=n_codes) for row in used])
-        expected = ((ratings / ratings.sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
-        result: FloatArray = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
-    return result

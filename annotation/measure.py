@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from django.core.cache import cache
 from django.db.models import Max
+from scipy import sparse
 
 from annotation.interfaces.base import Unit
 from annotation.interfaces.registry import INTERFACES, interface_of
@@ -138,10 +139,9 @@ def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
         return Measured(interface, what, 0, 0, 0, 0, *[None] * 7)
     value, unit, annotator, cluster = _arrays(units, questions, sorted(workers))
     categories, code = np.unique(value, return_inverse=True)
-    counts = np.bincount(unit * categories.size + code, minlength=len(units) * categories.size)
-    table = counts.reshape(len(units), categories.size)
+    table = sparse.coo_array((np.ones(unit.size), (unit, code)), shape=(len(units), categories.size)).tocsr()
     n = table.sum(axis=1)
-    observed = float(((table * (table - 1)).sum(axis=1) / (n * (n - 1))).mean())
+    observed = float(((table.power(2).sum(axis=1) - n) / (n * (n - 1))).mean())
     alpha = float(krippendorff_alpha(code, unit, annotator, level="nominal"))
     ends: list[float | None] = [None] * 4
     if len(questions) > 1 and not math.isnan(alpha):

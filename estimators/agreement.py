@@ -5,8 +5,11 @@ Also offered here: :func:`majority`, :func:`token_majority` and :func:`dawid_ske
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from estimators import checks
 from estimators.checks import FloatArray, Numbers, plain
@@ -35,7 +38,7 @@ __all__ = [
 LEVELS = ("nominal", "ordinal", "interval")
 
 
-def fleiss_kappa(counts: ArrayLike, *, weights: ArrayLike | None = None) -> Numbers:
+def fleiss_kappa(counts: Any, *, weights: ArrayLike | None = None) -> Numbers:
     """Return Fleiss' κ = (P̄ − P̄_e) / (1 − P̄_e).
 
     P̄ is the mean over items of Σ_k c_ik (c_ik − 1) / (c_i (c_i − 1)), the share of pairs of raters who agree; P̄_e is
@@ -44,7 +47,7 @@ def fleiss_kappa(counts: ArrayLike, *, weights: ArrayLike | None = None) -> Numb
 
     Parameters
     ----------
-    counts : array_like, shape (N, K)
+    counts : array_like or scipy.sparse, shape (N, K)
         How many raters put item i into category k.
     weights : array_like of float, shape (B, N), optional
         Multiplicities of the items in B resamples (see :mod:`estimators.bootstrap`).
@@ -70,16 +73,18 @@ def fleiss_kappa(counts: ArrayLike, *, weights: ArrayLike | None = None) -> Numb
     >>> round(fleiss_kappa([[2, 1], [1, 2]]), 4)
     -0.3333
     """
-    table = checks.non_negative("counts", counts)
+    table = counts if sparse.issparse(counts) else checks.non_negative("counts", counts)
     if table.ndim != 2:
         raise ValueError(f"counts must have two dimensions; got shape {table.shape}")
-    for odd in table[table != np.floor(table)]:
+    entries = checks.non_negative("counts", table.data) if sparse.issparse(table) else table
+    for odd in entries[entries != np.floor(entries)]:
         raise ValueError(f"counts must be whole numbers; got {float(odd)!r}")
-    multiplicity = _read_weights(weights, len(table))
+    table = sparse.csr_array(table, dtype=np.float64)
+    multiplicity = _read_weights(weights, table.shape[0])
     raters = table.sum(axis=1)
     rated = raters >= 2
     table, raters, used = table[rated], raters[rated], multiplicity[:, rated]
-    agreeing = (table * (table - 1)).sum(axis=1) / (raters * (raters - 1))
+    agreeing = (table.power(2).sum(axis=1) - raters) / (raters * (raters - 1))
     with np.errstate(invalid="ignore", divide="ignore"):
         observed = used @ agreeing / used.sum(axis=1)
         ratings = used @ table
@@ -138,13 +143,14 @@ def krippendorff_alpha(
     if level == "nominal":
         alpha = _nominal(table, answers, used)
     else:
-        alpha = np.array([_alpha(table, answers, weight, categories, level) for weight in used])
+        dense = table.toarray()
+        alpha = np.array([_alpha(dense, answers, weight, categories, level) for weight in used])
     return plain(alpha[0] if weights is None else alpha)
 
 
-def _nominal(table: FloatArray, answers: FloatArray, weights: FloatArray) -> FloatArray:
+def _nominal(table: sparse.csr_array, answers: FloatArray, weights: FloatArray) -> FloatArray:
     """Return α of every row of weights at once: δ² is the same in all, and its square forms are sums of squares."""
-    disagreement = (answers**2 - (table**2).sum(axis=1)) / (answers - 1)
+    disagreement = (answers**2 - table.power(2).sum(axis=1)) / (answers - 1)
     totals = weights @ table
     n = totals.sum(axis=1)
     expected = n**2 - (totals**2).sum(axis=1)

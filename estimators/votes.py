@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from estimators import checks
 from estimators.checks import BoolArray, FloatArray, IntArray
@@ -97,7 +98,8 @@ def majority(
     if ties not in TIES:
         raise ValueError(f"ties must be one of {', '.join(TIES)}; got {ties!r}")
     votes = read_votes(values, unit, annotator)
-    units, categories, counts = count_votes(votes)
+    units, categories, table = count_votes(votes)
+    counts = table.toarray()
     if not units.size:
         return Majority(units, np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64))
     most = counts.max(axis=1)
@@ -109,12 +111,13 @@ def majority(
     return Majority(units, value, most / total, total.astype(np.int64))
 
 
-def count_votes(votes: Votes) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the units (U,) and values (K,) that occur, in rising order, and the table (U, K) of how often."""
+def count_votes(votes: Votes) -> tuple[IntArray, FloatArray, sparse.csr_array]:
+    """Return the units (U,) and values (K,) that occur, in rising order, and the table (U, K) of how often: sparse, for
+    there may be as many values as units."""
     units, row = np.unique(votes.unit, return_inverse=True)
     categories, column = np.unique(votes.value, return_inverse=True)
-    flat = np.bincount(row * categories.size + column, minlength=units.size * categories.size)
-    return units, categories, flat.reshape(units.size, categories.size).astype(np.float64)
+    ones = sparse.coo_array((np.ones(row.size), (row, column)), shape=(units.size, categories.size))
+    return units, categories, ones.tocsr()
 
 
 @dataclass(frozen=True, eq=False)
