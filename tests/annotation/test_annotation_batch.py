@@ -146,7 +146,7 @@ def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
     settle.tick()
     in_hand = take(clients[0])
     with pytest.raises(batch.CannotChange, match="Say why"):
-        batch.stop_batch(published.purpose, admin, "Divided.")
+        batch.stop_batch(published.purpose, admin, "")
     assert batch.stop_batch(published.purpose, admin, "The prices were wrong.") == 6
     settle.tick()
     assert Question.objects.counts() == {"given_up": 5, "settled": 1}

@@ -97,7 +97,7 @@ def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> No
                    lambda: gold.set_aside(source.track, Decimal("1.00"), admin, "", key="2")):  # fmt: skip
         with pytest.raises(gold.CannotMake, match="It stands in the log"):
             unsaid()
-    assert not Gold.objects.exclude(retired_at=None).exists() and gold.policy_of(source.track).gold_rate == 0.5
+    assert not Gold.objects.exclude(retired_at=None).exists() and gold.policy_of(source.track).gold_rate == 0
     with pytest.raises(gold.CannotMake, match="gold already"):
         gold.make_gold(made.source, RAW, admin, "Sure.")
 

@@ -59,7 +59,9 @@ def made(read: None, toy: Toy) -> dict[str, Gold]:
         assert source in gold.candidates(toy.track, 50)
         page = admin.get(f"/annotate/gold/{source.pk}/")
         assert page.status_code == 200 and "The right answer, for gold" in page.content.decode()
-        assert admin.post(f"/annotate/gold/{source.pk}/", answer_to(source)).status_code == 302
+        assert 'name="why"' in page.content.decode()
+        sent = answer_to(source) | {"why": "Read twice."}
+        assert admin.post(f"/annotate/gold/{source.pk}/", sent).status_code == 302
     return {one.question.interface: one for one in Gold.objects.all()}
 
 
