@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation import quality
 from annotation.annotators import speak
@@ -60,7 +61,8 @@ def test_a_message_goes_to_the_page_or_to_the_marketplace(admin: Client, toy: To
     refused = admin.post(reverse("desk-worker", args=[elsewhere.handle]), said | {"text": " "})
     assert refused.status_code == 422 and "is empty" in refused.content.decode()
     hit = HIT.objects.create(status="open", track=toy.track, platform="mturk", max_assignments=3, reward="0.05")
-    Assignment.objects.create(status="leased", hit=hit, worker=elsewhere, draft={"a": ["0-3"]})
+    drafted = {"leased_until": timezone.now(), "draft": {"a": ["0-3"]}}
+    Assignment.objects.create(status="leased", hit=hit, worker=elsewhere, **drafted)
     page = page_of(admin, elsewhere)
     assert "only to people who have sent something in" in page and 'name="verb" value="write"' not in page
     assert admin.post(reverse("desk-worker", args=[elsewhere.handle]), said).status_code == 422
