@@ -59,9 +59,11 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
 
 
 def undo(assignment: Assignment, who: User, why: str) -> Rejection:
-    """The rejection, undone: the answer counts and is paid again. Raises CannotReject if it is not rejected."""
+    """The rejection, undone: the answer counts and is paid again. Raises CannotReject, also without a reason."""
     if assignment.status != "rejected":
         raise CannotReject("This answer is not rejected.")
+    if not why.strip():
+        raise CannotReject("Nothing was undone: say why. It stands in the log.")
     _tell(assignment, why, approve=True)
     return _undo(assignment, who, why)
 

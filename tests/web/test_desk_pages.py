@@ -137,7 +137,11 @@ def test_refusing_pay_takes_evidence_and_a_second_click_and_is_undone(judged: Su
     assert answer.status == "rejected" and Payment.objects.get(assignment=answer).status == "withheld"
     page = admin.get(reverse("desk-worker", args=[answer.worker.handle])).content.decode()
     assert "Refused by admin" in page
-    admin.post(reverse("desk-undo", args=[answer.pk]))
+    unsaid = admin.post(reverse("desk-undo", args=[answer.pk]), follow=True)
+    assert "Nothing was undone: say why" in unsaid.content.decode()
+    assert Payment.objects.get(assignment=answer).status == "withheld"
+    admin.post(reverse("desk-undo", args=[answer.pk]), {"why": "The text was ambiguous."})
+    assert Audit.objects.get(what="undo rejection").why == "The text was ambiguous."
     assert Payment.objects.get(assignment=answer).status == "owed"
     assert admin.post(reverse("desk-undo", args=[answer.pk]), follow=True).status_code == 200
     assert admin.get(reverse("desk-reject", args=[10**9])).status_code == 404
