@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from annotation.interfaces.base import Unit
 from annotation.measure import SEED, Row, by_kind, kept
 from estimators.agreement import fleiss_kappa
 from estimators.bootstrap import resample_weights
 from estimators.checks import FloatArray, IntArray
+from estimators.votes import tally
 from kbpo.tracks.models import Track
 
 DRAWS = 50
@@ -93,7 +93,6 @@ def _draws(question: IntArray, pair: IntArray, unit: IntArray, code: IntArray, k
         seats[order] = np.arange(n_pairs) - first[question[order]]
         drawn = seats[pair] < k
         weights = np.stack([np.ones(n_units), anew[at]])
-        cells = (np.ones(int(drawn.sum())), (unit[drawn], code[drawn]))
-        table = sparse.coo_array(cells, shape=(n_units, int(code.max()) + 1)).tocsr()
+        table = tally(unit[drawn], code[drawn], (n_units, int(code.max()) + 1))
         found[at] = fleiss_kappa(table, weights=weights)
     return found

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import numpy as np
 from django.core.cache import cache
 from django.db.models import Max
-from scipy import sparse
 
 from annotation.interfaces.base import Unit
 from annotation.interfaces.registry import INTERFACES, interface_of
@@ -23,6 +22,7 @@ from annotation.models import Question, Response
 from estimators.agreement import fleiss_kappa, krippendorff_alpha
 from estimators.bootstrap import resample_weights
 from estimators.checks import IntArray
+from estimators.votes import tally
 from kbpo.tracks.models import Track
 
 T = TypeVar("T")
@@ -139,7 +139,7 @@ def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
         return Measured(interface, what, 0, 0, 0, 0, *[None] * 7)
     value, unit, annotator, cluster = _arrays(units, questions, sorted(workers))
     categories, code = np.unique(value, return_inverse=True)
-    table = sparse.coo_array((np.ones(unit.size), (unit, code)), shape=(len(units), categories.size)).tocsr()
+    table = tally(unit, code, (len(units), categories.size))
     n = table.sum(axis=1)
     observed = float(((table.power(2).sum(axis=1) - n) / (n * (n - 1))).mean())
     alpha = float(krippendorff_alpha(code, unit, annotator, level="nominal"))

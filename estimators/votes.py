@@ -116,8 +116,29 @@ def count_votes(votes: Votes) -> tuple[IntArray, FloatArray, sparse.csr_array]:
     there may be as many values as units."""
     units, row = np.unique(votes.unit, return_inverse=True)
     categories, column = np.unique(votes.value, return_inverse=True)
-    ones = sparse.coo_array((np.ones(row.size), (row, column)), shape=(units.size, categories.size))
-    return units, categories, ones.tocsr()
+    return units, categories, tally(row, column, (units.size, categories.size))
+
+
+def tally(row: IntArray, column: IntArray, shape: tuple[int, int]) -> sparse.csr_array:
+    """Return how often each row and column come together, as a sparse table.
+
+    Parameters
+    ----------
+    row, column : array of int, shape (v,)
+        Codes, e.g. of units and of the values that they were given.
+    shape : tuple of int
+        Numbers of rows and of columns.
+
+    Returns
+    -------
+    scipy.sparse.csr_array, of that shape
+
+    Examples
+    --------
+    >>> tally(np.array([0, 0, 1]), np.array([1, 1, 0]), (2, 2)).toarray().tolist()
+    [[0.0, 2.0], [1.0, 0.0]]
+    """
+    return sparse.coo_array((np.ones(row.size), (row, column)), shape=shape).tocsr()
 
 
 @dataclass(frozen=True, eq=False)
