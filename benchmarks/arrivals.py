@@ -51,6 +51,8 @@ class Arrival:
     variance: float
     covered: bool
     stages: int = 1
+    exact: float = np.nan
+    """The variance that the final thresholds really have (by the truth): what `variance` estimates"""
 
 
 Path = list[Arrival]

@@ -93,7 +93,17 @@ def arrive(board: Board, i: int, with_g: bool, wanted: float) -> Arrival:
         goal = poisson.next_goal(planned, variance, anticipated, target_variance=wanted, stage=stages)
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
     asked, truth = int(board.asked.sum()), world.precision[i]
-    return Arrival(asked, asked, asked, estimate.value - truth, realised, low <= truth <= high, stages)
+    exact = exact_variance(p, pi, world.true[own], np.zeros(own.size) if g is None else g, target)
+    return Arrival(asked, asked, asked, estimate.value - truth, realised, low <= truth <= high, stages, exact)
+
+
+def exact_variance(p: np.ndarray, pi: np.ndarray, true: np.ndarray, g: np.ndarray, target: np.ndarray) -> float:
+    """Return the design variance of the centred difference (Hájek's with g = 0), to first order, by the truth."""
+    error = true - g
+    terms = np.bincount(target, weights=p * (error - p @ error))
+    chance = np.ones(terms.size)
+    chance[target] = pi
+    return float(np.sum((1 / chance - 1) * terms**2))
 
 
 def doubt(board: Board, p: np.ndarray, g: np.ndarray | None, target: np.ndarray) -> np.ndarray | float:
