@@ -260,9 +260,11 @@ def test_somebody_far_away_is_found_by_finger(browser: Browser, live_server: Any
 
 def test_whoever_never_pauses_is_saved_all_the_same(browser: Browser, live_server: Any, ordered: Question) -> None:
     page = start(browser, live_server)
-    saves: list[str] = []
-    page.on("request", lambda one: one.url.endswith("/draft/") and saves.append(one.post_data or ""))
     stop_clock(page)
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    saves: list[str] = []
+    page.on("request", lambda one: one.resource_type == "fetch" and saves.append(one.post_data or ""))
     press(page, "ArrowRight", "Shift+ArrowRight")
     for _ in range(2):
         with page.expect_response("**/draft/"):
