@@ -68,6 +68,11 @@ def codes(name: str, values: ArrayLike, n: int, *, lowest: int = 0) -> IntArray:
     return array
 
 
+def groups(name: str, values: ArrayLike, n: int) -> IntArray:
+    """Return 0 … k − 1 for the k codes among ``values``, in their order: memory then grows with k, not with a code."""
+    return np.unique(codes(name, values, n), return_inverse=True)[1].astype(np.int64)
+
+
 def level(confidence_level: float) -> float:
     """Return the confidence level; it lies strictly between 0 and 1."""
     if not 0 < confidence_level < 1:

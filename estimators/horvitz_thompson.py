@@ -70,7 +70,7 @@ def inclusion_iid(P: ArrayLike, n: ArrayLike, *, target: ArrayLike | None = None
     draws = checks.non_negative("n", n)
     if p.ndim != 2 or draws.shape != p.shape[1:]:
         raise ValueError(f"P must be (N, m) and n (m,); got {p.shape} and {draws.shape}")
-    code = None if target is None else checks.codes("target", target, p.shape[0])
+    code = None if target is None else checks.groups("target", target, p.shape[0])
     if code is not None:
         p = np.minimum(by_code(p, code, int(code.max(initial=-1)) + 1), 1.0)
     with np.errstate(divide="ignore"):
@@ -318,7 +318,7 @@ def anticipated_variance(
     share = float(checks.probabilities("correlation", correlation))
     squares = terms.power(2).sum(axis=0)
     if target is not None:
-        code = checks.codes("target", target, chance.size)
+        code = checks.groups("target", target, chance.size)
         chooser = sparse.csr_array((np.ones(code.size), (code, np.arange(code.size))))
         together = sparse.csr_array(chooser @ terms).power(2).sum(axis=0)
         reached = np.isfinite(squares)  # what can never be asked stays infinite, whatever ρ

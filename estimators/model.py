@@ -100,9 +100,8 @@ def guess(
     """
     code = np.asarray(target)
     folds = checks.codes("fold", fold, code.size)
-    first = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
-    first[code] = folds
-    for odd in code[first[code] != folds]:
+    _, first, group = np.unique(code, return_index=True, return_inverse=True)
+    for odd in code[folds[first][group] != folds]:
         raise ValueError(f"fold must be one a target; target {odd} lies in several")
     found = features(
         membership, target=target, team=team, confidence=confidence, predicate=predicate, types=types,
@@ -259,7 +258,7 @@ def expected_error(
     weight, guess = checks.non_negative("p", p), checks.probabilities("g", g)
     if guess.shape != weight.shape or weight.ndim != 1:
         raise ValueError(f"p and g must have the same one-dimensional shape; got {weight.shape} and {guess.shape}")
-    code, share = checks.codes("target", target, weight.size), float(checks.probabilities("correlation", correlation))
+    code, share = checks.groups("target", target, weight.size), float(checks.probabilities("correlation", correlation))
     v = np.maximum(guess * (1 - guess), floor)
     n_targets = int(code.max(initial=-1)) + 1
     together = by_code(weight * np.sqrt(v), code, n_targets) ** 2

@@ -239,12 +239,13 @@ def _by_target(
         raise ValueError(f"p and pi must have the same one-dimensional shape; got {weight.shape} and {chance.shape}")
     if target is None:
         return chance, weight * np.sqrt(spread), np.arange(weight.size)
-    code = checks.codes("target", target, weight.size)
+    code = checks.groups("target", target, weight.size)
     n_targets = int(code.max(initial=-1)) + 1
     each = np.ones(n_targets)
     each[code] = chance
     if not np.allclose(each[code], chance, rtol=1e-9, atol=0):
-        raise ValueError(f"pi must be one number a target; target {code[each[code] != chance][0]} has several")
+        odd = np.asarray(target)[each[code] != chance][0]
+        raise ValueError(f"pi must be one number a target; target {odd} has several")
     return each, np.sqrt(by_code(weight**2 * spread, code, n_targets)), code
 
 

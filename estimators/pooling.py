@@ -128,7 +128,7 @@ def pooling_bias(
     if member.ndim != 2:
         raise ValueError(f"membership must have two dimensions; got shape {member.shape}")
     n, m = member.shape
-    truth, relations = _labels(label, n), _compact(checks.codes("relation", relation, n))
+    truth, relations = _labels(label, n), checks.groups("relation", relation, n)
     teams, people = checks.codes("team", team, m), _booleans("human", human, (n,))
     everything = _scores(member, truth == 1, relations, metric)
     unpooled = Scores(np.full(m, np.nan), np.full(m, np.nan), np.full(m, np.nan))
@@ -187,10 +187,6 @@ def _scores(member: BoolArray, known: BoolArray, relation: IntArray, metric: str
     both = precision + recall
     f1 = np.divide(2 * precision * recall, both, out=np.where(np.isnan(both), np.nan, 0.0), where=both > 0)
     return Scores(precision, recall, f1)
-
-
-def _compact(codes: IntArray) -> IntArray:
-    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
 
 
 def _labels(label: ArrayLike, n: int) -> FloatArray:

@@ -8,7 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimators.horvitz_thompson import anticipated_variance, inclusion_iid
+from estimators.model import correlation, expected_error
 from estimators.noise import expert_design, ppi
+from estimators.poisson import planned_variance
 from estimators.recall import f1, folded_in, recall, with_anticipated
 
 ROWS, TARGETS, DOCUMENTS, SYSTEMS = 7, 4, 3, 3
@@ -138,3 +141,25 @@ def test_two_systems_that_state_the_same_are_told_the_same(world):
     found, (estimate, _) = twins.recall(fold_in=True), twins.corrected()
     assert found.recall.value[0] == found.recall.value[1] or np.isnan(found.recall.value[:2]).all()
     assert estimate.value[0] == estimate.value[1] and estimate.variance[0] == estimate.variance[1]
+
+
+def test_the_number_of_a_target_costs_nothing():
+    """Keys of a large database are as good as 0, 1, …: nothing is as long as the largest of them is great."""
+    rng = np.random.default_rng(4)
+    near, draws = rng.integers(0, 6, size=12), np.array([3, 5])
+    p, g = rng.dirichlet(np.ones(12), size=2).T, rng.uniform(0.2, 0.8, size=12)
+    label = np.where(np.arange(12) % 3 == 0, 1.0, np.nan)
+    answers = []
+    for target in (near, near * 10**15 + 7):
+        pi = inclusion_iid(p, draws, target=target)
+        answers.append(
+            [
+                pi,
+                expected_error(p[:, 0], g, target, correlation=0.3),
+                correlation(label, g, target, p > 0.01),
+                anticipated_variance(p, pi, g, label, g, target=target, correlation=0.3),
+                planned_variance(p[:, 0], pi, g * (1 - g), target=target),
+            ]
+        )
+    for one, other in zip(*answers, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
