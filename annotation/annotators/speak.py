@@ -86,16 +86,13 @@ def tell_of_refusals(platform: str) -> int:
     once, those of one worker together."""
     rows = Rejection.objects.filter(undone_at=None, assignment__worker__platform=platform)
     since = Message.objects.filter(worker=OuterRef("assignment__worker"), subject=REFUSED, at__gte=OuterRef("made_at"))
-    untold: dict[int, list[str]] = {}
-    for worker, why in (
-        rows.filter(assignment__worker__identity__isnull=False).exclude(Exists(since)).order_by("pk")
-        .values_list("assignment__worker", "evidence")[:100]
-    ):  # fmt: skip
-        untold.setdefault(worker, []).append(why)
-    for worker, evidence in untold.items():
-        said = "\n\n".join(evidence)[:2000]
+    untold = rows.filter(assignment__worker__identity__isnull=False).exclude(Exists(since))
+    workers = sorted(set(untold.values_list("assignment__worker", flat=True)))[:100]
+    for worker in workers:
+        mine = untold.filter(assignment__worker=worker).order_by("pk").values_list("evidence", flat=True)
+        said = "\n\n".join(mine)[:2000]
         Message.objects.create(worker_id=worker, subject=REFUSED, text=f"{said}\n\nYou may appeal; a person answers.")
-    return len(untold)
+    return len(workers)
 
 
 def write_to_all(subject: str, text: str, by: User | None) -> int:
