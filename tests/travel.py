@@ -157,7 +157,7 @@ def make_travel(
     """
     write(directory, documents=documents, seed=seed)
     with service.speaking():
-        number_from(crc32(name.encode()) % 10_000 * 100_000)  # whatever travelled on this service before
+        number_from(crc32(name.encode()) % 1_000 * 10_000)  # whatever travelled on this service before
         corpus = load_corpus(name, directory / "corpus.jsonl", find_schema("tac_kbp"))
         Corpus.objects.filter(pk=corpus.pk).update(hash_key=f"corpus {name}")
         corpus.refresh_from_db()
