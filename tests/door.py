@@ -7,6 +7,7 @@ tables waits for, and waits for others: a deadlock. Whoever comes while it is sh
 from __future__ import annotations
 
 import threading
+from time import monotonic
 from typing import Any
 
 from django.core.handlers.wsgi import WSGIHandler
@@ -16,18 +17,19 @@ PATIENCE = 20.0
 
 
 class Door:
-    """Counts the requests inside. The test client's are not among them."""
+    """Knows the threads whose requests are inside. The test client's are not among them."""
 
     def __init__(self) -> None:
         self._change = threading.Condition()
         self._open = True
-        self._inside = 0
+        self._inside: set[threading.Thread] = set()
         request_started.connect(self._enter)
         request_finished.connect(self._leave)
 
     @property
     def is_empty(self) -> bool:
-        return self._inside == 0
+        """Whoever broke off without a word, as where tests may not use the database, is gone with their thread."""
+        return not any(one.is_alive() for one in self._inside)
 
     def open(self) -> None:
         with self._change:
@@ -40,23 +42,24 @@ class Door:
             self._open = False
 
     def wait_until_empty(self) -> None:
-        """Whoever broke off without a word, as where tests may not use the database, is forgotten in the end."""
         with self._change:
-            if not self._change.wait_for(lambda: self.is_empty, PATIENCE):
-                self._inside = 0
+            end = monotonic() + PATIENCE
+            while not self.is_empty and monotonic() < end:
+                self._change.wait(0.05)  # the end of a thread tells nobody
+            self._inside.clear()  # one test waits for who never leaves, not all that follow
 
     def _enter(self, sender: object, **signal: Any) -> None:
         if not _is_server(sender):
             return
         with self._change:
             self._change.wait_for(lambda: self._open, PATIENCE)
-            self._inside += 1
+            self._inside.add(threading.current_thread())
 
     def _leave(self, sender: object, **signal: Any) -> None:
         if not _is_server(sender):
             return
         with self._change:
-            self._inside = max(0, self._inside - 1)
+            self._inside.discard(threading.current_thread())
             self._change.notify_all()
 
 

@@ -7,6 +7,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
+from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_started
 from door import DOOR
 from processes import wait_for
@@ -48,3 +49,11 @@ def test_whoever_comes_to_a_shut_door_waits_and_whoever_is_inside_is_waited_for(
     second.join(30)
     assert not second.is_alive()
     wait_for(lambda: DOOR.is_empty, "the last one to be through")
+
+
+def test_whoever_breaks_off_without_a_word_is_not_waited_for() -> None:
+    gone = Thread(target=request_started.send, args=(WSGIHandler,), kwargs={"environ": {}})
+    gone.start()
+    gone.join(30)
+    assert DOOR.is_empty
+    DOOR.wait_until_empty()
