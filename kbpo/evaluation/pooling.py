@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from estimators.pooling import METRICS, PoolingBias, largest_gap, pooling_bias
 from kbpo.corpus.fetch import fetch
@@ -79,7 +81,7 @@ def study(track: Track) -> Study | None:
     teams = np.array(data.pool.teams, dtype=np.int64)[columns]
     if not at.size or np.unique(teams).size < 2:
         return None
-    human = _found_by_people(data, data.judged[at]) & (label[at] == 1)
+    human = data.facts.marked[data.judged[at]] & (label[at] == 1)  # at these mentions or at others of the same fact
     missed = int((~data.facts.found).sum())
     membership, labels, relation, people = _with_missed(data, at, columns, label[at], human, missed)
     rows = Submission.objects.select_related("team").in_bulk([data.systems[column] for column in columns])
@@ -94,29 +96,44 @@ def study(track: Track) -> Study | None:
     )
 
 
-def _found_by_people(data: Data, row: Ids) -> Bools:
-    """Whether annotation of whole documents has a label on the target of each row."""
-    targets = data.pool.target_id[data.pool.target[row]]
-    found = fetch(
-        "SELECT DISTINCT target_id FROM instances_label WHERE target_id = ANY(%s)"
-        " AND source IN ('expert', 'import', 'document')",
-        [np.unique(targets).tolist()],
+def _relations(data: Data, row: Ids) -> Ids:
+    """Codes of the relations that rows of the pool state, in whatever document: rows are of one relation if they state
+    one fact, or one predicate of the same names. A name is the link that the first submission that states it claims,
+    else the text of its canonical mention."""
+    assert data.facts is not None
+    names = ", ".join(
+        f"lower(CASE WHEN p.{side}_link <> '' THEN p.{side}_link ELSE substring(d.text FROM"
+        f" p.{side}_canonical_begin + 1 FOR p.{side}_canonical_end - p.{side}_canonical_begin) END)"
+        for side in ("subject", "object")
     )
-    return np.isin(targets, [one[0] for one in found])
+    found = fetch(
+        f"SELECT DISTINCT ON (p.instance_id) p.instance_id, i.predicate_id, {names} FROM submissions_prediction p"
+        " JOIN instances_instance i ON i.id = p.instance_id JOIN corpus_document d ON d.id = i.document_id"
+        " WHERE p.submission_id = ANY(%s) AND p.instance_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
+        [data.pool.systems, data.pool.instance[row].tolist()],
+    )
+    codes: dict[tuple[object, ...], int] = {}
+    named = {instance: codes.setdefault(tuple(said), len(codes)) for instance, *said in found}
+    by_name = np.array([named[one] for one in data.pool.instance[row].tolist()], dtype=np.int64)
+    by_fact = data.facts.fact[row]
+    n = row.size + len(codes) + int(by_fact.max(initial=-1)) + 1
+    ends = np.concatenate([row.size + by_name, row.size + len(codes) + by_fact])
+    graph = sparse.coo_array((np.ones(ends.size), (np.tile(np.arange(row.size), 2), ends)), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1][: row.size], dtype=np.int64)
 
 
 def _with_missed(
     data: Data, at: Ids, columns: Ids, label: Floats, human: Bools, missed: int
 ) -> tuple[Bools, Floats, Ids, Bools]:
-    """Membership, labels, facts and the humans' finds of judged rows, then of the true facts that no system states."""
-    assert data.facts is not None
+    """Membership, labels, relations and the humans' finds of judged rows, then of the true facts that no system states:
+    each of these is a relation of its own."""
     row = data.judged[at]
     member = data.pool.member[row][:, columns].toarray() > 0
-    fact = data.facts.fact[row]
+    relation = _relations(data, row)
     return (
         np.concatenate([member, np.zeros((missed, columns.size), dtype=np.bool_)]),
         np.concatenate([label, np.ones(missed)]),
-        np.concatenate([fact, int(fact.max(initial=0)) + 1 + np.arange(missed)]),
+        np.concatenate([relation, int(relation.max(initial=0)) + 1 + np.arange(missed)]),
         np.concatenate([human, np.ones(missed, dtype=np.bool_)]),
     )
 

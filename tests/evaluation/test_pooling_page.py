@@ -12,12 +12,20 @@ from django.urls import reverse
 from kbpo.evaluation.estimate import evaluate
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.pooling import study
+from kbpo.instances.models import Instance
+from kbpo.instances.record import NewLabel, record
+from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents import settle_documents
 from kbpo.submissions.models import Submission
 from kbpo.web.drawing import LEGENDS
-from tests.evaluation.world import World
+from tests.evaluation.world import LIVES, WORKS, World
 
 pytestmark = pytest.mark.django_db
+
+
+def named(world: World, one: Instance) -> tuple[str, str]:
+    text = next(row.text for row in world.documents if row.pk == one.document_id)
+    return text[one.subject_begin : one.subject_end], text[one.object_begin : one.object_end]
 
 
 @pytest.fixture
@@ -67,6 +75,48 @@ def test_what_people_found_stays_in_the_pool(world: World, two: tuple[Submission
     assert before is not None and after is not None and before.n_human == 0
     assert after.n_human == len(world.instances) and max(after.bias["official"].precision) == 0.0
     assert max(before.bias["official"].precision) > 0
+
+
+def test_any_document_forgives_where_a_relation_was_found(world: World) -> None:
+    """Anna lives in Town0 by every document; here only the first says so, and its team alone found that there."""
+    lives = [one for one in world.instances if one.predicate.name == LIVES and named(world, one) == ("Anna", "Town0")]
+    world.truth = dict.fromkeys(world.truth, False) | {lives[0].pk: True}
+    for row in (
+        world.system("there", lambda one: one == lives[0]),
+        world.system("here", lambda one: one == lives[1], team="Neural"),
+    ):
+        world.answer(world.sample(row))
+    found = study(world.track)
+    assert found is not None
+    assert found.bias["official"].true.precision.tolist() == [1.0, 0.0]
+    assert found.bias["anydoc"].true.precision.tolist() == found.bias["anydoc"].true.recall.tolist() == [1.0, 1.0]
+
+
+def test_what_people_found_at_other_mentions_stays_in_the_pool(world: World) -> None:
+    """They marked it where the pair is named again; the system alone was asked where it said it."""
+    first = next(one for one in world.instances if one.predicate.name == WORKS)
+    world.truth = dict.fromkeys(world.truth, True)
+    world.answer(world.sample(world.system("finds", lambda one: one == first)))
+    other = world.system("other", lambda one: one.document_id != first.document_id, team="Neural")
+    world.answer(world.sample(other))
+    before = study(world.track)
+    next_one = next(one for one in world.instances if one.predicate.name == WORKS and one.pk > first.pk)
+    span, place = (first.subject_begin, first.subject_end), (next_one.object_begin, next_one.object_end)
+    again = Place.pair(first.document_id, span, place)
+    same = Place("mention", first.document_id, place)
+    pk = targets_at(world.corpus, [again, same])
+    mark = {"shown": [f"{WORKS}>"], "holds": [f"{WORKS}>"]}
+    name = {"canonical": [first.object_begin, first.object_end], "type": "ORG"}
+    record(
+        [
+            NewLabel(pk[again], mark, "import", "majority", 1, "i"),
+            NewLabel(pk[same], name, "import", "majority", 1, "i"),
+        ]
+    )
+    settle_documents(world.track, [first.document_id])
+    after = study(world.track)
+    assert before is not None and before.bias["official"].precision.tolist() == [1.0, 1.0]
+    assert after is not None and after.n_human == 1 and after.bias["official"].precision.tolist() == [0.0, 1.0]
 
 
 def test_the_page_the_file_and_the_command_say_the_same(
