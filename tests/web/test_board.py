@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -169,6 +170,8 @@ def test_with_f1_ties_are_those_of_f1(toy: Toy) -> None:
         board(toy.track, distribution=toy.track.distribution, criterion="correct", sort=one).groups for one in SORTS
     ]
     assert groups == [[[0, 1]], [], [], [], []]
+    page = Client().get("/?criterion=correct").content.decode()
+    assert re.search(r"all pairs at once, 95\D{0,8}% family-wise", page)
 
 
 def test_what_experts_corrected_stands_beside_what_the_crowd_said(toy: Toy, as_user: As) -> None:
