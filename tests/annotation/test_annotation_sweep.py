@@ -51,6 +51,16 @@ def open_targets(world: World) -> set[int]:
     return {target for target, known in marked.items() if not known and target not in drawn}
 
 
+def ordered_after_a_sample(world: World) -> tuple[Submission, Sweep, set[int]]:
+    """A submission whose sample is being asked about, a sweep ordered then, and the targets that both want."""
+    second = world.system("second", lambda one: one.pk % 4 != 0, team="Neural")
+    mine = {one.pk for one in world.sample(second, 0.9)}
+    reserve(world.track, None, second.purpose, Decimal("50.00"), key="second")
+    ask.tick()
+    row = order(world)
+    return second, row, mine & set(row.targets.values_list("target", flat=True))
+
+
 def test_the_price_is_that_of_what_has_no_label_and_nothing_is_spent_before_the_order(world: World) -> None:
     plan = sweep.plan_sweep(world.track)
     assert set(plan.targets) == open_targets(world) and plan.predictions == len(plan.targets)
@@ -117,12 +127,7 @@ def test_what_a_sample_draws_too_is_asked_once(world: World) -> None:
 
 
 def test_what_a_sample_asked_first_is_not_paid_again_and_is_asked_anew_if_that_ends(world: World) -> None:
-    second = world.system("second", lambda one: one.pk % 4 != 0, team="Neural")
-    mine = {one.pk for one in world.sample(second, 0.9)}
-    reserve(world.track, None, second.purpose, Decimal("50.00"), key="second")
-    ask.tick()
-    row = order(world)
-    both = mine & set(row.targets.values_list("target", flat=True))
+    second, row, both = ordered_after_a_sample(world)
     sweep.tick()
     assert not Question.objects.filter(payer=row.purpose, target__in=both).exists()
     rest = row.targets.exclude(target__in=both)
@@ -252,12 +257,7 @@ def test_what_was_stopped_is_asked_by_the_next_sweep_which_then_counts(world: Wo
 
 def test_one_that_is_stopped_asks_nothing_more(world: World) -> None:
     """Not even what a sample had been asking, when that ends."""
-    second = world.system("second", lambda one: one.pk % 4 != 0, team="Neural")
-    mine = {one.pk for one in world.sample(second, 0.9)}
-    reserve(world.track, None, second.purpose, Decimal("50.00"), key="second")
-    ask.tick()
-    row = order(world)
-    both = mine & set(row.targets.values_list("target", flat=True))
+    second, row, both = ordered_after_a_sample(world)
     assert both
     move()
     stop_batch(row.purpose, world.toy.users["Admin"], "Enough.")

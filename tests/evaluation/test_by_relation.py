@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from kbpo.submissions.models import Submission
 from kbpo.web import by_relation as told
 from tests.conftest import Toy
 from tests.evaluation.test_compare_page import URL, pair, scored
-from tests.evaluation.world import BASED, LIVES, WORKS, World
+from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
 
 pytestmark = pytest.mark.django_db
 __all__ = ["pair", "scored"]
@@ -91,15 +90,7 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
     truth = differences_of(data, Errors(data, board))
     held, alone = [], []
     for _ in range(300):
-        counts = rng.random(data.pool.target_id.size) < 0.5
-        kept = np.flatnonzero(counts[data.pool.target[data.judged]])
-        pi = np.full(counts.size, 0.5)
-        half = replace(
-            data,
-            inclusion=replace(data.inclusion, counts=counts, pi=pi, by_threshold=pi, by_draw=np.zeros(pi.size)),
-            judged=data.judged[kept],
-            f={name: f[kept] for name, f in data.f.items()},
-        )
+        half = half_asked(data, rng)
         errors = Errors(data, board)
         values = differences_of(half, errors)
         ratio = np.array([abs(values[name] - truth[name]) / error for name, [error] in errors.found.items()])

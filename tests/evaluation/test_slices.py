@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents import settle_documents
 from kbpo.submissions.models import Submission
-from tests.evaluation.world import BASED, LIVES, WORKS, World
+from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
 
 pytestmark = pytest.mark.django_db
 KNOWN: dict[str, Any] = {"predicates": [WORKS, BASED], "types": ["PER", "ORG"], "weights": ["instance", "relation"]}
@@ -150,15 +149,7 @@ def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
     errors: dict[str, list[float]] = {key: [] for key in true}
     hits: dict[str, list[bool]] = {key: [] for key in true}
     for _ in range(60):
-        counts = rng.random(data.pool.target_id.size) < 0.5
-        kept = np.flatnonzero(counts[data.pool.target[data.judged]])
-        pi = np.full(counts.size, 0.5)
-        half = replace(
-            data,
-            inclusion=replace(data.inclusion, counts=counts, pi=pi, by_threshold=pi, by_draw=np.zeros(pi.size)),
-            judged=data.judged[kept],
-            f={name: f[kept] for name, f in data.f.items()},
-        )
+        half = half_asked(data, rng)
         for one in slice_scores(world.track, half):
             errors[one.slice].append(one.score.value - true[one.slice])
             hits[one.slice].append(one.score.low80 <= true[one.slice] <= one.score.high80)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
 from django.utils import timezone
 
 from kbpo.corpus.models import Corpus, Document, Predicate
+from kbpo.evaluation.data import Data
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
@@ -181,3 +183,16 @@ class World:
     def share_true(self, instances: Sequence[Instance]) -> float:
         """The share of some instances that is true."""
         return float(np.mean([self.truth[one.pk] for one in instances]))
+
+
+def half_asked(data: Data, rng: np.random.Generator) -> Data:
+    """What is known where everything was judged, had each target been asked with probability ½."""
+    counts = rng.random(data.pool.target_id.size) < 0.5
+    kept = np.flatnonzero(counts[data.pool.target[data.judged]])
+    pi = np.full(counts.size, 0.5)
+    return replace(
+        data,
+        inclusion=replace(data.inclusion, counts=counts, pi=pi, by_threshold=pi, by_draw=np.zeros(pi.size)),
+        judged=data.judged[kept],
+        f={name: f[kept] for name, f in data.f.items()},
+    )
