@@ -196,6 +196,14 @@ def _documents(track: Track, items: int, seed: int) -> list[Priced]:
     ]
 
 
+def cost_of_as_many(track: Track) -> Decimal:
+    """About what a pilot of as many documents as there are pairs by default would cost, by the corpus's first ones: why
+    so few are the default."""
+    some = Document.objects.filter(corpus=track.corpus_id).order_by("pk").values_list("token_begin", flat=True)[:200]
+    prices = [price_of(len(tokens), PER_TOKEN, fee_of(track)) for tokens in some]
+    return WORKERS * ITEMS * sum(prices, Decimal(0)) / max(1, len(prices))
+
+
 def _unasked(track: Track, submissions: Sequence[int]) -> list[int]:
     """Pairs that these submissions state and that no question was ever about, in the order of their numbers."""
     rows = fetch(
@@ -219,24 +227,34 @@ def pilot_report(track: Track, pilot: Pilot | None = None) -> PilotReport:
 
 def span_recall(track: Track, payer: str = "") -> tuple[list[SpanRecall], str]:
     """Recall of spans by the union of 1 … k workers, over documents (those of a payer), and what it was measured
-    against."""
+    against.
+
+    Where some of the documents have spans of an expert or an import, those documents alone are looked at: what most
+    workers marked is found by the union of all of them, and would lift the mean."""
     read = Question.objects.filter(track=track, interface=NAMES, gold=None, responses__isnull=False)
     read = read.filter(payer=payer) if payer else read
+    documents = [
+        (marked, _expert_spans(question))
+        for question in read.distinct().select_related("target")[:500] if len(marked := _marked(question)) > 1
+    ]  # fmt: skip
+    known = [(marked, spans) for marked, spans in documents if spans]
     shares: dict[int, list[float]] = defaultdict(list)
-    by_expert = False
-    for question in read.distinct().select_related("target")[:500]:
-        marked = _marked(question)
-        if len(marked) < 2:
-            continue
-        reference = _expert_spans(question)
-        by_expert = by_expert or bool(reference)
-        reference = reference or _most_marked(marked)
-        for k, share in union_recall(marked, reference).items():
+    for marked, spans in known or documents:
+        for k, share in union_recall(marked, spans or _most_marked(marked)).items():
             shares[k].append(share)
     found = [
         SpanRecall(k, sum(some) / len(some), len(some), PUBLISHED_RECALL.get(k)) for k, some in sorted(shares.items())
     ]
-    return found, "an expert’s or imported spans" if by_expert else "spans that most of them marked"
+    return found, _held_against(len(known), len(documents))
+
+
+def _held_against(known: int, read: int) -> str:
+    """What spans are held against, and in how many of the documents that several people read."""
+    if not known:
+        return "spans that most of them marked, in want of an expert’s: they find what they agree on by themselves"
+    if known == read:
+        return "an expert’s or imported spans, which all of these documents have"
+    return f"an expert’s or imported spans, which {known} of {read} documents have; the others are left out"
 
 
 def union_recall(marked: Sequence[set[Span]], reference: set[Span]) -> dict[int, float]:

@@ -76,6 +76,7 @@ from annotation.pilot import ITEMS as PILOT_ITEMS
 from annotation.pilot import PUBLISHED as PUBLISHED_AGREEMENT
 from annotation.pilot import WORKERS as PILOT_WORKERS
 from annotation.pilot import CannotPilot, PilotPlan, launch_pilot, pilot_of, pilot_report, pilots, plan_pilot
+from annotation.pilot import cost_of_as_many as cost_of_large_pilot
 from annotation.pilot import seed_of as seed_of_pilot
 from annotation.platforms.mturk.account import account
 from annotation.platforms.registry import PLATFORMS, fee_rate_of
@@ -136,6 +137,7 @@ __all__ = [
     "check_rejection",
     "committed",
     "cost_of_extending",
+    "cost_of_large_pilot",
     "crowd_errors",
     "dismiss",
     "dispute",

@@ -74,6 +74,9 @@ def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
         "said_items": asked.get("items", "") if mine else ITEMS[interface],
         "plan": plan,
         "refusal": refusal,
+        "default": ITEMS[interface],
+        "as_many": (report.PILOT_WORKERS, report.PILOT_ITEMS),
+        "large": report.cost_of_large_pilot(track) if interface == "entities" else None,
     }
 
 

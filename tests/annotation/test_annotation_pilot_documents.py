@@ -76,7 +76,7 @@ def test_it_tells_what_one_to_k_people_find_together_beside_the_published_value(
         (1, 4, None), (2, 4, None), (3, 4, 0.92)
     ]  # fmt: skip
     assert [row.union for row in found.recall] == pytest.approx([one, 1.0, 1.0])
-    assert found.reference == "spans that most of them marked"
+    assert found.reference.startswith("spans that most of them marked")
     assert {row.what for row in found.agreement if row.interface == "entities"} >= {"mention", "canonical"}
 
 
@@ -96,6 +96,24 @@ def test_where_an_expert_marked_the_documents_it_is_held_against_them(toy: Toy) 
     expected = [sum(sum(1 - _missed(3, n, k) for n in some) / 6 for some in by_document) / 4 for k in (1, 2, 3)]
     assert [row.union for row in found.recall] == pytest.approx(expected)
     assert found.recall[2].union == pytest.approx(1.0), "Ada misses nothing"
+
+
+def test_where_an_expert_marked_some_documents_only_those_count_and_it_says_how_many(toy: Toy) -> None:
+    made = launch(toy)
+    mark(toy)
+    missed = Place("mention", toy.documents["d3"].pk, place(toy.documents["d3"], "Oslo"))
+    [target] = targets_at(toy.corpus, [missed]).values()
+    record([NewLabel(target, {"type": "GPE"}, "expert", "marked", 1, "expert:1")])
+    found = pilot.pilot_report(toy.track, made)
+    assert found.reference == "an expert’s or imported spans, which 1 of 4 documents have; the others are left out"
+    assert [(row.documents, row.union) for row in found.recall] == [
+        (1, pytest.approx(1 / 3)), (1, pytest.approx(2 / 3)), (1, pytest.approx(1.0))
+    ], "one of three marked it"  # fmt: skip
+
+
+def test_what_as_many_documents_as_pairs_would_cost_is_reckoned_by_their_words(toy: Toy) -> None:
+    each = [price_of(len(one.token_begin), Decimal("0.0075"), Decimal(0)) for one in toy.documents.values()]
+    assert pilot.cost_of_as_many(toy.track) == 5 * 200 * sum(each) / 4
 
 
 def _missed(m: int, found: int, k: int) -> float:
@@ -131,4 +149,4 @@ def test_the_command_launches_and_prints_the_union(toy: Toy) -> None:
     mark(toy)
     call_command("pilot", "toy", "--report", str(Pilot.objects.get().pk), stdout=out)
     assert "spans found by 3 of them together  1.000  (published 0.92)" in out.getvalue()
-    assert "in 4 documents" in out.getvalue()
+    assert "Mean over 4 documents" in out.getvalue()

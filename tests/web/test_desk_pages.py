@@ -320,6 +320,8 @@ def test_a_pilot_is_launched_and_read_on_its_page(judged: Submission, draft: Dra
     page = admin.get(address).content.decode()
     assert "0.61" in page and "Agreement" in page
     assert "its value hardly depends on how many judge a question" in page
+    assert 'name="items" type="number" min="1" max="2000" value="200"' in page and 'value="20"' in page
+    assert "20 documents are the default, not 200 as of pairs: 5 people on each of 200 documents" in page
     for wrong in ({"workers": "x", "items": "5"}, {"workers": "1", "items": "5"}, {}):
         assert admin.post(address, wrong).status_code == 422
     for said in ({"workers": "2", "items": "3"}, {"workers": "x", "items": "3"}):

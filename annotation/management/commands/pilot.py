@@ -66,7 +66,7 @@ class Command(BaseCommand):
             published = f"  (published {line.published:.2f})" if line.published else ""
             self.stdout.write(f"spans found by {line.workers} of them together  {line.union:.3f}{published}")
         if found.recall:
-            self.stdout.write(f"Held against {found.reference}, in {found.recall[0].documents} documents.")
+            self.stdout.write(f"Held against {found.reference}. Mean over {found.recall[0].documents} documents.")
 
 
 def _words(pilot: Pilot) -> str:
