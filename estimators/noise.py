@@ -18,6 +18,7 @@ from estimators.design import Design, target_probabilities
 from estimators.estimate import Estimate
 from estimators.horvitz_thompson import difference
 from estimators.labelled import columns
+from estimators.recall import Recall, Totals, from_totals
 from estimators.sums import by_code
 
 LEAST_DOUBT = 0.01  # even the surest crowd is checked now and then, or its errors there could never be seen
@@ -209,7 +210,69 @@ def expert_design(
     if labelled.cluster is None or labelled.beta is None:
         return Design(both)
     cluster = np.concatenate([labelled.cluster, np.full(checked.size, -1, dtype=np.int64)])
-    return Design(both, cluster=cluster, beta=labelled.beta, n_clusters=labelled.n_clusters)
+    given = np.concatenate([labelled.answered, np.ones(checked.size)])
+    return Design(both, cluster=cluster, beta=labelled.beta, n_clusters=labelled.n_clusters, answered=given)
+
+
+def corrected_recall(found: Recall, systems: Estimate, pool: Estimate, expert_probability: ArrayLike) -> Recall:
+    """Return recall from totals that expert checks corrected.
+
+    ``r_i = (T_i + C_i)/(T + C + M)`` with ``C_i = Σ_{E ∩ X_i} (f* − c)/(πe)`` and C the same over the pool, so that
+    what the expert takes from a system's finds is taken from what there is to find, too. The term of a target is
+    ``(1{x ∈ X_i} − r_i) [(c − g)/π + (f* − c)/(πe)]/(T + M)``, that of its check, and of a document, likewise. M stays
+    as it is: what people found in documents and nobody predicted is not checked by experts.
+
+    Parameters
+    ----------
+    found : Recall
+        From crowd scores, see :func:`estimators.recall.recall`; t targets, then documents.
+    systems, pool : Estimate
+        Its totals as :func:`corrected` returns them: 2t rows of influence, all on one design.
+    expert_probability : (t,) array
+        Of every target's check: as in that design.
+
+    Returns
+    -------
+    Recall
+        Its design has the t targets, their t checks, then the documents; precision as :func:`corrected` returns it
+        has its rows at the same places, so :func:`estimators.recall.f1` joins the two.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of rows disagree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators.recall import recall
+    >>> sure, half, crowd, expert = np.ones(2), np.full(2, 0.5), np.ones(2), np.array([0.0, np.nan])
+    >>> found = recall(np.ones((2, 1)), sure, crowd, half, [1.0], 1.0, [1, 1], 2)
+    >>> part = Design(sure), np.ones((2, 1)), sure, crowd, expert, half
+    >>> systems = corrected(found.totals.systems, *part)
+    >>> pool = corrected(found.totals.pool, part[0], np.ones(2), *part[2:])
+    >>> both = corrected_recall(found, systems, pool, half)
+    >>> found.recall.value.tolist(), both.recall.value.tolist()
+    ([0.5], [0.0])
+    """
+    n = found.totals.pool.influence.size
+    e = checks.positive_probabilities("expert_probability", expert_probability)
+    if e.shape != (n,):
+        raise ValueError(f"expert_probability must have shape ({n},); got {e.shape}")
+    for name, one in (("systems", systems), ("pool", pool)):
+        if one.influence.shape[0] != 2 * n:
+            raise ValueError(f"{name} must have {2 * n} rows of influence; got {one.influence.shape[0]}")
+    return from_totals(Totals(systems, pool), found.unseen, _with_checks(found.design, n, e))
+
+
+def _with_checks(design: Design, n: int, e: FloatArray) -> Design:
+    """Return the design with the checks of its first n rows put in after them."""
+    pi = np.insert(design.pi, n, e)
+    if design.cluster is None or design.beta is None:
+        return Design(pi)
+    cluster = np.insert(design.cluster, n, np.full(n, -1))
+    given = np.insert(design.answered, n, np.ones(n))
+    return Design(pi, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters, answered=given)
 
 
 def expert_probabilities(a: ArrayLike, doubt: ArrayLike, *, budget: float) -> FloatArray:

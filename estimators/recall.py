@@ -25,7 +25,7 @@ from estimators.documents import document_probabilities, folded_in, unseen
 from estimators.estimate import Estimate, with_columns
 from estimators.horvitz_thompson import difference
 
-__all__ = ["Recall", "Totals", "f1", "folded_in", "recall", "totals", "unseen", "with_anticipated"]
+__all__ = ["Recall", "Totals", "f1", "folded_in", "from_totals", "recall", "totals", "unseen", "with_anticipated"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,8 +217,7 @@ def recall(
         raise ValueError("document labels fold in only where documents have equal probabilities; got inclusion too")
     beta = document_probabilities(max(missed.influence.size, 1), max(n_documents, 1), inclusion)
     design = _design(np.asarray(pi, dtype=np.float64), target, counted, missed, document, beta, answered)
-    systems, pool = _ratios(counted, missed, design)
-    return Recall(systems, pool, counted, missed, design)
+    return from_totals(counted, missed, design)
 
 
 def _design(
@@ -252,8 +251,32 @@ def _design(
     return Design(np.concatenate([chance, beta]), cluster=cluster, beta=beta, answered=given)
 
 
-def _ratios(counted: Totals, missed: Estimate, design: Design) -> tuple[Estimate, Estimate]:
-    """Return T_i/(T + M) and T/(T + M) with linearised influences."""
+def from_totals(counted: Totals, missed: Estimate, design: Design) -> Recall:
+    """Return recall made of totals that are known already, such as those that experts corrected.
+
+    Parameters
+    ----------
+    counted : Totals
+        T_i and T; their influences share their rows.
+    missed : Estimate
+        M, see :func:`unseen`.
+    design : Design
+        Of the rows of the totals' influences, and after them of the annotated documents.
+
+    Returns
+    -------
+    Recall
+        With linearised influences, ``(z_i − r_i (z_T + z_M))/(T + M)``; NaN where T + M is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half = np.full(2, 0.5)
+    >>> counted = totals([[1, 0], [1, 1]], half, [1, 0], half, [1.0, 0.5], 1.0)
+    >>> found = from_totals(counted, unseen([2, 0], 2), Design(np.array([0.5, 0.5, 1.0, 1.0])))
+    >>> found.recall.value.tolist(), found.pool_recall.value
+    ([0.3333333333333333, -0.16666666666666666], 0.3333333333333333)
+    """
     truth = float(counted.pool.value) + float(missed.value)
     truth = truth if truth > 0 else np.nan
     whole = np.concatenate([counted.pool.influence, missed.influence])
@@ -266,7 +289,7 @@ def _ratios(counted: Totals, missed: Estimate, design: Design) -> tuple[Estimate
     count: IntArray = np.full(values.size - 1, labelled)
     systems = Estimate(values[:-1], variance[:-1], count, influence[:, :-1], degrees_of_freedom=df)
     pool = Estimate(float(values[-1]), float(variance[-1]), labelled, influence[:, -1], degrees_of_freedom=df)
-    return systems, pool
+    return Recall(systems, pool, counted, missed, design)
 
 
 def with_anticipated(

@@ -313,7 +313,7 @@ class Centred:
             n_targets=self.targets[0].size,
             pool_label=relation,
             pool_g=g[row],
-            pool_weight=np.minimum(pool_share[row] * self._of_relation, 1.0) * self.counts,
+            pool_weight=self.pool_weight(unit),
             document=chance.cluster[data.pool.target[row]] if chance.n_clusters else None,
             inclusion=data.documents.inclusion,
             own=alone,
@@ -322,6 +322,10 @@ class Centred:
         # What states nothing in the scope finds nothing, without a guess and without a judgment.
         known = (np.asarray(found.totals.systems.n) > 0) | (total == 0)
         return replace(found, recall=where_known(found.recall, known))
+
+    def pool_weight(self, unit: str) -> Floats:
+        """(n,) the share of a fact of the pool that each row stands for, with π of this criterion."""
+        return np.minimum(self.shares_of(unit)[1][self.row] * self._of_relation, 1.0) * self.counts
 
     @cached_property
     def _of_relation(self) -> Floats:

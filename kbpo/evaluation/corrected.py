@@ -1,4 +1,4 @@
-"""Precision from the crowd's judgments, corrected by what an expert says of a random part of them.
+"""What the crowd judged, put right by what an expert says of a random part of it.
 
 The crowd's verdicts c stay as they are, and the expert's f* stand beside them, drawn with recorded probability e: the
 sum of (f* − c) over the checked, weighted by 1/e, is what the crowd's errors cost (`estimators.noise`). What an expert
@@ -8,115 +8,44 @@ because a sweep asked about its document has no part in this: checks are drawn o
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.horvitz_thompson import hajek
 from estimators.noise import corrected
 from estimators.seen import on_common_design
 from estimators.sums import by_code
 from kbpo.evaluation.centred import Centred
+from kbpo.evaluation.checkable import votes_of
 from kbpo.evaluation.data import Bools, Data
-from kbpo.evaluation.score import Key, Score, rows
-from kbpo.instances.models import Label
-from kbpo.sampling.check import Frame
 from kbpo.sampling.checked import Checks, read_checks
 from kbpo.sampling.models import SampleBatch
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
-METHOD = "expert"
 LEAST = 10
 """Checked judgments of a system below which its number is not corrected: the correction would be mostly chance."""
 
 
-def corrected_scores(track: Track, data: Data, estimates: dict[Key, tuple[Estimate, Design]]) -> Iterator[Score]:
-    """The corrected precision of every system that can be corrected, of default estimates of the same data."""
-    found = Corrected.of(track, data)
-    if found is None:
-        return
-    for (quantity, criterion, kind), (estimate, _) in estimates.items():
-        if quantity == "precision":
-            if found.data is not data:
-                estimate = found.arranged.precision(kind, criterion)
-            better, checked = found.precision(kind, criterion, estimate)
-            for score in rows(data, better, quantity, criterion, kind, METHOD):
-                if not math.isnan(score.value):
-                    yield replace(score, n_checked=int(checked[score.column]))
+Terms: TypeAlias = tuple[Floats, Floats, Floats, Floats]
+"""Weight, π and e of each row (n,) for one number, and what its influence is scaled with (t,)"""
 
 
-def confusion(track: Track, data: Data) -> dict[str, Any]:
-    """What the crowd says against what experts say, by criterion; empty if nobody has checked anything."""
-    found = Corrected.of(track, data)
-    if found is None:
-        return {}
-    return {criterion: found.confusion(criterion) for criterion in kind_of(track).criteria}
+@dataclass(frozen=True)
+class Repaired:
+    """An estimate of every system, m of them, put right; t targets that count."""
 
-
-def frame_of(track: Track, data: Data) -> Frame:
-    """What an expert could check now: targets that were drawn and count, and whose label is the crowd's."""
-    data = data.drawn_alone()
-    if not data.judged.size:
-        nothing = np.zeros(0)
-        return Frame(np.zeros(0, dtype=np.int64), np.zeros((0, 1)), nothing, nothing, nothing)
-    arranged = Centred(data, track.criterion)
-    codes, row_target = arranged.targets
-    ids = data.pool.target_id[codes]
-    counts = arranged.counts
-    weight = data.pool.p[track.distribution][arranged.row].toarray()
-    a = weight * (counts / arranged.row_pi)[:, None]
-    for column in data.seen:
-        used, pi = arranged.own(column)
-        a[:, column] = weight[:, column] * used / pi
-    verdicts = data.f[track.criterion][arranged.at]
-    a = by_code(np.where(np.isnan(verdicts), 0.0, a * data.shown), row_target, codes.size)
-    n, disagreement = _votes(ids)
-    able = (n > 0) & (a.sum(axis=1) > 0)
-    doubt = _doubt(arranged, data, verdicts, n, disagreement)
-    checks = read_checks(track, ids, data.inclusion.asked[codes])
-    return Frame(
-        target_id=ids[able],
-        a=a[able],
-        doubt=doubt[able],
-        inclusion=np.where(data.inclusion.drawn, data.inclusion.asked, 0.0)[codes][able],
-        checked=checks.alone[able] if checks else np.zeros(int(able.sum())),
-    )
-
-
-def _votes(ids: Ids) -> tuple[Ids, Floats]:
-    """How many people answered about each target, and their disagreement; 0 where somebody better knows the answer."""
-    n, disagreement = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
-    labels = Label.objects.filter(target__in=ids.tolist()).exclude(value={}).order_by("created_at", "pk")
-    known: set[int] = set()
-    for target, source, size, share in labels.values_list("target_id", "source", "n", "disagreement"):
-        at = int(np.searchsorted(ids, target))
-        if source == Label.Source.CROWD:
-            n[at], disagreement[at] = max(size, 1), share
-        elif source in (Label.Source.EXPERT, Label.Source.IMPORT):
-            known.add(at)
-    n[list(known)] = 0
-    return n, disagreement
-
-
-def _doubt(arranged: Centred, data: Data, verdicts: Floats, n: Ids, disagreement: Floats) -> Floats:
-    """(t',) q (1 − q) of the most doubtful row: q from the votes and from the model's opinion, taken as independent."""
-    row_target = arranged.targets[1]
-    said = ((n * (1 - disagreement) + 1) / (n + 2))[row_target]  # half a vote each way, twice: none is certain
-    g = np.clip(data.g["relation"][arranged.row], 0.05, 0.95)
-    c = np.nan_to_num(verdicts).max(axis=1)
-    agrees = np.where(c > 0, g, 1 - g)
-    q = said * agrees / (said * agrees + (1 - said) * (1 - agrees))
-    doubt = np.zeros(arranged.targets[0].size)
-    np.maximum.at(doubt, row_target, q * (1 - q))
-    return doubt
+    estimate: Estimate
+    """NaN where that cannot be. Influences have a row a target, then one a check of it, all on one design."""
+    checked: Ids
+    """(m,) targets of each that an expert has checked"""
+    reach: Floats
+    """(t, m) what a check that contradicted the crowd would add to the standard error"""
 
 
 @dataclass(frozen=True)
@@ -186,35 +115,83 @@ class Corrected:
         by = SampleBatch.objects.filter(settled_at__lte=self.checks.settled_by, submission__in=self.data.systems)
         return np.isin(self.data.systems, list(by.values_list("submission_id", flat=True)))
 
-    def precision(self, kind: str, criterion: str, estimate: Estimate) -> tuple[Estimate, Ids]:
-        """The default estimate of every system, corrected (NaN where that cannot be), and how many targets of each an
-        expert has checked."""
-        m = len(self.data.systems)
-        value, variance, floor = np.full(m, np.nan), np.full(m, np.nan), np.zeros(m)
-        checked = np.zeros(m, dtype=np.int64)
-        weight = self.data.pool.p[kind][self.arranged.row].toarray()
+    def checked_of(self, column: int) -> int:
+        """How many targets that a system states an expert has checked."""
+        return int(np.unique(self.arranged.targets[1][self.member[:, column] & self.rows]).size)
+
+    def chance_of_check(self, criterion: str) -> Floats:
+        """(t,) e of the one design that all influences are put on; of what no round could draw it does not matter."""
+        e = np.where(self.checks.checked & (self.checks.chance > 0), self.checks.chance, 0.5)
+        return np.asarray(e * self.answered(criterion))
+
+    def late(self, column: int) -> bool:
+        """Whether a system states what no round could draw when it was judged."""
+        return self._terms(column, np.ones(self.rows.size) * self.member[:, column], "relation") is None
+
+    def put_right(self, criterion: str, alone: Estimate, weight: Floats) -> Repaired:
+        """An estimate of every system from the crowd's verdicts, its terms `weight` (n, m) times verdict over π, put
+        right where it can be."""
+        m, n = len(self.data.systems), self.arranged.targets[0].size
+        value, variance, influence = np.full(m, np.nan), np.full(m, np.nan), np.zeros((2 * n, m))
+        checked, reach = np.zeros(m, dtype=np.int64), np.zeros((n, m))
+        crowd, expert = self.crowd(criterion), self.expert[criterion]
         for column in range(m):
             terms = self._terms(column, weight[:, column], criterion)
             if terms is None:
                 continue
-            p, pi, e, scale = terms
-            e = np.where(self.rows, e * self.answered(criterion), 1.0)
-            crowd, expert = self.crowd(criterion)[:, column], self.expert[criterion][:, column]
-            code, known = self.arranged.targets[1], (p > 0) & ~np.isnan(crowd + expert)
-            checked[column] = np.unique(code[known]).size
+            known = (terms[0] > 0) & ~np.isnan(crowd[:, column] + expert[:, column])
+            checked[column] = np.unique(self.arranged.targets[1][known]).size
             if checked[column] < LEAST:
                 continue
-            alone = _column(estimate, column)
-            found = corrected(
-                alone, self.arranged.under(criterion).design, p, pi, crowd, expert, e, target=code, scale=scale
+            found, reach[:, column] = self._add(
+                _column(alone, column), terms, crowd[:, column], expert[:, column], criterion, criterion
             )
-            value[column], variance[column] = found.value, found.variance
-            reach = by_code(np.where(known, p / pi * np.sqrt(1 - e) / e, 0.0)[:, None], code, int(code.max()) + 1)
-            floor[column] = float(alone.anticipated) + self.error(criterion) * float((reach**2).sum())
-        better = replace(estimate, value=value, variance=variance, anticipated=floor, influence=np.zeros((0, m)))
-        return better, checked
+            value[column], variance[column], influence[:, column] = found.value, found.variance, found.influence
+        return Repaired(replace(alone, value=value, variance=variance, influence=influence), checked, reach)
 
-    def _terms(self, column: int, weight: Floats, criterion: str) -> tuple[Floats, Floats, Floats, Floats] | None:
+    def put_pool_right(self, criterion: str, alone: Estimate, weight: Floats) -> tuple[Estimate, Floats]:
+        """The number of true relations of the pool put right, on the design of a criterion; and its reach (t,)."""
+        e = self.checks.chance[self.arranged.targets[1]]
+        used = self.arranged.counts & (e > 0)
+        pi, scale = self.arranged.under(criterion).row_pi, np.ones(self.arranged.targets[0].size)
+        terms = weight * used, pi, np.where(used, e, 1.0), scale
+        crowd, expert = self.crowd("relation")[:, 0], self.expert["relation"][:, 0]
+        return self._add(alone, terms, crowd, expert, "relation", criterion)
+
+    def _add(
+        self, alone: Estimate, terms: Terms, crowd: Floats, expert: Floats, criterion: str, design: str
+    ) -> tuple[Estimate, Floats]:
+        """An estimate with what experts add to it, on the design of a criterion; and its reach (t,)."""
+        p, pi, e, scale = terms
+        code, n = self.arranged.targets[1], self.arranged.targets[0].size
+        e = np.where(self.rows, e * self.answered(criterion), 1.0)
+        found = corrected(
+            alone, self.arranged.under(design).design, p, pi, crowd, expert, e, target=code, scale=scale
+        )  # fmt: skip
+        checks = on_common_design(found.influence[n:], self.arranged.by_target(e), self.chance_of_check(design))
+        known = (p > 0) & ~np.isnan(crowd + expert)
+        reach = by_code(np.where(known, p / pi * np.sqrt(1 - e) / e, 0.0)[:, None], code, n)[:, 0]
+        return replace(found, influence=np.concatenate([found.influence[:n], checks])), reach
+
+    def covers_pool(self) -> bool:
+        """Whether every round of checks that counts could draw whatever all systems state together in the scope.
+
+        What a system states whose sample was judged after the last round could not be drawn; what only withdrawn ones
+        state could be where they still took part, or where recall had a weight.
+        """
+        facts, pool = self.data.facts, self.data.pool
+        if facts is None:
+            return False
+        inside = facts.in_scope
+        judged = np.asarray(pool.member[:, np.flatnonzero(self.since)].sum(axis=1)).ravel() > 0
+        if (inside & ~judged).any():
+            return False
+        standing = np.asarray(pool.member[:, np.flatnonzero(self.since & self.data.shown)].sum(axis=1)).ravel() > 0
+        row, code = self.arranged.row, self.arranged.targets[1]
+        left = inside[row] & ~standing[row] & self.arranged.counts & ~self.checks.framed[code]
+        return not np.any(left & (votes_of(self.data.pool.target_id[self.arranged.targets[0]])[0][code] > 0))
+
+    def _terms(self, column: int, weight: Floats, criterion: str) -> Terms | None:
         """p, π and e of each row for a system, and what its influence is scaled with; None if it is not covered."""
         arranged, target = self.arranged.under(criterion), self.arranged.targets[1]
         if not self.data.shown[column]:
@@ -227,7 +204,7 @@ class Corrected:
             return weight * used, arranged.row_pi, np.where(used, e, 1.0), np.ones(arranged.targets[0].size)
         # What counts for it alone was asked in its own way: all of it must have been in a round.
         used, pi = arranged.own(column)
-        crowds = _votes(self.data.pool.target_id[arranged.targets[0]])[0][target] > 0
+        crowds = votes_of(self.data.pool.target_id[arranged.targets[0]])[0][target] > 0
         if np.any(used & crowds & (weight > 0) & ~self.checks.framed[target]):
             return None
         scale = on_common_design(np.ones(arranged.targets[0].size), arranged.by_target(pi), arranged.design.pi)

@@ -18,7 +18,8 @@ from estimators.design import Design
 from estimators.estimate import Estimate as Found
 from kbpo.evaluation.by_relation import Errors
 from kbpo.evaluation.compare import comparisons
-from kbpo.evaluation.corrected import confusion, corrected_scores
+from kbpo.evaluation.corrected import Corrected
+from kbpo.evaluation.corrections import corrections
 from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
@@ -103,13 +104,22 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     data = read(track)
     kind = kind_of(track)
     found = default_estimates(data, kind.criteria, kind.recall_criteria) if data.judged.size else {}
-    rows = [*scores(data, found, kind.criteria, kind.recall_criteria), *corrected_scores(track, data, found)]
+    checked = Corrected.of(track, data)
+    better = corrections(track, checked)
+    rows = [*scores(data, found, kind.criteria, kind.recall_criteria), *better.scores]
     for one in done:
         _move_on(one, _guaranteed(track, data, found, one))
     last = track.evaluations.aggregate(Max("number"))["number__max"] or 0
     track.evaluations.filter(stage_end=False).delete()
     evaluation = Evaluation.objects.create(
-        track=track, number=last + 1, stage_end=bool(done), settings=_settings(track, data, found)
+        track=track,
+        number=last + 1,
+        stage_end=bool(done),
+        settings=_settings(track, data, found)
+        | {
+            "expert": {criterion: checked.confusion(criterion) for criterion in kind.criteria} if checked else {},
+            "not_corrected": {str(system): said for system, said in better.why.items()},
+        },
     )
     final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
     Estimate.objects.bulk_create(
@@ -181,7 +191,6 @@ def _settings(track: Track, data: Data, found: dict[Key, tuple[Found, Design]]) 
         "of_documents": track.corpus.n_documents,
         "misses": _misses(data),
         "labels": Label.objects.filter(target__corpus=track.corpus_id).count(),
-        "expert": confusion(track, data),
         "version": settings.VERSION,
     }
 

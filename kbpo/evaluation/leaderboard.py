@@ -73,6 +73,8 @@ class Row:
     joint_recall: Figure | None = None
     expert: Figure | None = None
     """Precision corrected by expert checks, where there are any"""
+    expert_recall: Figure | None = None
+    expert_f1: Figure | None = None
     rank: tuple[int, int] | None = None
     """Best and worst place that agree with the judgments, all systems taken together"""
 
@@ -198,6 +200,8 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
             joint_f1=some.get(("f1", "joint")),
             joint_recall=some.get(("recall", "joint")),
             expert=some.get(("precision", "expert")),
+            expert_recall=some.get(("recall", "expert")),
+            expert_f1=some.get(("f1", "expert")),
         )
         for pk, some in found.items()
     ]

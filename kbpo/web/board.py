@@ -22,7 +22,7 @@ from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web import drawing, plots
-from kbpo.web.api.tracks import PARTS, PUBLISHED, as_json
+from kbpo.web.api.tracks import CORRECTED, PARTS, PUBLISHED, as_json
 
 DISTRIBUTIONS = {
     "instance": "Every prediction",
@@ -146,7 +146,7 @@ def interval(figure: Figure | None) -> drawing.Interval:
 
 
 def _row(row: Row, mine: set[int]) -> dict[str, Any]:
-    shown = ("f1", "precision", "recall", "expert", *PUBLISHED)
+    shown = ("f1", "precision", "recall", *CORRECTED, *PUBLISHED)
     parts: dict[str, Any] = {part: interval(getattr(row, part)) for part in shown}
     return parts | {
         "submission": row.submission,

@@ -11,7 +11,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from kbpo.accounts.models import User
-from kbpo.evaluation.corrected import LEAST, METHOD, frame_of
+from kbpo.evaluation.checkable import frame_of
+from kbpo.evaluation.corrected import LEAST
+from kbpo.evaluation.corrections import METHOD
 from kbpo.evaluation.data import read
 from kbpo.evaluation.leaderboard import Figure
 from kbpo.evaluation.models import Evaluation

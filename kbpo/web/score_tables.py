@@ -102,14 +102,20 @@ def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
 def _corrected(
     submission: Submission, found: dict[tuple[str, str, str, str], Figure], key: tuple[str, str, str], label: str
 ) -> list[dict[str, Any]]:
-    """The row of the guaranteed number as expert checks correct it; none without any."""
+    """The row of a number as expert checks correct it; none without any."""
     figure = found.get((*key, "expert"))
-    if figure is None or key != _guaranteed(submission.track):
+    if figure is None:
         return []
     kind = _kind(submission, figure)
     return [
         {"name": f"{label}, corrected", "figure": figure, "interval": interval(figure), "safe": False, "kind": kind}
     ]
+
+
+def not_corrected(submission: Submission) -> list[str]:
+    """Why numbers of a submission are not corrected by expert checks, as sentences; none without any checks."""
+    latest = submission.track.evaluations.order_by("-number").first()
+    return list(latest.settings.get("not_corrected", {}).get(str(submission.pk), [])) if latest else []
 
 
 def checked(submission: Submission) -> dict[str, Any] | None:

@@ -27,7 +27,7 @@ from kbpo.web.follow import progress, reached, stages
 from kbpo.web.judged import VERDICTS, describe, may_see, only_public, verdicts, with_disputes
 from kbpo.web.order import more
 from kbpo.web.sampled import sampled
-from kbpo.web.score_tables import checked, tables
+from kbpo.web.score_tables import checked, not_corrected, tables
 from kbpo.web.slices import by_slice, watched
 
 PAGE = 25
@@ -92,6 +92,7 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "watched": looked,
         "ordered": _ordered(submission, looked["now"].n) if moving and looked else None,
         "checked": checked(submission),
+        "not_corrected": not_corrected(submission),
         "ended": ENDED.get(submission.stage_reason, "") if submission.status == "scored" else "",
     }
     if own:

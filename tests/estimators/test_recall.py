@@ -11,7 +11,7 @@ from estimators.design import Design
 from estimators.documents import document_probabilities
 from estimators.estimate import Estimate
 from estimators.horvitz_thompson import centred
-from estimators.recall import f1, folded_in, recall, totals, unseen, with_anticipated
+from estimators.recall import f1, folded_in, from_totals, recall, totals, unseen, with_anticipated
 
 
 def known(counts, n_documents, **more):
@@ -38,6 +38,15 @@ def test_the_documents_terms_by_hand():
     np.testing.assert_allclose(found.recall.influence[4:, 0], terms)
     assert found.recall.variance[0] == pytest.approx(0.8 * 2 * np.sum((terms - terms.mean()) ** 2))
     assert found.recall.degrees_of_freedom == 1
+
+
+def test_totals_that_are_known_give_the_same_again():
+    found = recall([[1, 0], [1, 1]], [0.5, 0.4], [1, 0], [0.5, 0.7], [1.2, 0.7], 1.9, [2, 0, 1], 9)
+    again = from_totals(found.totals, found.unseen, found.design)
+    for one, other in ((again.recall, found.recall), (again.pool_recall, found.pool_recall)):
+        np.testing.assert_array_equal(one.value, other.value)
+        np.testing.assert_array_equal(one.variance, other.variance)
+        np.testing.assert_array_equal(one.influence, other.influence)
 
 
 def test_no_annotated_document_leaves_recall_undefined():

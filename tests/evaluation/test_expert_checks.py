@@ -11,7 +11,9 @@ from django.db import connection
 from django.utils import timezone
 
 from kbpo.accounts.models import Team
-from kbpo.evaluation.corrected import corrected_scores, frame_of
+from kbpo.evaluation.checkable import frame_of
+from kbpo.evaluation.corrected import Corrected
+from kbpo.evaluation.corrections import corrections
 from kbpo.evaluation.data import read
 from kbpo.evaluation.estimate import evaluate, state_of
 from kbpo.evaluation.models import Estimate
@@ -44,11 +46,15 @@ class Crowd:
     """Two systems whose relations were all put to a crowd that is right 85 times in 100: it takes what is plausible but
     false for true, three times in ten, and what is true for false hardly ever."""
 
-    def __init__(self, toy: Toy, *, pi: float = 1.0, seed: int = 3) -> None:
-        self.world = Replay.of(toy, N, 0.5, seed=seed)
+    def __init__(
+        self, toy: Toy, *, pi: float = 1.0, seed: int = 3, states: tuple[range, range] = (PRECISE, BROAD),
+        documents: int = 8,
+    ) -> None:  # fmt: skip
+        self.world = Replay.of(toy, N, 0.5, seed=seed, documents=documents)
         self.track, self.pi, self.admin = toy.track, pi, toy.users["Admin"]
         random = np.random.default_rng(1_000 + seed)
-        self.rows = [self._system("Patterns", PRECISE), self._system("Neural", BROAD)]
+        self.stated = sorted(set(states[0]) | set(states[1]))
+        self.rows = [self._system("Patterns", states[0]), self._system("Neural", states[1])]
         self.says = np.where(self.world.true, random.random(N) < 0.98, random.random(N) < 0.28)
         self.judge()
 
@@ -71,7 +77,7 @@ class Crowd:
             NewLabel(
                 pk, {"shown": [PART], "holds": [PART] if says else [], "votes": {PART: 3 * bool(says)}}, "crowd",
                 "majority", 3, "q", disagreement=0.33 * bool(at % 3 == 0),
-            ) for at, (pk, says) in enumerate(zip(self.world.target, self.says, strict=True))
+            ) for at, (pk, says) in enumerate(zip(self.world.target, self.says, strict=True)) if at in self.stated
         )  # fmt: skip
 
     def draw(self, budget: int) -> ExpertRound:
@@ -94,9 +100,9 @@ class Crowd:
             said[mentions.get(a_begin=begin, a_end=end).pk] = {"canonical": [begin, end]}
         return said
 
-    def numbers(self, method: str, criterion: str = "relation") -> dict[int, Estimate]:
+    def numbers(self, method: str, criterion: str = "relation", quantity: str = "precision") -> dict[int, Estimate]:
         latest = self.track.evaluations.order_by("-number").first()
-        found = Estimate.objects.filter(evaluation=latest, quantity="precision", criterion=criterion, method=method,
+        found = Estimate.objects.filter(evaluation=latest, quantity=quantity, criterion=criterion, method=method,
                                         slice="")  # fmt: skip
         return {one.submission_id: one for one in found}
 
@@ -294,7 +300,7 @@ def test_a_check_is_one_experts_at_a_time_and_answered_once(crowd: Crowd, toy: T
     assert take(crowd.track, crowd.admin) == theirs  # abandoned
 
 
-def _again(crowd: Crowd, seed: int) -> None:
+def again(crowd: Crowd, seed: int) -> None:
     """Other random numbers, of targets and of checks; other answers of the crowd."""
     random = np.random.default_rng(seed)
     ExpertRound.objects.all().delete()
@@ -315,16 +321,17 @@ def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy) -> None:
     truth = [crowd.world.truth(which) for which in (PRECISE, BROAD)]
     of = {pk: crowd.value(pk) for pk in crowd.world.target}
     for seed in range(repeats):
-        _again(crowd, seed)
+        again(crowd, seed)
         crowd.draw(70)
         ExpertCheck.objects.bulk_update(
-            [_answered(row, of[row.target_id]) for row in ExpertCheck.objects.all()], ["value", "answered_at"]
+            [as_answered(row, of[row.target_id]) for row in ExpertCheck.objects.all()], ["value", "answered_at"]
         )
         ExpertRound.objects.update(ended_at="2026-01-01T00:00Z")
         data = read(crowd.track)
         found = default_estimates(data, ("relation",), ())
         plain.append(found["precision", "relation", "instance"][0].value)
-        after = sorted(corrected_scores(crowd.track, data, found), key=lambda one: one.column)
+        after = corrections(crowd.track, Corrected.of(crowd.track, data)).scores
+        after = sorted((one for one in after if one.criterion == "relation"), key=lambda one: one.column)
         told.append([one.value for one in after])
         inside.append([one.low80 <= value <= one.high80 for one, value in zip(after, truth, strict=True)])
     error = np.array(told) - truth
@@ -336,6 +343,6 @@ def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy) -> None:
     assert np.mean(inside) < 0.97
 
 
-def _answered(row: ExpertCheck, value: dict[int, Any]) -> ExpertCheck:
+def as_answered(row: ExpertCheck, value: dict[int, Any]) -> ExpertCheck:
     row.value, row.answered_at = {str(one): said for one, said in value.items()}, row.round.drawn_at
     return row

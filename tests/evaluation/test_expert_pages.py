@@ -45,7 +45,7 @@ def opened(client: Client) -> str:
 
 def test_draw_answer_read(crowd: Crowd, admin: Client) -> None:
     assert "Draw a round" in admin.get(DESK).content.decode()
-    assert admin.post(DESK, {"verb": "draw", "budget": "25"}).status_code == 302
+    assert admin.post(DESK, {"verb": "draw", "budget": "45"}).status_code == 302
     page = admin.get(DESK).content.decode()
     n = ExpertCheck.objects.count()
     assert f"0 of {n}" in page and "Check the next one" in page
@@ -66,6 +66,7 @@ def test_draw_answer_read(crowd: Crowd, admin: Client) -> None:
     assert line in Client().get(reverse("submission", args=[row.pk])).content.decode()
     rows = list(csv.DictReader(io.StringIO(Client().get("/tracks/toy/board.csv?criterion=relation").content.decode())))
     assert {one["expert_value"] != "" for one in rows} == {True}
+    assert {one["expert_recall_value"] for one in rows} == {""}  # no document was read
     board = json.loads(Client().get("/tracks/toy/board.json?criterion=relation").content)
     assert board["systems"][0]["expert"]["low80"] is not None
     assert board["evaluation"]["expert"]["relation"]["checked"] == n

@@ -11,7 +11,7 @@ from estimators import recall as totals
 from estimators.design import Design
 from estimators.misses import found_share, with_misses
 from kbpo.evaluation.centred import Centred
-from kbpo.evaluation.corrected import frame_of
+from kbpo.evaluation.checkable import frame_of
 from kbpo.evaluation.data import read
 from kbpo.evaluation.estimate import evaluate, state_of
 from kbpo.evaluation.slices import slice_scores

@@ -20,7 +20,9 @@ from kbpo.tracks.registry import kind_of
 
 PUBLISHED = ("simple", "joint", "joint_f1", "joint_recall")
 """Those of the published estimators: precision by both, F1 and recall by joint"""
-PARTS = ("f1", "precision", "recall", "instance_recall", *PUBLISHED, "recall_corrected", "expert")
+CORRECTED = ("expert", "expert_recall", "expert_f1")
+"""Precision, recall and F1 as expert checks correct them"""
+PARTS = ("f1", "precision", "recall", "instance_recall", *PUBLISHED, "recall_corrected", *CORRECTED)
 """Figures of a system on a board, in the order of its CSV"""
 SAID = ("scope", "documents", "of_documents", "misses", "targets", "labels", "expert", "model", "version")
 """What is told of an evaluation's settings: nothing that speaks of single systems, for some are not public"""

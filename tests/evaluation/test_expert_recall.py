@@ -1,0 +1,168 @@
+"""Recall and F1 are corrected by the same checks as precision, once every system's finds could be checked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.evaluation.corrected import Corrected
+from kbpo.evaluation.corrections import LATE, UNCOVERED, corrections
+from kbpo.evaluation.data import read
+from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.score import default_estimates
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
+from kbpo.instances.targets import Place, targets_at
+from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.replay import PART
+from tests.evaluation.test_expert_checks import Crowd, again, as_answered
+
+pytestmark = pytest.mark.django_db
+N, DOCUMENTS, READ = 240, 24, 12
+STATED = (range(0, 180, 2), range(180))
+QUANTITIES = ("precision", "recall", "f1")
+
+
+def world(toy: Toy, pi: float = 1.0) -> Crowd:
+    """Two systems, and sixty relations that no system states; twelve documents of 24 are read in full."""
+    crowd = Crowd(toy, pi=pi, states=STATED, documents=DOCUMENTS)
+    read_documents(crowd, 0)
+    return crowd
+
+
+def read_documents(crowd: Crowd, seed: int) -> None:
+    """Nothing; of some documents it is known what is true in them and no system states."""
+    rng = np.random.default_rng(seed)
+    chosen = {crowd.world.documents[at].pk for at in rng.choice(DOCUMENTS, READ, replace=False)}
+    DocumentSample.objects.all().delete()
+    Label.objects.filter(source="document").delete()
+    marked = [
+        pk for at, pk in enumerate(crowd.world.target)
+        if at >= 180 and crowd.world.true[at] and crowd.world.documents[at % DOCUMENTS].pk in chosen
+    ]  # fmt: skip
+    record(NewLabel(pk, {"shown": [PART], "holds": [PART]}, "document", "majority", 3, "read") for pk in marked)
+    whole = targets_at(crowd.world.toy.corpus, [Place("document", pk) for pk in sorted(chosen)])
+    record(NewLabel(pk, {"closed": False}, "document", "majority", 3, "read") for pk in whole.values())
+    settle_documents(crowd.track, sorted(chosen))
+
+
+def truth(crowd: Crowd) -> np.ndarray:
+    """(3, 2): precision, recall and F1 of both systems."""
+    true = crowd.world.true
+    precision = [crowd.world.truth(which) for which in STATED]
+    recall = [true[list(which)].sum() / true.sum() for which in STATED]
+    f1 = [2 * p * r / (p + r) for p, r in zip(precision, recall, strict=True)]
+    return np.array([precision, recall, f1])
+
+
+def test_checking_everything_gives_what_the_expert_would_have_given(toy: Toy) -> None:
+    crowd = world(toy)
+    crowd.draw(5 * N)
+    crowd.check()
+    evaluate(crowd.track)
+    by_expert = {quantity: crowd.numbers("expert", quantity=quantity) for quantity in QUANTITIES}
+    by_crowd = {quantity: crowd.numbers("centred", quantity=quantity) for quantity in QUANTITIES}
+    true = crowd.world.true
+    seen = DocumentSample.objects.values_list("document", flat=True)
+    of_read = [at for at in range(180, N) if crowd.world.documents[at % DOCUMENTS].pk in set(seen)]
+    unseen = true[of_read].sum() * DOCUMENTS / READ
+    for row, which in zip(crowd.rows, STATED, strict=True):
+        precision, found = crowd.world.truth(which), true[list(which)].sum()
+        recall = found / (true[:180].sum() + unseen)
+        assert by_expert["recall"][row.pk].value == pytest.approx(recall)
+        assert by_expert["f1"][row.pk].value == pytest.approx(2 * precision * recall / (precision + recall))
+        assert by_crowd["f1"][row.pk].value > by_expert["f1"][row.pk].value + 0.02
+        assert by_expert["recall"][row.pk].n_checked == len(which)
+        assert by_expert["recall"][row.pk].low80 < recall < by_expert["recall"][row.pk].high80
+    Submission.objects.update(status="scored")
+    page = Client().get(reverse("submission", args=[crowd.rows[0].pk])).content.decode()
+    names = ("Precision, every prediction", "Recall", "F1 of recall and precision, every prediction")
+    assert all(f">{name}, corrected<" in page for name in names)
+    assert "system states is not checked by experts" in page
+    page = Client().get("/tracks/toy/?criterion=relation").content.decode()
+    assert page.count('<small class="corrected">') == 2 * len(QUANTITIES)
+    board = Client().get("/tracks/toy/board.json?criterion=relation").json()
+    for one in board["systems"]:
+        for name, quantity in (("expert", "precision"), ("expert_recall", "recall"), ("expert_f1", "f1")):
+            assert one[name]["value"] == by_expert[quantity][one["submission"]].value
+
+
+def test_what_came_after_the_round_leaves_recall_as_it_is(toy: Toy) -> None:
+    crowd = world(toy)
+    crowd.draw(90)
+    crowd.check()
+    first = evaluate(crowd.track)
+    assert set(crowd.numbers("expert", quantity="recall")) == {row.pk for row in crowd.rows}
+    assert first.settings["not_corrected"] == {}
+    late = crowd._system("Neural", range(170, 200))
+    crowd.stated += range(180, 200)
+    crowd.judge()
+    read_documents(crowd, 0)
+    told = evaluate(crowd.track).settings["not_corrected"]
+    assert crowd.numbers("expert", quantity="recall") == crowd.numbers("expert", quantity="f1") == {}
+    assert set(crowd.numbers("expert")) == {row.pk for row in crowd.rows}
+    assert told == {str(late.pk): [LATE]} | {str(row.pk): [UNCOVERED] for row in crowd.rows}
+
+
+def test_what_only_a_withdrawn_system_states_is_checked_for_everybodys_recall(toy: Toy) -> None:
+    crowd = world(toy)
+    crowd.rows[1].move("withdrawn")
+    crowd.draw(5 * N)
+    assert crowd.check() == 180
+    evaluate(crowd.track)
+    true = crowd.world.true
+    told = crowd.numbers("expert", quantity="recall")
+    assert set(told) == {crowd.rows[0].pk}
+    assert told[crowd.rows[0].pk].value < true[list(STATED[0])].sum() / true[:180].sum()
+
+
+def test_too_few_checks_are_told_and_print_nothing(toy: Toy) -> None:
+    crowd = world(toy)
+    crowd.draw(60)
+    crowd.check(most=7)
+    told = evaluate(crowd.track).settings["not_corrected"]
+    assert all(crowd.numbers("expert", quantity=quantity) == {} for quantity in QUANTITIES)
+    assert told[str(crowd.rows[1].pk)] == [
+        "An expert has checked 7 of its judgments so far: scores are corrected from 10 checks on, for fewer say little."
+    ]
+    Submission.objects.update(status="scored")
+    page = Client().get(reverse("submission", args=[crowd.rows[1].pk])).content.decode()
+    assert told[str(crowd.rows[1].pk)][0] in page and "corrected<" not in page
+
+
+@pytest.mark.statistical
+def test_recall_and_f1_are_corrected_without_bias_and_their_intervals_hold(toy: Toy) -> None:
+    crowd = world(toy, pi=0.7)
+    crowd.track.refresh_from_db()
+    repeats, plain, told, inside = 30, [], [], []
+    expected, of = truth(crowd), {crowd.world.target[at]: crowd.value(crowd.world.target[at]) for at in crowd.stated}
+    for seed in range(repeats):
+        again(crowd, seed)
+        read_documents(crowd, seed)
+        crowd.draw(60)
+        ExpertCheck.objects.bulk_update(
+            [as_answered(row, of[row.target_id]) for row in ExpertCheck.objects.all()], ["value", "answered_at"]
+        )
+        ExpertRound.objects.update(ended_at="2026-01-01T00:00Z")
+        data = read(crowd.track)
+        found = default_estimates(data, ("relation",), ("relation",))
+        plain.append([found[one, "relation", "instance"][0].value for one in QUANTITIES])
+        scores = corrections(crowd.track, Corrected.of(crowd.track, data)).scores
+        of_one = {(one.quantity, one.column): one for one in scores if one.criterion == "relation"}
+        rows = [[of_one[quantity, column] for column in range(2)] for quantity in QUANTITIES]
+        told.append([[one.value for one in some] for some in rows])
+        inside.append(
+            [[one.low80 <= value <= one.high80 for one, value in zip(some, values, strict=True)]
+             for some, values in zip(rows, expected, strict=True)]
+        )  # fmt: skip
+    error = np.array(told) - expected
+    spread = error.std(axis=0, ddof=1) / repeats**0.5
+    assert ((np.mean(plain, axis=0) - expected)[[0, 2]] > 0.04).all()
+    assert (np.abs(error.mean(axis=0)) < 4 * spread).all() and spread.max() < 0.02
+    assert np.mean(inside, axis=(0, 2)).min() > 0.80 - 4 * (0.16 / repeats / 2) ** 0.5
+    assert np.mean(inside) < 0.99
