@@ -9,13 +9,13 @@ from django.utils import timezone
 
 from annotation import quality
 from annotation import reject as rejecting
-from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Question, Worker
+from annotation.compensations import owe_again
+from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Question, Worker, WorkerIdentity
 from annotation.publish import committed, one_publisher
 from annotation.reject import CannotReject
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import User
-from kbpo.money.models import Ledger
-from kbpo.money.spend import OverBudget, allowance, balance, lock
+from kbpo.money.spend import OverBudget, balance
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 
@@ -88,7 +88,7 @@ def retry(kind: str, pk: int, who: User | None = None) -> str:
     if isinstance(row, HIT) and row.status == "failed":
         _take_up_again(row)
     if isinstance(row, Bonus):
-        _set_aside_again(row)
+        _owe_again(row)
     note("retry", f"{kind}:{pk}", who=who, before=row.status, after=str(status), why=row.reason)
     row.move(status)
     nudge("publish")
@@ -115,13 +115,17 @@ def _take_up_again(hit: HIT) -> None:
             )
 
 
-def _set_aside_again(bonus: Bonus) -> None:
-    """Nothing; the money of a bonus that was not paid is spent again. Raises CannotRetry if a cap leaves too little."""
-    lock(bonus.track)
-    cost, room = bonus.amount + bonus.fee, allowance(bonus.track, None, bonus.purpose)
-    if room.left is not None and room.scope is not None and cost > room.left:
-        raise CannotRetry(str(OverBudget(room.left, room.scope, cost)))
-    Ledger.objects.filter(purpose=bonus.purpose).update(state=Ledger.State.CONFIRMED)
+def _owe_again(bonus: Bonus) -> None:
+    """Nothing; the money of a bonus that was not paid is spent again. Raises CannotRetry if a cap leaves too little, or
+    while the HIT of a compensation is still there."""
+    if bonus.assignment_id is None and bonus.cleared_at is None:
+        raise CannotRetry("Its HIT is not deleted yet. Try again once it is, in some minutes.")
+    if not WorkerIdentity.objects.filter(worker=bonus.worker_id).exists():
+        raise CannotRetry("Its worker was erased: nobody knows any more whom to pay.")
+    try:
+        owe_again(bonus)
+    except OverBudget as over:
+        raise CannotRetry(str(over)) from over
 
 
 def _reopened(question: Question) -> str:
@@ -149,6 +153,8 @@ def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
     log.warning("%s stopped %s of %s: %s", who, scope, track or "all tracks", why)
     about, slug = ("every track", "") if track is None else (f"track:{track.slug}", track.slug)
     note("stop publishing" if scope == Halt.Scope.PUBLISHING else "pause", about, who=who, why=why, track=slug)
+    nudge("collect")  # other platforms are told at once
+    nudge("remit")
     return Halt.objects.create(track=track, scope=scope, who=who, why=why.strip())
 
 

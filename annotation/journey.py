@@ -97,6 +97,8 @@ def _stages() -> Iterator[Spec]:
     yield "Tell qualifications", "remit", _untold_qualifications(), "wanted_at", HOUR
     ended = away.filter(status__in=["closed", "expired"], called_at__isnull=False).exclude(platform_status="gone")
     yield "Delete HITs", "collect", ended, "status_since", 2 * DAY
+    paid_by_hits = Bonus.objects.filter(assignment=None, status__in=["paid", "failed"], cleared_at=None)
+    yield "Delete HITs of payments", "remit", paid_by_hits, "status_since", DAY
 
 
 def _stage(what: str, step: str, rows: QuerySet[Any], since: str, limit: timedelta | None) -> Stage:

@@ -16,12 +16,13 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from annotation import compensations
 from annotation.annotators.deliver import deliver
 from annotation.annotators.pay_lessons import pay_lessons
 from annotation.annotators.speak import tell_of_exclusions, tell_of_refusals
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Worker
 from annotation.owe import owe
-from annotation.platforms.base import Platform, PlatformDown, Refused, UnknownOutcome
+from annotation.platforms.base import Lost, Platform, PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import other_names, platform_of
 from kbpo.money.models import Ledger
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
@@ -44,9 +45,11 @@ def _pay_out(name: str) -> int:
     if not HIT.objects.filter(platform=name).exists() and not Bonus.objects.filter(worker__platform=name).exists():
         return 0
     platform = platform_of(name)
-    moved = _owe_unusable(name) + pay_lessons(name)
+    moved = _owe_unusable(name) + pay_lessons(name) + compensations.put_back(name)
+    compensations.hurry(name)
     moved += _each(Payment, Q(assignment__hit__platform=name), lambda row: _approve(platform, row))
     moved += _each(Bonus, Q(worker__platform=name), lambda row: _bonus(platform, row))
+    moved += compensations.clear_away(platform)
     moved += _reject(platform) + _tell_qualifications(platform)
     if platform.capabilities.messages:
         tell_of_exclusions(name)
@@ -97,6 +100,10 @@ def _settle(row: Row, pay: Callable[[Row], bool]) -> int:
         return _later(row, "unknown" if row.asked_before else "owed", str(down))
     except UnknownOutcome as doubt:
         return _later(row, "unknown", str(doubt))
+    except compensations.Withdrawn as no:
+        return compensations.give_back(row, no) if isinstance(row, Bonus) else 0
+    except Lost as lost:
+        return _give_up(row, str(lost))
     except Refused as no:
         if row.attempts < MAX_ATTEMPTS:  # a balance may be too small only for now
             return _later(row, "unknown" if row.asked_before else "owed", str(no))
@@ -133,10 +140,14 @@ def _paid(row: Moving) -> int:
 
 @transaction.atomic
 def _give_up(row: Moving, sentence: str) -> int:
-    """The platform will not pay: a person must look. A bonus that was not paid is not spent."""
+    """The platform will not pay: a person must look. A bonus that was not paid is not spent; what may have been paid
+    through a HIT that is lost stays spent."""
     row.move("failed", sentence)
     if isinstance(row, Bonus):
-        Ledger.objects.filter(purpose=row.purpose).update(state=Ledger.State.FAILED)
+        lost = row.assignment_id is None
+        state = Ledger.State.UNKNOWN if lost else Ledger.State.FAILED
+        Ledger.objects.filter(purpose=row.purpose).update(state=state)
+        Bonus.objects.filter(pk=row.pk).update(cleared_at=timezone.now() if lost else None)
     return 1
 
 
@@ -153,7 +164,7 @@ def _approve(platform: Platform, payment: Payment) -> bool:
 
 def _bonus(platform: Platform, bonus: Bonus) -> bool:
     if bonus.assignment is None:
-        return platform.compensate(bonus)
+        return compensations.offer(platform, bonus)
     if not (bonus.asked_before and platform.bonus_was_paid(bonus)):
         platform.pay_bonus(bonus)
     return True

@@ -24,6 +24,8 @@ from kbpo.money.spend import release, unspend
 
 PATIENCE = timedelta(days=14)
 """How long a promise for a tutorial waits for somebody who has begun it."""
+UNPAID = ("owed", "sent", "unknown", "stopped")
+"""Statuses of bonuses for which a marketplace must know its worker"""
 REMARKS = """
     UPDATE annotation_response r SET value = r.value - 'remark'
     FROM annotation_assignment a WHERE a.id = r.assignment_id AND a.worker_id = %s AND r.value ? 'remark'
@@ -94,7 +96,7 @@ def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
 def _is_needed_there(worker: Worker) -> bool:
     """Whether a marketplace still shows us answers of theirs, which we must know again, or owes them a bonus."""
     there = worker.assignments.exclude(status="returned").exclude(hit__platform_status="gone")
-    return there.exists() or worker.bonuses.filter(status__in=["owed", "sent", "unknown"]).exists()
+    return there.exists() or worker.bonuses.filter(status__in=UNPAID).exists()
 
 
 def _waive(payments: list[Payment]) -> Decimal:

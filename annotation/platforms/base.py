@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -27,6 +28,18 @@ class Refused(Exception):
     def __init__(self, text: str, code: str = "") -> None:
         super().__init__(text)
         self.code = code
+
+
+class Lost(Refused):
+    """What was there is not there any more, and nobody can say what became of it: a person must look."""
+
+
+class Offer(StrEnum):
+    """What has become of a payment that is offered through a HIT of its own."""
+
+    PAID = "paid"
+    WAITS = "waits"  # for its worker, who may take it, or has it in hand
+    NOBODY = "nobody"  # nobody has taken it, and nobody can any more
 
 
 @dataclass(frozen=True)
@@ -150,8 +163,13 @@ class Platform(ABC):
         """Whether the platform's books have a bonus."""
         return False
 
-    def compensate(self, bonus: Bonus) -> bool:
-        """Pays somebody who has no assignment to be paid for, step by step; whether it is done."""
+    def compensate(self, bonus: Bonus, *, offered: bool = True) -> Offer:
+        """Pays somebody who has no assignment to be paid for, step by step. What is not offered any more is taken down;
+        who has it in hand may still send it in, and is paid. Raises Lost if nobody can say any more."""
+        raise Refused("This platform cannot pay somebody who has sent nothing in.")
+
+    def clear_away(self, bonus: Bonus) -> None:
+        """Deletes what was made to pay somebody who had sent nothing in; gone already counts as done."""
         raise Refused("This platform cannot pay somebody who has sent nothing in.")
 
     def readmit(self, worker: Worker) -> None:

@@ -18,6 +18,7 @@ class Bonus(Moving):
         OWED = "owed"
         SENT = "sent"  # intent: the platform is being called
         UNKNOWN = "unknown"  # its books are asked before anything is repeated
+        STOPPED = "stopped"  # a compensation that an admin's stop took down: owed again when it is lifted
         PAID = "paid"
         FAILED = "failed"
 
@@ -37,6 +38,11 @@ class Bonus(Moving):
     token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
     external_id = models.CharField(max_length=120, blank=True, help_text="The HIT of a compensation")
     endpoint = models.CharField(max_length=200, blank=True, help_text="Where it is paid: where its worker works")
+    offers = models.PositiveSmallIntegerField(
+        default=1, help_text="The HITs of a compensation, one after the other: a new one once the last was deleted"
+    )
+    offered_at = models.DateTimeField(null=True, help_text="When the HIT of a compensation was made")
+    cleared_at = models.DateTimeField(null=True, help_text="When that HIT was deleted, and its qualification")
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -278,6 +278,13 @@ def check_money(turk: Turk) -> None:
     assert deposit - left == (spent or 0)
 
 
+def check_cleared(turk: Turk) -> None:
+    """Of payments that were made nothing is left there: no HIT, no qualification; for when all of them were taken."""
+    assert not turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation:%' AND NOT disposed")
+    assert not turk.rows("SELECT name FROM qualification_type WHERE name LIKE '%payment%'")
+    assert not ExternalType.objects.filter(kind="qualification", digest__startswith="payment").exists()
+
+
 class Killed(BaseException):
     """The process is gone."""
 

@@ -25,6 +25,7 @@ from mturk_world import (
     bury,
     check_bonuses,
     check_books,
+    check_cleared,
     check_labels,
     check_money,
     due,
@@ -32,9 +33,9 @@ from mturk_world import (
     rounds,
 )
 
-from annotation import ask, collect, give, publish, remit, settle
-from annotation.models import HIT, Assignment, Bonus, Payment, Question
-from annotation.platforms.mturk import compensate
+from annotation import ask, collect, command, give, publish, remit, settle, take_down
+from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Question
+from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.platform import MTurk
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
@@ -50,12 +51,13 @@ STEPS: dict[str, Callable[[], int]] = {
 CALLS: dict[str, tuple[Any, str]] = {
     name: (MTurk, name)
     for name in ("publish", "collect", "approve", "expire", "renew", "dispose", "extend", "survey", "pay_bonus",
-                 "bonus_was_paid", "compensate")
-} | {"compensation made": (compensate, "_made"), "compensation's calls": (compensate, "call")}  # fmt: skip
+                 "bonus_was_paid", "compensate", "clear_away")
+} | {"compensation made": (compensate, "_made"), "compensation's calls": (compensate, "call"),
+     "types' calls": (kinds, "call")}  # fmt: skip
 OPERATIONS = [
     "CreateHITWithHITType", "ListHITs", "ListAssignmentsForHIT", "ApproveAssignment", "UpdateExpirationForHIT",
     "DeleteHIT", "CreateAdditionalAssignmentsForHIT", "SendBonus", "ListBonusPayments", "CreateQualificationType",
-    "AssociateQualificationWithWorker",
+    "AssociateQualificationWithWorker", "DeleteQualificationType", "GetHIT",
 ]  # fmt: skip
 MOST_BONUSES = 6
 KINDS = ["throttle", "error", "error_after", "duplicate"]
@@ -84,11 +86,13 @@ class Crowd(RuleBasedStateMachine):
             with self.turk.store.begin() as books:
                 books.run("DELETE FROM fault")
             bury()
+            self.everything_goes_on()
             rounds(30)
             self.everybody_takes_what_we_owe()
             check_books(self.turk)
             check_labels(self.turk)
             check_bonuses(self.turk)
+            check_cleared(self.turk)
             check_money(self.turk)
             self.check_spending()
         finally:
@@ -130,6 +134,15 @@ class Crowd(RuleBasedStateMachine):
         if answer is not None and Bonus.objects.count() < MOST_BONUSES:
             give.grant(answer.worker, self.track, Decimal("0.25"), "A good find.",
                           assignment=None if compensated else answer)  # fmt: skip
+
+    @rule()
+    def everything_is_stopped(self) -> None:
+        if not Halt.objects.filter(lifted_at=None).exists():
+            take_down.take_down(None, None, "Something smells.")
+
+    @rule()
+    def everything_goes_on(self) -> None:
+        command.resume(None, None, "It was nothing.")
 
     @rule(operation=st.sampled_from(OPERATIONS), kind=st.sampled_from(KINDS))
     def the_platform_misbehaves(self, operation: str, kind: str) -> None:

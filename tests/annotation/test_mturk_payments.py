@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from annotation_world import GOOD, make_submission
-from mturk_world import Turk, bury, check_books, check_money, due, dying, killed, round_, rounds
+from mturk_world import Turk, bury, check_books, check_cleared, check_money, due, dying, killed, round_, rounds
 
 from annotation import ask, collect, give, publish, remit
 from annotation.models import HIT, Assignment, Bonus, Question, Worker
@@ -163,6 +163,8 @@ def took_it(turk: Turk, bonus: Bonus) -> None:
         {"worker": "W1", "status": "Approved"}
     ]
     assert not turk.rows("SELECT * FROM bonus")
+    assert bonus.cleared_at is not None
+    check_cleared(turk)
     check_books(turk)
     check_money(turk)
 
@@ -196,8 +198,8 @@ def test_a_compensation_is_approved_once_whatever_the_platform_answers(
 @DIED
 @pytest.mark.parametrize(
     ("owner", "name", "at"),
-    [(MTurk, "compensate", 1), (kinds, "call", 1), (compensate, "call", 1), (kinds, "call", 2), (compensate, "call", 2),
-     (compensate, "_made", 1)],
+    [(MTurk, "compensate", 1), (kinds, "call", 1), (compensate, "call", 1), (compensate, "call", 2),
+     (compensate, "call", 3), (compensate, "_made", 1)],
     ids=["the whole step", "the qualification", "its worker", "the type", "the HIT", "made and not saved"],
 )  # fmt: skip
 def test_a_kill_while_a_compensation_is_made_makes_one(
@@ -232,7 +234,7 @@ def test_a_kill_while_a_compensation_is_approved_pays_it_once(answer: Assignment
     remit.tick()
     turk.do("W1", compensations(turk)[0])
     due()
-    with dying(compensate, "call", before=before):
+    with dying(compensate, "call", before=before, at=2):  # the first one looks at the HIT
         killed(remit.tick)
     settle_down(turk)
     took_it(turk, bonus)
@@ -257,6 +259,7 @@ def test_a_compensation_that_the_platform_approves_by_itself_meanwhile_is_paid(
     monkeypatch.setattr(compensate, "pages", late)
     due()
     remit.tick()
+    settle_down(turk)
     took_it(turk, bonus)
 
 

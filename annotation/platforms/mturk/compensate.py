@@ -1,15 +1,18 @@
-"""Pays somebody who could not send their work in: a HIT for one worker alone, approved as soon as they take it."""
+"""Pays somebody who could not send their work in: a HIT for one worker alone, approved as soon as they take it.
+
+It is offered anew each week, taken down when it is not offered any more, and deleted when all is decided."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from django.conf import settings
 from django.utils import timezone
 
-from annotation.platforms.base import Refused
+from annotation.platforms.base import Lost, Offer, Refused
 from annotation.platforms.mturk import kinds
 from annotation.platforms.mturk.amounts import written
 from annotation.platforms.mturk.client import call, pages
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 WEEK = 7 * 86400
 DAY = timedelta(days=1)
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+ENDED = ("Reviewable", "Reviewing")
 MARK = "kbpo-compensation:"
 
 
@@ -29,65 +34,126 @@ def reason_of(bonus: Bonus) -> str:
     return f"{bonus.why.strip()[:900]} (payment {bonus.token[:12]})"
 
 
-def step(bonus: Bonus) -> bool:
-    """Whether the worker has been paid. Each step can be repeated: nothing is made twice, nobody is paid twice."""
-    if not bonus.external_id:
-        bonus.external_id = _found(bonus) or _made(bonus)
-        bonus.save(update_fields=["external_id"])
+def step(bonus: Bonus, offered: bool) -> Offer:
+    """What has become of a payment. Each step can be repeated: nothing is made twice, nobody is paid twice.
+
+    Its HIT is looked at before its answers are listed: of one that nobody has in hand any more the list is complete."""
+    if not (bonus.external_id or _is_there(bonus, offered)):
+        return Offer.NOBODY
+    hit = _hit(bonus) if offered else _taken_down(bonus)
     for one in pages("ListAssignmentsForHIT", "Assignments", HITId=bonus.external_id):
-        if one["AssignmentStatus"] == "Submitted":
-            _approve(str(one["AssignmentId"]))
-        return True
-    _offer_longer(bonus)
-    return False
+        if one["AssignmentStatus"] != "Approved":
+            _approve(one)
+        return Offer.PAID
+    if hit["HITStatus"] == "Disposed":
+        raise Lost(f"The HIT {bonus.external_id} of this payment is gone. Look there whether it was paid.")
+    if offered:
+        _offer_longer(bonus, hit)
+        return Offer.WAITS
+    return Offer.NOBODY if hit["HITStatus"] in ENDED else Offer.WAITS
 
 
-def _approve(assignment: str) -> None:
-    """Approved already is done: the platform approves by itself what nobody looked at."""
+def clear_away(bonus: Bonus) -> None:
+    """Deletes the HIT of a payment, then the qualification that let its worker alone take it."""
+    if bonus.external_id:
+        try:
+            call("DeleteHIT", HITId=bonus.external_id)
+        except Refused as no:
+            if not _is_gone(bonus):
+                raise no
+    kinds.delete_qualification(_qualification_of(bonus))
+
+
+def _is_there(bonus: Bonus, offered: bool) -> bool:
+    """Whether there is a HIT of this payment now; if it is to be offered, it is made where there is none."""
+    bonus.external_id = _found(bonus) or (_made(bonus) if offered else "")
+    if bonus.external_id:
+        bonus.offered_at = timezone.now()
+        bonus.save(update_fields=["external_id", "offered_at"])
+    return bool(bonus.external_id)
+
+
+def _hit(bonus: Bonus) -> dict[str, Any]:
     try:
-        call("ApproveAssignment", AssignmentId=assignment)
+        found: dict[str, Any] = call("GetHIT", HITId=bonus.external_id)["HIT"]
+    except Refused as no:
+        if no.code == "HITDoesNotExist":
+            raise Lost(f"The platform does not know the HIT {bonus.external_id} of this payment any more.") from no
+        raise
+    return found
+
+
+def _is_gone(bonus: Bonus) -> bool:
+    try:
+        return bool(_hit(bonus)["HITStatus"] == "Disposed")
+    except Lost:
+        return True
+
+
+def _taken_down(bonus: Bonus) -> dict[str, Any]:
+    """The HIT, expired: nobody can take it any more, and who has it in hand may send it in."""
+    hit = _hit(bonus)
+    if hit["HITStatus"] == "Disposed" or hit["Expiration"] <= timezone.now():
+        return hit
+    call("UpdateExpirationForHIT", HITId=bonus.external_id, ExpireAt=LONG_AGO)
+    return _hit(bonus)
+
+
+def _approve(one: dict[str, Any]) -> None:
+    """Approved already is done: the platform approves by itself what nobody looked at."""
+    assignment = str(one["AssignmentId"])
+    override = {"OverrideRejection": True} if one["AssignmentStatus"] == "Rejected" else {}
+    try:
+        call("ApproveAssignment", AssignmentId=assignment, **override)
     except Refused:
         told = call("GetAssignment", AssignmentId=assignment)["Assignment"]
         if told["AssignmentStatus"] != "Approved":
             raise
 
 
-def _offer_longer(bonus: Bonus) -> None:
-    """Nobody took it yet: what is owed is owed longer than a week. A HIT that is gone needs a person: its own list can
-    tell no more whether its worker was paid."""
-    hit = call("GetHIT", HITId=bonus.external_id)["HIT"]
-    if hit["HITStatus"] == "Disposed":
-        raise Refused(f"The HIT {bonus.external_id} of this payment is gone. Look there whether it was paid.")
+def _offer_longer(bonus: Bonus, hit: dict[str, Any]) -> None:
+    """Nobody took it yet: what is owed is owed longer than a week."""
     if hit["Expiration"] <= timezone.now() + DAY:
         call("UpdateExpirationForHIT", HITId=bonus.external_id, ExpireAt=timezone.now() + timedelta(seconds=WEEK))
 
 
+def _token(bonus: Bonus) -> str:
+    """Each HIT by which a payment is offered has its own: the platform keeps a deleted one's for a day."""
+    return bonus.token if bonus.offers == 1 else sha256(f"{bonus.token}:{bonus.offers}".encode()).hexdigest()
+
+
+def _qualification_of(bonus: Bonus) -> str:
+    return f"payment {_token(bonus)[:12]}"
+
+
 def _found(bonus: Bonus) -> str:
-    mark = MARK + bonus.token
+    mark = MARK + _token(bonus)
     rows = pages("ListHITs", "HITs")
     return next((str(one["HITId"]) for one in rows if one.get("RequesterAnnotation") == mark), "")
 
 
 def _made(bonus: Bonus) -> str:
-    kind = kinds.qualification(f"payment {bonus.token[:12]}", "You are owed a payment by us.")
-    who = bonus.worker.identity.external_id
-    call("AssociateQualificationWithWorker", QualificationTypeId=kind, WorkerId=who, IntegerValue=1,
-         SendNotification=True)  # fmt: skip
+    kind = kinds.qualification(_qualification_of(bonus), "You are owed a payment by us.")
     need = {"QualificationTypeId": kind, "Comparator": "Exists", "ActionsGuarded": "DiscoverPreviewAndAccept"}
-    hit_type = kinds.hit_type(
-        "A payment that we owe you", reason_of(bonus), written(bonus.amount), 3600, KEYWORDS, [need]
-    )
     address = escape(settings.SITE_URL.rstrip("/") + thanks_path(bonus))
     question = (
         f'<ExternalQuestion xmlns="{SCHEMA}"><ExternalURL>{address}</ExternalURL><FrameHeight>0</FrameHeight>'
         "</ExternalQuestion>"
     )
     try:
+        call("AssociateQualificationWithWorker", QualificationTypeId=kind, IntegerValue=1, SendNotification=True,
+             WorkerId=bonus.worker.identity.external_id)  # fmt: skip
+        # Not remembered like the types of questions: it is used once, and goes with its qualification.
+        hit_type = call("CreateHITType", **kinds.type_of_hit(
+            "A payment that we owe you", reason_of(bonus), written(bonus.amount), 3600, KEYWORDS, [need]
+        ))["HITTypeId"]  # fmt: skip
         made = call(
             "CreateHITWithHITType", HITTypeId=hit_type, MaxAssignments=1, LifetimeInSeconds=WEEK, Question=question,
-            RequesterAnnotation=MARK + bonus.token, UniqueRequestToken=bonus.token,
+            RequesterAnnotation=MARK + _token(bonus), UniqueRequestToken=_token(bonus),
         )  # fmt: skip
     except Refused as no:
+        if no.code in ("QualificationTypeDoesNotExist", "HITTypeDoesNotExist"):
+            kinds.forget(kind)  # it is made anew with the next try
         named = HIT_ID_IN_TEXT.search(str(no).partition(":")[2]) if no.code == "HitAlreadyExists" else None
         if named is None:
             raise

@@ -24,13 +24,20 @@ APPROVED_PERCENT, APPROVED_HITS, LOCALE = "000000000000000000L0", "0000000000000
 DAY = 86400
 
 
-def hit_type(title: str, description: str, reward: str, duration: int, keywords: str, needs: list[Any]) -> str:
-    """The id of the type with these properties."""
-    request = {
+def type_of_hit(
+    title: str, description: str, reward: str, duration: int, keywords: str, needs: list[Any]
+) -> dict[str, Any]:
+    """The properties of a type of HIT, as it is asked for."""
+    return {
         "Title": title, "Description": description, "Reward": reward, "Keywords": keywords,
         "AssignmentDurationInSeconds": duration, "QualificationRequirements": needs,
         "AutoApprovalDelayInSeconds": settings.MTURK_AUTO_APPROVAL_DAYS * DAY,
     }  # fmt: skip
+
+
+def hit_type(title: str, description: str, reward: str, duration: int, keywords: str, needs: list[Any]) -> str:
+    """The id of the type with these properties."""
+    request = type_of_hit(title, description, reward, duration, keywords, needs)
     digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
     known = _known("hit_type", digest)
     made = known or _keep("hit_type", digest, call("CreateHITType", **request)["HITTypeId"])
@@ -52,8 +59,27 @@ def qualification(name: str, description: str = "") -> str:
     return known or _keep("qualification", name, _make_qualification(name, description or DESCRIPTIONS[name]))
 
 
+def delete_qualification(name: str) -> None:
+    """Deletes a qualification of ours that nobody needs any more; gone already counts as done."""
+    full = _full(name)
+    kind = _known("qualification", name) or _qualification_named(full)
+    if kind is None:
+        return
+    try:
+        call("DeleteQualificationType", QualificationTypeId=kind)
+    except Refused as no:
+        if _qualification_named(full) is not None:
+            raise no
+    forget(kind)
+
+
+def _full(name: str) -> str:
+    """The name under which the platform knows a qualification of ours."""
+    return f"{settings.MTURK_NAME}: {name}"
+
+
 def _make_qualification(name: str, description: str) -> str:
-    full = f"{settings.MTURK_NAME}: {name}"
+    full = _full(name)
     if (found := _qualification_named(full)) is not None:
         return found
     try:

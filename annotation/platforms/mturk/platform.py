@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.conf import settings
 from django.utils import timezone
 
-from annotation.platforms.base import Capabilities, Platform, Refused, Request, Seen, UnknownOutcome
+from annotation.platforms.base import Capabilities, Offer, Platform, Refused, Request, Seen, UnknownOutcome
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.account import account, here, usable
 from annotation.platforms.mturk.amounts import FEE, written
@@ -34,7 +34,6 @@ FORGETS = timedelta(hours=23)
 """The platform forgets tokens after a day; an hour earlier we stop to rely on it."""
 
 STATUS = {"Assignable": "open", "Unassignable": "busy", "Reviewable": "done", "Reviewing": "done", "Disposed": "gone"}
-LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class MTurk(Platform):
@@ -121,7 +120,7 @@ class MTurk(Platform):
 
     def expire(self, hit: HIT) -> None:
         here(hit.endpoint, f"HIT {hit.pk or hit.external_id}")
-        call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=LONG_AGO)
+        call("UpdateExpirationForHIT", HITId=hit.external_id, ExpireAt=compensate.LONG_AGO)
 
     def renew(self, hit: HIT, until: datetime) -> None:
         here(hit.endpoint, f"HIT {hit.pk}")
@@ -203,9 +202,13 @@ class MTurk(Platform):
         paid = pages("ListBonusPayments", "BonusPayments", AssignmentId=bonus.assignment.external_id)
         return any(one["Reason"] == compensate.reason_of(bonus) for one in paid)
 
-    def compensate(self, bonus: Bonus) -> bool:
+    def compensate(self, bonus: Bonus, *, offered: bool = True) -> Offer:
         here(bonus.endpoint, f"Payment {bonus.pk}")
-        return compensate.step(bonus)
+        return compensate.step(bonus, offered)
+
+    def clear_away(self, bonus: Bonus) -> None:
+        here(bonus.endpoint, f"Payment {bonus.pk}")
+        compensate.clear_away(bonus)
 
     def exclude(self, worker: Worker, reason: str) -> None:
         self.qualify(worker, kinds.EXCLUDED, True)

@@ -35,6 +35,7 @@ OPERATIONS: dict[str, Handler] = {
     "ListBonusPayments": assignments.list_bonus_payments,
     "GetAccountBalance": assignments.balance,
     "CreateQualificationType": qualifications.create_type,
+    "DeleteQualificationType": qualifications.delete_type,
     "ListQualificationTypes": qualifications.list_types,
     "AssociateQualificationWithWorker": qualifications.associate,
     "DisassociateQualificationFromWorker": qualifications.disassociate,

@@ -9,7 +9,7 @@ from typing import Any
 
 from annotation.platforms.mturk_local.refuse import RequestError
 from annotation.platforms.mturk_local.rewards import afford, cents, dollars, fee
-from annotation.platforms.mturk_local.store import Books, new_id
+from annotation.platforms.mturk_local.store import DELETED, Books, new_id
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -88,7 +88,7 @@ def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
     if made := used(books, token, "CreateHITWithHITType"):
         raise RequestError("HitAlreadyExists", f'The HIT with ID "{made}" already exists.')
     kind = books.find("SELECT * FROM hit_type WHERE id = ?", request["HITTypeId"])
-    if kind is None:
+    if kind is None or _asks_for_what_was_deleted(books, kind["qualifications"]):
         raise RequestError("HITTypeDoesNotExist", f"HIT type {request['HITTypeId']} does not exist.")
     most, life = request.get("MaxAssignments", 1), request["LifetimeInSeconds"]
     if most < 1 or not 30 <= life <= LONGEST_LIFE or len(annotation) > 255 or "Question" not in request:
@@ -102,6 +102,14 @@ def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
     )  # fmt: skip
     remember(books, token, "CreateHITWithHITType", hit)
     return {"HIT": told(hit_of(books, hit), books.now)}
+
+
+def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
+    """A type of HIT goes with the qualifications that it asks for."""
+    kinds = [one["QualificationTypeId"] for one in json.loads(requirements)]
+    marks = ", ".join("?" * len(kinds))
+    sql = f"SELECT 1 FROM qualification_type WHERE status = ? AND id IN ({marks})"
+    return books.find(sql, DELETED, *kinds) is not None
 
 
 def used(books: Books, token: str, operation: str) -> str:

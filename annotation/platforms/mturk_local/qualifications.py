@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.platforms.mturk_local.hits import page_of, paged
 from annotation.platforms.mturk_local.refuse import RequestError
-from annotation.platforms.mturk_local.store import Books, new_id
+from annotation.platforms.mturk_local.store import DELETED, Books, new_id
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -31,8 +31,15 @@ def create_type(books: Books, request: Request) -> Answer:
     return {"QualificationType": _told(_type(books, kind))}
 
 
+def delete_type(books: Books, request: Request) -> Answer:
+    """Deletes a type: its name is free again, and no HIT is made any more of a type of HIT that asks for it."""
+    kind = _type(books, request["QualificationTypeId"])["id"]
+    books.run("UPDATE qualification_type SET status = ?, name = id WHERE id = ?", DELETED, kind)
+    return {}
+
+
 def _type(books: Books, kind: str) -> sqlite3.Row:
-    row = books.find("SELECT * FROM qualification_type WHERE id = ?", kind)
+    row = books.find("SELECT * FROM qualification_type WHERE id = ? AND status <> ?", kind, DELETED)
     if row is None:
         raise RequestError("QualificationTypeDoesNotExist", f"Qualification type {kind} does not exist.")
     return row
@@ -50,8 +57,8 @@ def list_types(books: Books, request: Request) -> Answer:
     """The types, all ours, whose name has the words of the query."""
     limit, after = page_of(request)
     rows = books.all(
-        "SELECT * FROM qualification_type WHERE name LIKE ? ORDER BY created, id LIMIT ? OFFSET ?",
-        f"%{request.get('Query', '')}%", limit + 1, after,
+        "SELECT * FROM qualification_type WHERE name LIKE ? AND status <> ? ORDER BY created, id LIMIT ? OFFSET ?",
+        f"%{request.get('Query', '')}%", DELETED, limit + 1, after,
     )  # fmt: skip
     return paged("QualificationTypes", [_told(row) for row in rows], limit, after)
 

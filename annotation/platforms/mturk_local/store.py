@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 DEPOSIT_CENTS = 10_000_00
+DELETED = "Deleted"
+"""The status of a type of qualification that was deleted: the platform shows it no more."""
 KEPT = 120 * 86400
 """Seconds after its expiration for which a HIT is kept."""
 
