@@ -6,6 +6,9 @@ expert's stands beside it, for the team that may see the judgment. Judgments dra
 go through the same queue in random order, so that nobody who answers can tell which is which; from them alone we tell
 how often the crowd errs (`error_rate`). Correcting scores is for expert checks, drawn with probabilities as well.
 
+Experts are asked about pairs, be it that people judged them alone or marked them in a document that they read whole,
+and about all names of such a document (`judged`); each kind is drawn, and its errors told, by itself.
+
 A random entry is closed at its own place in the queue. If its target was disputed too and that came first, the expert's
 answer waits for it there: closed at once, what is disputed would be seen sooner, and count more often.
 """
@@ -14,16 +17,20 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 from django.utils import timezone
 
 from annotation.interfaces.registry import interface_of
+from annotation.judged import EXPERTS, PAIRS, READ, WORDS, Judged, judged, settled_of
 from annotation.models import Adjudication, Question, Response
+from annotation.reread import agrees as names_agree
+from annotation.reread import said as names_said
 from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged
@@ -35,8 +42,8 @@ from kbpo.tracks.registry import kind_of
 LEAST_NOTE, MOST_NOTE = 10, 2000  # characters
 OPEN_A_TEAM = 100
 MOST = 500  # judgments that are queued at once
-EXPERTS = "experts"
-"""Who pays for a question that only experts are asked: nobody does, and it costs nothing."""
+HOLD = timedelta(minutes=30)
+"""How long an entry stays with the expert who opened it last, or whose draft was kept last."""
 DICE = random.SystemRandom()
 
 
@@ -62,6 +69,25 @@ def dispute(submission: Submission, target: int, who: User, note: str) -> Adjudi
         note=note[:MOST_NOTE], raised_by=who, submission=submission,
     )  # fmt: skip
     log("dispute", f"target:{target}", who=who, why=note, track=submission.track.slug)
+    return made
+
+
+@transaction.atomic
+def dispute_names(row: Adjudication, who: User) -> Adjudication:
+    """The entry about all names of the document of an open dispute, where what is wrong may be a mention: an expert
+    marks them anew. Raises CannotAsk."""
+    asked = Question.objects.filter(settled_of(row.track, READ), target__document=row.target.document_id)
+    question = asked.order_by("-pk").first()
+    if question is None:
+        raise CannotAsk("Nobody was asked about all names of this document.")
+    if Adjudication.objects.filter(track=row.track, target=question.target_id, kind="dispute", status="open").exists():
+        raise CannotAsk("An expert is asked about the names of this document already.")
+    made = Adjudication.objects.create(
+        track=row.track, target_id=question.target_id, question=question, kind="dispute", order=DICE.random(),
+        note=row.note, raised_by=row.raised_by, submission=row.submission,
+    )  # fmt: skip
+    log("queue for experts", f"target:{made.target_id}", who=who, track=row.track.slug,
+        after="all names of a document", why=f"Disputed: {row.note}")  # fmt: skip
     return made
 
 
@@ -94,61 +120,82 @@ def _for_experts(track: Track, target: int) -> Question | None:
     )  # fmt: skip
 
 
-def _labelled(track: Track) -> dict[int, tuple[int, float]]:
-    """target -> (its latest settled question, how divided people were) of all pairs that people judged on a track."""
-    rows = Question.objects.filter(track=track, interface="relation", status="settled", gold=None)
-    latest = dict(rows.values_list("target").annotate(Max("pk")).order_by())
-    labels = Label.objects.filter(target__in=latest, source="crowd").exclude(value={})
-    divided = dict(labels.values_list("target").annotate(Max("disagreement")).order_by())
-    return {target: (latest[target], share) for target, share in divided.items()}
-
-
 @transaction.atomic
-def queue_divided(track: Track, n: int, who: User) -> int:
+def queue_divided(track: Track, n: int, who: User, what: str = PAIRS) -> int:
     """How many judgments were queued: those that people were most divided about, and that nobody looked at yet."""
-    _check(n)
+    _check(n, what)
     seen = set(Adjudication.objects.filter(track=track, kind="disagreement").values_list("target", flat=True))
-    rows = [(share, target, pk) for target, (pk, share) in _labelled(track).items() if share > 0 and target not in seen]
-    chosen = sorted(rows, reverse=True)[:n]
-    _queue(track, [(target, pk) for _, target, pk in chosen], "disagreement", who)
+    rows = [one for one in judged(track, what) if one.divided > 0 and one.target not in seen]
+    chosen = sorted(rows, key=lambda one: (-one.divided, one.target))[:n]
+    _queue(track, chosen, "disagreement", who, what)
     return len(chosen)
 
 
 @transaction.atomic
-def queue_random(track: Track, n: int, who: User) -> int:
+def queue_random(track: Track, n: int, who: User, what: str = PAIRS) -> int:
     """How many judgments were queued, about n: each that was not yet drawn has the same, recorded probability."""
-    _check(n)
+    _check(n, what)
     drawn = set(Adjudication.objects.filter(track=track, kind="random").values_list("target", flat=True))
-    rows = sorted((target, pk) for target, (pk, _) in _labelled(track).items() if target not in drawn)
+    rows = [one for one in judged(track, what) if one.counts and one.target not in drawn]
     if not rows:
         return 0
     probability, seed = min(1.0, n / len(rows)), secrets.randbits(62)
     dice = random.Random(seed)
     chosen = [row for row in rows if dice.random() < probability]
-    _queue(track, chosen, "random", who, probability=probability, seed=seed)
+    _queue(track, chosen, "random", who, what, probability=probability, seed=seed)
     return len(chosen)
 
 
-def _check(n: int) -> None:
+def _check(n: int, what: str) -> None:
+    if what not in WORDS:
+        raise CannotAsk(f"Say what to queue: {', '.join(WORDS.values())}.")
     if not 1 <= n <= MOST:
         raise CannotAsk(f"Queue between 1 and {MOST} judgments.")
 
 
-def _queue(track: Track, rows: list[tuple[int, int]], kind: str, who: User, **fields: Any) -> None:
+def _queue(track: Track, rows: Sequence[Judged], kind: str, who: User, what: str, **fields: Any) -> None:
     Adjudication.objects.bulk_create(
         Adjudication(
-            track=track, target_id=target, question_id=pk, kind=kind, order=DICE.random(), raised_by=who, **fields
+            track=track, target_id=one.target, question_id=one.question or _alone(track, one.target), kind=kind,
+            order=DICE.random(), raised_by=who, **fields,
         )
-        for target, pk in rows
-    )
-    log("queue for experts", f"track:{track.slug}", who=who, after=f"{len(rows)} {kind}", track=track.slug)
+        for one in rows
+    )  # fmt: skip
+    log("queue for experts", f"track:{track.slug}", who=who, after=f"{len(rows)} {kind}, of {WORDS[what]}",
+        track=track.slug)  # fmt: skip
+
+
+def _alone(track: Track, target: int) -> int:
+    """The question that asks experts alone about what people marked in a document. Raises CannotAsk."""
+    question = _for_experts(track, target)
+    if question is None:
+        raise CannotAsk("Pairs of this kind of track cannot be asked about alone.")
+    return int(question.pk)
+
+
+def askable(track: Track, expert: User) -> QuerySet[Adjudication]:
+    """What an expert may answer: nothing that they raised as a dispute or answered as an annotator, and nothing in a
+    document that they read whole."""
+    known = Response.objects.filter(assignment__worker__user=expert)
+    read = known.filter(target__kind="document").values("target__document")
+    rows = Adjudication.objects.filter(track=track, status="open").exclude(kind="dispute", raised_by=expert)
+    return rows.exclude(Q(target__in=known.values("target")) | Q(target__document__in=read)).order_by("order", "pk")
 
 
 def open_to(track: Track, expert: User) -> QuerySet[Adjudication]:
-    """What an expert may be asked: nothing that they raised as a dispute, or answered as an annotator."""
-    known = Response.objects.filter(assignment__worker__user=expert).values_list("target", flat=True)
-    rows = Adjudication.objects.filter(track=track, status="open").exclude(kind="dispute", raised_by=expert)
-    return rows.exclude(target__in=known).order_by("order", "pk")
+    """What an expert may be asked now: what another has in hand is theirs for a while."""
+    others = Q(holder__isnull=False, held_until__gt=timezone.now()) & ~Q(holder=expert)
+    return askable(track, expert).exclude(others)
+
+
+def hold(row: Adjudication, expert: User, draft: dict[str, Any] | None = None) -> bool:
+    """Whether an open entry is in this expert's hands now, with their draft of an answer if there is one."""
+    until: dict[str, Any] = {"holder": expert, "held_until": timezone.now() + HOLD}
+    rows = open_to(row.track, expert).filter(pk=row.pk)
+    if draft is None:  # who takes over what another left begins anew
+        rows.exclude(holder=expert).update(draft=None)
+        return bool(rows.update(**until))
+    return bool(rows.update(**until, draft=draft))
 
 
 def next_of(track: Track, expert: User) -> Adjudication | None:
@@ -179,7 +226,10 @@ def _close(row: Adjudication, raw: dict[str, Any], values: Mapping[int, Any], ex
     row.status, row.expert, row.raw, row.answered_at = "answered", expert, raw, timezone.now()
     row.answer = {str(target): value for target, value in values.items()}
     row.agrees = agrees(row.question, values)
-    row.save(update_fields=["status", "expert", "raw", "answered_at", "answer", "agrees"])
+    row.draft = row.holder = row.held_until = None
+    row.save(
+        update_fields=["status", "expert", "raw", "answered_at", "answer", "agrees", "draft", "holder", "held_until"]
+    )
 
 
 @transaction.atomic
@@ -204,6 +254,8 @@ def answer(row: Adjudication, raw: dict[str, Any], expert: User) -> Adjudication
 
 def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
     """What one person's answer says of each target; empty if it is a flag. Raises BadAnswer."""
+    if question.interface == READ:
+        return dict(names_said(question, raw))
     interface = interface_of(question.interface)
     said = [Response(target_id=one.target_id, criterion=one.criterion, value=one.value)
             for one in interface.parse(question, raw)]  # fmt: skip
@@ -215,14 +267,26 @@ def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
     target, as in documents that were read whole, nobody can contradict."""
     if question.target_id not in values:
         return False  # a flag, where people had an answer
+    if question.interface == READ:
+        return names_agree(values[question.target_id])
     for target, value in values.items():
         now = merged(Label.objects.filter(target=target))
+        if question.payer == EXPERTS and value.get("holds") and not now.get("shown"):
+            return False  # most of those who read the document marked nothing there
         both = set(value.get("shown", ())) & set(now.get("shown", ()))
         if set(value.get("holds", ())) & both != set(now.get("holds", ())) & both:
             return False
-        if "canonical" in value and "canonical" in now and list(value["canonical"]) != list(now["canonical"]):
+        if "canonical" in value and "canonical" in now and not same_name(question, value, now):
             return False
     return True
+
+
+def same_name(question: Question, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two values of a mention name the same canonical one, or two that read alike: each wording is offered
+    once."""
+    text = question.target.document.text
+    (a, b), (c, d) = one["canonical"], other["canonical"]
+    return bool((a, b) == (c, d) or text[a:b] == text[c:d])
 
 
 @transaction.atomic

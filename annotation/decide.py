@@ -9,12 +9,14 @@ from typing import Any, Concatenate, ParamSpec, cast
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
 
-from annotation.adjudicate import DICE, CannotAsk, answer, next_of, open_to
+from annotation.adjudicate import DICE, HOLD, CannotAsk, answer, askable, hold, next_of, open_to
 from annotation.gold import CannotMake, make_gold
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Adjudication, Assignment, Question
@@ -28,6 +30,8 @@ P = ParamSpec("P")
 OWN = "Your own judgment"
 """What the page says of a question that is asked an expert, whatever it is asked for."""
 BLIND = "You see neither what others said nor why this is asked."
+LOST = "Somebody else has this one in hand now. Here is the next."
+ANSWERED = "This one is answered already."
 
 
 def for_admins(
@@ -95,22 +99,58 @@ def adjudicate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     row = get_object_or_404(Adjudication.objects.select_related("question", "track"), track__slug=slug, pk=pk)
     if row.status != "open":
         return redirect("desk-trail", slug=slug, pk=pk)
-    if not open_to(row.track, user).filter(pk=pk).exists():
-        raise PermissionDenied("You raised or answered this one yourself: somebody else must look at it.")
-    if request.method != "POST" and row.kind == "random" and row != next_of(row.track, user):
+    if not askable(row.track, user).filter(pk=pk).exists():
+        raise PermissionDenied("You raised, read or answered this one yourself: somebody else must look at it.")
+    if request.method == "POST":
+        return _answer(request, row, user)
+    if row.kind == "random" and row != next_of(row.track, user):
         return redirect("adjudicate_next", slug=slug)  # what was drawn at random is answered in its own order
-    addresses = {"whole": reverse("adjudicate_document", args=[slug, pk])}
-    context = {"deciding": OWN, "elapsed": 0, "what_happens": BLIND, "addresses": addresses}
-    if request.method != "POST":
-        return show(request, row.question, None, context)
+    if not hold(row, user):
+        messages.info(request, LOST)
+        return redirect("adjudicate_next", slug=slug)
+    row.refresh_from_db(fields=["draft"])
+    return _asked(request, row, row.draft)
+
+
+def _answer(request: HttpRequest, row: Adjudication, user: User) -> HttpResponse:
+    """The first answer counts, in whose hands the question ever is."""
     raw = raw_of(request.POST)
     try:
         answer(row, raw, user)
     except BadAnswer as bad:
-        return show(request, row.question, raw, context | {"error": str(bad)}, status=422)
+        hold(row, user, raw)
+        return _asked(request, row, raw, error=str(bad))
     except CannotAsk as gone:
         messages.info(request, str(gone))
-    return redirect("desk-trail", slug=slug, pk=pk)
+    return redirect("desk-trail", slug=row.track.slug, pk=row.pk)
+
+
+def _asked(request: HttpRequest, row: Adjudication, left: Any, *, error: str = "") -> HttpResponse:
+    address = {"slug": row.track.slug, "pk": row.pk}
+    context = {
+        "deciding": OWN,
+        "elapsed": 0,
+        "what_happens": BLIND,
+        "addresses": {
+            "whole": reverse("adjudicate_document", kwargs=address),
+            "draft": reverse("adjudicate_draft", kwargs=address),
+            "next": reverse("adjudicate_next", args=[row.track.slug]),
+        },
+        "held": f"adjudicate-{row.pk}",
+        "lease_seconds": int(HOLD.total_seconds()),
+        "error": error,
+    }
+    return show(request, row.question, left, context, status=422 if error else 200)
+
+
+@require_POST
+@for_admins
+def adjudicate_draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Keeps an expert's answer so far, and the question for them."""
+    row = get_object_or_404(Adjudication.objects.select_related("track"), track__slug=slug, pk=pk)
+    if not hold(row, cast(User, request.user), raw_of(request.POST)):
+        return JsonResponse({"error": ANSWERED if row.status != "open" else LOST}, status=409)
+    return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())})
 
 
 @for_admins

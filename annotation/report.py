@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import Count, Max, Min, QuerySet, Sum
 from django.utils import timezone
 
-from annotation.adjudicate import CannotAsk, dispute, queue_divided, queue_random
+from annotation.adjudicate import CannotAsk, dispute, dispute_names, queue_divided, queue_random
 from annotation.adjudicate import counts as adjudication_counts
 from annotation.adjudicate import disputes as open_disputes
 from annotation.adjudicate import drop as drop_adjudication
@@ -55,6 +55,7 @@ from annotation.command import (
 )
 from annotation.describe import AnswerLine, Record, WorkerLine, answer, online, record, title_of, workers
 from annotation.error_rate import errors as crowd_errors
+from annotation.error_rate import errors_of_names as errors_of_names
 from annotation.fewer import OfSoMany
 from annotation.follow_documents import document_orders
 from annotation.give import admit as admit_worker
@@ -67,6 +68,8 @@ from annotation.gold import set_aside as set_gold_aside
 from annotation.gold import set_rate as set_gold_rate
 from annotation.gold import standings as golds
 from annotation.journey import Failure, InDoubt, Quarrel, Stage, failures, in_doubt, oldest, quarrels
+from annotation.judged import MARKED, NAMES, PAIRS
+from annotation.judged import WORDS as JUDGED
 from annotation.measure import Measured, measure
 from annotation.models import ANSWERED, Assignment, Halt, Payment, Question, Response
 from annotation.order import CannotOrder, order_documents, plan_documents
@@ -92,6 +95,10 @@ from annotation.trail import trail
 from kbpo.tracks.models import Track
 
 __all__ = [
+    "JUDGED",
+    "MARKED",
+    "NAMES",
+    "PAIRS",
     "PILOT_DOCUMENTS",
     "PILOT_ITEMS",
     "PILOT_WORKERS",
@@ -141,10 +148,12 @@ __all__ = [
     "crowd_errors",
     "dismiss",
     "dispute",
+    "dispute_names",
     "disputes_of",
     "document_orders",
     "drop_adjudication",
     "erase_worker",
+    "errors_of_names",
     "exclude_worker",
     "explain_balance",
     "extend_batch",

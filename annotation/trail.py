@@ -6,8 +6,11 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+from annotation.adjudicate import same_name
 from annotation.describe import title_of
+from annotation.judged import READ, votes_in
 from annotation.models import Adjudication, Question, Response
+from annotation.reread import Line, compared
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
 from kbpo.tracks.models import Track
@@ -29,17 +32,30 @@ class Trail:
     """part -> what it says, in words"""
     links: list[tuple[str, str, str, bool]]
     """(name, what it refers to as it counts now, what it refers to as the expert says, whether that is the same)"""
+    marks: list[Line]
+    """Of all names of a document: what is settled and what the expert marked"""
 
     @property
     def rows(self) -> list[tuple[str, int, bool | None, bool]]:
         """The parts as sentences."""
         return [(self.sentences.get(part, part), n, now, says) for part, n, now, says in self.parts]
 
+    @property
+    def of_names(self) -> bool:
+        """Whether a document's names were asked about, and no pair."""
+        return self.row.question.interface == READ
+
+    @property
+    def differing(self) -> list[Line]:
+        """The names about which the expert says something else."""
+        return [one for one in self.marks if not one.same]
+
 
 def trail(track: Track, pk: int) -> Trail | None:
     """The trail of an entry; None if there is none or nobody has answered it yet."""
-    rows_ = Adjudication.objects.filter(track=track, pk=pk).exclude(status="open")
-    found = rows_.select_related("question__target__document", "raised_by", "expert", "submission__team").first()
+    rows = Adjudication.objects.filter(track=track, pk=pk).exclude(status="open")
+    people = ("raised_by", "expert", "submission__team")
+    found = rows.select_related("track", "question__target__document", *people).first()
     if found is None:
         return None
     votes, voters = _votes(found)
@@ -53,7 +69,7 @@ def trail(track: Track, pk: int) -> Trail | None:
     ]  # fmt: skip
     return Trail(
         found, title_of(found.question), parts, voters, found.status == "answered" and not expert,
-        _sentences(found.question), _links(found),
+        _sentences(found.question), _links(found), _marks(found),
     )  # fmt: skip
 
 
@@ -62,8 +78,16 @@ def _votes(row: Adjudication) -> tuple[Counter[str], int]:
     rows = Response.objects.filter(question=row.question, criterion="relation", excluded_reason="")
     if said := list(rows.values_list("value", flat=True)):
         return Counter(part for value in said for part in set(value["holds"])), len(said)
+    if (marked := votes_in(row.track, [row.target_id]).get(row.target_id)) is not None:
+        return Counter(part for one in marked for part in one), len(marked)
     read = Label.objects.filter(target=row.target_id, source="document").exclude(value={}).order_by("-pk").first()
     return (Counter(read.value.get("votes", {})), read.n or 0) if read is not None else (Counter(), 0)
+
+
+def _marks(row: Adjudication) -> list[Line]:
+    """What counts now of a document's names beside what the expert says; nothing of a flag."""
+    value = (row.answer or {}).get(str(row.target_id))
+    return compared(row.question, value) if row.question.interface == READ and value else []
 
 
 def _sentences(question: Question) -> dict[str, str]:
@@ -90,10 +114,11 @@ def _links(row: Adjudication) -> list[tuple[str, str, str, bool]]:
     text = row.question.target.document.text
     found: list[tuple[str, str, str, bool]] = []
     for side in (row.question.payload[name] for name in ("a", "b") if name in row.question.payload):
-        now = merged(Label.objects.filter(target=side["target"])).get("canonical")
-        says = (row.answer or {}).get(str(side["target"]), {}).get("canonical")
+        value = merged(Label.objects.filter(target=side["target"]))
+        answer = (row.answer or {}).get(str(side["target"]), {})
+        now, says = value.get("canonical"), answer.get("canonical")
         if now and says:
-            same = list(now) == list(says)
+            same = same_name(row.question, value, answer)
             words = [text[span[0] : span[1]] if same or list(span) != list(side["span"]) else NEW
                      for span in (now, says)]  # fmt: skip
             found.append((side["gloss"], words[0], words[1], same))

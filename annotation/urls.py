@@ -31,6 +31,7 @@ urlpatterns = [
     path("adjudicate/<slug:slug>/", decide.adjudicate_next, name="adjudicate_next"),
     path("adjudicate/<slug:slug>/<int:pk>/", decide.adjudicate, name="adjudicate"),
     path("adjudicate/<slug:slug>/<int:pk>/document/", decide.document, name="adjudicate_document"),
+    path("adjudicate/<slug:slug>/<int:pk>/draft/", decide.adjudicate_draft, name="adjudicate_draft"),
     path("gold/<int:pk>/", decide.gold, name="gold_make"),
     path("preview/<int:pk>/", views.preview, name="annotate_preview"),
     path("titles/", views.titles, name="annotate_titles"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -32,12 +32,30 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
         "track": track,
         "counts": counts,
         "open": sum(one.get("open", 0) for one in counts.values()),
-        "errors": report.crowd_errors(track),
-        "disputes": [(one, report.title_of(one.question)) for one in report.open_disputes(track)],
-        "entries": [(one, report.title_of(one.question)) for one in report.adjudicated(track)],
+        "errors": _errors(track),
+        "judged": report.JUDGED,
+        "disputes": [(one, _title(one.question)) for one in report.open_disputes(track)],
+        "entries": [(one, _title(one.question)) for one in report.adjudicated(track)],
         "refusal": refusal,
     }
     return render(request, "desk/adjudication.html", context, status=422 if refusal else 200)
+
+
+def _title(question: Any) -> str:
+    """What an entry is about, in a line."""
+    return report.title_of(question) + (": every name" if question.interface == "entities" else "")
+
+
+def _errors(track: Track) -> list[tuple[str, Any, str]]:
+    """(what, how often the crowd errs in it, what is counted), of what experts answered after a random draw."""
+    wrong, missed = report.errors_of_names(track)
+    found = [
+        ("Pairs that were asked alone", report.crowd_errors(track, report.PAIRS), "random judgment"),
+        ("Relations marked in documents", report.crowd_errors(track, report.MARKED), "random mark"),
+        ("Names marked in documents", wrong, "settled name"),
+        ("Names that readers missed", missed, "name that experts marked"),
+    ]
+    return [one for one in found if one[1].of]
 
 
 def _change(request: HttpRequest, track: Track) -> str:
@@ -48,11 +66,16 @@ def _change(request: HttpRequest, track: Track) -> str:
             if not n.isdecimal() or not n.isascii() or len(n) > 4:
                 return "Say how many judgments to queue."
             add = report.queue_divided if verb == "divided" else report.queue_random
-            messages.success(request, f"{add(track, int(n), user)} judgments were queued.")
-        elif verb == "drop":
+            made = add(track, int(n), user, request.POST.get("what", report.PAIRS))
+            messages.success(request, f"{made} judgments were queued.")
+        elif verb in ("drop", "names"):
             chosen = [one for one in report.open_disputes(track) if str(one.pk) == request.POST.get("entry")]
             if not chosen:
                 return "That dispute is not open any more."
+            if verb == "names":
+                report.dispute_names(chosen[0], user)
+                messages.success(request, "An expert marks all names of its document anew.")
+                return ""
             report.drop_adjudication(chosen[0], user, request.POST.get("why", "").replace("\x00", "").strip())
             messages.success(request, "It is off the queue.")
         else:

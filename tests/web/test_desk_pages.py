@@ -299,7 +299,7 @@ def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(judged: Su
         assert admin.post(address, wrong).status_code == 422
     admin.post(address, {"verb": "random", "n": "500"})
     page = admin.get(address).content.decode()
-    assert "Answer the next of" in page and "They are judgments of pairs" in page
+    assert "Answer the next of" in page and "about all names of such a document" in page
     assert admin.get(reverse("desk-trail", args=["toy", 999])).status_code == 404
 
 

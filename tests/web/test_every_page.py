@@ -71,9 +71,9 @@ NO_PAGE = {
         "adjudicate_next", "annotate_join", "annotate_next", "compare", "expert-next", "try", "try-it",
     },
     "read by a script": {
-        "annotate_draft", "annotate_titles", "board-json", "desk-live", "expert-draft", "submission-live", "task_draft",
-        "task_notify", "task_titles", "upload-live", "api-board", "api-confirm", "api-order", "api-problems",
-        "api-schema", "api-submission", "api-submissions", "api-tracks", "api-withdraw",
+        "adjudicate_draft", "annotate_draft", "annotate_titles", "board-json", "desk-live", "expert-draft",
+        "submission-live", "task_draft", "task_notify", "task_titles", "upload-live", "api-board", "api-confirm",
+        "api-order", "api-problems", "api-schema", "api-submission", "api-submissions", "api-tracks", "api-withdraw",
     },
     "a file": {
         "board-csv", "desk-diagnostics-frequency", "desk-diagnostics-reach", "desk-diagnostics-shared",

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from formats.schema import Schema, load_schema
 from kbpo.corpus.models import Document, Mention
+from kbpo.instances.merge import values_inside
 from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.kbp.candidates import Names, candidates, names_of
@@ -18,6 +19,10 @@ from kbpo.tracks.kbp.pairs import Pair, pairs_of, unanswered
 from kbpo.tracks.models import Track
 
 INTERFACE = "relation"
+Types = dict[tuple[int, Span], set[str]]
+"""(document, span) -> the types of the mention there"""
+Settled = dict[tuple[int, Span], set[tuple[str, Span]]]
+"""(document, span) -> its type and canonical mention as people settled them"""
 BEFORE, AFTER = 2, 1
 """Sentences of context that are shown before and after those of the pair."""
 
@@ -33,18 +38,22 @@ def drafts(track: Track, target_ids: Sequence[int], submissions: Sequence[int]) 
 
 @transaction.atomic
 def again(track: Track, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
-    """One question about each of these pairs that settles all that is claimed of it, as if nobody had answered yet."""
+    """One question about each of these pairs that settles all that is claimed of it, as if nobody had answered yet. Of
+    mentions that people marked, the types that they gave and the names that they refer to are offered too."""
     pairs = pairs_of(target_ids)
     for pair in pairs:
         pair.shown, pair.closed = set(), False
-    return iter(_drafts(track, pairs))
+    return iter(_drafts(track, pairs, _settled(pairs)))
 
 
-def _drafts(track: Track, pairs: list[Pair]) -> list[QuestionDraft]:
+def _drafts(track: Track, pairs: list[Pair], settled: Settled | None = None) -> list[QuestionDraft]:
     schema = load_schema(track.corpus.schema)
     documents = Document.objects.in_bulk({pair.document for pair in pairs})
     names = names_of(documents)
-    known = _known_types(pairs)
+    known, settled = _known_types(pairs), settled or {}
+    for (document, _), some in settled.items():
+        for kind, canonical in some:
+            names[document].setdefault(canonical, set()).add(kind)
     places = [Place("mention", pair.document, span) for pair in pairs for span in (pair.a, pair.b)]
     mentions = targets_at(track.corpus, places)
     found = []
@@ -52,9 +61,11 @@ def _drafts(track: Track, pairs: list[Pair]) -> list[QuestionDraft]:
         sides = {}
         for side, span in (("a", pair.a), ("b", pair.b)):
             types = {getattr(claim, f"{side}_type") for claim in pair.claims} | known.get((pair.document, span), set())
+            types |= {kind for kind, _ in settled.get((pair.document, span), ())}
             sides[side] = {kind for kind in types if kind in schema.entity_types}
         visible, shown = what_to_show(pair, sides["a"], sides["b"], schema)
-        payload = _payload(pair, documents[pair.document], names[pair.document], sides, visible, schema)
+        said = {span: {one for _, one in settled.get((pair.document, span), ())} for span in (pair.a, pair.b)}
+        payload = _payload(pair, documents[pair.document], names[pair.document], sides, visible, schema, said)
         for side, span in (("a", pair.a), ("b", pair.b)):
             payload[side]["target"] = mentions[Place("mention", pair.document, span)]
         found.append(QuestionDraft(pair.target, INTERFACE, payload, shown))
@@ -91,7 +102,13 @@ def _parts(schema: Schema, ahead: set[str], back: set[str]) -> Iterator[str]:
 
 
 def _payload(
-    pair: Pair, document: Document, names: Names, types: dict[str, set[str]], visible: list[str], schema: Schema
+    pair: Pair,
+    document: Document,
+    names: Names,
+    types: dict[str, set[str]],
+    visible: list[str],
+    schema: Schema,
+    said: dict[Span, set[Span]],
 ) -> dict[str, Any]:
     first, last = sentences_over(document, pair.a, pair.b)
     lit = _extent(document, first, last, pair)
@@ -99,7 +116,7 @@ def _payload(
     begin, end = _extent(document, shown_first, shown_last, pair)
     sides = {}
     for side, span in (("a", pair.a), ("b", pair.b)):
-        proposed = [getattr(claim, f"{side}_canonical") for claim in pair.claims]
+        proposed = [*(getattr(claim, f"{side}_canonical") for claim in pair.claims), *said[span]]
         options = candidates(document, span, types[side], proposed, names, schema)
         sides[side] = {
             "span": list(span),
@@ -156,7 +173,17 @@ def _extent(document: Document, first: int, last: int, pair: Pair) -> Span:
     return begin, max(document.sentence_end[last], pair.a[1], pair.b[1])
 
 
-def _known_types(pairs: list[Pair]) -> dict[tuple[int, Span], set[str]]:
+def _settled(pairs: list[Pair]) -> Settled:
+    """What people said of mentions: of which type each is, and to what it refers."""
+    documents = {pair.document for pair in pairs}
+    return {
+        (document, span): {(value["type"], (value["canonical"][0], value["canonical"][1]))}
+        for document, span, value in values_inside(documents, "mention")
+        if value.get("type") and value.get("canonical")
+    }
+
+
+def _known_types(pairs: list[Pair]) -> Types:
     """The types of mentions that came with the corpus."""
     rows = Mention.objects.filter(document__in={pair.document for pair in pairs})
     columns = rows.values_list("document_id", "begin", "end", "type")

@@ -1,0 +1,124 @@
+"""What people judged on a track, for experts to be asked about: pairs, relations marked in documents, names of
+documents."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Avg, Max, Min, Q
+
+from annotation.interfaces.majority import holding
+from annotation.interfaces.payload import parts_of
+from annotation.models import Question, Response
+from kbpo.instances.merge import values_of
+from kbpo.instances.models import Label, Target
+from kbpo.tracks.models import Track
+
+PAIRS, MARKED, NAMES = "pairs", "marked", "names"
+WORDS = {
+    PAIRS: "pairs that were asked alone",
+    MARKED: "relations marked in documents read whole",
+    NAMES: "documents whose names were marked",
+}
+"""What experts are asked about -> in words"""
+EXPERTS = "experts"
+"""Who pays for a question that only experts are asked: nobody does, and it costs nothing."""
+ALONE, WHOLE, READ = "relation", "relations_exhaustive", "entities"
+"""The interfaces through which these were judged"""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A target that people judged: their question about it, and how divided they were.
+
+    `question` is None of a pair in a document that was read whole: nobody was asked about it alone. `counts`: what they
+    said counts; where too few marked anything, nothing is said of the pair."""
+
+    target: int
+    question: int | None
+    divided: float
+    counts: bool = True
+
+
+def judged(track: Track, what: str) -> list[Judged]:
+    """All of one kind that people judged on a track, in the order of the targets."""
+    found = {PAIRS: _pairs, MARKED: _marked, NAMES: _names}[what](track)
+    return sorted(found, key=lambda one: one.target)
+
+
+def about(what: str) -> Q:
+    """The entries of the experts' queue that are about one kind."""
+    return {
+        PAIRS: Q(question__interface=ALONE) & ~Q(question__payer=EXPERTS),
+        MARKED: Q(question__payer=EXPERTS),
+        NAMES: Q(question__interface=READ),
+    }[what]
+
+
+def settled_of(track: Track, interface: str) -> Q:
+    """The questions of a track that people settled through an interface; gold has no part in it."""
+    return Q(track=track, interface=interface, status="settled", gold=None)
+
+
+def since(track: Track, targets: Sequence[int], what: str) -> dict[int, datetime]:
+    """target -> since when people's judgment of it could be drawn."""
+    if what == MARKED:
+        document_of = dict(Target.objects.filter(pk__in=targets).values_list("pk", "document"))
+        rows = Question.objects.filter(settled_of(track, WHOLE), target__document__in=set(document_of.values()))
+        read = dict(rows.values_list("target__document").annotate(Min("status_since")).order_by())
+        return {target: read[document] for target, document in document_of.items() if document in read}
+    rows = Question.objects.filter(settled_of(track, ALONE if what == PAIRS else READ), target__in=targets)
+    return dict(rows.values_list("target").annotate(Min("status_since")).order_by())
+
+
+def votes_in(track: Track, targets: Sequence[int]) -> dict[int, list[set[str]]]:
+    """target -> what each reader of its document marked of it, by answers that count."""
+    document_of = dict(Target.objects.filter(pk__in=targets).values_list("pk", "document"))
+    rows = Response.objects.filter(
+        question__in=Question.objects.filter(settled_of(track, WHOLE)), criterion="relations", excluded_reason="",
+        target__document__in=set(document_of.values()),
+    ).order_by("pk")  # fmt: skip
+    said: dict[int, list[dict[str, list[str]]]] = defaultdict(list)
+    for document, value in rows.values_list("target__document", "value"):
+        said[document].append(value["holds"])
+    return {
+        target: [set(holds.get(str(target), ())) for holds in said[document]]
+        for target, document in document_of.items() if document in said
+    }  # fmt: skip
+
+
+def _pairs(track: Track) -> Iterator[Judged]:
+    """Pairs that were asked alone: their latest settled question."""
+    rows = Question.objects.filter(settled_of(track, ALONE))
+    latest = dict(rows.values_list("target").annotate(Max("pk")).order_by())
+    labels = Label.objects.filter(target__in=latest, source="crowd").exclude(value={})
+    divided = dict(labels.values_list("target").annotate(Max("disagreement")).order_by())
+    yield from (Judged(target, latest[target], share) for target, share in divided.items())
+
+
+def _marked(track: Track) -> Iterator[Judged]:
+    """Pairs of documents that were read whole of which somebody marked something, unless they were asked alone too."""
+    alone = set(Question.objects.filter(settled_of(track, ALONE)).values_list("target", flat=True))
+    parts: dict[int, list[str]] = {}
+    for payload in Question.objects.filter(settled_of(track, WHOLE)).values_list("payload", flat=True):
+        options = [[part for one in some for part in parts_of(one)] for some in payload["options"]]
+        parts |= {one["target"]: options[one["options"]] for one in payload["pairs"] if one["target"] not in alone}
+    votes = {target: said for target, said in votes_in(track, list(parts)).items() if any(said)}
+    now = {target for target, value, _ in values_of(votes) if value.get("holds")}
+    for target, said in votes.items():
+        _, _, share = holding(said, parts[target])
+        yield Judged(target, None, share, target in now)
+
+
+def _names(track: Track) -> Iterator[Judged]:
+    """Documents whose names were marked and settled: how divided people were is the mean over the mentions."""
+    questions = {one.origin: one for one in Question.objects.filter(settled_of(track, READ)).defer("payload")}
+    labels = Label.objects.filter(origin__in=questions).exclude(value={})
+    read = set(labels.filter(target__kind="document").values_list("origin", flat=True))
+    mentions = labels.filter(target__kind="mention")
+    divided = dict(mentions.values_list("origin").annotate(Avg("disagreement")).order_by())
+    for origin in read:
+        yield Judged(questions[origin].target_id, questions[origin].pk, divided.get(origin, 0.0))
