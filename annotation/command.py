@@ -7,9 +7,10 @@ import logging
 from django.db import transaction
 from django.utils import timezone
 
-from annotation import quality
+from annotation import leave_out
 from annotation import reject as rejecting
 from annotation.compensations import owe_again
+from annotation.leave_out import LeftOut
 from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Question, Worker, WorkerIdentity
 from annotation.publish import committed, one_publisher
 from annotation.reject import CannotReject
@@ -77,7 +78,9 @@ def retry(kind: str, pk: int, who: User | None = None) -> str:
 
     A question that was given up goes back to those who may answer it, or to settling if enough did.
     """
-    if kind == "hit":  # its questions before itself: see README.md
+    if kind == "hit":  # what it may cost before its questions, and these before itself: see README.md
+        for payer in sorted(set(Question.objects.filter(hits=pk).values_list("payer", flat=True))):
+            one_publisher(payer)
         list(Question.objects.select_for_update(of=("self",)).filter(hits=pk).order_by("pk").values_list("pk"))
     row = MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
     if row is None:
@@ -103,11 +106,10 @@ def _take_up_again(hit: HIT) -> None:
     asked = hit.questions.exclude(payer__startswith="gold:")
     if any(question.status != "waiting" for question in asked):
         raise CannotRetry("Its questions have gone out in another HIT since, or are done; it is not needed any more.")
-    payers = sorted(set(hit.questions.values_list("payer", flat=True)))
+    payers = sorted(set(hit.questions.values_list("payer", flat=True)))  # they are locked by whoever retries
     asked.update(status="published", status_since=timezone.now(), reason="")
     HIT.objects.filter(pk=hit.pk).update(status="intent")  # so that its places are counted
     for payer in payers:
-        one_publisher(payer)
         short = committed(payer) - balance(purpose=payer).open
         if short > 0:
             raise CannotRetry(
@@ -172,17 +174,17 @@ def resume(track: Track | None, who: User | None, why: str) -> int:
     return lifted
 
 
-def exclude_worker(handle: str, who: User, reason: str) -> int:
-    """How many answers of a worker will not count for labels made from now on."""
+def exclude_worker(handle: str, who: User, reason: str) -> LeftOut:
+    """What no longer counts of a worker's answers, and what became of the labels."""
     log.warning("%s excluded worker %s: %s", who, handle, reason)
     signed = f"{reason.strip()} ({who.get_username()})" if reason.strip() else ""
-    return quality.exclude(Worker.objects.get(handle=handle), signed, who)
+    return leave_out.exclude(Worker.objects.get(handle=handle), signed, who)
 
 
-def readmit_worker(handle: str, who: User, why: str = "") -> int:
-    """How many answers of a worker count again."""
+def readmit_worker(handle: str, who: User, why: str = "") -> LeftOut:
+    """What counts again of a worker's answers, and what became of the labels."""
     log.warning("%s readmitted worker %s", who, handle)
-    return quality.readmit(Worker.objects.get(handle=handle), who, why)
+    return leave_out.readmit(Worker.objects.get(handle=handle), who, why)
 
 
 def answer_of(pk: int) -> Assignment:

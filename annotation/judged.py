@@ -4,16 +4,16 @@ documents."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Avg, Max, Min, Q
+from django.db.models import Max, Min, Q
 
 from annotation.interfaces.majority import holding
 from annotation.interfaces.payload import parts_of
 from annotation.models import Question, Response
-from kbpo.instances.merge import values_of
+from kbpo.instances.merge import AGAIN, root, standing, values_of
 from kbpo.instances.models import Label, Target
 from kbpo.tracks.models import Track
 
@@ -71,7 +71,15 @@ def since(track: Track, targets: Sequence[int], what: str) -> dict[int, datetime
         read = dict(rows.values_list("target__document").annotate(Min("status_since")).order_by())
         return {target: read[document] for target, document in document_of.items() if document in read}
     rows = Question.objects.filter(settled_of(track, ALONE if what == PAIRS else READ), target__in=targets)
-    return dict(rows.values_list("target").annotate(Min("status_since")).order_by())
+    settled = dict(rows.values_list("target").annotate(Min("status_since")).order_by())
+    return settled | _first_settled(settled)
+
+
+def _first_settled(targets: Collection[int]) -> dict[int, datetime]:
+    """target -> when it was judged first, of those that people were asked about once more since."""
+    again = Label.objects.filter(target__in=targets, origin__contains=AGAIN).values("target")
+    rows = Label.objects.filter(target__in=again, source="crowd").exclude(method="given_up")
+    return dict(rows.values_list("target").annotate(Min("created_at")).order_by())
 
 
 def votes_in(track: Track, targets: Sequence[int]) -> dict[int, list[set[str]]]:
@@ -94,8 +102,10 @@ def _pairs(track: Track) -> Iterator[Judged]:
     """Pairs that were asked alone: their latest settled question."""
     rows = Question.objects.filter(settled_of(track, ALONE))
     latest = dict(rows.values_list("target").annotate(Max("pk")).order_by())
-    labels = Label.objects.filter(target__in=latest, source="crowd").exclude(value={})
-    divided = dict(labels.values_list("target").annotate(Max("disagreement")).order_by())
+    divided: dict[int, float] = {}
+    for label in standing(Label.objects.filter(target__in=latest, source="crowd")):
+        if label.value:
+            divided[label.target_id] = max(divided.get(label.target_id, 0.0), label.disagreement)
     yield from (Judged(target, latest[target], share) for target, share in divided.items())
 
 
@@ -115,10 +125,22 @@ def _marked(track: Track) -> Iterator[Judged]:
 
 def _names(track: Track) -> Iterator[Judged]:
     """Documents whose names were marked and settled: how divided people were is the mean over the mentions."""
-    questions = {one.origin: one for one in Question.objects.filter(settled_of(track, READ)).defer("payload")}
-    labels = Label.objects.filter(origin__in=questions).exclude(value={})
-    read = set(labels.filter(target__kind="document").values_list("origin", flat=True))
-    mentions = labels.filter(target__kind="mention")
-    divided = dict(mentions.values_list("origin").annotate(Avg("disagreement")).order_by())
+    questions = {
+        one.origin: one
+        for one in Question.objects.filter(settled_of(track, READ)).select_related("target").defer("payload")
+    }
+    documents = {one.target.document_id for one in questions.values()}
+    rows = Label.objects.filter(
+        target__document__in=documents, source="document", target__kind__in=["document", "mention"]
+    )
+    read: set[str] = set()
+    shares: dict[str, list[float]] = defaultdict(list)
+    for label in standing(rows.select_related("target")):
+        if label.value and (origin := root(label.origin)) in questions:
+            if label.target.kind == "document":
+                read.add(origin)
+            else:
+                shares[origin].append(label.disagreement)
     for origin in read:
-        yield Judged(questions[origin].target_id, questions[origin].pk, divided.get(origin, 0.0))
+        divided = sum(shares[origin]) / max(1, len(shares[origin]))
+        yield Judged(questions[origin].target_id, questions[origin].pk, divided)

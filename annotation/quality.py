@@ -1,8 +1,6 @@
-"""Signals of doubtful answers, and exclusion: soft, with a reason, never of anybody's pay, and undone by a click.
+"""Signals of doubtful answers: each is noted for one answer, and together they flag a worker.
 
-A signal is noted for one answer. When a worker's signals pass a limit, their answers are left out of labels that are
-made from then on, and they get no more questions; admins can do the same with a reason of their own, and undo both.
-Which kinds of signals do so by themselves is the setting LEAVE_OUT_FOR; the others are shown and leave it to a person.
+When a worker's signals pass a limit, they may be left out (`leave_out.py`).
 """
 
 from __future__ import annotations
@@ -10,21 +8,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
-from django.conf import settings
-from django.db import connection, transaction
-from django.utils import timezone
+from django.db import connection
 
 from annotation.interfaces.base import Unit
 from annotation.interfaces.registry import interface_of
 from annotation.models import Assignment, Comparison, Question, Response, Signal, Worker
-from kbpo.accounts.audit import note
-from kbpo.accounts.models import User
 
 TOO_FAST = 0.15  # of the expected time: nobody reads three sentences so quickly
-ACTIVE = timedelta(days=7)
-LEAST_LEFT = 4  # workers: signals alone never leave fewer active ones, or a batch would stand still
 MET_BEFORE = "This worker had judged it before."  # why an answer never counts, whatever becomes of its worker
 
 FLAGS = """
@@ -189,49 +180,3 @@ def _flags(workers: Sequence[int]) -> list[tuple[int, Flag]]:
     with connection.cursor() as cursor:
         cursor.execute(FLAGS, {"workers": list(workers)})
         return [(worker, Flag(kind, against, of)) for worker, kind, against, of in cursor.fetchall()]
-
-
-def review() -> int:
-    """How many workers were left out because their signals passed a limit; never the last few who are active."""
-    beyond: dict[int, list[Flag]] = defaultdict(list)
-    active = Worker.objects.filter(excluded_at=None, last_seen_at__gt=timezone.now() - ACTIVE)
-    workers = list(active.values_list("pk", flat=True))
-    for worker, flag in _flags(workers):
-        if flag.beyond and flag.kind in settings.LEAVE_OUT_FOR:
-            beyond[worker].append(flag)
-    left = len(workers)
-    done = 0
-    for worker, some in sorted(beyond.items(), key=lambda one: -max(flag.share for flag in one[1])):
-        if left <= LEAST_LEFT:
-            break
-        exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in some))
-        left, done = left - 1, done + 1
-    return done
-
-
-@transaction.atomic
-def exclude(worker: Worker, reason: str, who: User | None = None) -> int:
-    """How many answers will not count for labels that are made from now on. Without `who`, signals did it.
-
-    Nothing is deleted, and all work stays paid. Labels that are settled keep what they were made from; questions in
-    progress settle without this worker.
-    """
-    if not reason.strip():
-        raise ValueError("Say why: the reason is recorded, and the worker may appeal.")
-    Worker.objects.filter(pk=worker.pk).update(excluded_at=timezone.now(), excluded_reason=reason)
-    mine = Assignment.objects.filter(worker=worker)
-    mine.filter(status="leased").update(status="returned", status_since=timezone.now(), reason="Excluded.")
-    unsettled = Question.objects.exclude(status="settled")
-    rows = Response.objects.filter(assignment__in=mine, question__in=unsettled, excluded_reason="")
-    note("leave out", f"worker:{worker.handle}", who=who, why=reason)
-    return rows.update(excluded_reason=reason)
-
-
-@transaction.atomic
-def readmit(worker: Worker, who: User | None = None, why: str = "") -> int:
-    """How many answers count again after an exclusion was taken back. What is known by now does not exclude again."""
-    reason = Worker.objects.select_for_update().get(pk=worker.pk).excluded_reason
-    Worker.objects.filter(pk=worker.pk).update(excluded_at=None, excluded_reason="", readmitted_at=timezone.now())
-    rows = Response.objects.filter(assignment__worker=worker).exclude(assignment__status="rejected")
-    note("readmit", f"worker:{worker.handle}", who=who, before=reason, why=why)
-    return rows.exclude(excluded_reason__in=["", MET_BEFORE]).update(excluded_reason="")

@@ -1,15 +1,17 @@
 """Refuses pay for an answer: a named person, evidence, a second click; and takes it back.
 
-The answer is kept and no longer counts. Its money stays set aside, so that an undone rejection is paid at once. What
-has been paid is not asked back.
+The answer is kept and no longer counts, in settled labels neither. Its money stays set aside, so that an undone
+rejection is paid at once. What has been paid is not asked back.
 """
 
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.models import Assignment, Payment, Rejection
+from annotation.again import add_up_again, lock
+from annotation.models import Assignment, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
 from kbpo.accounts.audit import note
@@ -52,7 +54,7 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     Payment.objects.filter(assignment=row, status="owed").update(
         status="withheld", status_since=timezone.now(), reason=evidence
     )
-    row.responses.filter(excluded_reason="").update(excluded_reason=f"Rejected: {evidence}")
+    _count_again(row, row.responses.filter(excluded_reason=""), f"Rejected: {evidence}", who)
     row.move("rejected", evidence)
     note("reject", f"assignment:{row.pk}", who=who, why=evidence, before=rejection.was, after="rejected")
     return rejection
@@ -80,11 +82,18 @@ def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
         status="owed", status_since=timezone.now(), reason=""
     )
     excluded = row.worker.excluded_reason if row.worker.excluded_at else ""
-    row.responses.filter(excluded_reason__startswith="Rejected: ").update(excluded_reason=excluded)
+    _count_again(row, row.responses.filter(excluded_reason__startswith="Rejected: "), excluded, who)
     row.move(rejection.was)
     note("undo rejection", f"assignment:{row.pk}", who=who, why=why, before="rejected", after=rejection.was)
     nudge("settle")
     return rejection
+
+
+def _count_again(row: Assignment, responses: QuerySet[Response], reason: str, who: User) -> None:
+    """Nothing; what an answer says counts, or not for a reason, also in labels that are settled."""
+    questions = lock(set(responses.values_list("question", flat=True)))
+    responses.update(excluded_reason=reason)
+    add_up_again(questions, f"The answer in assignment {row.pk} {'no longer counts' if reason else 'counts'}.", who)
 
 
 def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Q
+
 from annotation.interfaces.entities import types_of
 from annotation.interfaces.reading import NO_VALUE, Marked, Reading, Span
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question
-from kbpo.instances.merge import values_of
+from kbpo.instances.merge import AGAIN, values_of
 from kbpo.instances.models import Target
 
 NOT_MARKED = "not marked"
@@ -75,9 +77,10 @@ def compared(question: Question, value: Mapping[str, Any]) -> list[Line]:
 
 def settled(question: Question) -> dict[Span, dict[str, Any]]:
     """The mentions that a document's readers settled, with the values that count of them now."""
-    rows = Target.objects.filter(kind="mention", document=question.target.document_id, labels__origin=question.origin)
+    from_here = Q(labels__origin=question.origin) | Q(labels__origin__startswith=question.origin + AGAIN)
+    rows = Target.objects.filter(from_here, kind="mention", document=question.target.document_id)
     spans = {pk: (begin, end) for pk, begin, end in rows.values_list("pk", "a_begin", "a_end")}
-    return {spans[target]: value for target, value, _ in values_of(spans)}
+    return {spans[target]: value for target, value, _ in values_of(spans) if value}
 
 
 def _same(span: Span, now: Mapping[Span, Mapping[str, Any]], says: Mapping[Span, Marked]) -> bool:

@@ -26,6 +26,7 @@ from annotation.publish import committed
 from estimators.agreement import dawid_skene
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
+from kbpo.instances.merge import AGAIN
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import balance
@@ -107,14 +108,18 @@ def _votes(track: Track) -> list[Votes]:
 
 
 def _crowd_labels(questions: dict[int, Question]) -> dict[int, tuple[str, ...]]:
-    """What the crowd's latest label from each question says; flagged ones, which say nothing, are left out."""
+    """What the crowd's latest label from each question says; flagged ones, which say nothing, are left out, and so is
+    what was before an answer that was added up again to nothing."""
     targets = {question.target_id: pk for pk, question in questions.items()}
     found: dict[int, tuple[str, ...]] = {}
     for label in Label.objects.filter(target__in=targets, source="crowd").order_by("created_at", "pk"):
         origin = label.origin.split("/")[0]
         pk = int(origin.partition(":")[2]) if origin.startswith("question:") else 0
-        if pk in questions and label.target_id == questions[pk].target_id and "holds" in label.value:
-            found[pk] = tuple(label.value["holds"])
+        if pk in questions and label.target_id == questions[pk].target_id:
+            if "holds" in label.value:
+                found[pk] = tuple(label.value["holds"])
+            elif AGAIN in label.origin:
+                found.pop(pk, None)
     return found
 
 
@@ -201,6 +206,14 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
     policy.save(update_fields=["revision", "aggregation", "model", "fitted_at"])
     record(flip.label for flip in made.flips)
     return made
+
+
+def add_up_with_model(track: Track) -> int:
+    """How many labels of a track change since its model is fitted anew, to the answers that count now. Runs in the
+    transaction in which these changed; nothing where the track does not use the model."""
+    one_at_a_time("annotation.revise", track.pk)
+    policy = Policy.objects.filter(track=track, aggregation=MODEL).first()
+    return len(_apply(track, policy, MODEL).flips) if policy is not None else 0
 
 
 def tick() -> int:

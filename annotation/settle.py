@@ -6,18 +6,18 @@ any point, it has done all or nothing, and the rows are handled again, each alon
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from django.utils import timezone
 
 from annotation.accept import PUT_AWAY, accept
+from annotation.add_up import added_up, counting, to_record
 from annotation.interfaces.base import AggregatedLabel
-from annotation.interfaces.registry import interface_of
-from annotation.models import HIT, Assignment, Policy, Question, Response
+from annotation.leave_out import review
+from annotation.models import HIT, Assignment, Policy, Question
 from annotation.owe import approve
-from annotation.quality import hold_against_the_others, review
+from annotation.quality import hold_against_the_others
 from annotation.revise import MODEL, ask_one_more
 from annotation.revise import tick as revise
 from kbpo.instances.models import Label
@@ -55,46 +55,22 @@ def _work_off(model: type[Question], status: str, handle: Callable[[Question], N
 
 def settle(questions: Sequence[Question]) -> None:
     """Writes the labels that the responses add up to, and closes the questions. The caller holds their locks."""
-    counting = _counting(questions)
+    responses = counting(questions)
     modelled = set(Policy.objects.filter(aggregation=MODEL).values_list("track", flat=True))
     labels: dict[Question, list[AggregatedLabel]] = {}
     again = []
     for question in questions:
-        added_up = _added_up(question, counting[question.pk])
-        if not added_up:
+        found = added_up(question, responses[question.pk])
+        if not found:
             again.append(question)
         elif not (question.status == "answered" and question.track_id in modelled and ask_one_more(question)):
-            labels[question] = added_up
-    record(_new_label(question, label) for question, some in labels.items() for label in some)
-    hold_against_the_others({question: counting[question.pk] for question in labels})
+            labels[question] = found
+    record(to_record(labels).labels)
+    hold_against_the_others({question: responses[question.pk] for question in labels})
     _close(labels, "closed")
     _close(again, "disposed")
     Question.objects.filter(pk__in=[one.pk for one in labels]).move("settled")
     Question.objects.filter(pk__in=[one.pk for one in again]).move("waiting", ALL_EXCLUDED)
-
-
-def _added_up(question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-    return interface_of(question.interface).aggregate(question, responses)
-
-
-def _counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
-    """The responses that count, by question."""
-    found: dict[int, list[Response]] = defaultdict(list)
-    for response in Response.objects.filter(question__in=questions, excluded_reason="").order_by("pk"):
-        found[response.question_id].append(response)
-    return found
-
-
-def _new_label(question: Question, label: AggregatedLabel) -> NewLabel:
-    return NewLabel(
-        target_id=label.target_id,
-        value=label.value,
-        source=label.source,
-        method=label.method,
-        n=label.n,
-        origin=question.origin,
-        disagreement=label.disagreement,
-    )
 
 
 def _close(questions: Iterable[Question], status: str) -> None:
@@ -116,7 +92,7 @@ def give_up(question: Question) -> None:
     _close([question], "expired")
     if (until := _in_hand(question)) is not None:
         _look_again(question, until)
-    elif _added_up(question, _counting([question])[question.pk]):
+    elif added_up(question, counting([question])[question.pk]):
         settle([question])
     else:
         if not question.is_left_open:

@@ -89,6 +89,11 @@ class Interface(ABC):
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
         """Returns the labels that responses of different workers add up to (empty list if too few count)."""
 
+    def divided(self, question: Question, responses: Sequence[Response]) -> bool:
+        """Whether as many of these responses say one thing as say the other, so that one more would decide. Of whole
+        documents nobody is asked for that."""
+        return False
+
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Yields what people can agree on in a response, each with what was said of it. Units called "flag" are left
         out of measures of agreement. By default the whole value is one unit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -73,6 +74,12 @@ class Relation(Interface):
             if values:
                 labels.append(_mention_label(side, values))
         return labels
+
+    def divided(self, question: Question, responses: Sequence[Response]) -> bool:
+        flags = sum(one.criterion == "flag" for one in responses)
+        said = [set(one.value["holds"]) for one in responses if one.criterion == "relation"]
+        votes = Counter(part for holds in said for part in holds)
+        return 2 * flags == flags + len(said) or any(2 * n == len(said) for n in votes.values())
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Each directed predicate (yes, no), each mention that there is a choice for, and whether it was flagged."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
+from kbpo.instances.merge import IN_PLACE
 from kbpo.instances.models import Label
 from kbpo.sampling.inclusion import either
 from kbpo.sampling.models import Sweep, SweepTarget
@@ -58,7 +59,7 @@ def _marks(track: Track, pool: Pool) -> tuple[Bools, Floats]:
     rows = fetch(
         "SELECT target_id, bool_or(source <> ALL(%s) AND value <> '{}'::jsonb),"
         " bool_or(source <> ALL(%s) AND value = '{}'::jsonb)"
-        " FROM instances_label WHERE target_id = ANY(%s) GROUP BY target_id"
+        f" FROM instances_label l WHERE target_id = ANY(%s) AND {IN_PLACE} GROUP BY target_id"
         " HAVING bool_or(source = ANY(%s) AND value <> '{}'::jsonb)",
         [list(Label.OF_DOCUMENTS), list(Label.OF_DOCUMENTS), pool.target_id.tolist(), list(Label.OF_DOCUMENTS)],
     )

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation import report
 from kbpo.evaluation.estimate import open_targets
+from kbpo.instances.merge import AGAIN
 from kbpo.instances.models import Label
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
@@ -31,7 +32,8 @@ def progress(submission: Submission) -> dict[str, Any]:
     waiting = open_targets(submission) if submission.status == "judging" else set()
     judged = len(targets) - len(waiting)
     since = timezone.now() - timedelta(hours=1)
-    recent = Label.objects.filter(target__in=targets, created_at__gte=since, source="crowd").order_by("created_at")
+    recent = Label.objects.filter(target__in=targets, created_at__gte=since, source="crowd")
+    recent = recent.exclude(origin__contains=AGAIN).order_by("created_at")  # nobody judged anything then
     times = list(recent.values_list("created_at", flat=True))
     rate = (len(times) - 1) / (timezone.now() - times[0]).total_seconds() if len(times) > 2 else None
     return {

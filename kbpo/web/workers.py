@@ -53,11 +53,9 @@ def _change(request: HttpRequest, handle: str) -> str:
     if not why:
         return "Say why: it is recorded, and the annotator reads it."
     if verb == "exclude":
-        n = report.exclude_worker(handle, user, why)
-        messages.warning(request, f"Left out: {n} judgments will not count for labels made from now on. All stay paid.")
+        messages.warning(request, f"Left out: {report.exclude_worker(handle, user, why)}. All work stays paid.")
     else:
-        n = report.readmit_worker(handle, user, why)
-        messages.success(request, f"Readmitted: {n} judgments count again.")
+        messages.success(request, f"Readmitted, and counting again: {report.readmit_worker(handle, user, why)}.")
     return ""
 
 

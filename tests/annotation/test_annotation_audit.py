@@ -10,7 +10,7 @@ from annotation_world import GOOD, answer_all
 from django.test import Client
 from django.utils import timezone
 
-from annotation import batch, command, quality, revise, settle
+from annotation import batch, command, leave_out, revise, settle
 from annotation.annotators import leave, speak
 from annotation.models import Policy, Question, Response, Worker
 from annotation.order import CannotOrder, order_documents, plan_documents
@@ -93,7 +93,7 @@ def test_an_appeal_is_decided_with_the_reason(
     published: Submission, ada: Client, root: User, readmit: bool, what: str
 ) -> None:
     worker = Worker.objects.get(user__username="ada")
-    quality.exclude(worker, "Too fast for reading", root)
+    leave_out.exclude(worker, "Too fast for reading", root)
     worker.refresh_from_db()
     said = speak.appeal(worker, "I had read it before.")
     speak.answer(said.pk, root, "We looked at your answers.", readmit=readmit)
@@ -106,9 +106,9 @@ def test_whoever_is_erased_is_not_found_in_the_log(published: Submission, ada: C
     settle.tick()
     worker = Worker.objects.get(user__username="ada")
     before = worker.handle
-    quality.exclude(worker, "Ada wrote to us that she is ill", root)
-    quality.readmit(worker, root, "She is well again")
-    quality.exclude(worker, "Ada is ill again", root)
+    leave_out.exclude(worker, "Ada wrote to us that she is ill", root)
+    leave_out.readmit(worker, root, "She is well again")
+    leave_out.exclude(worker, "Ada is ill again", root)
     worker.refresh_from_db()
     leave.ask(worker, waives=True)
     worker.refresh_from_db()

@@ -13,9 +13,10 @@ from django.db import connection, connections, transaction
 from django.test import Client
 from django.utils import timezone
 
-from annotation import command, publish, settle, take_down
+from annotation import command, leave_out, publish, settle, take_down
 from annotation.accept import accept
 from annotation.models import HIT, Assignment, Question
+from kbpo.instances.models import Label
 from kbpo.money import spend
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -169,3 +170,29 @@ def test_rows_of_a_track_are_made_while_its_money_is_counted(two_published: Subm
         made = Beside(lambda: HIT.objects.create(status="intent", track=track, platform="pool", reward=Decimal("0.05")))
         made.wait_until_blocked()
         assert not made.is_alive() and made.error is None, "it waited for the money's lock"
+
+
+def test_an_answer_that_is_read_while_its_worker_is_left_out_does_not_count(answered: Question) -> None:
+    """Who leaves out waits for who reads, and what was read meanwhile is left out with the rest."""
+    last = one_more_answer(answered)
+    with transaction.atomic():
+        read(last.pk)
+        other = Beside(lambda: leave_out.exclude(last.worker, "Always the first button"))
+        other.wait_until_blocked()
+        assert other.is_alive(), "it did not wait for the answer"
+    other.ended()
+    assert last.responses.count() == 3 and not last.responses.filter(excluded_reason="").exists()
+
+
+def test_a_worker_is_left_out_while_their_questions_are_settled(answered: Question) -> None:
+    read(one_more_answer(answered).pk)
+    worker = Assignment.objects.filter(hit__questions=answered).order_by("pk")[0].worker
+    with transaction.atomic():
+        question = Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
+        other = Beside(lambda: leave_out.exclude(worker, "Always the first button"))
+        other.wait_until_blocked()
+        assert other.is_alive()
+        settle.settle([question])
+    other.ended()
+    labels = Label.objects.filter(target=answered.target_id).order_by("pk")
+    assert [label.n for label in labels] == [3, 2], "settled with three, then without the one"

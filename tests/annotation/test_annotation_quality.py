@@ -10,7 +10,7 @@ from annotation_world import answer_all
 from django.test import Client
 from django.utils import timezone
 
-from annotation import quality, reject, report, settle
+from annotation import leave_out, quality, reject, report, settle
 from annotation.models import Assignment, Comparison, Payment, Question, Rejection, Response, Signal, Worker
 from annotation.quality import Flag, differs
 from kbpo.accounts.models import Audit, User
@@ -95,7 +95,7 @@ def test_signals_beyond_the_limit_leave_a_worker_out_softly_and_say_why(
     many_against(settled)
     crowd(3)
     paid = Payment.objects.count()
-    assert quality.review() == 1 and quality.review() == 0
+    assert leave_out.review() == 1 and leave_out.review() == 0
     settled.refresh_from_db()
     assert settled.excluded_reason == "18 of 18 answers differ from what most of the others said (100\xa0%)."
     assert Payment.objects.count() == paid
@@ -106,14 +106,14 @@ def test_signals_beyond_the_limit_leave_a_worker_out_softly_and_say_why(
 
 def test_signals_never_leave_out_the_last_few(settled: Worker) -> None:
     many_against(settled)
-    assert quality.review() == 0, "ada, bo and cy are all there are"
+    assert leave_out.review() == 0, "ada, bo and cy are all there are"
 
 
 def test_a_signal_that_the_setting_does_not_name_leaves_it_to_a_person(settled: Worker, settings: Any) -> None:
     settings.LEAVE_OUT_FOR = ["gold"]
     many_against(settled)
     crowd(5)
-    assert quality.review() == 0
+    assert leave_out.review() == 0
 
 
 def test_what_was_known_when_somebody_was_readmitted_does_not_leave_them_out_again(
@@ -121,10 +121,10 @@ def test_what_was_known_when_somebody_was_readmitted_does_not_leave_them_out_aga
 ) -> None:
     many_against(settled)
     crowd(5)
-    quality.review()
+    leave_out.review()
     settled.refresh_from_db()
-    quality.readmit(settled, admin, "A misunderstanding about dates.")
-    assert quality.review() == 0
+    leave_out.readmit(settled, admin, "A misunderstanding about dates.")
+    assert leave_out.review() == 0
     assert quality.flags(settled) == []
     assert Audit.objects.get(what="readmit").why == "A misunderstanding about dates."
 
@@ -183,6 +183,6 @@ def test_what_was_paid_is_not_asked_back(settled: Worker, admin: User) -> None:
 
 def test_readmitting_somebody_does_not_undo_a_rejection(settled: Worker, admin: User) -> None:
     reject.reject(one_of(settled), admin, EVIDENCE)
-    quality.exclude(settled, "Too fast.", admin)
-    quality.readmit(settled, admin, "Slower now.")
+    leave_out.exclude(settled, "Too fast.", admin)
+    leave_out.readmit(settled, admin, "Slower now.")
     assert Response.objects.exclude(excluded_reason="").count() == 3, "those of the rejected answer"

@@ -229,7 +229,7 @@ def test_an_excluded_worker_gets_nothing_more_and_counts_no_more(published: Subm
     worker = Worker.objects.get(user__username="bo")
     with pytest.raises(ValueError, match="Say why"):
         command.exclude_worker(worker.handle, worker.user, "  ")
-    assert command.exclude_worker(worker.handle, worker.user, "Always the first button") == 18
+    assert command.exclude_worker(worker.handle, worker.user, "Always the first button").judgments == 18
     assert take(clients[1]) == ""
     answer_all(clients[2], {"a": "other", "b": "other", "none": "1"})
     settle.tick()

@@ -10,7 +10,7 @@ from annotation_world import make_submission
 from django.test import Client
 from mturk_world import Refusal, Turk, check_books, form_of, rounds
 
-from annotation import admit, ask, give, proof, publish, quality
+from annotation import admit, ask, give, leave_out, proof, publish
 from annotation.annotators import teach
 from annotation.annotators.models import Consent, TutorialRun
 from annotation.models import Assignment, Qualification, Worker, WorkerIdentity
@@ -125,7 +125,7 @@ def test_who_failed_twice_or_is_left_out_is_told_so(guarded: Submission, turk: T
     request(turk, "W1")
     rounds()
     assert letter(turk, "W1") == admit.FAILED
-    quality.exclude(Worker.objects.get(), "Always the first button")
+    leave_out.exclude(Worker.objects.get(), "Always the first button")
     request(turk, "W1")
     rounds()
     assert "how you can appeal" in letter(turk, "W1") and "/annotate/say/" in letter(turk, "W1")

@@ -11,7 +11,7 @@ from annotation_world import GOOD, make_submission
 from django.test import Client
 from mturk_world import Refusal, Turk, check_books, due, round_, rounds
 
-from annotation import ask, collect, command, give, publish, quality, remit, settle
+from annotation import ask, collect, command, give, leave_out, publish, remit, settle
 from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks, Question, Response, Worker, WorkerIdentity
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
@@ -113,8 +113,8 @@ def test_somebody_who_answers_a_question_twice_is_paid_twice_and_counts_once(
     assert Payment.objects.filter(status="paid").count() == 2
     assert Response.objects.filter(criterion="relation", excluded_reason="").count() == 1
     assert Response.objects.filter(excluded_reason="This worker had judged it before.").exists()
-    quality.exclude(Worker.objects.get(), "Always the first button")
-    quality.readmit(Worker.objects.get())
+    leave_out.exclude(Worker.objects.get(), "Always the first button")
+    leave_out.readmit(Worker.objects.get())
     assert Response.objects.filter(criterion="relation", excluded_reason="").count() == 1, "and still once"
     check_books(turk)
 
@@ -165,12 +165,12 @@ def test_an_excluded_worker_is_offered_nothing_and_readmitted_again(up: Submissi
     turk.do("W1", turk.hits()[0])
     rounds()
     worker = Worker.objects.get()
-    quality.exclude(worker, "Always the first button")
+    leave_out.exclude(worker, "Always the first button")
     rounds()
     assert turk.offered("W1") == [] and len(turk.offered("W2")) == 6
     with pytest.raises(Refusal, match="lack a qualification"):
         turk.accept("W1", turk.hits()[1])
-    quality.readmit(worker)
+    leave_out.readmit(worker)
     rounds()
     assert len(turk.offered("W1")) == 5
 

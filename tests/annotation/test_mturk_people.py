@@ -11,7 +11,7 @@ from annotation_world import GOOD
 from django.test import Client
 from mturk_world import Turk, check_books, check_money, due, rounds
 
-from annotation import collect, command, proof, quality, settle
+from annotation import collect, command, leave_out, proof, settle
 from annotation.annotators import leave, speak
 from annotation.annotators.models import Appeal, Consent, Feedback, Leaving, Message
 from annotation.models import Assignment, Payment, PlatformBooks, Qualification, Response, Worker, WorkerIdentity
@@ -70,7 +70,7 @@ def test_an_address_that_we_did_not_sign_is_nobodys_page(worker: Worker) -> None
 
 def test_whoever_is_left_out_is_told_once_and_where_to_appeal(worker: Worker, turk: Turk, admin: User) -> None:
     assert letters(turk) == []
-    quality.exclude(worker, "5 of 9 answers to questions with a known answer are wrong.")
+    leave_out.exclude(worker, "5 of 9 answers to questions with a known answer are wrong.")
     rounds()
     rounds()
     [letter] = letters(turk)
@@ -84,14 +84,14 @@ def test_whoever_is_left_out_is_told_once_and_where_to_appeal(worker: Worker, tu
     assert [one["subject"] for one in letters(turk)] == [speak.LEFT_OUT, "Your appeal is answered"]
     assert "You are right." in letters(turk)[1]["text"] and len(turk.offered("WONEOFAKIND")) == 5
     assert "You are right." in Client().get(path).content.decode()
-    quality.exclude(Worker.objects.get(), "Once more.")
+    leave_out.exclude(Worker.objects.get(), "Once more.")
     rounds()
     assert len(letters(turk)) == 3, "a new exclusion is told anew"
 
 
 def test_the_page_of_somebody_left_out_leads_there_too(worker: Worker, turk: Turk) -> None:
     _, src = turk.accept("WONEOFAKIND", turk.hits()[1])
-    quality.exclude(worker, "Always the first button")
+    leave_out.exclude(worker, "Always the first button")
     page = Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
     assert proof.say_path(worker) in page and "return this HIT" in page
 

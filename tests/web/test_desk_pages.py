@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation import ask, publish, settle
 from annotation.annotators import consent, teach
-from annotation.models import HIT, Assignment, Gold, Payment, Pilot, PlatformBooks, Policy, Question, Worker
+from annotation.models import HIT, Assignment, Gold, Payment, Pilot, PlatformBooks, Policy, Question, Response, Worker
 from annotation.worker import worker_of
 from kbpo.accounts.models import Audit
 from kbpo.instances.models import Label
@@ -112,8 +112,11 @@ def test_a_worker_is_left_out_and_readmitted_with_reasons(judged: Submission, as
     address = reverse("desk-worker", args=[worker.handle])
     assert admin.post(address, {"verb": "exclude", "why": " "}).status_code == 422
     assert admin.post(address, {"verb": "fly", "why": "x"}).status_code == 422
-    admin.post(address, {"verb": "exclude", "why": "Two people share the account."})
+    done = admin.post(address, {"verb": "exclude", "why": "Two people share the account."}, follow=True)
+    n = Response.objects.exclude(excluded_reason="").count()
+    assert n and f"Left out: {n} judgments; 0 labels changed. All work stays paid." in done.content.decode()
     page = admin.get(address).content.decode()
+    assert f"What no longer counts: {n} judgments; 0 labels changed." in page
     assert "Two people share the account. (admin)" in page and "Readmit" in page
     admin.post(address, {"verb": "readmit", "why": "They do not."})
     worker.refresh_from_db()

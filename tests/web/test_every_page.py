@@ -22,7 +22,7 @@ from django.urls import URLPattern, get_resolver, reverse
 from django.utils import timezone
 from playwright.sync_api import Browser
 
-from annotation import ask, gold, proof, publish, quality
+from annotation import ask, gold, leave_out, proof, publish
 from annotation.adjudicate import queue_random
 from annotation.annotators import consent, payout, speak, teach
 from annotation.attempt import examples
@@ -209,7 +209,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     """The admins' pages, with somebody left out, an appeal, a marketplace's worker, gold and a pilot."""
     admin = toy.users["Admin"]
     bo = worker_of(toy.users["Bo"])
-    quality.exclude(bo, "Two people share the account.", admin)
+    leave_out.exclude(bo, "Two people share the account.", admin)
     bo.refresh_from_db()
     speak.appeal(bo, "It is I alone.")
     far = Worker.objects.create(platform="mturk", handle="cd" * 16)
@@ -283,7 +283,7 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
     known = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "W9"))
     learn(known)
     out = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WOUT"))
-    quality.exclude(out, "Always the first button")
+    leave_out.exclude(out, "Always the first button")
     out.refresh_from_db()
     bonus = Bonus.objects.get()
     asked = hits[0].questions.get()

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import quality
+from annotation import leave_out
 from annotation.annotators import speak
 from annotation.annotators.models import Leaving, Message
 from annotation.models import HIT, Assignment, Worker, WorkerIdentity
@@ -38,7 +38,7 @@ def page_of(admin: Client, worker: Worker) -> str:
 def test_it_shows_the_appeals_and_takes_the_answer(admin: Client, toy: Toy) -> None:
     worker = worker_of(toy.users["Ada"])
     assert 'id="appeals"' not in page_of(admin, worker)
-    quality.exclude(worker, "Too fast.")
+    leave_out.exclude(worker, "Too fast.")
     worker.refresh_from_db()
     appeal = speak.appeal(worker, "I read fast, and every word.")
     page = page_of(admin, worker)

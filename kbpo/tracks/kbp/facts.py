@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Predicate
-from kbpo.instances.merge import values_of
+from kbpo.instances.merge import IN_PLACE, values_of
 from kbpo.instances.models import Label, Target
 from kbpo.tracks.base import Facts
 from kbpo.tracks.kbp.judge import Clusters, Span
@@ -205,7 +205,7 @@ def _true_marks(annotated: list[int], sentences: _Sentences) -> Iterator[Mark]:
     rows = fetch(
         "SELECT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end, l.value -> 'holds' FROM instances_target t"
         " JOIN instances_label l ON l.target_id = t.id"
-        " WHERE t.document_id = ANY(%s) AND t.kind = 'pair' AND l.source = ANY(%s)",
+        f" WHERE t.document_id = ANY(%s) AND t.kind = 'pair' AND l.source = ANY(%s) AND {IN_PLACE}",
         [annotated, list(Label.OF_DOCUMENTS)],
     )
     places = {row[0]: (row[1], (row[2], row[3]), (row[4], row[5])) for row in rows}

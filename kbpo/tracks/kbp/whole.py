@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from formats.schema import Schema, load_schema
 from kbpo.corpus.models import Corpus, Document, Predicate
+from kbpo.instances.merge import in_place, root
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.targets import Place, targets_at
 from kbpo.tracks.base import QuestionDraft
@@ -116,9 +118,15 @@ def _pairs(
 
 
 def mentions_of(document: int, origin: str) -> dict[Span, dict[str, Any]]:
-    """The mentions of a document whose labels came from an origin."""
-    rows = Label.objects.filter(target__document=document, target__kind=Target.Kind.MENTION, origin=origin)
-    return {(b, e): value for b, e, value in rows.values_list("target__a_begin", "target__a_end", "value")}
+    """The mentions of a document whose labels came from an origin, as they were made last."""
+    rows = Label.objects.filter(target__document=document, target__kind=Target.Kind.MENTION, origin__startswith=origin)
+    said: dict[Span, list[tuple[dict[str, Any], str]]] = defaultdict(list)
+    fields = rows.order_by("created_at", "pk").values_list("target__a_begin", "target__a_end", "value", "origin")
+    for begin, end, value, name in fields:
+        if root(name) == origin:
+            said[begin, end].append((value, name))
+    now = {span: in_place(some)[-1] for span, some in said.items()}
+    return {span: value for span, value in now.items() if value}
 
 
 def store_facts(corpus: Corpus, origin: str) -> int:
