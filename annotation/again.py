@@ -20,7 +20,8 @@ from annotation.platforms.registry import local_names
 from annotation.publish import committed, one_publisher
 from annotation.quality import MET_BEFORE
 from annotation.read_documents import MENTIONS, RELATIONS
-from annotation.revise import CAP, INTERFACE, MODEL, add_up_with_model
+from annotation.revise import CAP, MODEL, add_up_with_model
+from annotation.votes import ASKED
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.merge import root
@@ -122,7 +123,7 @@ def _store_facts(found: Mapping[Question, Sequence[AggregatedLabel]], labels: Se
 
 def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
     """How many labels changed on tracks that add up by a model: all answers there weigh differently now."""
-    tracks = {one.track_id for one in settled if one.interface == INTERFACE} & set(modelled)
+    tracks = {one.track_id for one in settled if one.interface in ASKED} & set(modelled)
     return sum(add_up_with_model(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk"))
 
 

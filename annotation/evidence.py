@@ -22,7 +22,9 @@ class Policy(models.Model):
     track = models.OneToOneField(Track, on_delete=models.CASCADE, related_name="policy")
     gold_rate = models.FloatField(default=0.0, help_text="Share of questions that are gold, for each worker")
     aggregation = models.CharField(max_length=16, choices=Aggregation.choices, default=Aggregation.MAJORITY)
-    model = models.JSONField(default=dict, help_text="Prior and confusion matrices of the last fit, by worker")
+    model = models.JSONField(
+        default=dict, help_text="Interface -> prior and confusion matrices of its last fit, by worker"
+    )
     fitted_at = models.DateTimeField(null=True)
     revision = models.PositiveIntegerField(default=0, help_text="Counts the times that labels were added up again")
 

@@ -86,7 +86,7 @@ from annotation.platforms.registry import PLATFORMS, fee_rate_of
 from annotation.publish import committed
 from annotation.quality import Flag
 from annotation.reject import CannotReject
-from annotation.revise import Revision, revision
+from annotation.revise import Revision, price_of_reader, revision
 from annotation.revise import switch as switch_aggregation
 from annotation.share import Shared, shared
 from annotation.sweep import order_sweep, plan_sweep, sweeps
@@ -185,6 +185,7 @@ __all__ = [
     "plan_sweep",
     "platforms",
     "policy_of",
+    "price_of_reader",
     "progress",
     "quarrels",
     "queue_divided",

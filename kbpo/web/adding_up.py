@@ -32,6 +32,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     method = request.GET.get("method", "")
     context: dict[str, Any] = {
         "track": track, "policy": report.policy_of(track), "methods": METHODS, "method": method, "refusal": refusal,
+        "reader": report.price_of_reader(track),
         "name": METHODS.get(method, ""), "current": METHODS[report.policy_of(track).aggregation],
     }  # fmt: skip
     if method in METHODS:
@@ -44,11 +45,16 @@ def _compared(track: Track, method: str) -> dict[str, Any]:
     made = report.revision(track, method, report.policy_of(track).revision + 1)
     changes = what_if(track, [flip.label for flip in made.flips])
     flips = [
-        {"title": report.title_of(flip.question), "question": flip.question, "before": flip.before or ("nothing",),
+        {"title": _title(flip), "question": flip.question, "before": flip.before or ("nothing",),
          "after": flip.after or ("nothing",), "chances": sorted(flip.posterior.items())}
         for flip in made.flips[:SHOWN]
     ]  # fmt: skip
     return {"revision": made, "flips": flips, "rows": _rows(changes), "seconds": time.monotonic() - began}
+
+
+def _title(flip: Any) -> str:
+    """What a judgment is about, in a line; of a document, which pair of its names."""
+    return f"{flip.names}, in {report.title_of(flip.question)}" if flip.names else report.title_of(flip.question)
 
 
 def _rows(changes: list[Change]) -> list[dict[str, Any]]:

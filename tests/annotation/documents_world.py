@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from annotation import publish, read_documents
-from annotation.models import DocumentOrder, Question
+from django.test import Client
+
+from annotation import publish, read_documents, settle
+from annotation.models import Assignment, DocumentOrder, Question
 from annotation.order import order_documents, plan_documents
 from kbpo.corpus.models import Document
 
@@ -80,8 +82,44 @@ def order(track: Any, n: int, **terms: Any) -> DocumentOrder:
     return made
 
 
+def read_whole(toy: Any, n: int, said_by: Callable[[str, Question], dict[str, str]]) -> None:
+    """n documents, ordered, and read by Ada, Bo and Cy, who say what they are told to, until nothing is left."""
+    order(toy.track, n)
+    for _ in range(2):
+        for name in ("Ada", "Bo", "Cy"):
+            answer_open(toy, name, said_by)
+        settle.tick()
+        read_documents.tick()
+        publish.tick()
+
+
+def answer_open(toy: Any, name: str, said_by: Callable[[str, Question], dict[str, str]]) -> int:
+    """How many questions somebody answered until nothing was open to them."""
+    client, given = Client(), 0
+    client.force_login(toy.users[name])
+    while (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
+        assignment = Assignment.objects.select_related("hit").get(token=address.split("/")[2])
+        question = assignment.hit.questions.select_related("target__document")[0]
+        response = client.post(address, said_by(name, question))
+        assert response.status_code == 302, response.content.decode()
+        given += 1
+    return given
+
+
 def answer_to(question: Question) -> dict[str, str]:
     """The true answer to a question about a whole document."""
     if question.interface == "entities":
         return marks_answer(question.target.document)
     return pairs_answer(question.payload)
+
+
+def partly(name: str, question: Question) -> dict[str, str]:
+    """The truth, but for a name that Cy misses, a fact that Ada alone marks, and one that Cy does not mark."""
+    if question.interface == "entities":
+        return marks_answer(question.target.document, without={"Oslo"} if name == "Cy" else None)
+    answer = pairs_answer(question.payload)
+    if name != "Ada":
+        said = json.loads(answer["pairs"])
+        drop = {"per:place_of_death>"} | ({"per:parents>"} if name == "Cy" else set())
+        answer["pairs"] = json.dumps({at: [part for part in some if part not in drop] for at, some in said.items()})
+    return answer

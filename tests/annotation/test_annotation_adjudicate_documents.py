@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from documents_world import FACTS, answer_to, marks_answer, order, place, true_marks
+from documents_world import FACTS, marks_answer, order, partly, place, read_whole, true_marks
 
-from annotation import adjudicate, publish, read_documents, settle
+from annotation import adjudicate, publish
 from annotation.adjudicate import CannotAsk
 from annotation.error_rate import errors, errors_of_names
 from annotation.judged import MARKED, NAMES, judged
-from annotation.models import HIT, Adjudication, Assignment, Question, Response
+from annotation.models import HIT, Adjudication, Question, Response
 from annotation.trail import trail
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
@@ -43,33 +43,10 @@ def other(db: None) -> User:
 
 @pytest.fixture
 def read(toy: Toy) -> Toy:
-    """Four documents that three people read; Cy misses two names, and one relation of which Bo is unsure too."""
-    order(toy.track, 4)
-    for _ in range(2):
-        for name in ("Ada", "Bo", "Cy"):
-            client = Client()
-            client.force_login(toy.users[name])
-            while (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
-                assignment = Assignment.objects.select_related("hit").get(token=address.split("/")[2])
-                question = assignment.hit.questions.select_related("target__document")[0]
-                assert client.post(address, said_by(name, question)).status_code == 302
-        settle.tick()
-        read_documents.tick()
-        publish.tick()
+    """Four documents that three people read, not all of one mind."""
+    read_whole(toy, 4, partly)
     assert Question.objects.counts() == {"settled": 8}
     return toy
-
-
-def said_by(name: str, question: Question) -> dict[str, str]:
-    """The truth, but for two names that Cy misses and two facts that only some of them mark."""
-    if question.interface == "entities":
-        return marks_answer(question.target.document, without={"Oslo"} if name == "Cy" else None)
-    answer = answer_to(question)
-    if name != "Ada":
-        said = json.loads(answer["pairs"])
-        drop = {"per:place_of_death>"} | ({"per:parents>"} if name == "Cy" else set())
-        answer["pairs"] = json.dumps({at: [part for part in some if part not in drop] for at, some in said.items()})
-    return answer
 
 
 def test_what_was_marked_is_drawn_with_its_probability_and_asked_alone(read: Toy, root: User) -> None:

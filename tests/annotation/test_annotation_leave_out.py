@@ -240,9 +240,9 @@ def test_a_track_with_a_model_is_fitted_anew_without_them(published: Submission,
     judged(clients, NO, YES, YES)
     revise.switch(published.track, revise.MODEL, None, "To try")
     without_money(published)
-    assert str(worker("cy").pk) in Policy.objects.get().model["confusion"]
+    assert str(worker("cy").pk) in Policy.objects.get().model["relation"]["confusion"]
     leave_out.exclude(worker("cy"), BAD)
-    assert set(Policy.objects.get().model["confusion"]) == {str(worker(name).pk) for name in ("ada", "bo")}
+    assert set(Policy.objects.get().model["relation"]["confusion"]) == {str(worker(name).pk) for name in ("ada", "bo")}
     leave_out.exclude(worker("bo"), BAD)
     assert holds(published.track) == {()}, "ada alone is left"
     assert revise.revision(published.track, revise.MODEL, 9).flips == []

@@ -10,6 +10,7 @@ from django.test import Client
 
 from annotation import publish, revise, settle
 from annotation.models import HIT, Policy, Question, Worker
+from annotation.votes import Votes
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
@@ -45,10 +46,10 @@ def holds(track: Track) -> set[tuple[str, ...]]:
 def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that knows ada to be right and the others to press any button."""
 
-    def fit(votes: list[revise.Votes]) -> tuple[dict[str, object], dict[tuple[int, tuple[str, str]], float]]:
+    def fit(votes: list[Votes]) -> tuple[dict[str, object], dict[tuple[int, int, str], float]]:
         ada = Worker.objects.get(user__username="ada").pk
-        chances = {(one.question.pk, unit): 0.99 if said.get(ada) else 0.01
-                   for one in votes for unit, said in one.said.items()}  # fmt: skip
+        chances = {(pair.question.pk, pair.target, one["part"]): 0.99 if ada in pair.yes.get(one["part"], ()) else 0.01
+                   for pair in votes for one in pair.predicates}  # fmt: skip
         return {"prior": [0.5, 0.5], "confusion": {str(ada): [[0.99, 0.01], [0.01, 0.99]]}}, chances
 
     monkeypatch.setattr(revise, "_fit", fit)
@@ -57,7 +58,7 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_revision_says_what_would_flip_and_writes_nothing(divided: Track, monkeypatch: pytest.MonkeyPatch) -> None:
     believe_ada(monkeypatch)
     made = revise.revision(divided, revise.MODEL, 1)
-    assert (made.questions, len(made.flips)) == (6, 6)
+    assert (made.judgments, len(made.flips)) == (6, 6)
     assert (made.flips[0].before, made.flips[0].after) == ((), (PARTS[0],))
     assert made.flips[0].posterior == {PARTS[0]: 0.99}
     assert Label.objects.filter(target__kind="pair").count() == 6
@@ -86,7 +87,8 @@ def test_switching_appends_labels_and_switching_back_too(
 
 def test_the_fit_weighs_people_by_how_they_err(divided: Track) -> None:
     made = revise.revision(divided, revise.MODEL, 1)
-    assert made.model["converged"] and set(made.model["confusion"]) == {
+    model = made.model["relation"]
+    assert model["converged"] and set(model["confusion"]) == {
         str(pk) for pk in Worker.objects.values_list("pk", flat=True)
     }
     assert made.flips == [], "of two against one the model believes two, knowing nothing else"
@@ -98,7 +100,9 @@ def test_where_the_model_is_unsure_one_more_is_asked_and_never_more_than_five(
     track = published.track
     unsure = [[0.6, 0.4], [0.4, 0.6]]
     workers = {str(worker.pk): unsure for worker in Worker.objects.all()}
-    Policy.objects.create(track=track, aggregation="dawid_skene", model={"prior": [0.5, 0.5], "confusion": workers})
+    Policy.objects.create(
+        track=track, aggregation="dawid_skene", model={"relation": {"prior": [0.5, 0.5], "confusion": workers}}
+    )
     answer_all(clients[0], YES)
     answer_all(clients[1], NO)
     answer_all(clients[2], NO)
@@ -125,7 +129,7 @@ def test_without_money_the_question_is_settled_as_it_is(
     from kbpo.money.spend import release
 
     Policy.objects.create(
-        track=published.track, aggregation="dawid_skene", model={"prior": [0.5, 0.5], "confusion": {}}
+        track=published.track, aggregation="dawid_skene", model={"relation": {"prior": [0.5, 0.5], "confusion": {}}}
     )
     monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
     release(published.track, published.purpose, key="all", keep=Decimal("1.08"))

@@ -311,7 +311,7 @@ def test_switching_the_way_of_adding_up_is_looked_at_first(judged: Submission, a
     page = admin.get(address, {"method": "dawid_skene"}).content.decode()
     assert "nothing was changed" in page and "judgments would be different" in page
     assert judged.name in page
-    assert "answers about whole documents, and what mentions refer to, keep the majority" in page
+    assert "names marked in documents, and what mentions refer to, keep the majority" in page
     for wrong in ({"method": "coin", "why": "x"}, {"method": "dawid_skene", "why": ""}):
         assert admin.post(address, wrong).status_code == 422
     admin.post(address, {"method": "dawid_skene", "why": "We looked."})

@@ -1,0 +1,192 @@
+"""What people marked in documents that they read whole, added up anew: by the model and back; one more reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.test import Client
+from documents_world import answer_open, partly, read_whole
+
+from annotation import publish, read_documents, revise, settle
+from annotation.leave_out import exclude
+from annotation.models import HIT, Policy, Question, Worker
+from annotation.publish import committed
+from annotation.votes import Votes
+from kbpo.accounts.models import User
+from kbpo.instances.merge import merged, values_of
+from kbpo.instances.models import Instance, Label
+from kbpo.money.spend import balance, release, reserve
+from kbpo.sampling.models import DocumentSample
+from tests.conftest import Toy
+
+pytestmark = pytest.mark.django_db
+DIED = "per:place_of_death>"
+UNSURE = {"prior": [0.5, 0.5], "confusion": {}}
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+    settings.ROOT_URLCONF = "kbpo.urls"
+
+
+@pytest.fixture
+def read(toy: Toy) -> Toy:
+    """Four documents that three people read; that Per Berg died in Oslo, Ada alone marked."""
+    read_whole(toy, 4, partly)
+    return toy
+
+
+def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that knows Ada to be right and the others to press any button."""
+
+    def fit(said: list[Votes]) -> tuple[dict[str, object], dict[tuple[int, int, str], float]]:
+        ada = Worker.objects.get(user__username="ada").pk
+        chances = {(pair.question.pk, pair.target, one["part"]): 0.99 if ada in pair.yes.get(one["part"], ()) else 0.01
+                   for pair in said for one in pair.predicates}  # fmt: skip
+        return {"prior": [0.5, 0.5], "confusion": {}}, chances
+
+    monkeypatch.setattr(revise, "_fit", fit)
+
+
+def pairs_asked() -> int:
+    return sum(len(one.payload["pairs"]) for one in Question.objects.filter(interface="relations_exhaustive"))
+
+
+def test_what_would_flip_is_one_fact_of_a_pair_and_the_majority_stands(
+    read: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert revise.revision(read.track, revise.MAJORITY, 1).flips == [], "labels are the majority's already"
+    before = Label.objects.count()
+    believe_ada(monkeypatch)
+    made = revise.revision(read.track, revise.MODEL, 1)
+    assert made.judgments == pairs_asked()
+    [flip] = made.flips
+    assert (flip.before, flip.after, flip.posterior) == ((), (DIED,), {DIED: 0.99})
+    assert flip.names == "Per Berg and Oslo" and flip.question.target.document.key == "d4"
+    assert flip.label.value == {"shown": [DIED], "holds": [DIED], "votes": {DIED: 1}}
+    assert Label.objects.count() == before
+
+
+def test_a_fact_comes_with_the_model_and_is_missing_again_without_it(
+    read: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin, instances = read.users["Admin"], Instance.objects.count()
+    believe_ada(monkeypatch)
+    [flip] = revise.switch(read.track, revise.MODEL, admin, "Ada is always right.").flips
+    labels = Label.objects.filter(target=flip.label.target_id)
+    assert {(one.source, one.method) for one in labels} == {("document", "dawid_skene")}
+    assert merged(labels)["holds"] == [DIED]
+    assert Instance.objects.count() == instances + 1, "it is a fact, whoever claims it"
+    assert revise.switch(read.track, revise.MODEL, admin, "Again.").flips == []
+    assert len(revise.switch(read.track, revise.MAJORITY, admin, "She was not.").flips) == 1
+    assert merged(Label.objects.filter(target=flip.label.target_id)) == {}, "missing, and not false"
+    [(_, value, in_vain)] = values_of([flip.label.target_id])
+    assert (value, in_vain) == ({}, False), "and a sweep may ask about it"
+    assert revise.revision(read.track, revise.MAJORITY, 9).flips == []
+
+
+def test_without_the_answers_of_who_is_left_out_it_is_still_the_model_that_adds_up(
+    read: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    believe_ada(monkeypatch)
+    [flip] = revise.switch(read.track, revise.MODEL, read.users["Admin"], "Ada is always right.").flips
+    exclude(Worker.objects.get(user__username="cy"), "Another works for them.", read.users["Admin"])
+    label = Label.objects.filter(target=flip.label.target_id).order_by("-pk")[0]
+    assert (label.value["holds"], label.n, label.method) == ([DIED], 2, "dawid_skene")
+    assert revise.revision(read.track, revise.MODEL, 9).flips == []
+
+
+def test_the_fit_is_of_each_interface_by_itself(read: Toy) -> None:
+    made = revise.revision(read.track, revise.MODEL, 1)
+    assert set(made.model) == {"relations_exhaustive"}, "nothing was asked alone"
+    fit = made.model["relations_exhaustive"]
+    assert fit["converged"] and set(fit["confusion"]) == {str(pk) for pk in Worker.objects.values_list("pk", flat=True)}
+    payloads = Question.objects.filter(interface="relations_exhaustive").values_list("payload", flat=True)
+    assert fit["units"] == sum(len(one["options"][pair["options"]]) for one in payloads for pair in one["pairs"])
+    agreed = Label.objects.filter(target__kind="pair", source="document", disagreement=0).values_list(
+        "target", flat=True
+    )
+    assert len(agreed) == 9 and not {flip.label.target_id for flip in made.flips} & set(agreed)
+
+
+def test_the_page_names_the_pair_and_the_price_of_a_reader(read: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    believe_ada(monkeypatch)
+    client, address = Client(), "/desk/tracks/toy/adding-up/"
+    client.force_login(read.users["Admin"])
+    page = client.get(address, {"method": "dawid_skene"}).content.decode()
+    assert "Per Berg and Oslo, in" in page and f"1 of {pairs_asked()} judgments would be different" in page
+    assert "one more reader costs $" in page
+    switched = client.post(address, {"method": "dawid_skene", "why": "We looked."}, follow=True).content.decode()
+    assert "1 labels were written anew" in switched
+    assert Policy.objects.get().model["relations_exhaustive"]["prior"] == [0.5, 0.5]
+
+
+def modelled(toy: Toy, monkeypatch: pytest.MonkeyPatch, *, share: float) -> None:
+    """A track whose model is unsure of everything, and asks again beyond this share of the pairs."""
+    unsure = {str(worker.pk): [[0.6, 0.4], [0.4, 0.6]] for worker in Worker.objects.all()}
+    fit = {"prior": [0.7, 0.3], "confusion": unsure}
+    Policy.objects.create(track=toy.track, aggregation="dawid_skene", model={"relations_exhaustive": fit})
+    monkeypatch.setattr(revise, "UNSURE_PAIRS", share)
+    monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
+
+
+def left(toy: Toy) -> Question:
+    return Question.objects.get(interface="relations_exhaustive")
+
+
+def test_one_more_reads_a_document_of_which_the_model_is_unsure_and_never_more_than_five(
+    toy: Toy, make_user: Callable[..., User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revise, "tick", lambda: 0)
+    modelled(toy, monkeypatch, share=0.0)
+    read_whole(toy, 1, partly)
+    question = left(toy)
+    assert (question.status, question.answers_wanted) == ("published", 4)
+    assert not DocumentSample.objects.filter(settled_at__isnull=False).exists(), "it counts when it is settled"
+    publish.tick()
+    assert HIT.objects.filter(questions=question, status="open", max_assignments=1).count() == 1
+    reserve(toy.track, None, question.payer, question.price, key="more")
+    spent = balance(purpose=question.payer).spent
+    for name in ("Dan", "Eve"):
+        toy.users[name] = make_user(name.lower(), is_annotator=True)
+        assert answer_open(toy, name, partly) == 1
+        settle.tick()
+        publish.tick()
+    question = left(toy)
+    assert (question.status, question.answers_wanted) == ("settled", 5)
+    assert balance(purpose=question.payer).spent == spent + 2 * question.price
+    read_documents.tick()
+    assert DocumentSample.objects.get().settled_at is not None
+
+
+@pytest.mark.parametrize(("share", "rich"), [(0.0, False), (1.0, True)])
+def test_nobody_more_reads_a_document_without_the_money_or_below_the_share(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch, share: float, rich: bool
+) -> None:
+    monkeypatch.setattr(revise, "tick", lambda: 0)
+    modelled(toy, monkeypatch, share=share)
+
+    def said(name: str, question: Question) -> dict[str, str]:
+        if question.interface == "relations_exhaustive" and not rich:
+            release(toy.track, question.payer, key="all", keep=committed(question.payer))
+        return partly(name, question)
+
+    read_whole(toy, 1, said)
+    assert (left(toy).status, left(toy).answers_wanted) == ("settled", 3)
+
+
+def test_a_fit_that_was_kept_before_is_of_pairs_that_were_asked_alone(toy: Toy) -> None:
+    row = Policy.objects.create(track=toy.track, aggregation="dawid_skene", model=UNSURE)
+    step = import_module("annotation.migrations.0014_a_fit_for_each_interface")
+    for _ in range(2):
+        step.name_the_interface(apps, None)
+        row.refresh_from_db()
+        assert row.model == {"relation": UNSURE}
+    step.only_the_pairs(apps, None)
+    row.refresh_from_db()
+    assert row.model == UNSURE
