@@ -112,6 +112,36 @@ def water_fill(
     return _raise(old, size, _multiplier(old, size, target_variance))[code]
 
 
+def alone(p: ArrayLike, v: ArrayLike, multiplier: float, *, target: ArrayLike | None = None) -> FloatArray:
+    """Return what a system would ask by itself with the λ of :func:`water_fill`: ``min(1, λ s_τ)``, whatever was asked.
+
+    It lies nowhere above the thresholds that are raised with it, so that u below it means that the target is asked:
+    the targets with u below it are a sample of the system's own.
+
+    Parameters
+    ----------
+    p, v, target
+        As for :func:`water_fill`.
+    multiplier : float
+        λ, see :func:`multiplier`; 0: nothing is asked.
+
+    Returns
+    -------
+    (n,) array
+        Of each row's target, in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> alone(np.full(4, 0.25), 0.25, 4.0).tolist()
+    [0.5, 0.5, 0.5, 0.5]
+    """
+    if not multiplier >= 0:
+        raise ValueError(f"multiplier must be at least 0; got {multiplier!r}")
+    old, size, code = _by_target(p, np.zeros(np.shape(p)), v, target)
+    return _raise(old, size, multiplier)[code]
+
+
 def multiplier(
     p: ArrayLike,
     pi_old: ArrayLike,

@@ -203,10 +203,10 @@ class Centred:
             answered=self.given_document[unique],
         )  # fmt: skip
 
-    def precision(self, kind: str, criterion: str) -> Estimate:
-        """The precision of every system under a distribution."""
+    def precision(self, kind: str, criterion: str, *, floor: bool = True) -> Estimate:
+        """The precision of every system under a distribution; without a floor if nothing is to be expected of g."""
         if criterion != self.criterion:
-            return self.under(criterion).precision(kind, criterion)
+            return self.under(criterion).precision(kind, criterion, floor=floor)
         data, p = self.data, self.data.pool.p[kind]
         g, f = data.g[criterion], self.verdicts
         total = np.asarray(p.T @ g).ravel()
@@ -215,14 +215,17 @@ class Centred:
             weight * self.counts[:, None], self.row_pi, f, g[self.row], total,
             target=self.targets[1], n_targets=self.targets[0].size, design=self.design,
         )  # fmt: skip
-        floor = self._anticipated(p, self.pi, criterion, found)
         own = {}
         for column in data.seen:
             label = self.verdicts_of(column)
             alone = self._alone(horvitz_thompson.centred, column, weight[:, column], label, g, total[column])
-            [floor_alone] = np.asarray(self._anticipated(p[:, [column]], self.pi_of(column), criterion, alone))
-            own[column] = replace(alone, anticipated=float(floor_alone))
-        estimate = with_columns(replace(found, anticipated=floor, total_g=total), own)
+            if floor:
+                [expected] = np.asarray(self._anticipated(p[:, [column]], self.pi_of(column), criterion, alone))
+                alone = replace(alone, anticipated=float(expected))
+            own[column] = alone
+        if floor:
+            found = replace(found, anticipated=self._anticipated(p, self.pi, criterion, found), total_g=total)
+        estimate = with_columns(found, own)
         return where_known(estimate, np.asarray(estimate.n) > 0)
 
     def _anticipated(self, p: Matrix, pi: Floats, criterion: str, found: Estimate) -> Numbers:
@@ -240,6 +243,20 @@ class Centred:
         seen, now = self.data.seen[column], self.data.own[column]
         own = self._with_answers(*seen.ways(now), seen.before(now))
         return np.asarray(np.where(seen.exact, 1.0, own)[self.data.pool.target])
+
+    def of_one(self, kind: str, column: int) -> Estimate:
+        """The precision of one system under a distribution and this criterion, without a floor: all that is read of it
+        are its own rows."""
+        [at] = self.data.pool.p[kind][:, [column]][self.row].toarray().T
+        total = float((self.data.pool.p[kind][:, [column]].T @ self.data.g[self.criterion])[0])
+        f, g = self.said_of(column), self.data.g[self.criterion][self.row]
+        used, pi, exact = self.counts, self.row_pi, np.zeros(self.row.size, dtype=np.bool_)
+        if column in self.data.seen:
+            used, pi = self.own(column)
+            exact = self.data.seen[column].exact[self._row_target]
+        return horvitz_thompson.centred(
+            at * used, pi, f, g, total, target=self.targets[1], n_targets=self.targets[0].size, exact=exact
+        )
 
     def _alone(
         self, estimator: Callable[..., Estimate], column: int, weight: Floats, f: Floats, g: Floats, total: float

@@ -19,6 +19,7 @@ from kbpo.sampling.in_documents import InDocuments, in_documents, labelled_befor
 from kbpo.sampling.inclusion import Inclusion, inclusion
 from kbpo.sampling.models import Sample
 from kbpo.sampling.overlap import overlaps
+from kbpo.sampling.own import own_thresholds
 from kbpo.sampling.pool import Pool, read_pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.seen import Seen, all_seen, private
@@ -90,6 +91,8 @@ class Data:
     """What readers marked and sweeps asked, in whatever documents; None if nobody read any"""
     seen_drawn: dict[int, Seen] = field(default_factory=dict)
     """`seen` if documents brought in nothing"""
+    alone: dict[int, Floats] = field(default_factory=dict)
+    """column -> (t,) below which u a target is in the system's own sample and judged; where that is known"""
 
     @property
     def systems(self) -> list[int]:
@@ -98,8 +101,10 @@ class Data:
 
     def drawn_alone(self) -> Data:
         """The same if no sweep brought anything in: what counts because it was drawn."""
-        if self.fold.closed or not self.fold.documents:
-            return self
+        return self if self.fold.closed or not self.fold.documents else self.without_documents()
+
+    def without_documents(self) -> Data:
+        """The same if no document brought anything in, whatever is known in it."""
         own = {at: one.without_documents() for at, one in self.own.items()}
         return replace(self, inclusion=self.inclusion.without_documents(), own=own, seen=self.seen_drawn, fold=FoldIn())
 
@@ -151,6 +156,7 @@ def read(track: Track) -> Data:
         swept=swept,
         in_documents=in_documents(track, pool, scope),
         seen_drawn=found,
+        alone=own_thresholds(track, pool, waiting),
     )
 
 

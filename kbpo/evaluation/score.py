@@ -11,6 +11,7 @@ from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.joint import f1
 from kbpo.evaluation import published
+from kbpo.evaluation.by_thresholds import ByThresholds
 from kbpo.evaluation.centred import Centred, where_known
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.floors import Floors
@@ -104,7 +105,11 @@ def found_share(data: Data) -> Estimate | None:
 
 
 def published_scores(data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]) -> Iterator[Score]:
-    """Simple and joint, where there are draws with replacement; of what has no judgment of its own, nothing."""
+    """Simple and joint, from draws with replacement, or else by thresholds; of what has no judgment of its own,
+    nothing."""
+    if not data.draws:
+        yield from _by_thresholds(data, criteria, recall_criteria)
+        return
     judged = {criterion: counts(data, criterion)[0] > 0 for criterion in {*criteria, *recall_criteria}}
     recalls = {
         criterion: where_known(found, judged[criterion])
@@ -120,6 +125,22 @@ def published_scores(data: Data, criteria: tuple[str, ...], recall_criteria: tup
                     yield from rows(data, both, "f1", criterion, kind, method)
     for criterion, recall in recalls.items():
         yield from rows(data, recall, "recall", criterion, "instance", "joint")
+
+
+def _by_thresholds(data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]) -> Iterator[Score]:
+    found = ByThresholds(data)
+    for criterion in criteria:
+        known = counts(data, criterion)[0] > 0
+        recall = found.recall(criterion) if criterion in recall_criteria else None
+        if recall is not None:
+            recall = where_known(recall, known)
+            yield from rows(data, recall, "recall", criterion, "instance", "joint")
+        for kind in data.pool.p:
+            for method in PUBLISHED:
+                precision = where_known(found.precision(kind, criterion, method), known)
+                yield from rows(data, precision, "precision", criterion, kind, method)
+                if recall is not None and method == "joint":
+                    yield from rows(data, f1(precision, recall), "f1", criterion, kind, method)
 
 
 def rows(data: Data, estimate: Estimate, quantity: str, criterion: str, kind: str, method: str) -> Iterator[Score]:

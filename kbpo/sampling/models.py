@@ -142,6 +142,23 @@ class Threshold(models.Model):
         return f"π of {self.target_id}"
 
 
+class OwnThresholds(models.Model):
+    """Design poisson: what a submission would ask by itself, whatever others asked; a part of what is asked for it.
+
+    Of all batches of the submission up to this one: the largest. Its targets with u below are its own sample, of which
+    the published simple estimator is made.
+    """
+
+    batch = models.OneToOneField(SampleBatch, on_delete=models.CASCADE, related_name="own")
+    pi = models.BinaryField(help_text="float64, little-endian, one a target of the submission by ascending number")
+
+    class Meta:
+        db_table_comment = "Inclusion probabilities of submissions' own samples"
+
+    def __str__(self) -> str:
+        return f"own thresholds of {self.batch_id}"
+
+
 class TrackKey(models.Model):
     """The track's secret: seeds of its batches derive from it; it is published only once the track is closed."""
 

@@ -80,8 +80,8 @@ class TrackForm(forms.Form):
         choices=Track.Design.choices,
         initial="poisson",
         label="How the sample is drawn",
-        help_text="The first asks least for the same interval; only with the second can the board also show the scores "
-        "“as published” (simple and joint).",
+        help_text="The first asks least for the same interval; the second draws exactly as published. The board has "
+        "simple and joint scores beside its own either way.",
     )
     scope = forms.ChoiceField(
         choices=Track.Scope.choices, initial="sentence", help_text="How far apart the two names may stand, for recall."

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from estimators.horvitz_thompson import hajek
 from estimators.poisson import (
+    alone,
     asking_order,
     multiplier,
     next_goal,
@@ -48,6 +49,19 @@ def test_the_multiplier_makes_the_thresholds(plan):
     pi = water_fill(p, old, v, target_variance=wanted)
     np.testing.assert_allclose(pi, np.maximum(old, np.minimum(1.0, chosen * p * np.sqrt(v))), rtol=1e-12)
     assert (chosen == 0) == (planned_variance(p, old, v) <= wanted)
+
+
+@given(plans())
+@settings(deadline=None)
+def test_what_a_system_asks_by_itself_is_part_of_what_is_asked(plan):
+    p, old, v, wanted = plan
+    raised = water_fill(p, old, v, target_variance=wanted)
+    own = alone(p, v, multiplier(p, old, v, target_variance=wanted))
+    assert np.all(own <= raised)
+    np.testing.assert_array_equal(own[raised > old], raised[raised > old])
+    np.testing.assert_array_equal(np.maximum(own, old), raised)
+    with pytest.raises(ValueError, match="multiplier must be at least 0"):
+        alone(p, v, -1.0)
 
 
 def test_the_multiplier_refuses_no_variance():

@@ -56,8 +56,7 @@ def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int)
     evaluate(toy.track)
     before, pi = {row.pk: told(row) for row in rows}, read(toy.track).inclusion.pi
     raised = Threshold.objects.filter(batch__submission=gone).count()
-    methods = {key[3] for key in before[gone.pk]}
-    assert methods == ({"centred", "simple", "joint"} if design == "iid" else {"centred"})
+    assert {key[3] for key in before[gone.pk]} == {"centred", "simple", "joint"}
     taken_back(toy, gone)
     evaluate(toy.track)
     assert told(gone) == {}

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.evaluation.models import Estimate, Evaluation
+from kbpo.tracks.models import Track
 from tests.conftest import Toy
 from tests.web.scored import make_board
 
@@ -64,8 +65,18 @@ def test_linking_has_no_f1_and_no_recall_to_publish(toy: Toy, published: Evaluat
     assert "P, joint" in page and "R, joint" not in page and "F1, joint" not in page
 
 
-def test_without_draws_with_replacement_there_is_nothing_to_publish(toy: Toy) -> None:
+def test_without_an_estimate_the_columns_say_so(toy: Toy) -> None:
     make_board(toy, 1)
     Estimate.objects.filter(method__in=("simple", "joint")).delete()
     page = Client().get(reverse("board", args=["toy"])).content.decode()
-    assert "needs draws with replacement" in page and "P, joint" not in page
+    assert "no estimate yet" in page and "P, joint" not in page
+
+
+@pytest.mark.parametrize(("design", "said"), [("poisson", "at most once"), ("iid", "draws with replacement")])
+def test_the_note_says_what_differs_from_the_publication(
+    toy: Toy, published: Evaluation, design: str, said: str
+) -> None:
+    Track.objects.update(design=design)
+    page = Client().get(reverse("board", args=["toy"])).content.decode()
+    note = page.split('class="published-note"')[1].split("</p>")[0]
+    assert said in note and ("each relation" in note) == (design == "poisson")

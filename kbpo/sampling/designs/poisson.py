@@ -15,6 +15,7 @@ import numpy as np
 
 from kbpo.corpus.copy import copy
 from kbpo.money.spend import balance
+from kbpo.sampling import own
 from kbpo.sampling.designs.base import Design, Realised, last_batch, price_of, target_variance
 from kbpo.sampling.designs.state import BOLD, State
 from kbpo.sampling.guess import VERSION
@@ -76,6 +77,7 @@ class Poisson(Design):
             ("batch_id", "target_id", "pi"),
             ((batch.pk, int(t), float(x)) for t, x in zip(state.target_id[higher], pi[higher], strict=True)),
         )
+        own.keep(batch, state.alone(goal))
         return _store(batch, state, state.asked(pi), pi)
 
     def enough(self, submission: Submission, variance: float | None) -> str:

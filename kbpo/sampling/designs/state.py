@@ -8,7 +8,7 @@ import numpy as np
 from django.db.models import Q
 
 from estimators.model import expected_error
-from estimators.poisson import multiplier, next_goal, planned_variance, water_fill
+from estimators.poisson import alone, multiplier, next_goal, planned_variance, water_fill
 from kbpo.sampling.annotated import Annotated, annotated
 from kbpo.sampling.designs.base import Realised
 from kbpo.sampling.fold_in import Bools, FoldIn, aware, fold_in, in_scope
@@ -81,6 +81,17 @@ class State:
         alone = np.divide(by_target - self.by_document, closed, out=np.ones(closed.size), where=closed > 0)
         raised = np.where(by_target > self.chance, np.clip(alone, self.start, 1.0), self.start)
         return self.seen.raised(raised, self.old) if self.seen else raised
+
+    def alone(self, goal: float) -> Floats:
+        """What (per target) the submission would ask by itself for a planned variance, whatever was asked before:
+        nowhere above the thresholds for it. Of what its team had seen judged nothing: that is certain."""
+        by_target = np.zeros(self.target_id.size)
+        by_target[self.row] = alone(self.p, self.v, self.multiplier(goal), target=self.row)
+        closed = 1 - self.by_document
+        own = np.divide(by_target - self.by_document, closed, out=np.ones(closed.size), where=closed > 0)
+        own = np.clip(own, 0.0, 1.0)
+        own = self.seen.raised(own, np.zeros(own.size)) if self.seen else own
+        return np.asarray(np.minimum(own, self.raised(goal)))
 
     def multiplier(self, goal: float) -> float:
         """λ of those thresholds: min(1, λ s) is what a target's probability, by either way, is raised to, s² = Σ p² v;

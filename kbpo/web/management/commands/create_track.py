@@ -40,7 +40,7 @@ class Command(BaseCommand):
         parser.add_argument("--half-width", type=dollars, default=Decimal("0.030"), help="Target of the guarantee")
         parser.add_argument(
             "--design", default="poisson", choices=Track.Design.values,
-            help="poisson asks least; iid draws with replacement, which the published estimators need",
+            help="poisson asks least; iid draws with replacement, exactly as published",
         )  # fmt: skip
         parser.add_argument("--scope", default="sentence", choices=Track.Scope.values, help="What recall asks for")
         parser.add_argument("--workers", type=int, default=3, help="Workers a question")
