@@ -130,6 +130,8 @@ def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any],
             n_documents=pool.n_documents,
             inside=np.full(stated, -1, dtype=np.int64),
             marked=np.zeros(stated, dtype=np.bool_),
+            code=np.full(true.size, -1, dtype=np.int64),
+            links=np.zeros((true.size, 2), dtype=np.str_),
             missed=np.bincount(
                 np.searchsorted(documents, pool.document[true[~pool.member[true].any(axis=1)]]),
                 minlength=documents.size,

@@ -8,6 +8,7 @@ Chaganty 2018, section 3.3.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -82,8 +83,7 @@ def study(track: Track) -> Study | None:
     if not at.size or np.unique(teams).size < 2:
         return None
     human = data.facts.marked[data.judged[at]] & (label[at] == 1)  # at these mentions or at others of the same fact
-    missed = int((~data.facts.found).sum())
-    membership, labels, relation, people = _with_missed(data, at, columns, label[at], human, missed)
+    membership, labels, relation, people = _with_missed(data, at, columns, label[at], human)
     rows = Submission.objects.select_related("team").in_bulk([data.systems[column] for column in columns])
     return Study(
         systems=[rows[data.systems[column]] for column in columns],
@@ -96,11 +96,44 @@ def study(track: Track) -> Study | None:
     )
 
 
-def _relations(data: Data, row: Ids) -> Ids:
-    """Codes of the relations that rows of the pool state, in whatever document: rows are of one relation if they state
-    one fact, or one predicate of the same names. A name is the link that the first submission that states it claims,
-    else the text of its canonical mention."""
-    assert data.facts is not None
+Key: TypeAlias = tuple[object, ...]
+"""A relation by name, in whatever document: its predicate, and the names of its ends in lower case"""
+
+
+def _relations(data: Data, row: Ids) -> tuple[Ids, Ids]:
+    """Codes of the relations, in whatever document, that rows of the pool state, and of those that people found and no
+    system states.
+
+    They are one relation if they are of one fact, or of one predicate and the same names. A name of what is stated is
+    the link that the first submission that states it claims, else the text of its canonical mention; of what people
+    found it is what they linked it to, if they linked both ends: without that it is a relation of its own.
+    """
+    facts = data.facts
+    assert facts is not None
+    missed = np.flatnonzero(~facts.found)
+    codes: dict[Key, int] = {}
+    names = _names(data, row)
+    by_name = np.array([codes.setdefault(names[one], len(codes)) for one in data.pool.instance[row].tolist()])
+    linked = [(at, key) for at, key in enumerate(_linked(data)) if key is not None]
+    by_link = {at: codes.setdefault(key, len(codes)) for at, key in linked}
+    place = {int(one): row.size + number for number, one in enumerate(missed)}
+    n, n_facts = row.size + missed.size, int(facts.fact.max(initial=-1)) + 1
+    pairs = [(at, n + code) for at, code in enumerate(by_name.tolist())]
+    pairs += [(at, n + len(codes) + code) for at, code in enumerate(facts.fact[row].tolist())]
+    for at, code in by_link.items():
+        if at in place:
+            pairs.append((place[at], n + code))
+        elif facts.code[at] >= 0:
+            pairs.append((n + len(codes) + int(facts.code[at]), n + code))
+    size = n + len(codes) + n_facts
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    graph = sparse.coo_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(size, size))
+    found = np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+    return found[: row.size], found[row.size : n]
+
+
+def _names(data: Data, row: Ids) -> dict[int, Key]:
+    """Instance -> predicate and names of what rows of the pool state."""
     names = ", ".join(
         f"lower(CASE WHEN p.{side}_link <> '' THEN p.{side}_link ELSE substring(d.text FROM"
         f" p.{side}_canonical_begin + 1 FOR p.{side}_canonical_end - p.{side}_canonical_begin) END)"
@@ -112,29 +145,27 @@ def _relations(data: Data, row: Ids) -> Ids:
         " WHERE p.submission_id = ANY(%s) AND p.instance_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
         [data.pool.systems, data.pool.instance[row].tolist()],
     )
-    codes: dict[tuple[object, ...], int] = {}
-    named = {instance: codes.setdefault(tuple(said), len(codes)) for instance, *said in found}
-    by_name = np.array([named[one] for one in data.pool.instance[row].tolist()], dtype=np.int64)
-    by_fact = data.facts.fact[row]
-    n = row.size + len(codes) + int(by_fact.max(initial=-1)) + 1
-    ends = np.concatenate([row.size + by_name, row.size + len(codes) + by_fact])
-    graph = sparse.coo_array((np.ones(ends.size), (np.tile(np.arange(row.size), 2), ends)), shape=(n, n))
-    return np.asarray(connected_components(graph, directed=False)[1][: row.size], dtype=np.int64)
+    return {instance: tuple(said) for instance, *said in found}
 
 
-def _with_missed(
-    data: Data, at: Ids, columns: Ids, label: Floats, human: Bools, missed: int
-) -> tuple[Bools, Floats, Ids, Bools]:
-    """Membership, labels, relations and the humans' finds of judged rows, then of the true facts that no system states:
-    each of these is a relation of its own."""
+def _linked(data: Data) -> list[Key | None]:
+    """Of each true fact that people found its predicate and what they linked its ends to; None where not both are."""
+    assert data.facts is not None
+    rows = zip(data.facts.predicate.tolist(), data.facts.links.tolist(), strict=True)
+    return [(predicate, *(one.lower() for one in ends)) if all(ends) else None for predicate, ends in rows]
+
+
+def _with_missed(data: Data, at: Ids, columns: Ids, label: Floats, human: Bools) -> tuple[Bools, Floats, Ids, Bools]:
+    """Membership, labels, relations and the humans' finds of judged rows, then of the true facts that no system
+    states."""
     row = data.judged[at]
     member = data.pool.member[row][:, columns].toarray() > 0
-    relation = _relations(data, row)
+    stated, missed = _relations(data, row)
     return (
-        np.concatenate([member, np.zeros((missed, columns.size), dtype=np.bool_)]),
-        np.concatenate([label, np.ones(missed)]),
-        np.concatenate([relation, int(relation.max(initial=0)) + 1 + np.arange(missed)]),
-        np.concatenate([human, np.ones(missed, dtype=np.bool_)]),
+        np.concatenate([member, np.zeros((missed.size, columns.size), dtype=np.bool_)]),
+        np.concatenate([label, np.ones(missed.size)]),
+        np.unique(np.concatenate([stated, missed]), return_inverse=True)[1].astype(np.int64),
+        np.concatenate([human, np.ones(missed.size, dtype=np.bool_)]),
     )
 
 

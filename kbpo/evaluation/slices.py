@@ -222,7 +222,8 @@ def _facts(facts: Facts, inside: Ids, predicate: int | None) -> Facts:
         facts,
         fact=facts.fact[inside], in_scope=facts.in_scope[inside], pool_weight=facts.pool_weight[inside],
         stated=facts.stated[inside], document=facts.document[true], predicate=facts.predicate[true],
-        found=facts.found[true], inside=facts.inside[inside], marked=facts.marked[inside],
+        found=facts.found[true], code=facts.code[true], links=facts.links[true],
+        inside=facts.inside[inside], marked=facts.marked[inside],
     )  # fmt: skip
 
 

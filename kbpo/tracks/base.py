@@ -58,6 +58,10 @@ class Facts:
     """(u,) code of the annotated document that the instance lies in; −1: in none"""
     marked: NDArray[np.bool_]
     """(u,) annotation of its document found the fact that it states"""
+    code: NDArray[np.int64]
+    """(t,) its code in `fact`; -1 if no instance here states it"""
+    links: NDArray[np.str_]
+    """(t, 2) what people linked its subject and its object to; empty where they did not"""
     missed: NDArray[np.int64]
     """(n_annotated,) true instances of each annotated document that annotation found and no submission states: a fact
     that is marked at three pairs of mentions is three instances"""

@@ -16,7 +16,7 @@ from kbpo.instances.models import Instance
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents import settle_documents
-from kbpo.submissions.models import Submission
+from kbpo.submissions.models import Prediction, Submission
 from kbpo.web.drawing import LEGENDS
 from tests.evaluation.world import LIVES, WORKS, World
 
@@ -117,6 +117,42 @@ def test_what_people_found_at_other_mentions_stays_in_the_pool(world: World) -> 
     after = study(world.track)
     assert before is not None and before.bias["official"].precision.tolist() == [1.0, 1.0]
     assert after is not None and after.n_human == 1 and after.bias["official"].precision.tolist() == [0.0, 1.0]
+
+
+def linked(world: World, one: Instance, titles: tuple[str, str]) -> None:
+    """Readers of a document mark a relation, and link both of its names."""
+    spans = ((one.subject_begin, one.subject_end), (one.object_begin, one.object_end))
+    places = [Place("mention", one.document_id, span) for span in spans]
+    pk = targets_at(world.corpus, places)
+    part = f"{one.predicate.name}>"
+    record(
+        NewLabel(pk[place], {"canonical": list(place.a), "type": "PER", "link": title}, "document", "majority", 3, "r")
+        for place, title in zip(places, titles, strict=True)
+    )
+    record([NewLabel(one.target_id, {"shown": [part], "holds": [part]}, "document", "majority", 3, "r")])
+
+
+def test_what_people_linked_to_the_same_titles_is_one_relation_in_every_document(world: World) -> None:
+    """Nobody states it; people find it in three documents, in two of them with titles. Where a system links what it
+    states so, that is the same relation."""
+    world.truth = dict.fromkeys(world.truth, True)
+    works = [one for one in world.instances if one.predicate.name == WORKS]
+    of = [next(one for one in works if one.document_id == row.pk) for row in world.documents]
+    for one, team in ((of[4], "Patterns"), (of[5], "Neural")):
+        world.answer(world.sample(world.system(team, lambda other, one=one: other == one, team=team)))
+    before = study(world.track)
+    titles = ("Anna A.", "Firm Inc.")
+    for at in range(3):
+        linked(world, of[at], titles if at < 2 else ("", ""))
+    settle_documents(world.track, [one.document_id for one in of[:3]])
+    after = study(world.track)
+    assert before is not None and after is not None and after.n_human == before.n_human + 3
+    # Official recall counts relations: those of both systems, the linked one once, the other by itself.
+    assert before.bias["official"].true.recall.tolist() == pytest.approx([1 / 2, 1 / 2])
+    assert after.bias["official"].true.recall.tolist() == pytest.approx([1 / 4, 1 / 4])
+    Prediction.objects.filter(instance=of[4]).update(subject_link="anna a.", object_link="FIRM Inc.")
+    same = study(world.track)
+    assert same is not None and same.bias["official"].true.recall.tolist() == pytest.approx([1 / 3, 1 / 3])
 
 
 def test_the_page_the_file_and_the_command_say_the_same(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Predicate
-from kbpo.instances.merge import IN_PLACE, values_of
+from kbpo.instances.merge import IN_PLACE, values_inside, values_of
 from kbpo.instances.models import Label, Target
 from kbpo.tracks.base import Facts
 from kbpo.tracks.kbp.judge import Clusters, Span
@@ -91,8 +91,21 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
         n_documents=track.corpus.n_documents,
         inside=np.array([code.get(drawn[one][1], -1) for one in instances.tolist()], dtype=np.int64),
         marked=np.isin(code_of, [codes[fact] for fact in true if fact in codes]),
+        code=np.array([codes.get(fact, -1) for fact in true], dtype=np.int64),
+        links=_links(true, names, annotated),
         missed=_missed(marks, stated, code),
     )
+
+
+def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> NDArray[np.str_]:
+    """(t, 2) the title that people linked most mentions of the subject's and of the object's cluster to."""
+    votes: dict[tuple[int, Span], Counter[str]] = defaultdict(Counter)
+    for document, span, value in values_inside(documents, Target.Kind.MENTION):
+        if value.get("link"):
+            votes[document, names.of(document, span)][value["link"]] += 1
+    titles = {end: max(some, key=lambda one: (some[one], one)) for end, some in votes.items()}
+    rows = [[titles.get((one[0], end), "") for end in one[2:]] for one in facts]
+    return np.array(rows, dtype=np.str_).reshape(-1, 2)
 
 
 def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
