@@ -121,18 +121,18 @@ def _for_experts(track: Track, target: int) -> Question | None:
 
 
 @transaction.atomic
-def queue_divided(track: Track, n: int, who: User, what: str = PAIRS) -> int:
+def queue_divided(track: Track, n: int, who: User, what: str = PAIRS, *, why: str = "") -> int:
     """How many judgments were queued: those that people were most divided about, and that nobody looked at yet."""
     _check(n, what)
     seen = set(Adjudication.objects.filter(track=track, kind="disagreement").values_list("target", flat=True))
     rows = [one for one in judged(track, what) if one.divided > 0 and one.target not in seen]
     chosen = sorted(rows, key=lambda one: (-one.divided, one.target))[:n]
-    _queue(track, chosen, "disagreement", who, what)
+    _queue(track, chosen, "disagreement", who, what, why)
     return len(chosen)
 
 
 @transaction.atomic
-def queue_random(track: Track, n: int, who: User, what: str = PAIRS) -> int:
+def queue_random(track: Track, n: int, who: User, what: str = PAIRS, *, why: str = "") -> int:
     """How many judgments were queued, about n: each that was not yet drawn has the same, recorded probability."""
     _check(n, what)
     drawn = set(Adjudication.objects.filter(track=track, kind="random").values_list("target", flat=True))
@@ -142,7 +142,7 @@ def queue_random(track: Track, n: int, who: User, what: str = PAIRS) -> int:
     probability, seed = min(1.0, n / len(rows)), secrets.randbits(62)
     dice = random.Random(seed)
     chosen = [row for row in rows if dice.random() < probability]
-    _queue(track, chosen, "random", who, what, probability=probability, seed=seed)
+    _queue(track, chosen, "random", who, what, why, probability=probability, seed=seed)
     return len(chosen)
 
 
@@ -153,7 +153,7 @@ def _check(n: int, what: str) -> None:
         raise CannotAsk(f"Queue between 1 and {MOST} judgments.")
 
 
-def _queue(track: Track, rows: Sequence[Judged], kind: str, who: User, what: str, **fields: Any) -> None:
+def _queue(track: Track, rows: Sequence[Judged], kind: str, who: User, what: str, why: str, **fields: Any) -> None:
     Adjudication.objects.bulk_create(
         Adjudication(
             track=track, target_id=one.target, question_id=one.question or _alone(track, one.target), kind=kind,
@@ -161,7 +161,7 @@ def _queue(track: Track, rows: Sequence[Judged], kind: str, who: User, what: str
         )
         for one in rows
     )  # fmt: skip
-    log("queue for experts", f"track:{track.slug}", who=who, after=f"{len(rows)} {kind}, of {WORDS[what]}",
+    log("queue for experts", f"track:{track.slug}", who=who, after=f"{len(rows)} {kind}, of {WORDS[what]}", why=why,
         track=track.slug)  # fmt: skip
 
 

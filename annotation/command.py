@@ -73,7 +73,7 @@ class CannotRetry(Exception):
 
 
 @transaction.atomic
-def retry(kind: str, pk: int, who: User | None = None) -> str:
+def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
     """The status in which a question, HIT, assignment, payment or bonus is tried again at once. Raises CannotRetry.
 
     A question that was given up goes back to those who may answer it, or to settling if enough did.
@@ -92,12 +92,18 @@ def retry(kind: str, pk: int, who: User | None = None) -> str:
         _take_up_again(row)
     if isinstance(row, Bonus):
         _owe_again(row)
-    note("retry", f"{kind}:{pk}", who=who, before=row.status, after=str(status), why=row.reason)
+    note("retry", f"{kind}:{pk}", who=who, before=row.status, after=str(status), why=why_again(why, row.reason))
     row.move(status)
     nudge("publish")
     nudge("settle")
     nudge("remit")
     return str(status)
+
+
+def why_again(why: str, reason: str) -> str:
+    """Why something is tried again, and what had gone wrong."""
+    went_wrong = f"It had stopped so: {reason}" if reason else "No reason had been noted."
+    return f"{why or 'Tried again from the desk.'} {went_wrong}"
 
 
 def _take_up_again(hit: HIT) -> None:

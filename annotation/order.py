@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from annotation.publish import committed
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.money.models import Price
@@ -111,7 +111,7 @@ def order_documents(
         workers=plan.workers, who=who,
     )  # fmt: skip
     if plan.new:
-        sampling.order_documents(track, len(plan.new), seed=plan.seed, user=who)
+        sampling.order_documents(track, len(plan.new), seed=plan.seed, user=who, why=why.strip() or COMMAND)
     samples = DocumentSample.objects.filter(track=track, document__in=[*plan.waiting, *plan.new])
     OrderedDocument.objects.bulk_create(OrderedDocument(sample=sample, order=order) for sample in samples)
     told = f"{plan.documents} documents to be annotated whole"
@@ -146,29 +146,31 @@ def _next(track: Track, n: int) -> tuple[list[int], list[int], int]:
 
 
 @transaction.atomic
-def add_money(order: DocumentOrder, *, who: User | None = None) -> Decimal:
+def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -> Decimal:
     """What was set aside besides, so that all questions of the order that wait can be published; 0.00 if none needs it.
 
-    Raises OverBudget if a cap forbids it.
+    Raises OverBudget if a cap forbids it, or CannotOrder if whoever adds it does not say why.
     """
+    if who is not None and not why.strip():
+        raise CannotOrder("Nothing was added: say why it may cost more. It stands in the log.")
     order = DocumentOrder.objects.select_for_update(of=("self",)).select_related("track").get(pk=order.pk)
     amount = missing(order)
     if amount <= 0:
         return Decimal("0.00")
     key = f"{order.purpose}:more:{balance(purpose=order.purpose).reserved}"
     reserve(order.track, None, order.purpose, amount, key=key, who=who, why="More pairs than were expected")
-    note("add money", order.purpose, who=who, after=f"${amount}", why="More pairs than were expected",
+    note("add money", order.purpose, who=who, after=f"${amount}", why=why.strip() or COMMAND,
          track=order.track.slug)  # fmt: skip
     nudge("publish")
     return amount
 
 
-def add_money_to(track: Track, pk: int, *, who: User | None = None) -> Decimal:
+def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "") -> Decimal:
     """What was set aside besides for an order of a track. Raises CannotOrder if there is none, or OverBudget."""
     order = DocumentOrder.objects.filter(track=track, pk=pk, closed_at=None).first()
     if order is None:
         raise CannotOrder("There is no such order, or it is closed.")
-    return add_money(order, who=who)
+    return add_money(order, who=who, why=why)
 
 
 def missing(order: DocumentOrder) -> Decimal:

@@ -51,6 +51,7 @@ from annotation.command import (
     retry,
     stop_publishing,
     undo_rejection,
+    why_again,
     write_to,
 )
 from annotation.describe import AnswerLine, Record, WorkerLine, answer, online, record, title_of, workers
@@ -211,6 +212,7 @@ __all__ = [
     "title_of",
     "trail",
     "undo_rejection",
+    "why_again",
     "workers",
     "write_to",
 ]

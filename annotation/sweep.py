@@ -22,7 +22,7 @@ from annotation.ask import BATCH, OPEN, alone, new_questions, terms_of
 from annotation.models import Question
 from annotation.order import CannotOrder
 from annotation.publish import committed
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.money.models import Price
@@ -122,12 +122,14 @@ def _unjudged(track: Track, documents: list[int], submissions: list[int]) -> tup
 
 
 @transaction.atomic
-def order_sweep(track: Track, at_most: Decimal, *, who: User | None = None) -> Sweep:
+def order_sweep(track: Track, at_most: Decimal, *, who: User | None = None, why: str = "") -> Sweep:
     """The order: its money is set aside, and the clock asks.
 
-    `at_most` is the price that was shown. Raises CannotOrder if it would be more by now, OverBudget if a cap forbids
-    it, and then nothing has changed.
+    `at_most` is the price that was shown; whoever orders says what for. Raises CannotOrder if it would be more by now,
+    OverBudget if a cap forbids it, and then nothing has changed.
     """
+    if who is not None and not why.strip():
+        raise CannotOrder("Nothing was ordered: say what it is asked for. It stands in the log.")
     track = Track.objects.select_for_update(of=("self",)).select_related("corpus").get(pk=track.pk)  # one comes first
     plan = plan_sweep(track)
     if plan.at_most > at_most:
@@ -146,7 +148,7 @@ def order_sweep(track: Track, at_most: Decimal, *, who: User | None = None) -> S
     told = f"{len(plan.targets)} questions about {len(plan.documents)} documents, at most ${plan.at_most}"
     if plan.at_most > ZERO:
         reserve(track, None, sweep.purpose, plan.at_most, key=sweep.purpose, who=who, why=told)
-    note("order sweep", sweep.purpose, who=who, track=track.slug, after=told)
+    note("order sweep", sweep.purpose, who=who, why=why.strip() or COMMAND, track=track.slug, after=told)
     nudge("sweep")
     return sweep
 

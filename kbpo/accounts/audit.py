@@ -8,6 +8,8 @@ from django.db.models.functions import Cast, Concat
 from kbpo.accounts.models import Audit, User
 
 DISMISS = "dismiss"
+COMMAND = "By a command of this service"
+"""Why, where nobody was asked"""
 ERASED = "Erased with the person"
 
 

@@ -61,7 +61,7 @@ class Frame:
 
 
 @transaction.atomic
-def draw_round(track: Track, frame: Frame, budget: int, by: User) -> ExpertRound:
+def draw_round(track: Track, frame: Frame, budget: int, by: User, why: str = "") -> ExpertRound:
     """The next round, drawn. Raises CannotDraw.
 
     `budget` is the expected number of new checks; how many there are is chance.
@@ -96,7 +96,7 @@ def draw_round(track: Track, frame: Frame, budget: int, by: User) -> ExpertRound
             payload=one.payload, shown=one.shown,
         ) for one in drafts
     )  # fmt: skip
-    note("draw checks", f"track:{track.slug}", who=by, track=track.slug,
+    note("draw checks", f"track:{track.slug}", who=by, why=why, track=track.slug,
          after=f"round {number}, {len(drafts)} judgments")  # fmt: skip
     _end_if_done(row)
     return row

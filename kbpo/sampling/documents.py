@@ -14,7 +14,7 @@ import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Document
 from kbpo.queue import nudge
@@ -60,8 +60,9 @@ def waiting_documents(track: Track) -> list[int]:
 
 @transaction.atomic
 def order_documents(
-    track: Track, size: int, design: str = UNIFORM, *, seed: int | None = None, user: User | None = None
-) -> DocumentBatch:
+    track: Track, size: int, design: str = UNIFORM, *, seed: int | None = None, user: User | None = None,
+    why: str = COMMAND,
+) -> DocumentBatch:  # fmt: skip
     """A new draw of documents. Of two stages `size` counts both, and what was drawn uniformly before is in the first.
 
     Raises CannotDraw.
@@ -86,7 +87,7 @@ def order_documents(
         for at, pk in enumerate(chosen)
     )  # fmt: skip
     _tell_uniform(track)
-    note("draw documents", f"track:{track.slug}", who=user, track=track.slug,
+    note("draw documents", f"track:{track.slug}", who=user, why=why, track=track.slug,
          after=f"{len(chosen)} documents, {design}, seed {seed}")  # fmt: skip
     nudge("documents")
     return batch

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
-from kbpo.accounts.audit import note
+from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Corpus
@@ -46,7 +46,7 @@ class Money:
 
 @transaction.atomic
 def create_track(
-    corpus: Corpus, name: str, *, money: Money | None = None, who: User | None = None, **fields: Any
+    corpus: Corpus, name: str, *, money: Money | None = None, who: User | None = None, why: str = COMMAND, **fields: Any
 ) -> Track:
     """The track, a draft, with its budget, its price and its secret key.
 
@@ -68,7 +68,7 @@ def create_track(
         row.save()
     said = [f"{price.interface} ${price.reward} and {price.fee_rate:.0%} fee"]
     said += [f"{row.scope} at most ${row.cap}" for row in budgets]
-    note("make track", f"track:{track.slug}", who=who, after="; ".join(said), track=track.slug)
+    note("make track", f"track:{track.slug}", who=who, why=why, after="; ".join(said), track=track.slug)
     return track
 
 

@@ -17,6 +17,7 @@ from kbpo.submissions.models import Prediction
 from kbpo.tracks.models import Track
 from kbpo.web.desk import for_admins
 from kbpo.web.judged import may_see, only_public, verdicts
+from kbpo.web.reason import why_of
 from kbpo.web.submissions import find
 
 
@@ -65,8 +66,10 @@ def _change(request: HttpRequest, track: Track) -> str:
         if verb in ("divided", "random"):
             if not n.isdecimal() or not n.isascii() or len(n) > 4:
                 return "Say how many judgments to queue."
+            if not (why := why_of(request)):
+                return "Nothing was queued: say what experts are asked for. It stands in the log."
             add = report.queue_divided if verb == "divided" else report.queue_random
-            made = add(track, int(n), user, request.POST.get("what", report.PAIRS))
+            made = add(track, int(n), user, request.POST.get("what", report.PAIRS), why=why)
             messages.success(request, f"{made} judgments were queued.")
         elif verb in ("drop", "names"):
             chosen = [one for one in report.open_disputes(track) if str(one.pk) == request.POST.get("entry")]
@@ -76,7 +79,7 @@ def _change(request: HttpRequest, track: Track) -> str:
                 report.dispute_names(chosen[0], user)
                 messages.success(request, "An expert marks all names of its document anew.")
                 return ""
-            report.drop_adjudication(chosen[0], user, request.POST.get("why", "").replace("\x00", "").strip())
+            report.drop_adjudication(chosen[0], user, why_of(request))
             messages.success(request, "It is off the queue.")
         else:
             return "Say what to queue or to drop."

@@ -24,6 +24,7 @@ from kbpo.tracks.models import Track
 from kbpo.web import drawing
 from kbpo.web.board import CRITERIA, DISTRIBUTIONS, interval
 from kbpo.web.desk import for_admins
+from kbpo.web.reason import why_of
 
 USUAL = 40
 
@@ -62,8 +63,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 def _move(track: Track, request: HttpRequest) -> str:
     """Why nothing was drawn or ended, as a sentence; nothing if it was."""
     user = cast(User, request.user)
+    why = why_of(request)
     if request.POST.get("verb") == "end":
-        why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
         if not why:
             return "Nothing was ended: say why. It stands in the log."
         for row in ExpertRound.objects.filter(track=track, ended_at__isnull=True):
@@ -73,8 +74,10 @@ def _move(track: Track, request: HttpRequest) -> str:
     budget = request.POST.get("budget", "").strip()
     if not (budget.isascii() and budget.isdecimal() and len(budget) < 9):
         return f"Say how many judgments are to be checked: a number between 1 and {MOST:,}."
+    if not why:
+        return "Nothing was drawn: say what the check is for. It stands in the log."
     try:
-        row = draw_round(track, frame_of(track, read(track)), int(budget), user)
+        row = draw_round(track, frame_of(track, read(track)), int(budget), user, why)
     except CannotDraw as refused:
         return str(refused)
     n = row.checks.count()

@@ -27,6 +27,7 @@ from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.agreement import agreement_lines
 from kbpo.web.drawing import axis_over
+from kbpo.web.reason import why_of
 from kbpo.web.stages import failures, stages
 from kbpo.web.submissions import put_back
 from kbpo.web.teams import invite, links, usable, withdraw
@@ -128,14 +129,17 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
     """Tries a row again at once."""
     if kind == "submission":
         row = get_object_or_404(Submission, pk=pk)
+        user, before, reason = cast(User, request.user), row.status, row.reason
         if row.status == "failed":
-            put_back(row, cast(User, request.user))
+            put_back(row, user)
         else:
             row.retry()
+        why = report.why_again(why_of(request), reason)
+        note("retry", row.purpose, who=user, why=why, before=before, after=row.status, track=row.track.slug)
         messages.success(request, f"{row.name} is tried again.")
         return redirect("desk")
     try:
-        status = report.retry(kind, pk, cast(User, request.user))
+        status = report.retry(kind, pk, cast(User, request.user), why_of(request))
         messages.success(request, f"{kind.capitalize()} {pk} is {status} again.")
     except (report.CannotRetry, KeyError) as refusal:
         messages.error(request, str(refusal) if isinstance(refusal, report.CannotRetry) else f"There is no {kind}.")
@@ -146,7 +150,7 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 @require_POST
 def dismiss(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
     """Takes a failure off the list; the log keeps it, with who and why."""
-    user, why = cast(User, request.user), request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    user, why = cast(User, request.user), why_of(request)
     try:
         if kind == "submission":
             row = get_object_or_404(Submission, pk=pk)
@@ -182,7 +186,7 @@ def stop(request: HttpRequest) -> HttpResponse:
 @require_POST
 def resume(request: HttpRequest) -> HttpResponse:
     """Lifts every stop of publishing but those of single batches."""
-    user, why = cast(User, request.user), request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    user, why = cast(User, request.user), why_of(request)
     tracks = {halt.track for halt in report.halts() if not halt.payer}
     if tracks and not why:
         messages.error(request, "Nothing goes on yet: say why it may. It stands in the log.")
@@ -235,7 +239,7 @@ def _invite(request: HttpRequest) -> str:
             return "A researcher submits for a team: give its name, of 1 to 80 characters."
         team = Team.objects.filter(name__iexact=name).first() or Team.objects.filter(slug=slug).first()
         team = team or Team.objects.create(name=name, slug=slug)
-    invite(role, user, team=team, uses=int(uses))
+    invite(role, user, team=team, uses=int(uses), why=why_of(request, "Invited from the desk."))
     messages.success(request, "The link is made; it stands first below.")
     return ""
 
@@ -244,7 +248,8 @@ def _invite(request: HttpRequest) -> str:
 @require_POST
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     """An invitation works no more."""
-    withdraw(Invitation.objects.filter(pk=pk), cast(User, request.user))
+    why = why_of(request, "Taken back from the desk.")
+    withdraw(Invitation.objects.filter(pk=pk), cast(User, request.user), why)
     messages.success(request, "The link works no more.")
     return redirect("desk-people")
 

@@ -18,6 +18,7 @@ from kbpo.sampling.documents import CannotDraw, in_two_stages, order_documents
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
 from kbpo.web.desk import for_admins
+from kbpo.web.reason import why_of
 
 HEAD = ["document", "stage", "design", "probability", "batch", "seed", "position", "drawn_at", "settled_at"]
 
@@ -71,8 +72,11 @@ def _order(track: Track, request: HttpRequest) -> str:
         field, errors = next(iter(form.errors.items()))
         return f"{field.capitalize()}: {errors[0]}"
     said = form.cleaned_data
+    if not (why := why_of(request)):
+        return "Nothing was drawn: say what the documents are for. It stands in the log."
+    who = cast(User, request.user)
     try:
-        batch = order_documents(track, said["size"], said["design"], seed=said["seed"], user=cast(User, request.user))
+        batch = order_documents(track, said["size"], said["design"], seed=said["seed"], user=who, why=why)
     except CannotDraw as problem:
         return str(problem)
     messages.success(request, f"{batch.size:,} documents are drawn. They wait to be annotated.")

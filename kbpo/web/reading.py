@@ -19,6 +19,7 @@ from kbpo.sampling.documents import in_two_stages, waiting_documents
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
 from kbpo.web.desk import for_admins
+from kbpo.web.reason import why_of
 
 CENTS = Decimal(100)
 
@@ -100,8 +101,9 @@ def _sweeps(track: Track) -> dict[str, Any]:
 
 def _sweep(track: Track, request: HttpRequest) -> str:
     """Why no sweep was ordered, as a sentence; nothing if it was."""
+    who = cast(User, request.user)
     try:
-        sweep = report.order_sweep(track, _shown(request, "sweep"), who=cast(User, request.user))
+        sweep = report.order_sweep(track, _shown(request, "sweep"), who=who, why=why_of(request))
     except (report.CannotOrder, OverBudget) as error:
         return str(error)
     messages.success(request, f"{sweep.targets.count():,} questions are ordered.")
@@ -122,7 +124,7 @@ def _shown(request: HttpRequest, name: str) -> Decimal:
 def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
     """Raises CannotOrder or OverBudget, with a sentence."""
     shown = _shown(request, "at_most")
-    who, why = cast(User, request.user), request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    who, why = cast(User, request.user), why_of(request)
     order = report.order_documents(track, form.cleaned_data["n"], shown, who=who, why=why, **form.terms())
     messages.success(request, f"{order.documents} documents are ordered, at most ${shown}.")
 
@@ -133,7 +135,7 @@ def _add_money(track: Track, request: HttpRequest) -> str:
     if not number.isascii() or not number.isdigit() or len(number) > 18:
         return "There is no such order."
     try:
-        added = report.add_money(track, int(number), who=cast(User, request.user))
+        added = report.add_money(track, int(number), who=cast(User, request.user), why=why_of(request))
     except (report.CannotOrder, OverBudget) as error:
         return str(error)
     messages.success(request, f"${added} more is set aside." if added else "Nothing more is needed.")

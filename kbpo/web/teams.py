@@ -26,6 +26,7 @@ from kbpo.money.models import Budget
 from kbpo.money.spend import allowance, balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.web.reason import why_of
 
 DAYS = 14
 USED_UP = "This invitation does not work any more: it was used up or has run out. Ask for a new one."
@@ -94,20 +95,21 @@ def _welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
 
 
 @transaction.atomic
-def invite(role: str, made_by: User, *, team: Team | None = None, uses: int = 1) -> Invitation:
+def invite(role: str, made_by: User, *, team: Team | None = None, uses: int = 1, why: str = "") -> Invitation:
     """A new invitation that runs out in a fortnight."""
     expires = timezone.now() + timedelta(days=DAYS)
     row = Invitation.objects.create(role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires)
     after = f"{role}{f' of {team.name}' if team else ''}, {uses} use{'' if uses == 1 else 's'}"
-    note("invite", f"invitation:{row.pk}", who=made_by, after=after)
+    note("invite", f"invitation:{row.pk}", who=made_by, why=why, after=after)
     return row
 
 
 @transaction.atomic
-def withdraw(rows: QuerySet[Invitation], who: User) -> None:
+def withdraw(rows: QuerySet[Invitation], who: User, why: str) -> None:
     """Invitations work no more."""
     for row in rows.filter(uses_left__gt=0).select_for_update(of=("self",)):
-        note("withdraw invitation", f"invitation:{row.pk}", who=who, before=f"{row.uses_left} left", after="0 left")
+        note("withdraw invitation", f"invitation:{row.pk}", who=who, why=why, before=f"{row.uses_left} left",
+             after="0 left")  # fmt: skip
         row.uses_left = 0
         row.save(update_fields=["uses_left"])
 
@@ -166,7 +168,7 @@ def _own_cap(track: Track, team: Team) -> Decimal | None:
 def invite_member(request: HttpRequest, slug: str) -> HttpResponse:
     """Makes an invitation for one researcher of the team."""
     team = find_team(request, slug)
-    invite("researcher", cast(User, request.user), team=team)
+    invite("researcher", cast(User, request.user), team=team, why=why_of(request, "Invited from the team’s page."))
     messages.success(request, f"A link for one person is made. It works for {DAYS} days.")
     return redirect("team", slug=slug)
 
@@ -175,7 +177,8 @@ def invite_member(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def take_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """An invitation of the team works no more."""
-    withdraw(Invitation.objects.filter(pk=pk, team=find_team(request, slug)), cast(User, request.user))
+    rows = Invitation.objects.filter(pk=pk, team=find_team(request, slug))
+    withdraw(rows, cast(User, request.user), why_of(request, "Taken back from the team’s page."))
     messages.success(request, "The link works no more.")
     return redirect("team", slug=slug)
 

@@ -107,6 +107,8 @@ class TrackForm(forms.Form):
     )
     seconds = forms.IntegerField(min_value=1, max_value=36000, initial=SECONDS, label="Expected seconds for one answer")
 
+    why = forms.CharField(max_length=500, label="What it is for", help_text="It stands in the log.")
+
     def make(self, who: User) -> Track | None:
         """The track; None, and the errors stand at their fields, if it cannot be made."""
         said = dict(self.cleaned_data)

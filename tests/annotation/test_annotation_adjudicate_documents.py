@@ -229,8 +229,8 @@ def test_the_admins_page_queues_each_kind_and_tells_its_errors(read: Toy, root: 
     client.force_login(root)
     page = client.get(address).content.decode()
     assert "relations marked in documents read whole" in page and "documents whose names were marked" in page
-    assert client.post(address, {"verb": "random", "n": "5", "what": "coins"}).status_code == 422
-    assert client.post(address, {"verb": "random", "n": "4", "what": "names"}).status_code == 302
+    assert client.post(address, {"verb": "random", "n": "5", "what": "coins", "why": "To see."}).status_code == 422
+    assert client.post(address, {"verb": "random", "n": "4", "what": "names", "why": "To see."}).status_code == 302
     adjudicate.answer(entry(read, "d1"), raw_of(true_marks(read.documents["d1"])), root)
     page = client.get(address).content.decode()
     assert "Names marked in documents" in page and "0 of 6" in page and "every name" in page

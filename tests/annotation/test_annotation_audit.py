@@ -38,15 +38,15 @@ def entry(what: str) -> tuple[str | None, str, str, str]:
 
 def test_a_track_is_made_with_its_prices_and_caps(toy: Toy, root: User) -> None:
     money = Money(budget=Decimal(500), day=Decimal(50), reward=Decimal("0.07"), fee_rate=Decimal("0.2"))
-    create_track(toy.corpus, "Second", money=money, who=root)
+    create_track(toy.corpus, "Second", money=money, who=root, why="For May.")
     said = "relation $0.07 and 20% fee; track at most $500; day at most $50"
-    assert entry("make track") == ("root", "track:second", said, "")
+    assert entry("make track") == ("root", "track:second", said, "For May.")
 
 
 def test_documents_are_drawn_and_ordered(toy: Toy, root: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
-    documents.order_documents(toy.track, 1, seed=7, user=root)
-    assert entry("draw documents") == ("root", f"track:{toy.track.slug}", "1 documents, uniform, seed 7", "")
+    documents.order_documents(toy.track, 1, seed=7, user=root, why="For recall.")
+    assert entry("draw documents") == ("root", f"track:{toy.track.slug}", "1 documents, uniform, seed 7", "For recall.")
     plan = plan_documents(toy.track, 1)
     with pytest.raises(CannotOrder, match="say what they are read for"):
         order_documents(toy.track, 1, plan.at_most, who=root, why=" ")
@@ -56,11 +56,11 @@ def test_documents_are_drawn_and_ordered(toy: Toy, root: User, monkeypatch: pyte
 
 
 def test_invitations_are_made_and_withdrawn(root: User) -> None:
-    row = invite("annotator", root, uses=3)
-    assert entry("invite") == ("root", f"invitation:{row.pk}", "annotator, 3 uses", "")
+    row = invite("annotator", root, uses=3, why="More people.")
+    assert entry("invite") == ("root", f"invitation:{row.pk}", "annotator, 3 uses", "More people.")
     for _ in range(2):  # a second click withdraws nothing
-        withdraw(Invitation.objects.filter(pk=row.pk), root)
-    assert entry("withdraw invitation") == ("root", f"invitation:{row.pk}", "0 left", "")
+        withdraw(Invitation.objects.filter(pk=row.pk), root, "Enough.")
+    assert entry("withdraw invitation") == ("root", f"invitation:{row.pk}", "0 left", "Enough.")
 
 
 def test_labels_that_the_service_adds_up_again_by_itself(published: Submission, clients: list[Client]) -> None:

@@ -45,7 +45,10 @@ def opened(client: Client) -> str:
 
 def test_draw_answer_read(crowd: Crowd, admin: Client) -> None:
     assert "Draw a round" in admin.get(DESK).content.decode()
-    assert admin.post(DESK, {"verb": "draw", "budget": "45"}).status_code == 302
+    unsaid = admin.post(DESK, {"verb": "draw", "budget": "45"})
+    assert unsaid.status_code == 409 and "say what the check is for" in unsaid.content.decode()
+    assert admin.post(DESK, {"verb": "draw", "budget": "45", "why": "To correct scores."}).status_code == 302
+    assert Audit.objects.get(what="draw checks").why == "To correct scores."
     page = admin.get(DESK).content.decode()
     n = ExpertCheck.objects.count()
     assert f"0 of {n}" in page and "Check the next one" in page
@@ -129,7 +132,7 @@ def test_only_admins_check_and_draw(crowd: Crowd, admin: Client, toy: Toy) -> No
 
 @pytest.mark.parametrize("budget", ["", "many", "0", "-3", "9" * 30, "²", "1e3"])
 def test_a_bad_number_is_told_in_a_sentence(crowd: Crowd, admin: Client, budget: str) -> None:
-    response = admin.post(DESK, {"verb": "draw", "budget": budget})
+    response = admin.post(DESK, {"verb": "draw", "budget": budget, "why": "x"})
     assert response.status_code == 409
     assert "between 1 and 5,000" in response.content.decode()
     assert not ExpertRound.objects.exists()
@@ -161,6 +164,6 @@ def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(crowd: Crowd, ad
 
 
 def test_a_track_without_judgments_has_nothing_to_draw(toy: Toy, admin: Client) -> None:
-    response = admin.post(DESK, {"verb": "draw", "budget": "25"})
+    response = admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"})
     assert response.status_code == 409
     assert "no judgment that was not checked" in response.content.decode()

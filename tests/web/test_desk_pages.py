@@ -300,7 +300,10 @@ def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(judged: Su
     admin, address = as_user("Admin"), reverse("desk-adjudication", args=["toy"])
     for wrong in ({"verb": "random", "n": "x"}, {"verb": "random", "n": "0"}, {"verb": "drop", "entry": "9"}, {}):
         assert admin.post(address, wrong).status_code == 422
-    admin.post(address, {"verb": "random", "n": "500"})
+    unsaid = admin.post(address, {"verb": "random", "n": "500"})
+    assert unsaid.status_code == 422 and "say what experts are asked for" in unsaid.content.decode()
+    admin.post(address, {"verb": "random", "n": "500", "why": "How often do they err?"})
+    assert Audit.objects.get(what="queue for experts").why == "How often do they err?"
     page = admin.get(address).content.decode()
     assert "Answer the next of" in page and "about all names of such a document" in page
     assert admin.get(reverse("desk-trail", args=["toy", 999])).status_code == 404

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.html import escape
 from scipy import sparse
 
+from kbpo.accounts.models import Audit
 from kbpo.evaluation import reached
 from kbpo.evaluation.estimate import evaluate
 from kbpo.evaluation.reach import Incidence, reach, read_incidence, sharing
@@ -52,7 +53,11 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
     assert "Draw them" in text
     for trade in ("every further document makes it surer", "The price: where what was missed does not go with"):
         assert trade in text
-    assert admin.post(address, {"size": "10", "design": "two_stage", "seed": "7"}).status_code == 302
+    said = {"size": "10", "design": "two_stage", "seed": "7"}
+    unsaid = admin.post(address, said)
+    assert unsaid.status_code == 422 and "say what the documents are for" in unsaid.content.decode()
+    assert admin.post(address, said | {"why": "For recall."}).status_code == 302
+    assert Audit.objects.get(what="draw documents").why == "For recall."
     batch = DocumentBatch.objects.get()
     assert (batch.size, batch.seed, batch.user) == (2, 7, world.toy.users["Admin"])
     assert "drawn by itself once the first is annotated" in page(admin)
@@ -81,7 +86,7 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
     ],
 )
 def test_a_bad_order_is_refused_in_a_sentence(world: World, admin: Client, said: dict[str, str], sentence: str) -> None:
-    answer = admin.post(reverse("desk-documents", args=["world"]), said)
+    answer = admin.post(reverse("desk-documents", args=["world"]), said | {"why": "For recall."})
     assert answer.status_code == 422 and sentence in answer.content.decode()
     assert not DocumentSample.objects.exists()
 

@@ -253,7 +253,10 @@ def _decided(client: Client, toy: Toy) -> dict[str, list[Page]]:
     address = reverse("adjudicate", args=["toy", first.pk])
     said = client.post(address, {"a": "other", "b": "other", "none": "1"})
     assert said.status_code == 302, said.content.decode()
-    assert client.post(reverse("desk-checks", args=["toy"]), {"verb": "draw", "budget": "25"}).status_code == 302
+    assert (
+        client.post(reverse("desk-checks", args=["toy"]), {"verb": "draw", "budget": "25", "why": "x"}).status_code
+        == 302
+    )
     check = client.get(reverse("expert-next", args=["toy"]))["Location"]
     pk = int(check.rstrip("/").rpartition("/")[2])
     assert ExpertCheck.objects.filter(pk=pk).exists()

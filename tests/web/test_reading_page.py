@@ -12,6 +12,7 @@ from annotation.models import DocumentOrder, Question
 from annotation.order import order_documents, plan_documents
 from annotation.sweep import plan_sweep
 from annotation.sweep import tick as sweep_tick
+from kbpo.accounts.models import Audit
 from kbpo.instances.models import Target
 from kbpo.money.models import Budget
 from kbpo.sampling.documents import settle_documents
@@ -92,7 +93,10 @@ def test_an_order_that_lacks_money_says_so_and_takes_more(toy: Toy, admin: Clien
     needed = f"${90 * 3 - plan.at_most}"
     page = admin.get(PAGE).content.decode()
     assert f"Set aside {needed} more" in page and "of the reservation is left" in page
-    admin.post(PAGE, {"more": str(order.pk)})
+    unsaid = admin.post(PAGE, {"more": str(order.pk)})
+    assert unsaid.status_code == 409 and "say why it may cost more" in unsaid.content.decode()
+    admin.post(PAGE, {"more": str(order.pk), "why": "These are long."})
+    assert Audit.objects.get(what="add money").why == "These are long."
     assert "Set aside $" not in admin.get(PAGE).content.decode()
     publish.tick()
     assert Question.objects.get().status == "published"
@@ -113,12 +117,15 @@ def test_what_readers_left_unmarked_is_asked_about_once_its_price_was_shown(read
     page = admin.get(OF_WORLD).content.decode()
     assert f"Ask about all of them, at most ${plan.at_most}" in page and f"{plan.predictions} relations" in page
     assert not Sweep.objects.exists()
-    assert admin.post(OF_WORLD, {"sweep": str(plan.at_most)}).status_code == 302
+    unsaid = admin.post(OF_WORLD, {"sweep": str(plan.at_most)})
+    assert unsaid.status_code == 409 and "say what it is asked for" in unsaid.content.decode()
+    assert admin.post(OF_WORLD, {"sweep": str(plan.at_most), "why": "For recall."}).status_code == 302
+    assert Audit.objects.get(what="order sweep").why == "For recall."
     row = Sweep.objects.get()
     assert row.who == read_world.toy.users["Admin"]
     page = admin.get(OF_WORLD).content.decode()
     assert "being judged" in page and f"0 of {len(plan.targets)}" in page and "Ask about all of them" not in page
-    assert "still being judged" in admin.post(OF_WORLD, {"sweep": "999"}).content.decode()
+    assert "still being judged" in admin.post(OF_WORLD, {"sweep": "999", "why": "More."}).content.decode()
     read_world.answer(list(Target.objects.filter(pk__in=plan.targets)))
     sweep_tick()
     page = admin.get(OF_WORLD).content.decode()
@@ -131,13 +138,13 @@ def test_what_readers_left_unmarked_is_asked_about_once_its_price_was_shown(read
 
 @pytest.mark.parametrize("said", ["", "x", "NaN", "0.01", "-5", "Infinity"])
 def test_a_sweep_without_its_price_is_refused_in_a_sentence(read_world: World, admin: Client, said: str) -> None:
-    answer = admin.post(OF_WORLD, {"sweep": said})
+    answer = admin.post(OF_WORLD, {"sweep": said, "why": "More."})
     assert answer.status_code == 409 and "Look at the price" in answer.content.decode()
     assert not Sweep.objects.exists()
 
 
 def test_a_sweep_beyond_a_cap_is_refused_in_a_sentence(read_world: World, admin: Client) -> None:
     Budget.objects.create(track=read_world.track, scope="track", cap=Decimal("0.10"))
-    answer = admin.post(OF_WORLD, {"sweep": str(plan_sweep(read_world.track).at_most)})
+    answer = admin.post(OF_WORLD, {"sweep": str(plan_sweep(read_world.track).at_most), "why": "More."})
     assert answer.status_code == 409 and "the track&#x27;s budget" in answer.content.decode()
     assert not Sweep.objects.exists()

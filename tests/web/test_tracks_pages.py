@@ -35,6 +35,7 @@ NEW = {
     "corpus": "toy", "name": "Second", "kind": "kbp", "distribution": "relation", "criterion": "correct",
     "target_half_width": "0.050", "design": "iid", "scope": "sentence", "workers_per_question": "5", "platform": "pool",
     "budget": "100.00", "team": "20.00", "reward": "0.10", "seconds": "30",
+    "why": "For the second season.",
 }  # fmt: skip
 
 
@@ -70,6 +71,8 @@ def test_what_was_given_up_stands_with_its_reason_and_can_be_tried_again(as_user
     as_user("Admin").post(reverse("desk-retry", args=["submission", row.pk]))
     row.refresh_from_db()
     assert (row.status, row.reason) == ("planned", "")
+    said = Audit.objects.get(what="retry")
+    assert said.who is not None and said.why == "Tried again from the desk. It had stopped so: The disk was full."
 
 
 def test_what_failed_is_dismissed_with_a_note_until_it_fails_again(as_user: As, draft: Draft) -> None:
@@ -120,7 +123,9 @@ def test_a_link_for_a_researcher_makes_the_team_that_it_names(as_user: As, toy: 
     assert reverse("join", args=[invitation.code]) in admin.get(reverse("desk-people")).content.decode()
     admin.post(reverse("desk-people"), said | {"team": "new team"})
     assert Team.objects.filter(name__iexact="new team").count() == 1
-    admin.post(reverse("desk-take-back", args=[invitation.pk]))
+    admin.post(reverse("desk-take-back", args=[invitation.pk]), {"why": "It was sent to the wrong list."})
+    told = set(Audit.objects.values_list("what", "why"))
+    assert told == {("invite", "Invited from the desk."), ("withdraw invitation", "It was sent to the wrong list.")}
     assert Client().get(reverse("join", args=[invitation.code])).status_code == 410
 
 
@@ -138,6 +143,7 @@ def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None
     address = admin.post(reverse("desk-track-new"), NEW)["Location"]
     track = Track.objects.get(name="Second")
     assert address == reverse("desk-track", args=["second"]) and track.status == "draft"
+    assert Audit.objects.get(what="make track").why == "For the second season."
     assert (track.distribution, track.workers_per_question) == ("relation", 5)
     assert Price.objects.get(track=track).reward == Decimal("0.10")
     caps = dict(Budget.objects.filter(track=track).values_list("scope", "cap"))
@@ -173,6 +179,7 @@ def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None
         ({"target_half_width": "0.9"}, "less than or equal"),
         ({"workers_per_question": "0"}, "greater than or equal"),
         ({"budget": "-1"}, "greater than or equal"),
+        ({"why": " "}, "This field is required"),
         ({"reward": "0"}, "greater than or equal"),
         ({"corpus": "nowhere"}, "valid choice"),
     ],
