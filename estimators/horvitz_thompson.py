@@ -19,7 +19,7 @@ from estimators.checks import FloatArray, Numbers
 from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval, wilson
-from estimators.labelled import by_target, columns, estimate, exactly, gather, labelled_targets, over_systems
+from estimators.labelled import Rows, by_target, columns, estimate, exactly, gather, labelled_targets, over_systems
 from estimators.seen import recondition, visible_total
 from estimators.sums import by_code
 
@@ -115,6 +115,8 @@ def difference(
         Rows of the influence; the highest code + 1 if left out.
     exact : (n,) boolean array, optional
         Rows whose label the team could see when it uploaded: they count for themselves, p f, and for nothing else.
+        One without a label (it was given up) has the mean error of the other rows; that it may differ from them is a
+        term of its own in the variance, unless its ``pi`` is 1.
     design : Design, optional
         For labels that came in with documents (clusters); Poisson sampling with ``pi`` if left out.
     anticipated : float or (m,) array
@@ -140,8 +142,13 @@ def difference(
     (0.5, 0.0625)
     """
     rows = gather(p, pi, label, g, target, n_targets, exact, design)
-    z = np.where(rows.exact, 0.0, rows.a * rows.residual)
-    value = over_systems(total_g, z.shape[1]) + z.sum(axis=0) + exactly(rows)
+    a = np.where(rows.exact, 0.0, rows.a)
+    z, missing = a * rows.residual, rows.absent.sum(axis=0)
+    mean = _ratio(z.sum(axis=0), a.sum(axis=0), empty=0.0)
+    value = over_systems(total_g, z.shape[1]) + z.sum(axis=0) + missing * mean + exactly(rows)
+    if missing.any():
+        more = _ratio(missing, a.sum(axis=0), empty=0.0)
+        z = z + more * np.where(rows.known, a * (rows.residual - mean), 0.0) + _of_absent(rows, a, mean)
     return estimate(rows, value, z, over_systems(total_g, z.shape[1]), anticipated=anticipated)
 
 
@@ -193,9 +200,31 @@ def centred(
     model = over_systems(total_g, rows.a.shape[1])
     a = np.where(rows.exact, 0.0, rows.a)
     mean = _ratio((a * rows.residual).sum(axis=0), a.sum(axis=0), empty=0.0)
+    missing = rows.absent.sum(axis=0)
     inexact = over_systems(total_p, a.shape[1]) - np.where(rows.exact, rows.p, 0.0).sum(axis=0)
-    z = np.where(rows.known, a * (rows.residual - mean), 0.0) * _stretch(inexact, rows.missing)
+    z = np.where(rows.known, a * (rows.residual - mean), 0.0) * _stretch(inexact, missing)
+    if missing.any():
+        z = z + _of_absent(rows, a, mean)
     return estimate(rows, model + exactly(rows) + np.maximum(inexact, 0.0) * mean, z, model, anticipated=anticipated)
+
+
+def _of_absent(rows: Rows, a: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return terms (n, m) of exact rows without a label, for which the other rows stand.
+
+    What is true of them may differ by chance from what is true of the others: were both drawn from one population with
+    the spread σ² of the residuals, their totals differ with the variance ``σ² (Σ_M p² + (P_M/P_U)² Σ_U p²)``, M the
+    rows without a label, U the others. The sample's own variance knows nothing of it. Terms have (1 − π) z² in sum
+    equal to that.
+    """
+    p = rows.absent
+    weight, squares = a.sum(axis=0), (p**2).sum(axis=0)
+    spread = _ratio((a * (rows.residual - mean) ** 2).sum(axis=0), weight, empty=0.0)
+    chance = rows.design.pi[rows.target][:, None]
+    others = (np.where(rows.exact, 0.0, rows.a) ** 2 * chance).sum(axis=0)
+    share = _ratio(p.sum(axis=0), weight, empty=0.0)
+    more = 1 + share**2 * _ratio(others, squares, empty=0.0)
+    rest = np.sqrt(np.where(chance < 1, 1 - chance, np.inf))
+    return np.asarray(p * np.sqrt(spread * more) / rest)
 
 
 def _stretch(inexact: FloatArray, missing: FloatArray) -> FloatArray:

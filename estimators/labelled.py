@@ -22,8 +22,8 @@ class Rows(NamedTuple):
     known: BoolArray
     exact: BoolArray
     p: FloatArray
-    missing: FloatArray
-    """(m,) weight of exact rows without a label: the rows that are not exact have to stand for them"""
+    absent: FloatArray
+    """(n, m) weight of exact rows without a label: the rows that are not exact have to stand for them"""
     target: IntArray
     design: Design
     single: bool
@@ -58,9 +58,9 @@ def gather(
         design = Design(target_probabilities(chance, code, n_targets=n_targets))
     a = np.where(known, weight / chance[:, None], 0.0)
     residual = np.where(known, f - guess, 0.0)
-    missing = np.where(certain[:, None] & ~known, weight, 0.0).sum(axis=0)
+    absent = np.where(certain[:, None] & ~known, weight, 0.0)
     counted = np.where(known, weight, 0.0)
-    return Rows(a, residual, known, certain[:, None] & known, counted, missing, code, design, single)
+    return Rows(a, residual, known, certain[:, None] & known, counted, absent, code, design, single)
 
 
 def columns(*arrays: FloatArray) -> list[FloatArray]:

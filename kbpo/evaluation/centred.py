@@ -239,10 +239,17 @@ class Centred:
         )  # fmt: skip
 
     def pi_of(self, column: int) -> Floats:
-        """(u,) the probabilities of a system whose team had seen judgments: 1 for those."""
+        """(u,) the probabilities of a system whose team had seen judgments: 1 for those.
+
+        Of what it had seen given up nothing is known: others stand for it, and what that may err by is one term of
+        variance p² f (1 − f), as if it were known with one half.
+        """
         seen, now = self.data.seen[column], self.data.own[column]
         own = self._with_answers(*seen.ways(now), seen.before(now))
-        return np.asarray(np.where(seen.exact, 1.0, own)[self.data.pool.target])
+        found = np.asarray(np.where(seen.exact, 1.0, own)[self.data.pool.target])
+        lost = seen.exact[self._row_target] & np.isnan(self.said_of(column))
+        found[self.row[lost]] = 0.5
+        return found
 
     def of_one(self, kind: str, column: int) -> Estimate:
         """The precision of one system under a distribution and this criterion, without a floor: all that is read of it
