@@ -14,7 +14,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Question, Response, Worker
 from annotation.parts import part, speaks_of
 from annotation.platforms.registry import local_names
-from annotation.quality import MET_BEFORE, note_signals
+from annotation.quality import MET_BEFORE, hold_against_reading, note_signals
 from kbpo.queue import nudge
 
 PUT_AWAY = ("disposed", "failed")
@@ -37,6 +37,7 @@ def accept(assignments: Sequence[Assignment]) -> None:
             assignment.move("failed", f"The answer cannot be used: {bad}")
     Response.objects.bulk_create(_responses(parsed))
     note_signals({one: sum(question.seconds for question in asked[one.hit_id]) for one in parsed})
+    hold_against_reading({one: asked[one.hit_id] for one in parsed})
     for one in parsed:
         if any(is_gold(question) for question in asked[one.hit_id]):
             grade(one)
@@ -50,6 +51,7 @@ def _asked(hits: Collection[int]) -> dict[int, list[Question]]:
     """HIT -> its questions, locked."""
     pairs = HIT.questions.through.objects.filter(hit__in=hits).order_by("question_id").values_list("hit", "question")
     rows = Question.objects.select_for_update(of=("self",)).filter(pk__in={question for _, question in pairs})
+    rows = rows.select_related("target")
     questions = {question.pk: question for question in rows.order_by("pk")}
     found: dict[int, list[Question]] = defaultdict(list)
     for hit, question in pairs:

@@ -193,6 +193,11 @@ def readmit_worker(handle: str, who: User, why: str = "") -> LeftOut:
     return leave_out.readmit(Worker.objects.get(handle=handle), who, why)
 
 
+def keep_worker(handle: str, who: User, why: str) -> None:
+    """Nothing; a worker stays though signals passed their limits. Raises ValueError, also without a reason."""
+    leave_out.keep(Worker.objects.get(handle=handle), who, why)
+
+
 def answer_of(pk: int) -> Assignment:
     """The answer with this number. Raises CannotReject if there is none."""
     row = Assignment.objects.filter(pk=pk).select_related("hit").first()

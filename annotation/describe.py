@@ -23,6 +23,7 @@ ONLINE = timedelta(minutes=5)
 ZERO = Decimal("0.00")
 SIGNALS = {
     "too_fast": "too fast",
+    "unread": "faster than reading",
     "gold_failed": "wrong on gold",
     "against_majority": "against most of the others",
 }

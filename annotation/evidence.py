@@ -57,11 +57,12 @@ class Gold(models.Model):
 
 
 class Comparison(models.Model):
-    """An answer that was held against something: what most of the others said, or gold."""
+    """An answer that was held against something: what most of the others said, gold, or how fast anybody reads."""
 
     class Kind(models.TextChoices):
         MAJORITY = "majority"
         GOLD = "gold"
+        UNREAD = "unread"
 
     assignment = models.ForeignKey("annotation.Assignment", on_delete=models.CASCADE, related_name="comparisons")
     kind = models.CharField(max_length=12, choices=Kind.choices)
@@ -69,7 +70,7 @@ class Comparison(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        db_table_comment = "Answers held against the others' majority or gold"
+        db_table_comment = "Answers held against the others' majority, gold, or the time that reading takes"
         constraints = [models.UniqueConstraint(fields=["assignment", "kind"], name="comparison_once")]
 
     def __str__(self) -> str:

@@ -3,12 +3,11 @@
 When a worker's signals pass a limit, their answers leave the labels, also those that are settled, and they get no more
 questions; admins can do the same with a reason of their own, and undo both. Nothing is deleted: settled questions are
 added up again from the answers that are left (`again.py`). Which kinds of signals do so by themselves is the setting
-LEAVE_OUT_FOR; the others are shown and leave it to a person.
+LEAVE_OUT_FOR. For the others, and while only few people are active, an admin decides: the desk asks for it.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -19,7 +18,7 @@ from django.utils import timezone
 
 from annotation.again import Again, add_up_again, lock
 from annotation.models import Assignment, Response, Worker
-from annotation.quality import MET_BEFORE, Flag, flags_of
+from annotation.quality import MET_BEFORE, Flag, doubtful, flags_of
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
@@ -38,22 +37,77 @@ class LeftOut:
         return f"{self.judgments} judgment{'' if self.judgments == 1 else 's'}; {self.settled}"
 
 
+@dataclass(frozen=True)
+class Undecided:
+    """A worker whose signals passed a limit, and who is not left out by themselves: an admin decides."""
+
+    worker: Worker
+    flags: list[Flag]
+    why: str
+    """Why they are not left out by themselves, as a sentence"""
+
+    @property
+    def reason(self) -> str:
+        """What is known against them."""
+        return " ".join(flag.sentence for flag in self.flags)
+
+
 def review() -> int:
-    """How many workers were left out because their signals passed a limit; never the last few who are active."""
-    beyond: dict[int, list[Flag]] = defaultdict(list)
-    active = Worker.objects.filter(excluded_at=None, last_seen_at__gt=timezone.now() - ACTIVE)
-    workers = list(active.values_list("pk", flat=True))
-    for worker, some in flags_of(workers).items():
-        beyond[worker] += [flag for flag in some if flag.beyond and flag.kind in settings.LEAVE_OUT_FOR]
-    left = len(workers)
+    """How many workers were left out because their signals passed a limit; never the last few who are active. Those
+    wait for an admin (`undecided`)."""
+    beyond = {
+        worker: [flag for flag in some if flag.kind in settings.LEAVE_OUT_FOR] for worker, some in _beyond().items()
+    }
+    active = _active()
     done = 0
     for worker, some in sorted(beyond.items(), key=lambda one: -max((flag.share for flag in one[1]), default=0.0)):
-        if left <= LEAST_LEFT:
-            break
-        if some:
-            exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in some))
-            left, done = left - 1, done + 1
+        if not some or (worker in active and len(active) <= LEAST_LEFT):
+            continue
+        exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in some))
+        active.discard(worker)
+        done += 1
     return done
+
+
+def undecided() -> list[Undecided]:
+    """The workers who wait for an admin, the worst first."""
+    found, active = _beyond(), _active()
+    workers = Worker.objects.in_bulk(found)
+    rows = [Undecided(workers[worker], some, _why(some, len(active))) for worker, some in found.items()]
+    return sorted(rows, key=lambda one: -max(flag.share for flag in one.flags))
+
+
+def _why(flags: list[Flag], active: int) -> str:
+    if not any(flag.kind in settings.LEAVE_OUT_FOR for flag in flags):
+        return "The setting LEAVE_OUT_FOR leaves this to a person."
+    if active <= LEAST_LEFT:
+        return f"No more than {LEAST_LEFT} annotators are active: then signals alone leave nobody out."
+    return "They are left out when answers are settled next."
+
+
+def _beyond() -> dict[int, list[Flag]]:
+    """worker -> the flags that passed their limits, of all who are not left out."""
+    known = flags_of(doubtful())
+    beyond = {worker: [flag for flag in some if flag.beyond] for worker, some in known.items()}
+    return {worker: some for worker, some in beyond.items() if some}
+
+
+def _active() -> set[int]:
+    rows = Worker.objects.filter(excluded_at=None, last_seen_at__gt=timezone.now() - ACTIVE)
+    return set(rows.values_list("pk", flat=True))
+
+
+@transaction.atomic
+def keep(worker: Worker, who: User, why: str) -> None:
+    """Nothing; somebody looked at what is known against a worker, and they stay: it does not count any more."""
+    if not why.strip():
+        raise ValueError("Say why they stay: it stands in the log.")
+    row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    if row.excluded_at is not None:
+        raise ValueError("They are left out by now: readmit them instead.")
+    before = " ".join(flag.sentence for flag in flags_of([worker.pk]).get(worker.pk, []) if flag.beyond)
+    Worker.objects.filter(pk=worker.pk).update(readmitted_at=timezone.now())
+    note("keep", f"worker:{worker.handle}", who=who, before=before, why=why)
 
 
 @transaction.atomic

@@ -6,16 +6,20 @@ When a worker's signals pass a limit, they may be left out (`leave_out.py`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db import connection
+from django.db.models import Count
 
 from annotation.interfaces.base import Unit
 from annotation.interfaces.registry import interface_of
 from annotation.models import Assignment, Comparison, Question, Response, Signal, Worker
 
-TOO_FAST = 0.15  # of the expected time: nobody reads three sentences so quickly
+TOO_FAST = 0.15  # of the expected time
+FASTEST = 15.0  # words a second: people read four, and skim eight; and they have to press buttons besides
+FEWEST_WORDS = 10  # of a shorter text the time tells little
 MET_BEFORE = "This worker had judged it before."  # why an answer never counts, whatever becomes of its worker
 
 FLAGS = """
@@ -46,12 +50,18 @@ class Limit:
     share: float
 
 
-LIMITS = {"majority": Limit(10, 0.20), "gold": Limit(3, 0.30), "too_fast": Limit(10, 0.50)}
-NAMES = {"majority": "Against most of the others", "gold": "Wrong on gold", "too_fast": "Too fast"}
+LIMITS = {
+    "majority": Limit(10, 0.20), "gold": Limit(3, 0.30), "too_fast": Limit(10, 0.50), "unread": Limit(10, 0.50),
+}  # fmt: skip
+NAMES = {
+    "majority": "Against most of the others", "gold": "Wrong on gold", "too_fast": "Too fast",
+    "unread": "Faster than reading",
+}  # fmt: skip
 WORDS = {
     "majority": "differ from what most of the others said",
     "gold": "to questions with a known answer are wrong",
-    "too_fast": "came faster than anybody reads",
+    "too_fast": "took less than a sixth of the expected time",
+    "unread": "to texts that were new to them came faster than anybody reads",
 }
 
 
@@ -100,6 +110,50 @@ def note_signals(expected: Mapping[Assignment, int]) -> int:
     ]  # fmt: skip
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
     return len(signals)
+
+
+def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> int:
+    """How many of these answers came before anybody could have read the sentences they are about. Only those are held
+    against it that are about a document which their worker had never had before: who knows it need not read again."""
+    words = {one: sum(map(_words, some)) for one, some in asked.items() if one.seconds is not None}
+    words = {one: n for one, n in words.items() if n >= FEWEST_WORDS}
+    new = words.keys() - _known_before(words.keys(), asked)
+    unread = {one for one in new if (one.seconds or 0.0) < words[one] / FASTEST}
+    Comparison.objects.bulk_create(
+        [Comparison(assignment=one, kind="unread", against=one in unread) for one in new], ignore_conflicts=True
+    )
+    Signal.objects.bulk_create(
+        [
+            Signal(assignment=one, worker_id=one.worker_id, kind="unread",
+                   detail=f"{words[one]} words, answered in {one.seconds:.1f} s.")
+            for one in unread
+        ],
+        ignore_conflicts=True,
+    )  # fmt: skip
+    return len(unread)
+
+
+def _words(question: Question) -> int:
+    """How many words must be read at least: those of the sentence that a pair stands in; else of the whole text."""
+    payload = question.payload
+    begin = payload.get("begin", 0)
+    first, last = payload.get("lit") or (begin, begin + len(payload["text"]))
+    return len(payload["text"][first - begin : last - begin].split())
+
+
+def _known_before(answers: Collection[Assignment], asked: Mapping[Assignment, Sequence[Question]]) -> set[Assignment]:
+    """Those of these answers whose worker had had a question about one of their documents in hand before."""
+    documents = {one: {question.target.document_id for question in asked[one]} for one in answers}
+    rows = Assignment.objects.filter(
+        worker__in={one.worker_id for one in answers},
+        hit__questions__target__document__in=set().union(*documents.values()) if documents else (),
+    )
+    first: dict[tuple[int, int], datetime] = {}
+    for worker, document, at in rows.values_list("worker", "hit__questions__target__document", "accepted_at"):
+        first[worker, document] = min(at, first.get((worker, document), at))
+    return {
+        one for one in answers if any(first[one.worker_id, document] < one.accepted_at for document in documents[one])
+    }
 
 
 def hold_against_the_others(counting: Mapping[Question, Sequence[Response]]) -> int:
@@ -174,6 +228,15 @@ def flags_of(workers: Sequence[int]) -> dict[int, list[Flag]]:
     for worker, flag in _flags(workers):
         found[worker].append(flag)
     return dict(found)
+
+
+def doubtful() -> list[int]:
+    """The workers, of those who are not left out, who have enough against them that a flag may pass its limit."""
+    against = Comparison.objects.filter(against=True, assignment__worker__excluded_at=None)
+    compared = against.values_list("assignment__worker", "kind").annotate(n=Count("pk")).order_by()
+    fast = Signal.objects.filter(kind="too_fast", worker__excluded_at=None)
+    counts = [*compared, *fast.values_list("worker", "kind").annotate(n=Count("pk")).order_by()]
+    return sorted({worker for worker, kind, n in counts if n > LIMITS[kind].answers})
 
 
 def _flags(workers: Sequence[int]) -> list[tuple[int, Flag]]:

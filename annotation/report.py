@@ -44,6 +44,7 @@ from annotation.command import (
     dismiss,
     erase_worker,
     exclude_worker,
+    keep_worker,
     pause,
     readmit_worker,
     reject_answer,
@@ -71,6 +72,7 @@ from annotation.gold import standings as golds
 from annotation.journey import Failure, InDoubt, Quarrel, Stage, failures, in_doubt, oldest, quarrels
 from annotation.judged import MARKED, NAMES, PAIRS
 from annotation.judged import WORDS as JUDGED
+from annotation.leave_out import Undecided, undecided
 from annotation.measure import Measured, measure
 from annotation.models import ANSWERED, Assignment, Halt, Payment, Question, Response
 from annotation.order import CannotOrder, order_documents, plan_documents
@@ -129,6 +131,7 @@ __all__ = [
     "Revision",
     "Shared",
     "Stage",
+    "Undecided",
     "WorkerLine",
     "account",
     "add_money",
@@ -167,6 +170,7 @@ __all__ = [
     "halts",
     "in_doubt",
     "judgments",
+    "keep_worker",
     "last_check",
     "launch_pilot",
     "measure",
@@ -211,6 +215,7 @@ __all__ = [
     "take_down",
     "title_of",
     "trail",
+    "undecided",
     "undo_rejection",
     "why_again",
     "workers",

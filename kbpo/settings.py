@@ -181,7 +181,9 @@ RELATION_LIMIT = environment.integer("RELATION_LIMIT", 2_000_000, "Most relation
 # -- The pool of our own annotators ---------------------------------------------------------------------------------
 LEASE_MINUTES = environment.integer("LEASE_MINUTES", 10, "Minutes that a question stays with an annotator", minimum=1)
 LEAVE_OUT_FOR = environment.items(
-    "LEAVE_OUT_FOR", ["majority", "gold"], "Signals that leave a worker out by themselves: majority, gold, too_fast"
+    "LEAVE_OUT_FOR",
+    ["majority", "gold", "unread"],
+    "Signals that leave a worker out by themselves: majority, gold, unread, too_fast",
 )
 WORKER_KEY = environment.text("WORKER_KEY", SECRET_KEY, "Keys the hash of workers' ids; never change it")
 

@@ -249,7 +249,10 @@ class Demo:
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         log = self.directory / "log"
         log.mkdir(parents=True, exist_ok=True)
-        environment = os.environ | {"TICK_SECONDS": "1", "DEBOUNCE_SECONDS": "2", "SITE_URL": self.url}
+        environment = os.environ | {
+            "TICK_SECONDS": "1", "DEBOUNCE_SECONDS": "2", "SITE_URL": self.url,
+            "LEAVE_OUT_FOR": "majority,gold",  # programs need no time to read
+        }  # fmt: skip
         if self.study.platform == "mturk":
             environment |= {
                 "MTURK_ENDPOINT_URL": self.market, "MTURK_WORKER_SITES": self.market, "MTURK_POLL_SECONDS": "1",

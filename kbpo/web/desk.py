@@ -68,6 +68,7 @@ def _context() -> dict[str, Any]:
     rows, failed, quarrels, spent = stages(), failures(), report.quarrels(), money()
     late = [row for row in rows if row.late]
     halts = [halt for halt in report.halts() if not halt.payer]
+    undecided = report.undecided()
     check = spent["check"].row
     return {
         "stages": rows,
@@ -77,7 +78,8 @@ def _context() -> dict[str, Any]:
         "quarrels": quarrels,
         "money": spent,
         "halts": halts,
-        "well": not (late or failed or quarrels or halts or (check and (check.trouble or check.findings))),
+        "undecided": undecided,
+        "well": not (late or failed or quarrels or halts or undecided or (check and (check.trouble or check.findings))),
         "workers": report.workers(8),
         "online": report.online(),
         "batches": report.batches(12),

@@ -1,4 +1,4 @@
-"""The admins' pages of annotators: what is known of each; leaving out, readmitting, refusing pay, undoing it."""
+"""The admins' pages of annotators: what is known; leaving out, keeping, readmitting, refusing pay, undoing it."""
 
 from __future__ import annotations
 
@@ -48,14 +48,26 @@ def _change(request: HttpRequest, handle: str) -> str:
     verb = request.POST.get("verb")
     if verb in ("write", "erase"):
         return _write_or_erase(request, handle, verb)
-    if verb not in ("exclude", "readmit"):
-        return "Say whether to leave them out or to readmit them."
+    if verb not in ("exclude", "readmit", "keep"):
+        return "Say whether to leave them out, to keep them or to readmit them."
     if not why:
         return "Say why: it is recorded, and the annotator reads it."
     if verb == "exclude":
         messages.warning(request, f"Left out: {report.exclude_worker(handle, user, why)}. All work stays paid.")
+    elif verb == "keep":
+        return _keep(request, handle, why)
     else:
         messages.success(request, f"Readmitted, and counting again: {report.readmit_worker(handle, user, why)}.")
+    return ""
+
+
+def _keep(request: HttpRequest, handle: str, why: str) -> str:
+    """Why nothing was changed, as a sentence; nothing if they stay."""
+    try:
+        report.keep_worker(handle, cast(User, request.user), why)
+    except ValueError as no:
+        return str(no)
+    messages.success(request, "They stay. What was known against them by now does not count any more.")
     return ""
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from annotation_world import answer_all
+from annotation_world import GOOD, answer_all, take
 from django.test import Client
 from django.utils import timezone
 
@@ -14,6 +15,7 @@ from annotation import leave_out, quality, reject, report, settle
 from annotation.models import Assignment, Comparison, Payment, Question, Rejection, Response, Signal, Worker
 from annotation.quality import Flag, differs
 from kbpo.accounts.models import Audit, User
+from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db
@@ -51,9 +53,9 @@ def test_who_stands_alone_gets_a_signal_and_who_agrees_none(settled: Worker) -> 
     assert Comparison.objects.filter(against=True).count() == 6
     assert set(Comparison.objects.filter(against=True).values_list("assignment__worker", flat=True)) == {settled.pk}
     # What ada says is held against bo and cy, who are divided in the relation and agree in the links.
-    assert Comparison.objects.count() == 18
+    assert Comparison.objects.filter(kind="majority").count() == 18
     assert set(Signal.objects.filter(kind="against_majority").values_list("worker", flat=True)) == {settled.pk}
-    assert quality.flags(settled) == [Flag("majority", 6, 6), Flag("too_fast", 6, 6)]
+    assert quality.flags(settled) == [Flag("majority", 6, 6), Flag("too_fast", 6, 6), Flag("unread", 0, 6)]
     assert settled.excluded_at is None, "six are not more than ten"
 
 
@@ -114,6 +116,97 @@ def test_a_signal_that_the_setting_does_not_name_leaves_it_to_a_person(settled: 
     many_against(settled)
     crowd(5)
     assert leave_out.review() == 0
+
+
+def test_who_waits_for_an_admin_is_told_with_the_reason(settled: Worker, admin: User, settings: Any) -> None:
+    assert leave_out.undecided() == []
+    many_against(settled)
+    assert leave_out.review() == 0
+    found = leave_out.undecided()
+    assert [(one.worker, one.reason) for one in found] == [
+        (settled, "18 of 18 answers differ from what most of the others said (100\xa0%).")
+    ]
+    assert found[0].why == "No more than 4 annotators are active: then signals alone leave nobody out."
+    crowd(5)
+    settings.LEAVE_OUT_FOR = ["gold"]
+    assert leave_out.undecided()[0].why == "The setting LEAVE_OUT_FOR leaves this to a person."
+    with pytest.raises(ValueError, match="Say why they stay"):
+        leave_out.keep(settled, admin, " ")
+    leave_out.keep(settled, admin, "The others are wrong.")
+    assert leave_out.undecided() == [] and leave_out.review() == 0
+    entry = Audit.objects.get(what="keep")
+    assert (entry.who, entry.why) == (admin, "The others are wrong.") and entry.before.startswith("18 of 18 answers")
+    leave_out.exclude(settled, "Seen again.", admin)
+    with pytest.raises(ValueError, match="readmit them"):
+        leave_out.keep(settled, admin, "As before.")
+
+
+def test_who_is_away_is_left_out_however_few_are_active(settled: Worker) -> None:
+    many_against(settled)
+    Worker.objects.filter(pk=settled.pk).update(last_seen_at=timezone.now() - timedelta(days=8))
+    assert leave_out.review() == 1
+    settled.refresh_from_db()
+    assert settled.excluded_at is not None
+
+
+def in_hand(client: Client, seconds: float) -> None:
+    """The next question, answered as if it had been in hand for so long."""
+    address = take(client)
+    token = address.split("/")[2]
+    Assignment.objects.filter(token=token).update(accepted_at=timezone.now() - timedelta(seconds=seconds))
+    assert client.post(address, GOOD).status_code == 302
+
+
+def held() -> list[bool]:
+    return list(Comparison.objects.filter(kind="unread").order_by("pk").values_list("against", flat=True))
+
+
+def test_an_answer_before_anybody_could_have_read_the_text_is_told(
+    published: Submission, ada: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seconds in (0.0, 5.0):
+        in_hand(ada, seconds)
+        settle.tick()
+    assert held() == [True, False]
+    assert Signal.objects.get(kind="unread").detail.startswith("11 words, answered in 0.")
+    monkeypatch.setattr(quality, "FEWEST_WORDS", 12)
+    in_hand(ada, 0.0)
+    settle.tick()
+    assert len(held()) == 2, "of so short a text the time tells nothing"
+
+
+def test_who_knows_the_document_need_not_read_it_again(published: Submission, ada: Client) -> None:
+    Target.objects.filter(kind="pair").update(document=Target.objects.filter(kind="pair")[0].document_id)
+    for _ in range(3):
+        in_hand(ada, 0.0)
+        settle.tick()
+    assert held() == [True], "the first alone"
+
+
+def test_of_a_pair_the_sentence_must_be_read_and_of_a_document_all() -> None:
+    text = "One two three. Four five. Six seven eight nine."
+    whole = Question(payload={"text": text})
+    pair = Question(payload={"text": text, "begin": 100, "lit": [115, 125]})
+    assert (quality._words(whole), quality._words(pair)) == (9, 2)
+
+
+def test_who_reads_faster_than_anybody_is_left_out_by_default(settled: Worker) -> None:
+    crowd(3)
+    hit = one_of(settled).hit
+    for number in range(12):
+        made = type(hit).objects.create(status="closed", track=hit.track, platform="pool", reward=hit.reward)
+        go = Assignment.objects.create(
+            status="approved", hit=made, worker=settled, leased_until=timezone.now(), raw={},
+            submitted_at=timezone.now(),
+        )  # fmt: skip
+        Comparison.objects.create(assignment=go, kind="unread", against=number < 10)
+    assert leave_out.review() == 0, "ten are not more than ten"
+    Comparison.objects.filter(kind="unread").update(against=True)
+    assert leave_out.review() == 1
+    settled.refresh_from_db()
+    assert settled.excluded_reason == (
+        "18 of 18 answers to texts that were new to them came faster than anybody reads (100\xa0%)."
+    )
 
 
 def test_what_was_known_when_somebody_was_readmitted_does_not_leave_them_out_again(

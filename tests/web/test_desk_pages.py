@@ -15,7 +15,19 @@ from django.utils import timezone
 
 from annotation import ask, publish, settle
 from annotation.annotators import consent, teach
-from annotation.models import HIT, Assignment, Gold, Payment, Pilot, PlatformBooks, Policy, Question, Response, Worker
+from annotation.models import (
+    HIT,
+    Assignment,
+    Comparison,
+    Gold,
+    Payment,
+    Pilot,
+    PlatformBooks,
+    Policy,
+    Question,
+    Response,
+    Worker,
+)
 from annotation.worker import worker_of
 from kbpo.accounts.models import Audit
 from kbpo.instances.models import Label
@@ -105,6 +117,30 @@ def test_the_desk_offers_a_retry_only_where_there_is_one(judged: Submission, as_
     Question.objects.filter(status="settled").update(status="given_up", status_since=timezone.now())
     page = admin.get(reverse("desk")).content.decode()
     assert "Retry Question" in page and page.count("retry the first") == 1
+
+
+def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(judged: Submission, as_user: As) -> None:
+    admin, worker = as_user("Admin"), Worker.objects.get(user__username="bo")
+    desk, address = reverse("desk"), reverse("desk-worker", args=[worker.handle])
+    assert 'id="undecided"' not in admin.get(desk).content.decode()
+    hit = worker.assignments.all()[0].hit
+    for _ in range(12):
+        made = HIT.objects.create(status="closed", track=hit.track, platform="pool", reward=hit.reward)
+        go = Assignment.objects.create(status="approved", hit=made, worker=worker, leased_until=timezone.now(), raw={})
+        Comparison.objects.create(assignment=go, kind="gold", against=True)
+    page = admin.get(desk).content.decode()
+    assert "1 annotator waits for your decision" in page and "12 of 12 answers to questions with a known" in page
+    assert "Everything moves, and nothing failed" not in page
+    page = admin.get(address).content.decode()
+    assert "it is for you to decide" in page and "Keep them" in page
+    assert admin.post(address, {"verb": "keep", "why": ""}).status_code == 422
+    admin.post(address, {"verb": "keep", "why": "The gold was wrong."})
+    assert 'id="undecided"' not in admin.get(desk).content.decode()
+    Worker.objects.update(readmitted_at=None)
+    admin.post(address, {"verb": "exclude", "why": "12 of 12 answers are wrong."})
+    worker.refresh_from_db()
+    assert worker.excluded_at is not None and 'id="undecided"' not in admin.get(desk).content.decode()
+    assert "left out by now" in admin.post(address, {"verb": "keep", "why": "Too late."}).content.decode()
 
 
 def test_a_worker_is_left_out_and_readmitted_with_reasons(judged: Submission, as_user: As) -> None:
