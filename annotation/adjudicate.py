@@ -35,6 +35,7 @@ from kbpo.accounts.audit import note as log
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
+from kbpo.queue import one_at_a_time
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -121,13 +122,16 @@ def _for_experts(track: Track, target: int) -> Question | None:
 
 
 @transaction.atomic
-def queue_divided(track: Track, n: int, who: User, what: str = PAIRS, *, why: str = "") -> int:
-    """How many judgments were queued: those that people were most divided about, and that nobody looked at yet."""
+def queue_divided(track: Track, n: int, who: User | None, what: str = PAIRS, *, why: str = "") -> int:
+    """How many judgments were queued: those that people were most divided about, and that nobody looked at yet. Without
+    `who` it was the clock, which notes nothing where there are none."""
     _check(n, what)
+    one_at_a_time("annotation.queue_divided", track.pk)
     seen = set(Adjudication.objects.filter(track=track, kind="disagreement").values_list("target", flat=True))
     rows = [one for one in judged(track, what) if one.divided > 0 and one.target not in seen]
     chosen = sorted(rows, key=lambda one: (-one.divided, one.target))[:n]
-    _queue(track, chosen, "disagreement", who, what, why)
+    if chosen or who is not None:
+        _queue(track, chosen, "disagreement", who, what, why)
     return len(chosen)
 
 
@@ -153,7 +157,9 @@ def _check(n: int, what: str) -> None:
         raise CannotAsk(f"Queue between 1 and {MOST} judgments.")
 
 
-def _queue(track: Track, rows: Sequence[Judged], kind: str, who: User, what: str, why: str, **fields: Any) -> None:
+def _queue(
+    track: Track, rows: Sequence[Judged], kind: str, who: User | None, what: str, why: str, **fields: Any
+) -> None:
     Adjudication.objects.bulk_create(
         Adjudication(
             track=track, target_id=one.target, question_id=one.question or _alone(track, one.target), kind=kind,

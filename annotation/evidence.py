@@ -27,6 +27,10 @@ class Policy(models.Model):
     )
     fitted_at = models.DateTimeField(null=True)
     revision = models.PositiveIntegerField(default=0, help_text="Counts the times that labels were added up again")
+    divided_limit = models.PositiveSmallIntegerField(
+        default=20, help_text="Judgments that people were divided about which the clock keeps waiting for experts"
+    )
+    divided_at = models.DateTimeField(null=True, help_text="When the clock last looked for them")
 
     class Meta:
         db_table_comment = "How a track's answers are checked and added up"

@@ -56,6 +56,7 @@ from annotation.command import (
     write_to,
 )
 from annotation.describe import AnswerLine, Record, WorkerLine, answer, online, record, title_of, workers
+from annotation.divided import set_limit as set_divided_limit
 from annotation.error_rate import errors as crowd_errors
 from annotation.error_rate import errors_of_names as errors_of_names
 from annotation.fewer import OfSoMany
@@ -205,6 +206,7 @@ __all__ = [
     "retry",
     "revision",
     "seed_of_pilot",
+    "set_divided_limit",
     "set_gold_aside",
     "set_gold_rate",
     "shared",

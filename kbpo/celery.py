@@ -31,6 +31,7 @@ PIPELINE: dict[str, str] = {
     "leave":     "annotation.annotators.leave.tick",                 # 9b who asked to be erased, once nothing is owed
     "estimate":  "kbpo.evaluation.estimate.tick",                    # 10 Labels + Samples + p -> Evaluation, Estimate
     "books":     "annotation.check_books.tick",                      # 9d ledger, payments, answers held together
+    "divided":   "annotation.divided.tick",                          # 9e what people were divided about, to experts
     "reap":      "kbpo.queue.reap",                                  # rows beyond their deadline are given up, in words
 }  # fmt: skip
 

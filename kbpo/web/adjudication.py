@@ -23,7 +23,8 @@ from kbpo.web.submissions import find
 
 @for_admins
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
-    """What waits for an expert and what experts said. A POST queues judgments, or drops a dispute."""
+    """What waits for an expert and what experts said. A POST queues judgments, says how many the clock does, or drops a
+    dispute."""
     track = get_object_or_404(Track, slug=slug)
     refusal = _change(request, track) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
@@ -35,6 +36,7 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
         "open": sum(one.get("open", 0) for one in counts.values()),
         "errors": _errors(track),
         "judged": report.JUDGED,
+        "limit": report.policy_of(track).divided_limit,
         "disputes": [(one, _title(one.question)) for one in report.open_disputes(track)],
         "entries": [(one, _title(one.question)) for one in report.adjudicated(track)],
         "refusal": refusal,
@@ -71,6 +73,11 @@ def _change(request: HttpRequest, track: Track) -> str:
             add = report.queue_divided if verb == "divided" else report.queue_random
             made = add(track, int(n), user, request.POST.get("what", report.PAIRS), why=why)
             messages.success(request, f"{made} judgments were queued.")
+        elif verb == "limit":
+            if not n.isdecimal() or not n.isascii() or len(n) > 4:
+                return "Say how many may wait at once; 0 leaves it to you."
+            report.set_divided_limit(track, int(n), user, why_of(request))
+            messages.success(request, f"The clock keeps up to {n} waiting." if int(n) else "The clock queues nothing.")
         elif verb in ("drop", "names"):
             chosen = [one for one in report.open_disputes(track) if str(one.pk) == request.POST.get("entry")]
             if not chosen:

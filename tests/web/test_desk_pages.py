@@ -342,6 +342,11 @@ def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(judged: Su
     assert Audit.objects.get(what="queue for experts").why == "How often do they err?"
     page = admin.get(address).content.decode()
     assert "Answer the next of" in page and "about all names of such a document" in page
+    assert "The clock keeps up to 20 of the most divided" in page
+    for wrong in ({"n": "x", "why": "x"}, {"n": "501", "why": "x"}, {"n": "5", "why": ""}):
+        assert admin.post(address, {"verb": "limit"} | wrong).status_code == 422
+    admin.post(address, {"verb": "limit", "n": "0", "why": "We choose ourselves."})
+    assert "The clock queues none by itself." in admin.get(address).content.decode()
     assert admin.get(reverse("desk-trail", args=["toy", 999])).status_code == 404
 
 
