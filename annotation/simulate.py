@@ -17,6 +17,7 @@ from typing import Protocol
 
 from annotation import simulate_reading
 from annotation.browser import Browser, Form, Page
+from annotation.simulate_bias import BIASES, NONE, mistaken, other_link
 
 Span = tuple[int, int]
 
@@ -64,7 +65,8 @@ class Work:
 
 
 class Crowd:
-    """Workers with logins, of known accuracy and speed. Each answer is wrong with probability 1 − accuracy."""
+    """Workers with logins, of known accuracy, speed and bias. Each answer is wrong with probability 1 − accuracy; how,
+    the bias says (`simulate_bias`)."""
 
     def __init__(
         self,
@@ -76,17 +78,21 @@ class Crowd:
         mention_recall: float = 0.8,
         accuracy: float | Sequence[float] = 1.0,
         seconds: float = 0.0,
+        bias: str | Sequence[str] = NONE,
         seed: int = 1,
         login_path: str = "/login/",
     ) -> None:
         accuracies = [accuracy] * len(logins) if isinstance(accuracy, float) else list(accuracy)
+        biases = [bias] * len(logins) if isinstance(bias, str) else list(bias)
+        if unknown := set(biases) - BIASES.keys():
+            raise ValueError(f"There is no bias {sorted(unknown)[0]!r}; there are {', '.join(BIASES)}.")
         self.work_done = Work()
         self.finds, self.mention_recall = finds, mention_recall
         self._lock = threading.Lock()
         self._workers = []
-        for number, (login, right) in enumerate(zip(logins, accuracies, strict=True)):
+        for number, (login, right, how) in enumerate(zip(logins, accuracies, biases, strict=True)):
             rng = random.Random(f"{seed}:{number}")
-            self._workers.append(_Worker(self, Browser(base_url), login, knows, right, seconds, rng, login_path))
+            self._workers.append(_Worker(self, Browser(base_url), login, knows, right, seconds, how, rng, login_path))
 
     def work(self, until: Callable[[], bool] | None = None, *, poll: float = 0.2, at_most: float = 600.0) -> Work:
         """What was done until `until()` is true (by default: until nobody finds anything), or time is over."""
@@ -137,6 +143,7 @@ class _Worker:
     knows: Knows
     accuracy: float
     seconds: float
+    bias: str
     rng: random.Random
     login_path: str
     page: Page | None = None
@@ -218,7 +225,7 @@ class _Worker:
         shown = json.loads(page.data["document-data"])
         if form.data["interface"] == "relations_exhaustive":
             holds = lambda key, a, b: self.knows(key, a, b).holds  # noqa: E731
-            return {"pairs": [simulate_reading.pairs(shown, document, holds, self.accuracy, self.rng)]}
+            return {"pairs": [simulate_reading.pairs(shown, document, holds, self.accuracy, self.rng, self.bias)]}
         if self.crowd.finds is None:
             raise LookupError("this crowd does not know which mentions a document has")
         recall = self.crowd.mention_recall
@@ -244,13 +251,11 @@ class _Worker:
     def _wrong(
         self, form: Form, answer: dict[str, list[str]], holds: list[str], options: list[str]
     ) -> tuple[dict[str, list[str]], list[str]]:
-        """A random mistake: one relation too many or too few, or another one; and half the time a wrong link too."""
-        part = self.rng.choice(options)
-        changed = [one for one in options if (one in holds) != (one == part)]
+        """A mistake as the bias has it; and half the time a wrong link too."""
+        changed = mistaken(options, holds, self.bias, self.rng)
         for side in answer:
             if self.rng.random() < 0.5:
-                others = [value for value in form.options(side) if value not in answer[side]]
-                answer[side] = [self.rng.choice(others)] if others else answer[side]
+                answer[side] = [other_link(form.options(side), answer[side][0], self.bias, self.rng)]
         return answer, changed
 
 

@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from annotation.simulate_bias import NONE, mistaken
+
 Span = tuple[int, int]
 YEAR = re.compile(r"\b(1\d{3}|20\d{2})\b")
 
@@ -69,8 +71,10 @@ def _mention(text: str, span: Span, kind: str, value: str | None, spans: list[Sp
     return found
 
 
-def pairs(page: Mapping[str, Any], document: str, holds: Holds, accuracy: float, rng: random.Random) -> str:
-    """What a worker says of each pair: the truth, with one relation too many or too few where they err."""
+def pairs(
+    page: Mapping[str, Any], document: str, holds: Holds, accuracy: float, rng: random.Random, bias: str = NONE
+) -> str:
+    """What a worker says of each pair: the truth, or where they err a mistake as their bias has it."""
     said = {}
     for number, (a, b, options, _) in enumerate(page["pairs"]):
         spans = [(one["span"][0], one["span"][1]) for one in (page["mentions"][a], page["mentions"][b])]
@@ -78,7 +82,6 @@ def pairs(page: Mapping[str, Any], document: str, holds: Holds, accuracy: float,
         offered = [option["part"] for option in page["options"][options]]
         chosen = [part for part in offered if true.intersection(part.split())]
         if rng.random() >= accuracy:
-            one = rng.choice(offered)
-            chosen = [part for part in offered if (part in chosen) != (part == one)]
+            chosen = mistaken(offered, chosen, bias, rng)
         said[str(number)] = chosen
     return json.dumps(said)

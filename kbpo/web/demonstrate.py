@@ -62,6 +62,7 @@ class Study:
     design: str = "iid"
     closed: bool = False
     accuracy: float = 0.92
+    bias: str = "none"
     seed: int = 1
     budget: Decimal = Decimal(2000)
     by_hand: bool = False
@@ -71,7 +72,7 @@ class Study:
 
 def demo_study(
     directory: Path, *, documents: int, seed: int, design: str = "iid", read: int = 0, systems: int = 0,
-    platform: str = "pool",
+    platform: str = "pool", bias: str = "none",
 ) -> Study:  # fmt: skip
     """The demo's own study, of the first so many systems (0: of all); its files are written if they are not there."""
     if not (directory / "truth.json").exists():
@@ -92,6 +93,7 @@ def demo_study(
         design=design,
         seed=seed,
         platform=platform,
+        bias=bias,
     )
 
 
@@ -243,7 +245,8 @@ class Demo:
             "annotators": [python, "manage.py", "simulate", self.url, "--knows", "kbpo.demo.knows.Knowledge",
                            str(study.mentions), str(study.gold), "--workers", str(ANNOTATORS),
                            "--user", CROWD, "--password", PASSWORD, "--accuracy", str(study.accuracy),
-                           "--seed", str(study.seed), *(["--market", self.market] if at_market else [])],
+                           "--bias", study.bias, "--seed", str(study.seed),
+                           *(["--market", self.market] if at_market else [])],
         }  # fmt: skip
 
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:

@@ -19,6 +19,7 @@ from kbpo.web.demonstrate import NAME, DemoFailed
 
 DEFAULTS: dict[str, Any] = {
     "documents": 60, "seed": 1, "read": 0, "systems": 0, "platform": "pool", "design": "iid",
+    "bias": "none",
 }  # fmt: skip
 OPTIONS = "options.json"
 

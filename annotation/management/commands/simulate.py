@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.module_loading import import_string
 
 from annotation.simulate import Crowd
+from annotation.simulate_bias import BIASES, NONE
 from annotation.simulate_market import MarketCrowd
 
 
@@ -32,7 +33,17 @@ class Command(BaseCommand):
         parser.add_argument(
             "--mention-recall", type=float, default=0.8, help="Share of a document's mentions that a worker finds"
         )
-        parser.add_argument("--seconds", type=float, default=0.0, help="Mean seconds that a worker takes for an answer")
+        parser.add_argument(
+            "--seconds",
+            type=float,
+            default=0.0,
+            help="Mean seconds that a worker takes for an answer; without any the site sees that nobody has read",
+        )
+        parser.add_argument(
+            "--bias", nargs="+", default=[NONE], choices=list(BIASES), metavar="BIAS",
+            help=f"What a mistake of theirs is ({'; '.join(f'{name}: {what}' for name, what in BIASES.items())}); of"
+            " several, the workers take turns",
+        )  # fmt: skip
         parser.add_argument("--seed", type=int, default=1)
         parser.add_argument("--until-empty", action="store_true", help="Stop when nobody finds anything to judge")
 
@@ -43,6 +54,7 @@ class Command(BaseCommand):
         knowledge = import_string(dotted)(*map(Path, files))
         names = [options["user"], *(f"{options['user']}{number}" for number in range(2, options["workers"] + 1))]
         how = {name: options[name] for name in ("mention_recall", "accuracy", "seconds", "seed")}
+        how["bias"] = [options["bias"][at % len(options["bias"])] for at in range(len(names))]
         how["finds"] = getattr(knowledge, "mentions_of", None)
         if options["market"]:
             crowd: Crowd = MarketCrowd(options["market"], options["url"], names, knowledge.true_answer, **how)

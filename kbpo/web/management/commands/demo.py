@@ -40,6 +40,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--platform", choices=["pool", "mturk"], help="Our own pages (pool), or a local marketplace"
         )
+        parser.add_argument(
+            "--bias", choices=["none", "yes", "plausible"], help="How the simulated annotators err (none: at random)"
+        )
         parser.add_argument("--design", choices=["iid", "poisson"], help="How the sample is drawn (iid)")
 
     def handle(self, *args: Any, **options: Any) -> None:

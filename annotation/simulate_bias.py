@@ -1,0 +1,41 @@
+"""How simulated workers err where they err: at random, or with a bias of which it is known where it leads."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Sequence
+
+NONE, YES, PLAUSIBLE = "none", "yes", "plausible"
+BIASES = {
+    NONE: "one relation too many or too few, any of them",
+    YES: "one relation too many: they say yes too often",
+    PLAUSIBLE: "the relation beside the true one, or the commonest where none holds: all who err say the same",
+}
+"""Bias -> what a mistake is"""
+
+
+def mistaken(offered: Sequence[str], holds: Collection[str], bias: str, rng: random.Random) -> list[str]:
+    """What somebody says who errs about a pair, of the relations that a page offers."""
+    others = [one for one in offered if one not in holds]
+    if bias == YES and others:
+        return _with(offered, holds, rng.choice(others))
+    if bias == PLAUSIBLE and others:
+        true = next((at for at, one in enumerate(offered) if one in holds), None)
+        if true is None:
+            return [offered[0]]
+        beside = min(others, key=lambda one: abs(offered.index(one) - true))
+        return _with(offered, set(holds) - {offered[true]}, beside)
+    part = rng.choice(offered)
+    return [one for one in offered if (one in holds) != (one == part)]
+
+
+def other_link(candidates: Sequence[str], chosen: str, bias: str, rng: random.Random) -> str:
+    """A wrong candidate for what a name refers to, if there is one: any, or the first on the page."""
+    others = [one for one in candidates if one != chosen]
+    if not others:
+        return chosen
+    return others[0] if bias == PLAUSIBLE else rng.choice(others)
+
+
+def _with(offered: Sequence[str], holds: Collection[str], one: str) -> list[str]:
+    return [part for part in offered if part in holds or part == one]
