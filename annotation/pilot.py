@@ -20,8 +20,10 @@ from django.db import transaction
 
 from annotation.ask import terms_of
 from annotation.fewer import OfSoMany, by_number
+from annotation.judged import NAMES as OF_DOCUMENTS
+from annotation.judged import about
 from annotation.measure import Measured, measure
-from annotation.models import Pilot, Question, Response
+from annotation.models import Adjudication, Pilot, Question, Response
 from annotation.order import PER_TOKEN, fee_of, price_of, reward_of
 from annotation.publish import committed
 from annotation.read_documents import SECONDS
@@ -251,7 +253,7 @@ def span_recall(track: Track, payer: str = "") -> tuple[list[SpanRecall], str]:
 def _held_against(known: int, read: int) -> str:
     """What spans are held against, and in how many of the documents that several people read."""
     if not known:
-        return "spans that most of them marked, in want of an expert’s: they find what they agree on by themselves"
+        return "spans that most of them marked, in want of an expert’s: those they find by themselves"
     if known == read:
         return "an expert’s or imported spans, which all of these documents have"
     return f"an expert’s or imported spans, which {known} of {read} documents have; the others are left out"
@@ -280,7 +282,12 @@ def _marked(question: Question) -> list[set[Span]]:
 
 
 def _expert_spans(question: Question) -> set[Span]:
-    """The names of a document that an expert or an import marked."""
+    """The names of a document that an expert or an import marked. Of what experts were asked only random draws count:
+    what is disputed or divided is harder than the rest."""
+    rows = Adjudication.objects.filter(about(OF_DOCUMENTS), target=question.target_id, kind="random", status="answered")
+    for answer in rows.order_by("-answered_at").values_list("answer", flat=True):
+        if said := (answer or {}).get(str(question.target_id)):
+            return {(one["span"][0], one["span"][1]) for one in said["mentions"]}
     rows = Label.objects.filter(
         target__document=question.target.document_id, target__kind="mention", source__in=["expert", "import"]
     )

@@ -15,6 +15,7 @@ from annotation.adjudicate import CannotAsk
 from annotation.error_rate import errors, errors_of_names
 from annotation.judged import MARKED, NAMES, judged
 from annotation.models import HIT, Adjudication, Question, Response
+from annotation.pilot import span_recall
 from annotation.trail import trail
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
@@ -137,6 +138,22 @@ def entry(toy: Toy, key: str) -> Adjudication:
 
 def raw_of(marks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"mentions": [json.dumps(marks)], "read": ["3"]}
+
+
+def test_what_people_find_together_is_held_against_what_an_expert_marked_after_a_random_draw(
+    read: Toy, root: User
+) -> None:
+    assert span_recall(read.track)[1].startswith("spans that most of them marked")
+    adjudicate.queue_divided(read.track, 1, root, NAMES)
+    adjudicate.answer(entry(read, "d4"), raw_of(true_marks(read.documents["d4"])), root)
+    assert span_recall(read.track)[1].startswith("spans that most"), "divided ones are harder than the rest"
+    adjudicate.queue_random(read.track, 4, root, NAMES)
+    more = {"span": list(place(read.documents["d3"], "born")), "type": "PER"}
+    adjudicate.answer(entry(read, "d3"), raw_of([*true_marks(read.documents["d3"]), more]), root)
+    recall, reference = span_recall(read.track)
+    assert reference == "an expert’s or imported spans, which 1 of 4 documents have; the others are left out"
+    one, two, three = (5 + 2 / 3) / 7, 6 / 7, 6 / 7  # of seven names five were found by all, one by two, one by nobody
+    assert [row.union for row in recall] == pytest.approx([one, two, three])
 
 
 def test_a_flag_contradicts_all_names_and_counts_in_no_share(read: Toy, root: User) -> None:
