@@ -284,8 +284,10 @@ def _marked(question: Question) -> list[set[Span]]:
 def _expert_spans(question: Question) -> set[Span]:
     """The names of a document that an expert or an import marked. Of what experts were asked only random draws count:
     what is disputed or divided is harder than the rest."""
-    rows = Adjudication.objects.filter(about(OF_DOCUMENTS), target=question.target_id, kind="random", status="answered")
-    for answer in rows.order_by("-answered_at").values_list("answer", flat=True):
+    reread = Adjudication.objects.filter(
+        about(OF_DOCUMENTS), target=question.target_id, kind="random", status="answered"
+    )
+    for answer in reread.order_by("-answered_at").values_list("answer", flat=True):
         if said := (answer or {}).get(str(question.target_id)):
             return {(one["span"][0], one["span"][1]) for one in said["mentions"]}
     rows = Label.objects.filter(

@@ -26,7 +26,6 @@ from annotation.order import round_up
 from annotation.publish import committed
 from annotation.votes import ALONE, ASKED, WHOLE, Votes, votes, votes_on
 from estimators.agreement import dawid_skene
-from estimators.checks import IntArray
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.merge import AGAIN
@@ -95,39 +94,37 @@ def revision(track: Track, method: str, number: int) -> Revision:
 
 def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float]]:
     """The model, as it is stored, and the probability that each sentence holds."""
-    sentences: list[Sentence] = [
-        (pair.question.pk, pair.target, one["part"]) for pair in said for one in pair.predicates
-    ]
-    if not sentences:
+    kinds = _alike(said)
+    if not kinds:
         return {}, {}
-    yes, unit, worker = _table(said)
-    result = dawid_skene(yes, unit, worker, n_classes=2)
-    posterior = {sentences[code]: float(row[1]) for code, row in zip(result.unit, result.posterior, strict=True)}
-    workers = zip(result.annotator.tolist(), result.confusion.tolist(), strict=True)
+    answers = [
+        (at, worker, int(worker in yes)) for at, (workers, yes) in enumerate(kinds) for worker in workers
+    ]  # fmt: skip
+    unit, worker, told = np.array(answers, dtype=np.int64).T
+    times = [len(some) for some in kinds.values()]
+    result = dawid_skene(told, unit, worker, n_classes=2, times=times)
+    posterior: dict[Sentence, float] = {}
+    for some, row in zip(kinds.values(), result.posterior, strict=True):
+        posterior |= dict.fromkeys(some, float(row[1]))
+    people = zip(result.annotator.tolist(), result.confusion.tolist(), strict=True)
     model = {
         "prior": result.prior.tolist(),
-        "confusion": {str(worker): matrix for worker, matrix in workers},
-        "units": len(sentences),
+        "confusion": {str(one): matrix for one, matrix in people},
+        "units": sum(times),
         "converged": result.converged,
     }
     return model, posterior
 
 
-def _table(said: Sequence[Votes]) -> tuple[IntArray, IntArray, IntArray]:
-    """Each answer to each sentence, in their order: whether it is yes, the sentence's place, and who gave it."""
-    columns: list[tuple[IntArray, IntArray, IntArray]] = []
-    at = 0
+def _alike(said: Sequence[Votes]) -> dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]]:
+    """(who was asked, who of them said yes) -> the sentences. In documents nearly all have nobody's yes: to the model
+    those that the same people read are one, many times."""
+    kinds: dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]] = {}
     for pair in said:
-        yes = np.zeros((len(pair.predicates), len(pair.workers)), dtype=np.int64)
-        for row, one in enumerate(pair.predicates):
-            if one["part"] in pair.yes:
-                yes[row] = [worker in pair.yes[one["part"]] for worker in pair.workers]
-        place = np.arange(at, at + yes.shape[0])
-        who = np.tile(np.array(pair.workers, dtype=np.int64), yes.shape[0])
-        columns.append((yes.ravel(), np.repeat(place, yes.shape[1]), who))
-        at += yes.shape[0]
-    told, unit, worker = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return told, unit, worker
+        for one in pair.predicates:
+            key = (pair.workers, pair.yes.get(one["part"], frozenset()))
+            kinds.setdefault(key, []).append((pair.question.pk, pair.target, one["part"]))
+    return kinds
 
 
 def _chances(pair: Votes, posterior: dict[Sentence, float]) -> dict[str, float]:

@@ -265,6 +265,7 @@ def dawid_skene(
     annotator: ArrayLike,
     *,
     n_classes: int | None = None,
+    times: ArrayLike | None = None,
     smoothing: float = 0.1,
     max_iterations: int = 200,
     tolerance: float = 1e-8,
@@ -282,6 +283,8 @@ def dawid_skene(
         Codes.
     n_classes : int, optional
         K; the highest class that occurs, plus 1, if left out.
+    times : array_like, shape (highest unit + 1,), optional
+        How many units with these very votes each code stands for; 1 if left out.
     smoothing, max_iterations, tolerance
         Positive.
 
@@ -293,7 +296,7 @@ def dawid_skene(
     Raises
     ------
     ValueError
-        A value that is no class; an annotator who answers a unit twice; options that are not positive.
+        A value that is no class; an annotator who answers a unit twice; options or times that are not positive.
 
     References
     ----------
@@ -315,13 +318,17 @@ def dawid_skene(
     answer, k = _classes(votes.value, n_classes)
     units, row = np.unique(votes.unit, return_inverse=True)
     people, who = np.unique(votes.annotator, return_inverse=True)
+    alike = np.ones(units.size) if times is None else np.asarray(times, dtype=np.float64)[units]
+    if not np.all(alike > 0):
+        raise ValueError(f"times must be positive; got {float(alike.min())}")
     posterior = _shares(np.bincount(row * k + answer, minlength=units.size * k).reshape(units.size, k), axis=1)
     prior, confusion = np.full(k, 1 / max(k, 1)), np.zeros((people.size, k, k))
     rounds, moved = 0, np.inf
     while rounds < max_iterations and moved > tolerance:
-        prior = _shares(posterior.sum(axis=0) + smoothing, axis=0)
+        counted = posterior * alike[:, None]
+        prior = _shares(counted.sum(axis=0) + smoothing, axis=0)
         counts = np.full((people.size, k, k), smoothing)
-        np.add.at(counts.transpose(0, 2, 1), (who, answer), posterior[row])
+        np.add.at(counts.transpose(0, 2, 1), (who, answer), counted[row])
         confusion = _shares(counts, axis=2)
         logs = np.tile(np.log(prior), (units.size, 1))
         np.add.at(logs, row, np.log(confusion[who, :, answer]))

@@ -102,6 +102,22 @@ def test_dawid_and_skene_find_out_who_is_good_and_beat_the_majority():
     assert by_model > by_majority + 0.1
 
 
+def test_units_with_the_same_votes_may_be_told_once_with_their_number():
+    rng = np.random.default_rng(5)
+    truth = rng.random(400) < 0.1
+    right = np.array([0.95, 0.8, 0.7])
+    votes = np.where(rng.random((400, 3)) < right, truth[:, None], ~truth[:, None]).astype(int)
+    kinds, kind, times = np.unique(votes, axis=0, return_inverse=True, return_counts=True)
+    every = dawid_skene(votes.ravel(), np.repeat(np.arange(400), 3), np.tile(np.arange(3), 400))
+    n = len(kinds)
+    once = dawid_skene(kinds.ravel(), np.repeat(np.arange(n), 3), np.tile(np.arange(3), n), times=times)
+    np.testing.assert_allclose(once.prior, every.prior)
+    np.testing.assert_allclose(once.confusion, every.confusion)
+    np.testing.assert_allclose(once.posterior[kind.ravel()], every.posterior)
+    with pytest.raises(ValueError, match="times must be positive"):
+        dawid_skene([0, 1], [0, 1], [0, 0], times=[1, 0])
+
+
 def test_missing_answers_are_left_out_and_codes_kept():
     result = dawid_skene([1, NAN, 0, 1], unit=[5, 5, 8, 9], annotator=[2, 4, 2, 4])
     assert result.unit.tolist() == [5, 8, 9]
