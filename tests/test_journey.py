@@ -132,13 +132,16 @@ def test_money_is_spent_or_given_back_to_the_cent(travel: Travel) -> None:
         return None if any(open_ones) else sums
 
     sums = wait_for(sums_once_given_back, "what is not needed to be given back by the clock")
-    spent = sum(amount for (_, kind), amount in sums.items() if kind == "spend")
-    assert spent == travel.work.answers * Decimal("0.05")
+    spent = {purpose: amount for (purpose, kind), amount in sums.items() if kind == "spend"}
+    lessons = {purpose: spent.pop(purpose) for purpose in list(spent) if purpose.startswith("tutorial:")}
+    assert set(lessons.values()) <= {Decimal("0.75")}, "whoever had not learned before was paid for it, once"
+    judged = sum(spent.values())
+    assert judged == travel.work.answers * Decimal("0.05")
     payments = f"""
         SELECT count(*), sum(p.amount) FROM annotation_payment p JOIN annotation_assignment a ON a.id = p.assignment_id
         JOIN annotation_hit h ON h.id = a.hit_id WHERE h.track_id = {OF_TRACK}
     """
-    assert travel.rows(payments) == [(travel.work.answers, spent)]
+    assert travel.rows(payments) == [(travel.work.answers, judged)]
 
 
 def test_overlaps_are_those_of_the_predictions(travel: Travel, exported: Export) -> None:

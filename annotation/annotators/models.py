@@ -24,7 +24,9 @@ class Intake(models.Model):
 
     track = models.OneToOneField(Track, null=True, on_delete=models.CASCADE, related_name="intake")
     volunteers = models.CharField(max_length=8, choices=Volunteers.choices, default=Volunteers.CLOSED)
-    tutorial_reward = models.DecimalField(max_digits=6, decimal_places=2, default=Decimal("0.00"))
+    tutorial_reward = models.DecimalField(
+        max_digits=6, decimal_places=2, default=Decimal("0.75"), help_text="For passing an interface's tutorial, once"
+    )
     payout_minimum = models.DecimalField(max_digits=8, decimal_places=2, default=Decimal("5.00"))
 
     class Meta:

@@ -25,6 +25,7 @@ from annotation.views import for_annotators, interface_title
 from annotation.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.accounts.sign_up import SignUpForm
+from kbpo.money.spend import ZERO
 
 TITLES = {
     "relation": "What a sentence says about two names",
@@ -80,7 +81,8 @@ def _kinds(worker: Worker) -> list[dict[str, Any]]:
         lesson = teach.tutorials().get(name)
         n = lease.open_to(worker, 200, [name]) if name in learned or name in learnable else 0
         if n or (lesson is not None and name not in learned):
-            kind = {"name": name, "title": title_of(name), "n": n, "lesson": lesson}
+            reward = teach.offered_reward(worker, lesson) if lesson is not None and name not in learned else ZERO
+            kind = {"name": name, "title": title_of(name), "n": n, "lesson": lesson, "reward": reward}
             found.append(kind | {"learned": name in learned, "learnable": name in learnable})
     return found
 

@@ -24,7 +24,7 @@ from annotation.interfaces.base import ParsedResponse
 from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import Bonus, Payment, Qualification, Question, Worker
 from annotation.platforms.registry import fee_rate_of, local_names
-from kbpo.money.spend import ZERO, OverBudget, release, reserve, spend
+from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
 
 DIRECTORY = Path(__file__).with_name("tutorials")
 ATTEMPTS = 2
@@ -139,20 +139,28 @@ def bonus_token(key: str) -> str:
 
 
 def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
-    """What passing would be paid if somebody began now; nothing if they were paid before."""
-    rewards = [] if was_paid(worker, tutorial.interface) else tutorial_rewards()
-    return rewards[0][1] if rewards else ZERO
+    """What passing would be paid if somebody began now; nothing if they were paid before, or no track can pay."""
+    if was_paid(worker, tutorial.interface):
+        return ZERO
+    for track, reward in tutorial_rewards():
+        left = allowance(track, None, "tutorial:").left
+        if left is None or _cost(worker, reward) <= left:
+            return reward
+    return ZERO
+
+
+def _cost(worker: Worker, reward: Decimal) -> Decimal:
+    """What a reward costs its track: a marketplace takes its fee of it."""
+    return reward + (reward * fee_rate_of(worker.platform)).quantize(CENT, ROUND_UP)
 
 
 def _promise(run: TutorialRun) -> None:
-    """Reserves the reward on the first track that pays for tutorials and can; else nothing is promised. A marketplace
-    takes its fee of it."""
+    """Reserves the reward on the first track that pays for tutorials and can; else nothing is promised."""
     if was_paid(run.worker, run.interface):
         return
     purpose = f"tutorial:{run.pk}"
-    fee = fee_rate_of(run.worker.platform)
     for track, reward in tutorial_rewards():
-        cost = reward + (reward * fee).quantize(CENT, ROUND_UP)
+        cost = _cost(run.worker, reward)
         try:
             reserve(track, None, purpose, cost, key=f"{purpose}/reserve", why=f"Tutorial, {run.interface}")
         except OverBudget:

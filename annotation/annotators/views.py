@@ -12,7 +12,6 @@ from django.views.decorators.cache import never_cache
 
 from annotation.annotators import consent as consenting
 from annotation.annotators import teach
-from annotation.annotators.intake import tutorial_rewards
 from annotation.annotators.models import TutorialRun
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Worker
@@ -73,7 +72,6 @@ def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpRespon
     runs = teach.runs_of(worker, lesson)
     last = runs[-1] if runs else None
     passed = any(run.passed for run in runs)
-    rewards = tutorial_rewards() if not runs else []
     context = {
         "lesson": lesson,
         "of": len(lesson.questions),
@@ -82,7 +80,7 @@ def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpRespon
         "under_way": last is not None and last.passed is None,
         "right": sum(one["right"] for one in last.answers) if last else 0,
         "attempts_left": teach.attempts_left(runs),
-        "reward": last.promised if last else (rewards[0][1] if rewards else 0),
+        "reward": last.promised if last else teach.offered_reward(worker, lesson),
     }
     return render(request, "annotators/tutorial.html", context)
 

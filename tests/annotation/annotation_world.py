@@ -8,8 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 from django.test import Client
+from django.utils import timezone
 
 from annotation.annotators import consent, teach
+from annotation.annotators.models import TutorialRun
 from annotation.models import Worker
 from kbpo.accounts.models import Team
 from kbpo.corpus.models import Document, Predicate
@@ -131,6 +133,16 @@ def learn(worker: Worker) -> None:
         for number, question in enumerate(tutorial.questions, start=1):
             assert run is not None
             run = teach.answer(run, number, question["right"])
+
+
+def has_learned(worker: Worker) -> None:
+    """A worker agreed to the terms and passed every tutorial before tutorials were paid."""
+    consent.consent(worker, consent.current().version)
+    now = timezone.now()
+    TutorialRun.objects.bulk_create(
+        TutorialRun(worker=worker, interface=one.interface, version=one.version, attempt=1, passed=True, ended_at=now)
+        for one in teach.tutorials().values()
+    )
 
 
 def take(client: Client) -> str:

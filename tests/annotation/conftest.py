@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from annotation_world import ToyTrack, learn, make_submission, make_target
+from annotation_world import ToyTrack, has_learned, make_submission, make_target
 from django.db.models.signals import post_save
 from django.test import Client
 from mturk_world import TOO_LATE, Turk
@@ -92,7 +92,7 @@ def taught(request: pytest.FixtureRequest) -> Iterator[None]:
 
     def teach(sender: type[User], instance: User, created: bool, **_: object) -> None:
         if created and instance.is_annotator:
-            learn(worker_of(instance))
+            has_learned(worker_of(instance))
 
     def agree(sender: type[Worker], instance: Worker, created: bool, **_: object) -> None:
         if created and instance.platform == "mturk":

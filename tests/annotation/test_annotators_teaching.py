@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from decimal import Decimal
 from hashlib import sha256
+from importlib import import_module
 from typing import Any
 
 import pytest
 from annotation_world import GOOD, learn, take
+from django.apps import apps
 from django.test import Client
 from test_annotation_crowd import knows, logins
 
 from annotation import settle
-from annotation.annotators import consent, teach
+from annotation.annotators import consent, payout, teach
 from annotation.annotators.models import Consent, Intake, Terms, TutorialRun
+from annotation.cents import cents
+from annotation.check_books import check_books
 from annotation.interfaces.registry import INTERFACES
 from annotation.lease import lease, to_learn
 from annotation.models import Assignment, Payment, Question, Worker
 from annotation.simulate import Crowd
 from annotation.worker import worker_of
+from kbpo.accounts.models import User
 from kbpo.money.models import Budget
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
@@ -165,7 +170,7 @@ def test_passing_is_paid_once_out_of_money_that_was_reserved_before(published: S
     track = published.track
     Intake.objects.create(track=track, tutorial_reward=Decimal("0.75"))
     agree(ada)
-    assert "Passing is paid once: <b>$0.75</b>" in ada.get(TUTORIAL).content.decode()
+    assert "You are paid <b>$0.75</b>, once, when you have passed." in ada.get(TUTORIAL).content.decode()
     ada.post(TUTORIAL)
     purpose = TutorialRun.objects.get().purpose
     assert balance(purpose=purpose).open == Decimal("0.75")
@@ -180,6 +185,61 @@ def test_passing_is_paid_once_out_of_money_that_was_reserved_before(published: S
     attempt(ada)
     assert Payment.objects.count() == 1 and balance(track=track).reserved == Decimal("100.75")
     settle.tick()
+
+
+def test_it_pays_by_default_and_every_list_of_money_says_so(published: Submission, ada: Client) -> None:
+    """Out of the money of the track; nobody has set any rule."""
+    agree(ada)
+    assert "paid $0.75" in ada.get("/annotate/").content.decode(), "it is said before anybody begins"
+    assert "You are paid <b>$0.75</b>, once" in ada.get(TUTORIAL).content.decode()
+    assert not Intake.objects.exists()
+    assert "$0.75 for the tutorial stand on your page" in attempt(ada)
+    purpose = TutorialRun.objects.get().purpose
+    [mine] = [one for one in cents() if one.purpose == purpose]
+    assert (mine.track, mine.state, mine.amount) == (published.track.pk, "owed", Decimal("0.75"))
+    assert mine.worker == the_worker().handle
+    [owed] = payout.owed()
+    assert (owed.worker, owed.amount) == (the_worker(), Decimal("0.75"))
+    admin = User.objects.create(username="anna", is_staff=True)
+    made = payout.pay(owed.worker, upto=owed.upto, amount=owed.amount, reference="bank 7", key="k" * 16, who=admin)
+    assert [(one.what, one.n, one.amount) for one in payout.lines_of(made)] == [
+        ("Tutorial passed: Read a few sentences and say what they tell about two names", 1, Decimal("0.75"))
+    ]
+    assert [one.sentence for one in check_books()] == []
+
+
+def test_who_was_paid_before_is_told_that_a_new_version_is_not_paid(published: Submission, ada: Client) -> None:
+    agree(ada)
+    attempt(ada)
+    assert Payment.objects.get().amount == Decimal("0.75")
+    TutorialRun.objects.update(version=0)
+    assert "The tutorial is not paid" in ada.get(TUTORIAL).content.decode()
+    assert ada.get("/annotate/").content.decode().count("paid $0.75") == 2, "of the three, that one is not paid again"
+
+
+def test_what_no_track_can_pay_is_not_announced(published: Submission, ada: Client) -> None:
+    Budget.objects.create(track=published.track, scope="track", cap=Decimal("100.74"))
+    agree(ada)
+    assert "The tutorial is not paid" in ada.get(TUTORIAL).content.decode()
+    Budget.objects.update(cap=Decimal("100.75"))
+    assert "You are paid <b>$0.75</b>" in ada.get(TUTORIAL).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("service", "own", "after"),
+    [("0.00", "0.00", ["0.75", "0.75"]), ("0.50", "0.00", ["0.50", "0.00"]), (None, "0.00", ["0.75"]),
+     ("0.00", "0.40", ["0.75", "0.40"])],
+)  # fmt: skip
+def test_only_what_stood_at_the_old_default_follows_the_new_one(
+    published: Submission, service: str | None, own: str, after: list[str]
+) -> None:
+    if service is not None:
+        Intake.objects.create(tutorial_reward=Decimal(service))
+    Intake.objects.create(track=published.track, tutorial_reward=Decimal(own))
+    migration = import_module("annotation.annotators.migrations.0005_pay_for_tutorials")
+    migration.pay(apps, None)
+    found = Intake.objects.order_by("pk").values_list("tutorial_reward", flat=True)
+    assert [str(one) for one in found] == after
 
 
 def test_a_promise_that_was_not_earned_goes_back(published: Submission, ada: Client) -> None:
