@@ -251,6 +251,50 @@ def check_labels(turk: Turk) -> None:
         assert label.n == len(people), f"{question}: {label.n} answers are in its label, {len(people)} were sent in"
 
 
+def check_answers(turk: Turk) -> int:
+    """How many labels hold exactly the answers that the endpoint has for their item: as many people, none of them
+    twice, and the same relations from each. For questions about relations, when all is at rest."""
+    rows = turk.rows("SELECT annotation FROM hit WHERE annotation LIKE 'kbpo:%'")
+    assert len({row["annotation"] for row in rows}) == len(rows), "a HIT is there twice"
+    sent: dict[str, list[tuple[str, dict[str, list[str]]]]] = defaultdict(list)
+    for row in turk.rows(
+        "SELECT h.annotation, a.worker, a.answer FROM assignment a JOIN hit h ON h.id = a.hit"
+        " WHERE a.status IN ('Submitted', 'Approved', 'Rejected') AND h.annotation LIKE 'kbpo:%'"
+    ):
+        sent[row["annotation"]].append((row["worker"], json.loads(fields_of(row["answer"])["answer"])))
+    questions = Question.objects.filter(status="settled").prefetch_related("hits").order_by("pk")
+    labels = Label.objects.filter(origin__in=[one.origin for one in questions]).in_bulk(field_name="pk").values()
+    of = {(one.target_id, one.origin): one for one in labels}
+    for question in questions:
+        answers = [one for hit in question.hits.all() for one in sent[f"kbpo:{hit.token}"]]
+        check_label(question, of.get((question.target_id, question.origin)), answers)
+    return len(questions)
+
+
+def check_label(
+    question: Question, label: Label | None, answers: list[tuple[str, dict[str, list[str]]]]
+) -> None:  # fmt: skip
+    """The label of a question holds these answers, each of a worker by their own id, and no others."""
+    said = {worker: _holds(question, raw) for worker, raw in answers}
+    assert len(said) == len(answers), f"{question}: somebody answered it twice there"
+    assert label is not None, f"{question}: {len(answers)} answers are there, and there is no label"
+    assert label.n == len(said), f"{question}: {label.n} answers are in its label, {len(said)} are there"
+    votes = Counter(part for parts in said.values() for part in parts)
+    told = {part: n for part, n in label.value["votes"].items() if n}
+    assert told == votes, f"{question}: its label has the votes {told}, the answers there {dict(votes)}"
+    ours = {
+        one.assignment.worker.identity.external_id: set(one.value["holds"])
+        for one in question.responses.filter(criterion="relation").select_related("assignment__worker__identity")
+    }
+    assert ours == said, f"{question}: we have read {ours}, and there is {said}"
+
+
+def _holds(question: Question, raw: dict[str, list[str]]) -> set[str]:
+    """The relations in an answer to a HIT, of one of its questions."""
+    found = raw.get("holds", []) if "holds" in raw or "none" in raw else raw.get(f"q{question.pk}.holds", [])
+    return {part for value in found for part in value.split()}
+
+
 def check_bonuses(turk: Turk) -> None:
     """Every bonus and every compensation has reached its worker once; for when all of them were taken."""
     assert set(Bonus.objects.values_list("status", flat=True)) <= {"paid"}

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from annotation_world import make_neighbour, make_submission, make_target
-from mturk_world import Turk, check_bonuses, check_books, check_labels, check_money, rounds
+from django.db import transaction
+from mturk_world import Turk, check_answers, check_bonuses, check_books, check_labels, check_money, rounds
 
 from annotation import ask, books, publish
 from annotation.annotators.models import Consent, Intake, TutorialRun
 from annotation.check_books import check_books as disagreements
-from annotation.models import HIT, Assignment, Bonus, Payment, Question
+from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response
 from annotation.simulate_market import MarketCrowd
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
@@ -73,8 +74,38 @@ def test_thirty_hits_go_from_launch_to_paid_and_all_books_agree_to_the_cent(
 
     check_books(turk)
     check_labels(turk)
+    assert check_answers(turk) == len(targets)
     check_bonuses(turk)
     check_money(turk)
     held = books.holdings("mturk")
     assert held.row.differences == [] and not held.difference and held.paid == judging + lessons
     assert disagreements() == []
+    the_check_sees_what_is_wrong(turk)
+
+
+def the_check_sees_what_is_wrong(turk: Turk) -> None:
+    """Of an answer that was lost, changed, counted twice, or given twice by somebody, and of a HIT that is there twice,
+    each alone."""
+    label = Label.objects.filter(origin__startswith="question:", target__kind="pair").earliest("pk")
+    answer = Response.objects.filter(target=label.target, criterion="relation").earliest("pk")
+    wrong_in_ours = [
+        ("is in its label|are in its label", lambda: Label.objects.filter(pk=label.pk).update(n=4)),
+        ("has the votes", lambda: Label.objects.filter(pk=label.pk).update(value=label.value | {"votes": {"x>": 3}})),
+        ("there is no label", lambda: label.delete()),
+        ("we have read", lambda: answer.delete()),
+    ]
+    for says, spoil in wrong_in_ours:
+        with transaction.atomic():
+            spoil()
+            with pytest.raises(AssertionError, match=says):
+                check_answers(turk)
+            transaction.set_rollback(True)
+    first, second = turk.rows("SELECT id, annotation FROM hit ORDER BY number LIMIT 2")
+    with turk.store.begin() as books:
+        books.run("UPDATE assignment SET worker = 'W9' WHERE hit = ?", first["id"])
+    with pytest.raises(AssertionError, match="somebody answered it twice"):
+        check_answers(turk)
+    with turk.store.begin() as books:
+        books.run("UPDATE hit SET annotation = ? WHERE id = ?", first["annotation"], second["id"])
+    with pytest.raises(AssertionError, match="a HIT is there twice"):
+        check_answers(turk)
