@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db.models import CharField, F, Func, Value
-from django.utils import timezone
 
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
@@ -20,6 +18,7 @@ from annotation.models import Question, Response
 from kbpo.instances.merge import AGAIN, in_place, root
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel
+from kbpo.sampling.visible import seen_by_everybody
 
 TAKEN_BACK = "taken_back"
 MEANING = ("shown", "holds", "canonical", "type", "link", "value", "scope", "closed", "mentions")
@@ -50,12 +49,15 @@ def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
 def to_record(found: Mapping[Question, Sequence[AggregatedLabel]], modelled: Collection[int] = ()) -> AddedUp:
     """The labels that questions add up to; of those that had said something before, only what differs from it, and for
     what they do not speak of any more an empty one. On `modelled` tracks what holds of a target is for their model to
-    say, as long as people could answer at all. The caller holds the questions' locks."""
+    say, as long as people could answer at all. What stands in the place of what everybody sees is seen by everybody
+    too. The caller holds the questions' locks."""
     before = _said_before(found)
+    public = seen_by_everybody([(question.track_id, question.target_id) for question in found])
     made = AddedUp([], [])
     for question, some in found.items():
+        for_all = (question.track_id, question.target_id) in public
         if question.pk not in before:
-            made.labels.extend(_new(question.origin, one) for one in some)
+            made.labels.extend(_new(question.origin, one, public=for_all) for one in some)
             made.changes.extend(False for _ in some)
             continue
         said = before[question.pk]
@@ -75,8 +77,8 @@ def to_record(found: Mapping[Question, Sequence[AggregatedLabel]], modelled: Col
                 and one.value
             ):
                 continue
-            public_at = max(old.public_at, timezone.now()) if old is not None and old.public_at else None
-            made.labels.append(_new(origin, one, public_at))
+            was_public = old is not None and old.public_at is not None
+            made.labels.append(_new(origin, one, public=for_all or was_public))
             made.changes.append(_meaning(one.value) != _meaning(old.value if old is not None else {}))
     return made
 
@@ -115,7 +117,7 @@ def _empty(label: Label) -> AggregatedLabel:
     return AggregatedLabel(label.target_id, {}, TAKEN_BACK, 0, 0.0, label.source)
 
 
-def _new(origin: str, label: AggregatedLabel, public_at: datetime | None = None) -> NewLabel:
+def _new(origin: str, label: AggregatedLabel, *, public: bool) -> NewLabel:
     return NewLabel(
         target_id=label.target_id,
         value=label.value,
@@ -124,5 +126,5 @@ def _new(origin: str, label: AggregatedLabel, public_at: datetime | None = None)
         n=label.n,
         origin=origin,
         disagreement=label.disagreement,
-        public_at=public_at,
+        public=public,
     )

@@ -9,7 +9,7 @@ marked any more is missing again, and not false.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -32,6 +32,7 @@ from kbpo.instances.merge import AGAIN
 from kbpo.instances.record import NewLabel, record
 from kbpo.money.spend import balance
 from kbpo.queue import nudge, one_at_a_time
+from kbpo.sampling.visible import seen_by_everybody
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -175,11 +176,16 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
     policy.revision += 1
     policy.aggregation, policy.model, policy.fitted_at = method, made.model, timezone.now()
     policy.save(update_fields=["revision", "aggregation", "model", "fitted_at"])
-    record(flip.label for flip in made.flips)
+    public = seen_by_everybody([_asked(flip) for flip in made.flips]) if made.flips else set()
+    record(replace(flip.label, public=_asked(flip) in public) for flip in made.flips)
     kind = kind_of(track)
     for origin in {flip.label.origin for flip in made.flips if flip.question.interface == WHOLE}:
         kind.store_facts(origin)
     return made
+
+
+def _asked(flip: Flip) -> tuple[int, int]:
+    return flip.question.track_id, flip.question.target_id
 
 
 def add_up_with_model(track: Track) -> int:

@@ -23,6 +23,7 @@ from annotation.revise import tick as revise
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.queue import work, work_together
+from kbpo.sampling.visible import seen_by_everybody
 
 BATCH = 200
 ALL_EXCLUDED = "All answers were excluded; it is asked again."
@@ -96,8 +97,14 @@ def give_up(question: Question) -> None:
         settle([question])
     else:
         if not question.is_left_open:
-            record([NewLabel(question.target_id, {}, Label.Source.CROWD, "given_up", 0, f"{question.origin}/given_up")])
+            _label_given_up(question)
         _look_again(question, AT_ITS_END)
+
+
+def _label_given_up(question: Question) -> None:
+    """Its label says that it is missing."""
+    origin, public = f"{question.origin}/given_up", bool(seen_by_everybody([(question.track_id, question.target_id)]))
+    record([NewLabel(question.target_id, {}, Label.Source.CROWD, "given_up", 0, origin, public=public)])
 
 
 def _in_hand(question: Question) -> datetime | None:

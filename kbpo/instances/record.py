@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
 from kbpo.instances.models import Label
 from kbpo.queue import nudge
 
@@ -22,11 +24,13 @@ class NewLabel:
     n: int
     origin: str
     disagreement: float = 0.0
-    public_at: datetime | None = None
+    public: bool = False
+    """Whether everybody may see it at once, not only teams that state its target"""
 
 
 def record(labels: Iterable[NewLabel]) -> int:
     """How many labels were sent to the table; those with a known (target, origin) change nothing."""
+    now = timezone.now()
     rows = [
         Label(
             target_id=label.target_id,
@@ -36,7 +40,8 @@ def record(labels: Iterable[NewLabel]) -> int:
             n=label.n,
             origin=label.origin,
             disagreement=label.disagreement,
-            public_at=label.public_at,
+            created_at=now,
+            public_at=now if label.public else None,
         )
         for label in labels
     ]

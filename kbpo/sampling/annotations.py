@@ -19,6 +19,7 @@ from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.visible import is_closed
 from kbpo.tracks.models import Track
 
 CHUNK = 5_000
@@ -54,11 +55,12 @@ def import_annotations(
     corpus, wanted = track.corpus, set(documents)
     origin = f"import:{_digest(gold, mentions)}"
     lookup = DatabaseCorpus(corpus)
-    n_mentions = _label(corpus, origin, _mention_values(mentions, corpus, lookup, wanted))
-    n_pairs = _label(corpus, origin, _pair_values(gold, corpus, lookup, wanted))
+    public = is_closed(track)
+    n_mentions = _label(corpus, origin, _mention_values(mentions, corpus, lookup, wanted), public)
+    n_pairs = _label(corpus, origin, _pair_values(gold, corpus, lookup, wanted), public)
     whole = {"scope": "document", "closed": closed}
     of_documents = ((Place("document", pk), whole) for pk in documents)
-    _label(corpus, f"{origin}:{'closed' if closed else 'open'}", of_documents)
+    _label(corpus, f"{origin}:{'closed' if closed else 'open'}", of_documents, public)
     return Imported(n_mentions, n_pairs, len(wanted), settle_documents(track, documents, seed=seed))
 
 
@@ -82,13 +84,13 @@ def _pair_values(path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set
         yield place, {"shown": sorted(parts), "holds": sorted(parts)}
 
 
-def _label(corpus: Corpus, origin: str, values: Values) -> int:
-    """How many values were recorded as labels, some thousands at a time."""
+def _label(corpus: Corpus, origin: str, values: Values, public: bool) -> int:
+    """How many values were recorded as labels, some thousands at a time; on a closed track everybody sees them."""
     total = 0
     while some := list(islice(values, CHUNK)):
         targets = targets_at(corpus, [place for place, _ in some])
         source = Label.Source.IMPORT
-        record(NewLabel(targets[place], value, source, METHOD, 1, origin) for place, value in some)
+        record(NewLabel(targets[place], value, source, METHOD, 1, origin, public=public) for place, value in some)
         total += len(some)
     return total
 

@@ -194,6 +194,28 @@ def test_a_closed_track_was_seen_by_everybody(toy: Toy) -> None:
     assert seen_by(world, row) is None
 
 
+def test_what_settles_after_the_closing_was_seen_from_its_settling_on(toy: Toy) -> None:
+    """Of a target that nobody on the closed track states: only that its judgment is public makes it known."""
+    world = Replay.of(toy, N, SHARE)
+    world.judge(world.upload("Patterns", range(100)))
+    row = world.upload("Neural", range(50, N))
+    Track.objects.filter(pk=toy.track.pk).update(status="frozen")
+    close_track(Track.objects.get(pk=toy.track.pk))
+    late = world.target[300]
+    record([NewLabel(late, {"shown": ["x>"], "holds": []}, "crowd", "majority", 3, "question:late", public=True)])
+    label = Label.objects.get(target=late)
+    assert label.public_at == label.created_at
+    found = {}
+    for moment in (label.created_at - timedelta(microseconds=1), label.created_at):
+        Submission.objects.filter(pk=row.pk).update(confirmed_at=moment)
+        row = Submission.objects.get(pk=row.pk)
+        targets = _target_ids(world, row)
+        found[moment] = seen_by(world, row)
+        assert found[moment].known[np.flatnonzero(targets == late)].all() == (moment == label.created_at)
+    before, after = found.values()
+    assert after.exact.sum() == before.exact.sum() + 1 and (after.unjudged == before.unjudged).all()
+
+
 def test_what_was_being_asked_at_the_upload_may_still_be_answered(toy: Toy) -> None:
     world = Replay.of(toy, N, SHARE)
     first = world.upload("Patterns", EVERYTHING)

@@ -1,0 +1,149 @@
+"""What people say for a track that has closed meanwhile is seen by everybody from its settling on, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+from importlib import import_module
+from typing import Any
+
+import pytest
+from annotation_world import GOOD, answer_all, make_submission, take
+from django.db import connection, transaction
+from django.test import Client
+from django.utils import timezone
+from test_annotation_revise import NO, YES, believe_ada
+
+from annotation import batch, revise, settle
+from annotation.accept import accept
+from annotation.models import Assignment, Question
+from kbpo.accounts.models import User
+from kbpo.instances.models import Label, Target
+from kbpo.sampling.models import SampleBatch
+from kbpo.sampling.open_track import close_track
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin(db: None) -> User:
+    return User.objects.create_user("root", password="long enough 1", is_staff=True)
+
+
+def everybody_answers(clients: list[Client]) -> None:
+    for client in clients:
+        answer_all(client)
+    settle.tick()
+
+
+def test_what_settles_after_the_closing_is_public_from_its_settling_on(
+    two_published: Submission, clients: list[Client], admin: User
+) -> None:
+    for client in clients:
+        client.post(take(client), GOOD)
+    settle.tick()
+    early = set(Label.objects.values_list("pk", flat=True))
+    assert early and not Label.objects.exclude(public_at=None).exists()
+    track = close_track(two_published.track, admin, "The year is over.")
+    everybody_answers(clients)
+    late = Label.objects.exclude(pk__in=early)
+    assert late.exists() and {one.public_at for one in Label.objects.filter(pk__in=early)} == {track.closed_at}
+    for label in late:
+        assert label.public_at == label.created_at > track.closed_at, "a label knows since when who could see it"
+
+
+def test_what_was_given_up_after_the_closing_is_public_too(two_published: Submission, admin: User) -> None:
+    close_track(two_published.track, admin, "The year is over.")
+    batch.stop_batch(two_published.purpose, admin, "No need.")
+    settle.tick()
+    labels = Label.objects.filter(method="given_up")
+    assert labels.count() == 2 and all(one.public_at == one.created_at for one in labels)
+
+
+def another(track: Track, targets: list[Target], name: str = "Other") -> Submission:
+    """A submission to another track on the same corpus, with samples of these targets."""
+    other = Track.objects.create(corpus=track.corpus, name=name, slug=name.lower(), status="open", design=track.design)
+    return make_submission(other, targets, f"{name}'s")
+
+
+def test_what_an_open_track_asks_for_itself_stays_hidden(
+    two_published: Submission, targets: list[Target], clients: list[Client], admin: User
+) -> None:
+    closed = another(two_published.track, targets[2:])
+    close_track(closed.track, admin, "The year is over.")
+    everybody_answers(clients)
+    assert Label.objects.exists() and not Label.objects.exclude(public_at=None).exists()
+
+
+def test_what_a_closed_track_waits_for_is_public_whoever_asked(
+    two_published: Submission, targets: list[Target], clients: list[Client], admin: User
+) -> None:
+    """The open track asked first, and the closed one reuses its question."""
+    waiting = another(two_published.track, targets[:1])
+    done = another(two_published.track, targets[1:2], "Done")
+    SampleBatch.objects.filter(submission=done).update(settled_at=timezone.now())
+    for row in (waiting, done):
+        close_track(row.track, admin, "The year is over.")
+    everybody_answers(clients)
+    pairs = Label.objects.filter(target__kind="pair")
+    assert {one.target_id: one.is_public for one in pairs} == {targets[0].pk: True, targets[1].pk: False}
+
+
+def test_a_revision_of_a_closed_track_is_public(
+    published: Submission, clients: list[Client], admin: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for client, said in zip(clients, (YES, NO, NO), strict=True):
+        answer_all(client, said)
+    settle.tick()
+    close_track(published.track, admin, "The year is over.")
+    believe_ada(monkeypatch)
+    revise.switch(published.track, revise.MODEL, admin, "The majority errs.")
+    made = Label.objects.filter(method=revise.MODEL)
+    assert made.count() == 6 and all(one.public_at == one.created_at for one in made)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_closing_in_the_midst_of_a_settling_hides_nothing(
+    two_published: Submission, clients: list[Client], admin: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The track is closed after the settling looked whether it is, and before the labels are there to be seen."""
+    for client in clients:
+        answer_all(client)
+    closer = threading.Thread(target=close, args=[two_published.track, admin])
+    real = settle.record
+
+    def slowly(labels: Any) -> int:
+        closer.start()
+        closer.join(1.0)  # it must wait for us; else it has closed now, and has not seen our labels
+        return real(labels)
+
+    monkeypatch.setattr(settle, "record", slowly)
+    with transaction.atomic():
+        accept(list(Assignment.objects.filter(status="submitted")))
+        settle.settle(list(Question.objects.filter(status="answered")))
+    closer.join()
+    assert Label.objects.exists() and not Label.objects.filter(public_at=None).exists()
+
+
+def close(track: Track, admin: User) -> None:
+    try:
+        close_track(track, admin, "The year is over.")
+    finally:
+        connection.close()
+
+
+def test_what_stayed_hidden_before_is_shown_by_the_migration(
+    two_published: Submission, targets: list[Target], clients: list[Client], admin: User
+) -> None:
+    open_one = another(two_published.track, targets[2:3])
+    everybody_answers(clients)
+    close_track(two_published.track, admin, "The year is over.")
+    Label.objects.update(public_at=None)
+    first, second = Question.objects.order_by("pk")
+    Question.objects.filter(pk=second.pk).update(track=open_one.track)
+    migration = import_module("annotation.migrations.0017_show_late_judgments")
+    with connection.schema_editor() as editor:
+        migration.show(None, editor)
+    assert all(one.public_at for one in Label.objects.filter(origin=first.origin))
+    assert not Label.objects.filter(origin=second.origin).exclude(public_at=None).exists()
