@@ -13,6 +13,7 @@ from annotation_world import GOOD, make_submission
 from mturk_world import Turk, bury, check_books, check_cleared, check_money, due, dying, killed, round_, rounds
 
 from annotation import ask, collect, give, publish, remit
+from annotation.cents import cents
 from annotation.models import HIT, Assignment, Bonus, Question, Worker
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.platform import MTurk
@@ -72,6 +73,17 @@ def test_a_bonus_is_paid_once_whatever_the_platform_answers(answer: Assignment, 
     assert bonus.status == ("owed" if nothing_done else "unknown") and "SendBonus" in bonus.reason
     settle_down(turk)
     bonus_is_paid_once(turk, bonus)
+
+
+def test_the_page_of_money_says_whose_a_bonus_is_and_where_it_stands(answer: Assignment, turk: Turk) -> None:
+    bonus, later = give_bonus(answer), compensation(answer)
+    for state in ("owed", "paid"):
+        mine = {(one.purpose, one.worker, one.state): one.amount for one in cents() if one.purpose == bonus.purpose}
+        who = answer.worker.handle
+        assert mine == {(bonus.purpose, who, state): Decimal("0.50"), (bonus.purpose, who, "fee"): Decimal("0.10")}
+        settle_down(turk, 2)
+    waiting = {one.state: one.amount for one in cents() if one.purpose == later.purpose}
+    assert waiting == {"owed": Decimal("0.20"), "fee": Decimal("0.04")}
 
 
 @pytest.mark.parametrize("kind", FAULTS)
