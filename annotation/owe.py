@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
+from decimal import Decimal
 
 from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Payment, Question
+from annotation.platforms.registry import platform_of
 from kbpo.money.spend import Bill, spend_all
 from kbpo.tracks.models import Track
 
@@ -31,7 +33,7 @@ def owe(assignments: Sequence[Assignment]) -> list[Assignment]:
     tracks = Track.objects.in_bulk(by_track)
     owed: list[Assignment] = []
     for track, some in sorted(by_track.items()):
-        groups = [_bills(one, questions[one.hit_id]) for one in some]
+        groups = [_bills(one, hits[one.hit_id], questions[one.hit_id]) for one in some]
         for one, refusal in zip(some, spend_all(tracks[track], groups), strict=True):
             if refusal:
                 _wait(one, refusal)
@@ -58,13 +60,27 @@ def _questions(hits: dict[int, HIT]) -> dict[int, list[Question]]:
     return found
 
 
-def _bills(assignment: Assignment, questions: Sequence[Question]) -> list[Bill]:
+def _bills(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> list[Bill]:
     """One movement for each question of an assignment; most have one."""
     key = f"assignment:{assignment.pk}"
     return [
-        Bill(question.payer, question.price, key if len(questions) == 1 else f"{key}/{question.pk}", str(question))
-        for question in questions
+        Bill(question.payer, amount, key if len(questions) == 1 else f"{key}/{question.pk}", str(question))
+        for question, amount in zip(questions, _shares(hit, questions), strict=True)
     ]
+
+
+def _shares(hit: HIT, questions: Sequence[Question]) -> list[Decimal]:
+    """What an answer to a HIT costs, question by question. A price has the fee of its question alone, rounded up; of
+    several together a marketplace takes less: one fee of their sum, which the first of them bear."""
+    platform = platform_of(hit.platform)
+    if platform.local:
+        return [question.price for question in questions]
+    left, shares = platform.fee(hit.reward), []
+    for question in questions:
+        share = min(left, question.price - question.reward)
+        left -= share
+        shares.append(question.reward + share)
+    return shares
 
 
 def _wait(assignment: Assignment, refusal: str) -> None:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -97,6 +97,10 @@ class Platform(ABC):
     def ready(self) -> str:
         """The endpoint, if it may be called as things are set. Raises PlatformDown with a sentence."""
         return ""
+
+    def fee(self, reward: Decimal) -> Decimal:
+        """What it takes on top of the reward of a HIT, all its questions together."""
+        return (reward * self.capabilities.fee_rate).quantize(Decimal("0.01"), rounding=ROUND_CEILING)
 
     @abstractmethod
     def publish(self, hit: HIT) -> str:

@@ -8,13 +8,15 @@ from decimal import Decimal
 import pytest
 from annotation_world import GOOD, make_submission
 from django.utils import timezone
-from mturk_world import Turk, check_books, due, rounds
+from mturk_world import Turk, check_books, check_money, due, rounds
 
 from annotation import ask, batch, command, give, publish, remit, settle
+from annotation.cents import cents
 from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Question, Response, Worker, WorkerIdentity
 from annotation.quality import MET_BEFORE
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
+from kbpo.money.models import Price
 from kbpo.money.spend import balance, release
 from kbpo.tracks.models import Track
 
@@ -118,6 +120,28 @@ def test_a_place_for_two_questions_of_one_payer_needs_the_money_of_both(
     assert Payment.objects.counts() == {"paid": 3}
     assert balance(purpose=submission.purpose).open == Decimal("0.06")
     check_books(turk)
+
+
+def test_the_fee_of_a_hit_of_several_questions_is_what_the_platform_takes_for_it(
+    turk: Turk, track: Track, targets: list[Target], settings: object
+) -> None:
+    """A fifth of 7 cents is 2 cents, rounded up; a fifth of two times 7 cents is 3, not 4."""
+    settings.MTURK_QUESTIONS_PER_HIT = 2  # type: ignore[attr-defined]
+    Price.objects.update(reward=Decimal("0.07"))
+    Target.objects.filter(pk=targets[1].pk).update(document=targets[0].document)
+    submission = make_submission(track, targets[:3])
+    ask.tick()
+    publish.tick()
+    turk.all_do("W1", "W2", "W3")
+    rounds()
+    both, alone = Decimal("0.17"), Decimal("0.09")
+    assert balance(purpose=submission.purpose).spent == 3 * (both + alone)
+    parts = {one.state: Decimal(0) for one in cents()}
+    for one in cents():
+        parts[one.state] += one.amount
+    assert (parts["paid"], parts["fee"]) == (3 * Decimal("0.21"), 3 * Decimal("0.05"))
+    check_books(turk)
+    check_money(turk)
 
 
 def test_an_answer_that_comes_after_its_question_was_given_up_is_used(one: Question, turk: Turk, admin: User) -> None:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from annotation.platforms.base import Capabilities, Offer, Platform, Refused, Request, Seen, UnknownOutcome
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.account import account, here, usable
-from annotation.platforms.mturk.amounts import FEE, written
+from annotation.platforms.mturk.amounts import FEE, fee, written
 from annotation.platforms.mturk.answers import Unreadable, fields_of
 from annotation.platforms.mturk.client import call, pages
 from annotation.platforms.mturk.question import (
@@ -55,6 +55,9 @@ class MTurk(Platform):
 
     def ready(self) -> str:
         return usable().endpoint
+
+    def fee(self, reward: Decimal) -> Decimal:
+        return fee(reward)
 
     # -- HITs ---------------------------------------------------------------------------------------------------------
     def publish(self, hit: HIT) -> str:
