@@ -128,9 +128,15 @@ def passed_reason(run: TutorialRun) -> str:
 
 
 def was_paid(worker: Worker, interface: str) -> bool:
-    """Whether a worker was paid for an interface's tutorial, in whatever version: from our list, or by a bonus."""
+    """Whether a worker was paid for an interface's tutorial, in whatever version: from our list, by a bonus, or by one
+    that waits for their first HIT."""
     key = f"tutorial:{interface}:{worker.pk}"
-    return Payment.objects.filter(token=key).exists() or Bonus.objects.filter(token=bonus_token(key)).exists()
+    waits = TutorialRun.objects.filter(worker=worker, interface=interface, passed=True, promised__gt=0)
+    return (
+        Payment.objects.filter(token=key).exists()
+        or Bonus.objects.filter(token=bonus_token(key)).exists()
+        or waits.exists()
+    )
 
 
 def bonus_token(key: str) -> str:

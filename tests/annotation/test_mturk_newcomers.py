@@ -107,6 +107,22 @@ def test_passing_is_told_to_the_platform_and_paid_once_by_a_bonus(
     check_books(turk)
 
 
+def test_what_was_promised_and_not_paid_yet_is_not_promised_again_for_a_new_version(
+    up: Submission, turk: Turk, track: Track
+) -> None:
+    """Else the second promise, of another amount, could never be kept nor given back."""
+    Frame(turk.accept("W1", turk.hits()[0])[1]).send("consent", agree="yes").learn()
+    TutorialRun.objects.update(version=0)
+    Intake.objects.create(tutorial_reward=Decimal("1.00"))
+    frame = Frame(turk.accept("W1", turk.hits()[1])[1])
+    assert "The tutorial is not paid" in frame.text
+    frame.learn().send("answer", **GOOD)
+    turk.send(form_of(frame.text, "send") or {})
+    rounds()
+    assert [(one.status, one.amount) for one in Bonus.objects.all()] == [("paid", Decimal("0.75"))]
+    assert [balance(purpose=f"tutorial:{run.pk}").open for run in TutorialRun.objects.all()] == [0, 0]
+
+
 def test_a_tutorial_that_was_passed_and_nothing_sent_after_it_holds_no_money_for_ever(
     up: Submission, turk: Turk, paying: None, track: Track
 ) -> None:
