@@ -25,6 +25,7 @@ from annotation.platforms.registry import other_names, platform_of
 from annotation.publish import halted_hits
 from annotation.short import finish_short
 from annotation.take_in import take_in
+from annotation.twins import Rows, by_mark, tend_twin
 from kbpo.queue import nudge
 
 log = logging.getLogger(__name__)
@@ -104,18 +105,20 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
     """What moved: every HIT of ours beside the platform's row of it."""
     known = _answers_known(hits)
     halted = set(halted_hits(Halt.Scope.ALL).values_list("pk", flat=True))
-    by_token = _once_each(platform, hits, seen)
+    by_token = by_mark(hits, seen)
     moved = lookups = 0
     for hit in hits:
         try:
-            row = by_token.get(hit.token)
+            rows = by_token.get(hit.token, Rows())
+            row = rows.own
+            moved += sum(tend_twin(platform, hit, twin) for twin in rows.twins)
             if row is None and hit.external_id and lookups < MOST_LOOKUPS:
                 lookups += 1
                 row = platform.find(hit)  # a list may be short; only a HIT that cannot be found is gone
                 if row is None or row.status == "gone":
                     moved += _is_gone(hit)
             if row is not None and row.status != "gone":
-                moved += _tend(platform, hit, row, known.get(hit.pk, 0), hit.pk in halted)
+                moved += _tend(platform, hit, row, known.get(hit.pk, 0), hit.pk in halted, alone=not rows.twins)
         except (PlatformDown, UnknownOutcome) as trouble:
             books.note_trouble(hit.platform, str(trouble))
             break  # it will not be better for the next one; the clock comes round again
@@ -132,25 +135,7 @@ def _answers_known(hits: list[HIT]) -> dict[int, int]:
     return dict(rows.annotate(have=have).values_list("pk", "have"))
 
 
-def _once_each(platform: Platform, hits: list[HIT], seen: list[Seen]) -> dict[str, Seen]:
-    """The platform's row for each token of ours. A second HIT with the same token is taken down at once."""
-    ours = {hit.token: hit.external_id for hit in hits}
-    found: dict[str, Seen] = {}
-    for row in sorted(seen, key=lambda one: one.created_at):
-        if row.token not in ours:
-            continue
-        first = found.setdefault(row.token, row)
-        if first.external_id == row.external_id:
-            continue
-        keep, other = (row, first) if row.external_id == ours[row.token] else (first, row)
-        found[row.token] = keep
-        if other.status in ("open", "busy") and other.expires_at > timezone.now():
-            log.error("HIT %s is there twice; %s is taken down", keep.external_id, other.external_id)
-            platform.expire(HIT(external_id=other.external_id, platform=platform.name, endpoint=platform.endpoint))
-    return found
-
-
-def _tend(platform: Platform, hit: HIT, seen: Seen, known: int, halted: bool) -> int:
+def _tend(platform: Platform, hit: HIT, seen: Seen, known: int, halted: bool, *, alone: bool) -> int:
     """What moved on one HIT: adopted, collected, taken down or offered again, ended short, deleted."""
     moved = _adopt(hit, seen)
     now = timezone.now()
@@ -168,7 +153,7 @@ def _tend(platform: Platform, hit: HIT, seen: Seen, known: int, halted: bool) ->
         return moved + _offer_again(platform, hit, seen)
     if seen.status == "done" and not halted:
         moved += finish_short(platform, hit)
-    if seen.status == "done" and _is_decided(hit):
+    if alone and seen.status == "done" and _is_decided(hit):
         platform.dispose(hit)
         moved += _is_gone(hit)
     return moved

@@ -7,7 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from mturk_world import TOO_LATE, Turk, check_books, due, dying, killed, put_up, round_, rounds
+from django.utils import timezone
+from mturk_world import TOO_LATE, Turk, check_books, check_money, due, dying, killed, put_up, round_, rounds
 
 from annotation import collect, elsewhere, publish
 from annotation.models import (
@@ -19,6 +20,7 @@ from annotation.models import (
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.mturk import client
 from annotation.platforms.mturk.platform import MTurk
+from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db
@@ -155,3 +157,32 @@ def test_time_does_not_run_backwards_in_these_tests(up: Submission, turk: Turk) 
     turk.advance(hours=1)
     after = HIT.objects.get(external_id=turk.hits()[0]).called_at
     assert before is not None and after is not None and before - after == timedelta(hours=1)
+
+
+def test_answers_to_a_hit_that_is_there_twice_are_used_and_paid(asked: Submission, turk: Turk) -> None:
+    """Its token was forgotten and the list was empty when we looked: whoever took the second one has worked for us."""
+    turk.fault("CreateHITWithHITType", "error_after")
+    publish.tick()
+    turk.advance(hours=25)
+    HIT.objects.filter(status="intent").update(next_try_at=timezone.now())
+    turk.fault("ListHITs", "lose")
+    publish.tick()
+    [hit] = [one for one in HIT.objects.all() if len(there(turk, one)) == 2]
+    first, second = (row["id"] for row in there(turk, hit))
+    turk.do("W1", first)
+    turk.do("W2", second)
+    turk.do("W3", second)
+    for _ in range(4):
+        due()
+        round_()
+    assert Assignment.objects.counts() == {"paid": 3} and Payment.objects.counts() == {"paid": 3}
+    assert hit.questions.get().status == "settled" and Label.objects.get(target__kind="pair").n == 3
+    assert {row["status"] for row in turk.rows("SELECT status FROM assignment")} == {"Approved"}
+    assert [row["disposed"] for row in there(turk, hit)] == [1, 1]
+    assert put_up(turk) == 7
+    check_money(turk)
+
+
+def there(turk: Turk, hit: HIT) -> list[dict[str, Any]]:
+    """The platform's rows of a HIT of ours, the oldest first."""
+    return turk.rows("SELECT id, disposed FROM hit WHERE annotation = ? ORDER BY number", f"kbpo:{hit.token}")
