@@ -34,6 +34,8 @@ __all__ = [
     "visible_total",
     "wilson",
 ]
+WIDEST = 0.25
+"""The square of a residual of which nothing is known: that of ½"""
 
 
 def inclusion_iid(P: ArrayLike, n: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
@@ -116,7 +118,7 @@ def difference(
     exact : (n,) boolean array, optional
         Rows whose label the team could see when it uploaded: they count for themselves, p f, and for nothing else.
         One without a label (it was given up) has the mean error of the other rows; that it may differ from them is a
-        term of its own in the variance, unless its ``pi`` is 1.
+        term of its own in the variance, unless its ``pi`` is 1. Without other rows it has that of the model.
     design : Design, optional
         For labels that came in with documents (clusters); Poisson sampling with ``pi`` if left out.
     anticipated : float or (m,) array
@@ -213,16 +215,19 @@ def _of_absent(rows: Rows, a: FloatArray, mean: FloatArray) -> FloatArray:
 
     What is true of them may differ by chance from what is true of the others: were both drawn from one population with
     the spread σ² of the residuals, their totals differ with the variance ``σ² (Σ_M p² + (P_M/P_U)² Σ_U p²)``, M the
-    rows without a label, U the others. The sample's own variance knows nothing of it. Terms have (1 − π) z² in sum
-    equal to that.
+    rows without a label, U the others. The sample's own variance knows nothing of it. To σ² as n others tell it, 1/n is
+    added: a few of them may agree by luck. Where there are none, nothing is known of M but the model's guess, and the
+    variance is that of one residual of ½, ``P_M²/4``. Terms have (1 − π) z² in sum equal to that.
     """
     p = rows.absent
-    weight, squares = a.sum(axis=0), (p**2).sum(axis=0)
-    spread = _ratio((a * (rows.residual - mean) ** 2).sum(axis=0), weight, empty=0.0)
+    weight, squares, total = a.sum(axis=0), (p**2).sum(axis=0), p.sum(axis=0)
+    n = _ratio(weight**2, (a**2).sum(axis=0), empty=0.0)
+    seen = _ratio((a * (rows.residual - mean) ** 2).sum(axis=0), weight, empty=0.0)
+    spread = np.where(n > 0, seen + 1 / np.maximum(n, 1.0), WIDEST)
     chance = rows.design.pi[rows.target][:, None]
-    others = (np.where(rows.exact, 0.0, rows.a) ** 2 * chance).sum(axis=0)
-    share = _ratio(p.sum(axis=0), weight, empty=0.0)
-    more = 1 + share**2 * _ratio(others, squares, empty=0.0)
+    others = _ratio((a**2 * chance).sum(axis=0), weight**2, empty=1.0)
+    alone = np.where(weight > 0, squares, 0.0)
+    more = _ratio(alone + total**2 * others, squares, empty=0.0)
     rest = np.sqrt(np.where(chance < 1, 1 - chance, np.inf))
     return np.asarray(p * np.sqrt(spread * more) / rest)
 

@@ -247,8 +247,9 @@ class Centred:
         seen, now = self.data.seen[column], self.data.own[column]
         own = self._with_answers(*seen.ways(now), seen.before(now))
         found = np.asarray(np.where(seen.exact, 1.0, own)[self.data.pool.target])
-        lost = seen.exact[self._row_target] & np.isnan(self.said_of(column))
-        found[self.row[lost]] = 0.5
+        stated = np.asarray(self.data.pool.member[:, [column]].toarray()).ravel()[self.row] > 0
+        lost = stated & seen.exact[self._row_target] & np.isnan(self.said_of(column))
+        found[np.isin(self.data.pool.target, self._row_target[lost])] = 0.5  # of a target all rows have one probability
         return found
 
     def of_one(self, kind: str, column: int) -> Estimate:

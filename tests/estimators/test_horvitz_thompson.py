@@ -175,12 +175,13 @@ def test_nested_systems_share_variance():
 
 def test_what_was_given_up_of_exact_rows_widens_what_the_others_stand_for():
     """A third more stands on the mean error of the two that were sampled, so its chance weighs a third more; and the
-    one without a label may differ from the others: a term of p σ √(1 + (P_M/P_U)² Σ_U p²/Σ_M p²)/√(1 − π)."""
+    one without a label may differ from the others: a term of p σ √(1 + (P_M/P_U)² Σ_U p²/Σ_M p²)/√(1 − π), where to
+    the σ² of n = 2 others 1/2 is added."""
     p, pi, g = np.full(5, 0.2), np.full(5, 0.5), np.full(5, 0.5)
     exact = np.array([True, True, False, False, False])
     label = np.array([1, np.nan, 1, 0, np.nan])
     found = centred(p, pi, label, g, 0.5, exact=exact)
-    differs = 0.2 * (0.25 * (1 + 0.25**2 * 4)) ** 0.5 / 0.5**0.5
+    differs = 0.2 * ((0.25 + 0.5) * (1 + 0.25**2 * 4)) ** 0.5 / 0.5**0.5
     np.testing.assert_allclose(found.influence, [0, differs, 0.2 * 4 / 3, -0.2 * 4 / 3, 0])
     certain = centred(p, np.where(exact, 1.0, 0.5), label, g, 0.5, exact=exact)
     np.testing.assert_allclose(certain.influence, [0, 0, 0.2 * 4 / 3, -0.2 * 4 / 3, 0])

@@ -103,3 +103,27 @@ def test_what_was_seen_given_up_is_not_taken_for_known(estimator, pi, given_up):
     assert abs(np.mean(error)) < 4 * np.std(error) / repeats**0.5
     assert abs(np.mean(inside) - 0.8) < 0.05
     assert np.mean(plain) < 0.76 and np.mean(inside) > np.mean(plain) + 0.03
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("estimator", [centred, difference])
+@pytest.mark.parametrize(("unseen", "given_up", "right"), [(5, 0.4, 0.5), (5, 0.4, 0.9), (5, 0.1, 0.9), (10, 0.2, 0.7)])
+def test_few_others_do_not_promise_too_much(estimator, unseen, given_up, right):
+    """Little beside what the team had seen stands for what was given up of that."""
+    rng, n, inside = np.random.default_rng(2), 160, []
+    exact, g, p = np.arange(n) < n - unseen, np.full(n, 0.6), np.full(n, 1 / n)
+    for _ in range(1000):
+        true = (rng.random(n) < right) * 1.0
+        known = rng.random(n) >= given_up
+        chance = np.where(exact, np.where(known, 1.0, 0.5), max(known[~exact].mean(), 0.1))
+        found = estimator(p, chance, np.where(known, true, np.nan), g, 0.6, exact=exact)
+        inside.append(abs(found.value - true.mean()) <= 1.2816 * found.variance**0.5)
+    assert 0.72 < np.mean(inside) < 0.99
+
+
+@pytest.mark.parametrize("estimator", [centred, difference])
+def test_where_nothing_but_what_was_seen_is_judged_the_model_speaks_for_the_rest_and_hardly_knows(estimator):
+    p, g, label = np.full(4, 0.25), np.full(4, 0.6), np.array([1.0, 0.0, np.nan, np.nan])
+    found = estimator(p, np.array([1, 1, 0.5, 0.5]), label, g, 0.6, exact=np.ones(4, dtype=bool))
+    assert found.value == pytest.approx(0.25 + 0.5 * 0.6)
+    assert found.variance == pytest.approx(0.5**2 / 4)

@@ -19,18 +19,21 @@ N, STATED, TRUE, REPEATS = 300, 200, 0.5, 400
 Array = np.ndarray[Any, Any]
 
 
-def happen(rng: Array, early: float, late: float, answered: float) -> tuple[Data, float]:
+def happen(rng: Array, early: float, late: float, answered: float, rows: int = 1) -> tuple[Data, float]:
     """What the service would have read of a run of a team all of whose earlier run had been asked with `early`, and the
-    truth; of what a question was given up nothing is ever known."""
-    true, u, stated = rng.random(N) < TRUE, rng.random(N), np.arange(N) < STATED
-    now = np.where(stated, late, early)
+    truth; of what a question was given up nothing is ever known. Of several rows a target the later run states one."""
+    number, t = np.arange(N), N // rows
+    target = number // rows
+    true, u, stated = rng.random(N) < TRUE, rng.random(t), (number < STATED) & (number % rows == 0)
+    of_stated = np.arange(t) < STATED // rows
+    now = np.where(of_stated, late, early)
     drawn, known = u < now, rng.random(N) < answered
-    judged = np.flatnonzero(drawn)
+    judged = np.flatnonzero(drawn[target])
     verdict = np.where(known, true, np.nan)[judged]
-    number, nothing, nowhere = np.arange(N), np.zeros(N), np.full(N, -1)
-    p = sparse.csr_array(np.column_stack([np.full(N, 1 / N), stated / STATED]))
+    nothing, nowhere = np.zeros(t), np.full(t, -1)
+    p = sparse.csr_array(np.column_stack([np.full(N, 1 / N), stated / stated.sum()]))
     pool = Pool(
-        systems=[1, 2], teams=[1, 1], instance=number, target=number, target_id=number, u=u, document=number,
+        systems=[1, 2], teams=[1, 1], instance=number, target=target, target_id=np.arange(t), u=u, document=target,
         predicate=np.zeros(N, dtype=np.int64), types=np.full(N, "PER|GPE"), subject=number, object=number,
         p={"instance": p}, confidence=p,
     )  # fmt: skip
@@ -39,7 +42,7 @@ def happen(rng: Array, early: float, late: float, answered: float) -> tuple[Data
         of_document=0.0, n_clusters=0, threshold=now, before=nothing, released=1.0,
     )  # fmt: skip
     seen = Seen(
-        exact=stated & (u < early), unjudged=stated & (u >= early), threshold=np.full(N, early), drawn=nothing,
+        exact=of_stated & (u < early), unjudged=of_stated & (u >= early), threshold=np.full(t, early), drawn=nothing,
         inside=nothing > 0, beta=0.0,
     )  # fmt: skip
     data = Data(
@@ -48,6 +51,19 @@ def happen(rng: Array, early: float, late: float, answered: float) -> tuple[Data
         seen_drawn={1: seen}, own={1: chance},
     )  # fmt: skip
     return data, float(true[stated].mean())
+
+
+def test_all_predictions_about_a_pair_have_one_probability() -> None:
+    """What is not known of another prediction about a pair, which the run does not state, does not matter to it."""
+    rng: Any = np.random.default_rng(7)
+    data, truth = happen(rng, 0.5, 1.0, 0.6, rows=2)
+    pi = Centred(data).pi_of(1)
+    assert (pi[::2] == pi[1::2]).all()
+    first = np.isnan(data.f["relation"][:, 0]) & (data.judged % 2 == 0)
+    lost = data.seen[1].exact & np.isin(np.arange(N // 2), data.judged[first] // 2)
+    assert (pi[::2][lost] == 0.5).all() and (pi[::2][data.seen[1].exact & ~lost] == 1).all()
+    found = Centred(data).precision("instance", "relation")
+    assert abs(found.value[1] - truth) < 4 * np.sqrt(found.variance[1])
 
 
 @pytest.mark.statistical
