@@ -152,8 +152,11 @@ def another_attempt(request: HttpRequest, handle: str, interface: str) -> HttpRe
     """Lets somebody who failed a tutorial twice try it again."""
     lesson = teach.tutorials().get(interface)
     worker = get_object_or_404(Worker, handle=handle)
-    if lesson is not None and teach.forget(worker, lesson):
-        note("tutorial", f"worker:{worker.handle}", who=admin_of(request), why="Another attempt was granted")
+    if not (why := _why(request)):
+        messages.error(request, "They may not try it again yet: say why you let them. It stands in the log.")
+    elif lesson is not None and teach.forget(worker, lesson):
+        note("tutorial", f"worker:{worker.handle}", who=admin_of(request), why=why,
+             after=f"another attempt: {interface}, version {lesson.version}")  # fmt: skip
         messages.success(request, "They may try it again, from the first question.")
     else:
         messages.info(request, "They have not failed it.")

@@ -297,5 +297,12 @@ def test_another_attempt_can_be_granted(published: Submission, admin: Client, ad
     TutorialRun.objects.create(worker=run.worker, interface="relation", version=run.version, attempt=2, passed=False,
                                ended_at=timezone.now())  # fmt: skip
     assert "Failed a tutorial twice" in text_of(admin.get(DESK))
-    admin.post(f"{DESK}tutorials/{worker().handle}/relation/")
+    grant = f"{DESK}tutorials/{worker().handle}/relation/"
+    assert "say why you let them" in text_of(admin.post(grant, {"why": " "}, follow=True))
+    assert TutorialRun.objects.filter(interface="relation").count() == 2 and not Audit.objects.exists()
+    assert "They may try it again" in text_of(admin.post(grant, {"why": "The page was broken."}, follow=True))
     assert not TutorialRun.objects.filter(interface="relation").exists()
+    entry = Audit.objects.get(what="tutorial")
+    assert entry.why == "The page was broken." and entry.after.startswith("another attempt: relation, version ")
+    assert "They have not failed it." in text_of(admin.post(grant, {"why": "Again."}, follow=True))
+    assert Audit.objects.count() == 1
