@@ -255,8 +255,8 @@ class Centred:
     def of_one(self, kind: str, column: int) -> Estimate:
         """The precision of one system under a distribution and this criterion, without a floor: all that is read of it
         are its own rows."""
-        [at] = self.data.pool.p[kind][:, [column]][self.row].toarray().T
-        total = float((self.data.pool.p[kind][:, [column]].T @ self.data.g[self.criterion])[0])
+        mine = self.data.pool.p[kind][:, [column]].toarray().ravel()
+        at, total = mine[self.row], float(mine @ self.data.g[self.criterion])
         f, g = self.said_of(column), self.data.g[self.criterion][self.row]
         used, pi, exact = self.counts, self.row_pi, np.zeros(self.row.size, dtype=np.bool_)
         if column in self.data.seen:
