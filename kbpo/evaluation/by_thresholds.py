@@ -9,7 +9,6 @@ them. Questions that were given up, and what a team had seen, are allowed for as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,7 +19,7 @@ from estimators.joint import pool_recall
 from estimators.pool import recall_by_inclusion
 from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Data
-from kbpo.evaluation.published import floored
+from kbpo.evaluation.published import ROUNDING
 from kbpo.sampling.inclusion import Inclusion
 from kbpo.sampling.probabilities import Floats
 
@@ -44,18 +43,18 @@ class ByThresholds:
         """The precision of every system, simple or joint; its influence is scaled to a plain sum of squares."""
         if method == "joint":
             found = self.arranged.precision(kind, criterion, floor=False)
-            scale = np.sqrt(1 - self.arranged.under(criterion).design.pi)
-            return floored(replace(found, influence=found.influence * scale[:, None]))
+            of_all = self.arranged.under(criterion)
+            scale = np.sqrt(1 - of_all.design.pi)
+            found = replace(found, influence=found.influence * scale[:, None])
+            return _floored(found, kind, dict.fromkeys(range(len(self.data.systems)), of_all))
         m = len(self.data.systems)
         value, variance, n = np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=np.int64)
-        for column, one in self._own(kind, criterion):
+        for column in self.data.alone:
+            one = self._samples[column].under(criterion).of_one(kind, column)
             if one.n:
                 value[column], variance[column], n[column] = one.value, one.variance, int(one.n)
-        return floored(Estimate(value, variance, n, np.zeros((0, m))))
-
-    def _own(self, kind: str, criterion: str) -> Iterator[tuple[int, Estimate]]:
-        for column in self.data.alone:
-            yield column, self._samples[column].under(criterion).of_one(kind, column)
+        own = {column: self._samples[column].under(criterion) for column in self.data.alone}
+        return _floored(Estimate(value, variance, n, np.zeros((0, m))), kind, own)
 
     @cached_property
     def _samples(self) -> dict[int, Centred]:
@@ -91,6 +90,17 @@ class ByThresholds:
         return replace(
             recall_by_inclusion(theta, found.totals, pi), degrees_of_freedom=np.full(m, float(first.size - 1))
         )
+
+
+def _floored(estimate: Estimate, kind: str, samples: dict[int, Centred]) -> Estimate:
+    """The estimate; where all labels agree, so that no variance is seen, that of one label more that disagrees. What is
+    known of everything has none."""
+    n = np.maximum(estimate.n, 1)
+    p = np.clip(np.asarray(estimate.value), 0.5 / n, 1 - 0.5 / n)
+    floor = np.zeros(p.size)
+    for column in np.flatnonzero(np.asarray(estimate.variance) < ROUNDING).tolist():
+        floor[column] = p[column] * (1 - p[column]) * samples[column].chance_of_one(kind, column)
+    return replace(estimate, anticipated=floor)
 
 
 def own_sample(data: Data, column: int, threshold: Floats) -> Data:

@@ -21,6 +21,7 @@ from estimators.checks import Numbers
 from estimators.design import Design
 from estimators.estimate import Estimate, with_columns
 from estimators.seen import on_common_design
+from estimators.sums import by_code
 from kbpo.evaluation.answered import share_answered
 from kbpo.evaluation.data import Data, Swept
 from kbpo.sampling.in_documents import NEVER, NO_MARK
@@ -265,6 +266,14 @@ class Centred:
         return horvitz_thompson.centred(
             at * used, pi, f, g, total, target=self.targets[1], n_targets=self.targets[0].size, exact=exact
         )
+
+    def chance_of_one(self, kind: str, column: int) -> float:
+        """Σ (1 − π) a² of what is known of one system: the variance of its precision over that of a single label."""
+        used, pi = self.own(column) if column in self.data.seen else (self.counts, self.row_pi)
+        mine = self.data.pool.p[kind][:, [column]].toarray().ravel()[self.row]
+        a = np.where(used & ~np.isnan(self.said_of(column)), mine / pi, 0.0)
+        together = by_code(a[:, None], self.targets[1], self.targets[0].size)[:, 0]
+        return float((1 - self.by_target(pi)) @ together**2)
 
     def _alone(
         self, estimator: Callable[..., Estimate], column: int, weight: Floats, f: Floats, g: Floats, total: float

@@ -20,8 +20,8 @@ def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate
     f = data.f[criterion][np.searchsorted(data.judged, draws.row)]
     if method == "simple":
         own = f[np.arange(draws.row.size), draws.owner]
-        return floored(simple_precision(own, draws.owner, len(data.systems), ddof=1))
-    return floored(joint_precision(draws.P, draws.owner, f, draws.overlap, ddof=1))
+        return _floored(simple_precision(own, draws.owner, len(data.systems), ddof=1))
+    return _floored(joint_precision(draws.P, draws.owner, f, draws.overlap, ddof=1))
 
 
 def recall(data: Data, criterion: str) -> Estimate | None:
@@ -77,7 +77,7 @@ def beside(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Es
     return Estimate(precision.value, precision.variance, precision.n, influence)
 
 
-def floored(estimate: Estimate) -> Estimate:
+def _floored(estimate: Estimate) -> Estimate:
     """The estimate; where all labels agree, so that no variance is seen, that of one label more that disagrees."""
     n = np.maximum(estimate.n, 1)
     p = np.clip(np.asarray(estimate.value), 0.5 / n, 1 - 0.5 / n)

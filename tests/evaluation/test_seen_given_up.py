@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,23 @@ def test_all_predictions_about_a_pair_have_one_probability() -> None:
     assert (pi[::2][lost] == 0.5).all() and (pi[::2][data.seen[1].exact & ~lost] == 1).all()
     found = Centred(data).precision("instance", "relation")
     assert abs(found.value[1] - truth) < 4 * np.sqrt(found.variance[1])
+
+
+def test_what_is_known_of_everything_is_certain_and_what_agrees_by_luck_is_not() -> None:
+    rng: Any = np.random.default_rng(5)
+    whole, truth = happen(rng, 1.0, 1.0, 1.0)
+    found = ByThresholds(whole).precision("instance", "relation", "joint")
+    assert found.value[1] == pytest.approx(truth)
+    assert found.variance[1] == pytest.approx(0) and found.anticipated[1] == pytest.approx(0)
+    data, _ = happen(rng, 0.1, 0.3, 1.0)
+    data = replace(data, f={"relation": np.ones_like(data.f["relation"])}, seen={}, own={}, seen_drawn={})
+    data = replace(data, alone={1: np.where(np.arange(N) < STATED, 0.2, 0.0)})
+    for method, pi in (("joint", data.inclusion.pi), ("simple", data.alone[1])):
+        found = ByThresholds(data).precision("instance", "relation", method)
+        n = int((data.pool.u < pi)[:STATED].sum())
+        p, a = 1 - 0.5 / n, 1 / STATED / pi[0]
+        assert found.value[1] == pytest.approx(1) and found.n[1] == n
+        assert found.anticipated[1] == pytest.approx(p * (1 - p) * n * a**2 * (1 - pi[0]))
 
 
 @pytest.mark.statistical
