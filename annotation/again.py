@@ -18,7 +18,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import ANSWERED, HIT, Assignment, Policy, Question, Response
 from annotation.platforms.registry import local_names
 from annotation.publish import committed, one_publisher
-from annotation.quality import MET_BEFORE
+from annotation.quality import MET_BEFORE, hold_again
 from annotation.read_documents import MENTIONS, RELATIONS
 from annotation.revise import CAP, MODEL, add_up_with_model
 from annotation.votes import ASKED
@@ -82,6 +82,7 @@ def add_up_again(questions: Sequence[Question], why: str, who: User | None = Non
     record(made.labels)
     _store_facts(found, made.labels)
     changed = sum(made.changes) + _by_model(settled, modelled)
+    _hold_again(settled)
     asked = _ask_again(short, left)
     result = Again(changed, asked, len(short) - asked)
     _note(settled, result, why, who)
@@ -125,6 +126,15 @@ def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
     """How many labels changed on tracks that add up by a model: all answers there weigh differently now."""
     tracks = {one.track_id for one in settled if one.interface in ASKED} & set(modelled)
     return sum(add_up_with_model(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk"))
+
+
+def _hold_again(settled: Sequence[Question]) -> None:
+    """Nothing; the answers to these questions are held anew against the others that count, each by all that it was an
+    answer to."""
+    answers = Response.objects.filter(question__in=settled, excluded_reason="").values("assignment")
+    asked = Question.objects.filter(hits__assignments__in=answers, status="settled").order_by("pk").distinct()
+    found = counting(asked)
+    hold_again({question: found[question.pk] for question in asked})
 
 
 def _ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Response]]) -> int:

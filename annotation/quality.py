@@ -158,15 +158,45 @@ def _known_before(answers: Collection[Assignment], asked: Mapping[Assignment, Se
 
 def hold_against_the_others(counting: Mapping[Question, Sequence[Response]]) -> int:
     """How many answers to settled questions say otherwise than most of the others who said anything of the same."""
-    known: dict[int, tuple[int, list[Unit]]] = {}
-    for question, responses in counting.items():
-        for one, found in _compared(question, responses).items():
-            known.setdefault(one, found)  # an answer to several questions is compared once, by the first
+    known = _held(counting)
     Comparison.objects.bulk_create(
         [Comparison(assignment_id=one, kind="majority", against=bool(units)) for one, (_, units) in known.items()],
         ignore_conflicts=True,
     )  # fmt: skip
     against = {one: found for one, found in known.items() if found[1]}
+    _signal_against(against)
+    return len(against)
+
+
+def hold_again(counting: Mapping[Question, Sequence[Response]]) -> int:
+    """How many answers are held otherwise against the others than before, since some were left out or count again.
+
+    Whoever said otherwise than those who are left out alone must not be left out for it. Where too few others are left
+    to hold an answer against, nothing is against it.
+    """
+    known = _held(counting)
+    answers = {one.assignment_id for some in counting.values() for one in some}
+    rows = list(Comparison.objects.filter(kind="majority", assignment__in=answers))
+    other = [row for row in rows if row.against != bool(known.get(row.assignment_id, (0, []))[1])]
+    for row in other:
+        row.against = not row.against
+    Comparison.objects.bulk_update(other, ["against"])
+    cleared = [row.assignment_id for row in other if not row.against]
+    Signal.objects.filter(kind="against_majority", assignment__in=cleared).delete()
+    _signal_against({row.assignment_id: known[row.assignment_id] for row in other if row.against})
+    return len(other)
+
+
+def _held(counting: Mapping[Question, Sequence[Response]]) -> dict[int, tuple[int, list[Unit]]]:
+    """assignment -> how much it said, and in what it differs from the others."""
+    known: dict[int, tuple[int, list[Unit]]] = {}
+    for question, responses in counting.items():
+        for one, found in _compared(question, responses).items():
+            known.setdefault(one, found)  # an answer to several questions is compared once, by the first
+    return known
+
+
+def _signal_against(against: Mapping[int, tuple[int, list[Unit]]]) -> None:
     workers = dict(Assignment.objects.filter(pk__in=against).values_list("pk", "worker"))
     Signal.objects.bulk_create(
         [
@@ -176,7 +206,6 @@ def hold_against_the_others(counting: Mapping[Question, Sequence[Response]]) -> 
         ],
         ignore_conflicts=True,
     )  # fmt: skip
-    return len(against)
 
 
 def _compared(question: Question, responses: Sequence[Response]) -> dict[int, tuple[int, list[Unit]]]:

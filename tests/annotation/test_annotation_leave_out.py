@@ -15,11 +15,11 @@ from django.test import Client
 from django.utils import timezone
 from documents_world import answer_to, order, place
 
-from annotation import again, ask, leave_out, publish, read_documents, reject, revise, settle
+from annotation import again, ask, leave_out, publish, quality, read_documents, reject, revise, settle
 from annotation.again import Again
 from annotation.judged import PAIRS, since
 from annotation.judged import judged as judged_of
-from annotation.models import HIT, Policy, Question, Response, Worker
+from annotation.models import HIT, Comparison, Policy, Question, Response, Signal, Worker
 from annotation.worker import worker_of
 from kbpo.accounts.models import Audit, User
 from kbpo.corpus.models import Predicate
@@ -67,6 +67,14 @@ def of_two(track: Track, targets: list[Target], clients: list[Client]) -> Submis
     publish.tick()
     judged(clients, YES, NO)
     return submission
+
+
+def settle_open() -> None:
+    """Questions that were asked again are settled with what they have, and added up again."""
+    rows = Question.objects.filter(status="published")
+    settled = list(rows)
+    rows.update(status="settled")
+    again.add_up_again(list(Question.objects.filter(pk__in=[one.pk for one in settled])), "To be sure")
 
 
 def without_money(submission: Submission) -> None:
@@ -246,6 +254,26 @@ def test_a_track_with_a_model_is_fitted_anew_without_them(published: Submission,
     leave_out.exclude(worker("bo"), BAD)
     assert holds(published.track) == {()}, "ada alone is left"
     assert revise.revision(published.track, revise.MODEL, 9).flips == []
+
+
+def test_nobody_is_flagged_for_contradicting_those_who_are_left_out(
+    published: Submission, clients: list[Client]
+) -> None:
+    judged(clients, YES, NO, NO)
+    ada = worker("ada")
+
+    def against() -> tuple[int, int]:
+        flag = next(one for one in quality.flags(ada) if one.kind == "majority")
+        return flag.against, Signal.objects.filter(worker=ada, kind="against_majority").count()
+
+    assert against() == (6, 6)
+    since = set(Comparison.objects.values_list("pk", "created_at"))
+    leave_out.exclude(worker("bo"), BAD)
+    assert against() == (0, 0)
+    without_money(published)
+    leave_out.readmit(worker("bo"))
+    settle_open()
+    assert against() == (6, 6) and set(Comparison.objects.values_list("pk", "created_at")) == since
 
 
 # -- Documents that were read whole ------------------------------------------------------------------------------------

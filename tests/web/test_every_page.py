@@ -26,7 +26,7 @@ from annotation import ask, gold, leave_out, proof, publish
 from annotation.adjudicate import queue_random
 from annotation.annotators import consent, payout, speak, teach
 from annotation.attempt import examples
-from annotation.models import HIT, Adjudication, Assignment, Bonus, Question, Worker, WorkerIdentity
+from annotation.models import HIT, Adjudication, Assignment, Bonus, Comparison, Question, Worker, WorkerIdentity
 from annotation.pilot import launch_pilot
 from annotation.worker import handle_of, worker_of
 from kbpo.accounts.models import Invitation, User
@@ -217,6 +217,9 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     Bonus.objects.create(
         status="owed", track=toy.track, worker=far, amount=Decimal("0.50"), fee=Decimal("0.10"), why="x"
     )
+    doubted = Assignment.objects.filter(worker=ada).exclude(raw=None)[:4]  # an admin is asked for a decision
+    Comparison.objects.bulk_create([Comparison(assignment=one, kind="gold", against=True) for one in doubted])
+    assert len(leave_out.undecided()) == 1
     gold.set_aside(toy.track, Decimal("1.00"), admin, "It is needed.", key="1")
     candidate = gold.candidates(toy.track)[0]
     answer = Assignment.objects.filter(worker=ada, hit__questions=candidate).get()
