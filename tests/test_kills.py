@@ -51,6 +51,8 @@ class Kill:
 
 
 THRESHOLDS = ("sampling_samplebatch", "sampling_threshold", "sampling_sample")
+NO_LESSON = "purpose NOT LIKE 'tutorial:%%'"
+"""What tutorials are paid is no judging's, and waits for whoever has begun one."""
 JUDGMENTS = ("annotation_response", "instances_label", "annotation_payment")
 KILLS = [
     Kill("worker", "ingest", "worker", ("instances_target", "instances_instance", "submissions_prediction")),
@@ -121,7 +123,7 @@ def all_paid(travel: Travel) -> bool:
     [(unpaid,)] = travel.rows(f"SELECT count(*) FROM annotation_assignment a {OF_HITS} AND a.status <> 'approved'")
     [(left,)] = travel.rows(
         "SELECT sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END) FROM money_ledger"
-        f" WHERE track_id = {OF_TRACK}"
+        f" WHERE track_id = {OF_TRACK} AND {NO_LESSON}"
     )
     return unpaid == 0 and left == 0
 
@@ -195,9 +197,25 @@ def check_money(travel: Travel) -> None:
         f"SELECT count(*), sum(p.amount) FROM annotation_payment p JOIN annotation_assignment a"
         f" ON a.id = p.assignment_id {OF_HITS}"
     )
-    rows = travel.rows(f"SELECT kind, count(*), sum(amount) FROM money_ledger WHERE track_id = {OF_TRACK} GROUP BY 1")
+    rows = travel.rows(
+        f"SELECT kind, count(*), sum(amount) FROM money_ledger WHERE track_id = {OF_TRACK} AND {NO_LESSON} GROUP BY 1"
+    )
     moved = {kind: (number, amount) for kind, number, amount in rows}
     assert payments == answers and owed == answers * Decimal("0.05")
     assert moved["spend"] == (answers, owed)
     assert moved["reserve"][0] == 1
     assert moved["reserve"][1] == owed + moved.get("release", (0, Decimal(0)))[1]
+    check_lessons(travel)
+
+
+def check_lessons(travel: Travel) -> None:
+    """Every tutorial that was passed was paid for once, on whatever track."""
+    lessons = travel.service.fetch(
+        "SELECT count(*), count(DISTINCT (worker_id, why)), coalesce(sum(amount), 0) FROM annotation_payment"
+        " WHERE assignment_id IS NULL"
+    )
+    passed = travel.service.fetch("SELECT count(*), sum(promised) FROM annotators_tutorialrun WHERE passed")
+    spent = travel.service.fetch(
+        f"SELECT coalesce(sum(amount), 0) FROM money_ledger WHERE kind = 'spend' AND NOT ({NO_LESSON})"
+    )
+    assert lessons == [(passed[0][0], passed[0][0], passed[0][1])] and spent == [(passed[0][1],)]
