@@ -1,8 +1,8 @@
 """Studies what scores on a track would have been under pooling, with and without each system's team in the pool.
 
 Over what people have judged: of a sample the rest is not wrong but unknown, so it is left out, where pooling would
-count it as wrong. What people found when they read documents in full is the human team's, which is always in the pool.
-Chaganty 2018, section 3.3.
+count it as wrong. What people found when they read documents in full is the human team's, which is always in the pool,
+whether a system was asked about it or not. Chaganty 2018, section 3.3.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from estimators.pooling import METRICS, PoolingBias, largest_gap, pooling_bias
+from estimators.pooling import METRICS, PoolingBias, Scores, largest_gap, pooling_bias
 from kbpo.corpus.fetch import fetch
 from kbpo.evaluation.data import Bools, Data, read
 from kbpo.sampling.probabilities import Floats, Ids
@@ -34,7 +34,7 @@ class Study:
     n_instances: int
     """Judged instances"""
     n_human: int
-    """True ones that people found by reading documents in full, stated by a system or not"""
+    """True ones that people found by reading documents in full, drawn or not, stated by a system or not"""
     n_teams: int
 
     def summary(self) -> list[dict[str, object]]:
@@ -83,49 +83,81 @@ def study(track: Track) -> Study | None:
     if not at.size or np.unique(teams).size < 2:
         return None
     human = data.facts.marked[data.judged[at]] & (label[at] == 1)  # at these mentions or at others of the same fact
-    membership, labels, relation, people = _with_missed(data, at, columns, label[at], human)
+    pool = _with_marked(data, at, columns, label[at], human)
     rows = Submission.objects.select_related("team").in_bulk([data.systems[column] for column in columns])
     return Study(
         systems=[rows[data.systems[column]] for column in columns],
-        bias={
-            metric: pooling_bias(membership, labels, relation, teams, human=people, metric=metric) for metric in METRICS
-        },
+        bias={metric: pool.bias(teams, metric) for metric in METRICS},
         n_instances=int(at.size),
-        n_human=int(people.sum()),
+        n_human=int(pool.human.sum()),
         n_teams=int(np.unique(teams).size),
     )
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Judged rows, then facts that people marked beside them: what pooling is studied over, (n,) each."""
+
+    member: Bools
+    """(n, m) whether a system states the row, or of a marked fact any of its mentions"""
+    drawn: Bools
+    """It was judged whatever it said; the rest is known only because it is true"""
+    label: Floats
+    relation: Ids
+    human: Bools
+
+    def bias(self, teams: Ids, metric: str) -> PoolingBias:
+        """The bias of every system. What is known only because it is true would raise its precision: of that only the
+        finding counts, as recall."""
+
+        def of(member: Bools) -> PoolingBias:
+            return pooling_bias(member, self.label, self.relation, teams, human=self.human, metric=metric)
+
+        precision, recall = of(self.member & self.drawn[:, None]), of(self.member)
+        return PoolingBias(_joined(precision.true, recall.true), _joined(precision.unpooled, recall.unpooled))
+
+
+def _joined(one: Scores, other: Scores) -> Scores:
+    """The precision of one, the recall of the other."""
+    both = one.precision + other.recall
+    f1 = np.divide(
+        2 * one.precision * other.recall, both, out=np.where(np.isnan(both), np.nan, 0.0), where=both > 0
+    )  # fmt: skip
+    return Scores(one.precision, other.recall, f1)
 
 
 Key: TypeAlias = tuple[object, ...]
 """A relation by name, in whatever document: its predicate, and the names of its ends in lower case"""
 
 
-def _relations(data: Data, row: Ids) -> tuple[Ids, Ids]:
-    """Codes of the relations, in whatever document, that rows of the pool state, and of those that people found and no
-    system states.
+def _relations(data: Data, row: Ids, marked: Ids, stated: Ids) -> tuple[Ids, Ids]:
+    """Codes of the relations, in whatever document, that rows of the pool state, and of facts that people marked;
+    `stated` is a row that states each of these, -1 if none does.
 
     They are one relation if they are of one fact, or of one predicate and the same names. A name of what is stated is
     the link that the first submission that states it claims, else the text of its canonical mention; of what people
-    found it is what they linked it to, if they linked both ends: without that it is a relation of its own.
+    found it is what they linked it to, if they linked both ends: without that, and if nobody states it, it is a
+    relation of its own.
     """
     facts = data.facts
     assert facts is not None
-    missed = np.flatnonzero(~facts.found)
+    everything = np.concatenate([row, stated])
+    n, n_facts = everything.size, int(facts.fact.max(initial=-1)) + 1
     codes: dict[Key, int] = {}
-    names = _names(data, row)
-    by_name = np.array([codes.setdefault(names[one], len(codes)) for one in data.pool.instance[row].tolist()])
-    linked = [(at, key) for at, key in enumerate(_linked(data)) if key is not None]
-    by_link = {at: codes.setdefault(key, len(codes)) for at, key in linked}
-    place = {int(one): row.size + number for number, one in enumerate(missed)}
-    n, n_facts = row.size + missed.size, int(facts.fact.max(initial=-1)) + 1
-    pairs = [(at, n + code) for at, code in enumerate(by_name.tolist())]
-    pairs += [(at, n + len(codes) + code) for at, code in enumerate(facts.fact[row].tolist())]
-    for at, code in by_link.items():
+    known = np.flatnonzero(everything >= 0)
+    names = _names(data, everything[known])
+    by_name = [codes.setdefault(names[one], len(codes)) for one in data.pool.instance[everything[known]].tolist()]
+    linked = {at: codes.setdefault(key, len(codes)) for at, key in enumerate(_linked(data)) if key is not None}
+    pairs = list(zip(known.tolist(), (n + np.array(by_name, dtype=np.int64)).tolist(), strict=True))
+    first = n + len(codes)
+    pairs += zip(known.tolist(), (first + facts.fact[everything[known]]).tolist(), strict=True)
+    place = {int(one): row.size + number for number, one in enumerate(marked)}
+    for at, code in linked.items():
         if at in place:
             pairs.append((place[at], n + code))
         elif facts.code[at] >= 0:
-            pairs.append((n + len(codes) + int(facts.code[at]), n + code))
-    size = n + len(codes) + n_facts
+            pairs.append((first + int(facts.code[at]), n + code))
+    size = first + n_facts
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     graph = sparse.coo_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(size, size))
     found = np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
@@ -155,17 +187,28 @@ def _linked(data: Data) -> list[Key | None]:
     return [(predicate, *(one.lower() for one in ends)) if all(ends) else None for predicate, ends in rows]
 
 
-def _with_missed(data: Data, at: Ids, columns: Ids, label: Floats, human: Bools) -> tuple[Bools, Floats, Ids, Bools]:
-    """Membership, labels, relations and the humans' finds of judged rows, then of the true facts that no system
-    states."""
+def _with_marked(data: Data, at: Ids, columns: Ids, label: Floats, human: Bools) -> _Pool:
+    """Judged rows, then every true fact that people marked and that none of these rows is: nobody was asked about it,
+    because no system states it, or only a withdrawn one, or it was not drawn."""
+    facts = data.facts
+    assert facts is not None
     row = data.judged[at]
-    member = data.pool.member[row][:, columns].toarray() > 0
-    stated, missed = _relations(data, row)
-    return (
-        np.concatenate([member, np.zeros((missed.size, columns.size), dtype=np.bool_)]),
-        np.concatenate([label, np.ones(missed.size)]),
-        np.unique(np.concatenate([stated, missed]), return_inverse=True)[1].astype(np.int64),
-        np.concatenate([human, np.ones(missed.size, dtype=np.bool_)]),
+    marked = np.flatnonzero(~np.isin(facts.code, facts.fact[row[human]]))
+    some = np.flatnonzero(facts.in_scope)[::-1]
+    stating = dict(zip(facts.fact[some].tolist(), some.tolist(), strict=True))
+    stated = np.array([stating.get(code, -1) for code in facts.code[marked].tolist()], dtype=np.int64)
+    by_row, by_fact = _relations(data, row, marked, stated)
+    return _Pool(
+        member=np.concatenate(
+            [
+                data.pool.member[row][:, columns].toarray() > 0,
+                facts.stated[stated][:, columns] & (stated >= 0)[:, None],
+            ]
+        ),
+        drawn=np.repeat([True, False], [row.size, marked.size]),
+        label=np.concatenate([label, np.ones(marked.size)]),
+        relation=np.unique(np.concatenate([by_row, by_fact]), return_inverse=True)[1].astype(np.int64),
+        human=np.concatenate([human, np.ones(marked.size, dtype=np.bool_)]),
     )
 
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from kbpo.evaluation.estimate import evaluate
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.pooling import study
-from kbpo.instances.models import Instance
+from kbpo.instances.models import Instance, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents import settle_documents
@@ -117,6 +117,35 @@ def test_what_people_found_at_other_mentions_stays_in_the_pool(world: World) -> 
     after = study(world.track)
     assert before is not None and before.bias["official"].precision.tolist() == [1.0, 1.0]
     assert after is not None and after.n_human == 1 and after.bias["official"].precision.tolist() == [0.0, 1.0]
+
+
+def test_a_marked_fact_counts_for_recall_though_it_was_not_drawn(world: World) -> None:
+    """Readers marked three facts. One was drawn; one is stated and was not drawn; one only a withdrawn run states."""
+    works = [one for one in world.instances if one.predicate.name == WORKS]
+    of = [next(one for one in works if one.document_id == row.pk) for row in world.documents]
+    drawn, undrawn, withdrawn, wrong = of[:4]
+    world.truth = dict.fromkeys(world.truth, True) | {wrong.pk: False}
+    Target.objects.filter(pk=undrawn.target_id).update(u=0.9)
+    Target.objects.filter(pk__in=[one.target_id for one in (drawn, withdrawn, wrong, of[4])]).update(u=0.1)
+    mine = world.system("mine", lambda one: one in (drawn, undrawn, wrong))
+    world.answer(world.sample(mine, 0.5))
+    gone = world.system("gone", lambda one: one in (withdrawn, undrawn), team="Neural")
+    world.answer(world.sample(gone, 0.5))
+    other = world.system("other", lambda one: one == of[4], team="Neural")
+    world.answer(world.sample(other, 0.5))
+    gone.move("withdrawn")
+    world.read_in_full(world.documents[:3], lambda one: one in of[:3])
+    settle_documents(world.track, [one.pk for one in world.documents[:3]])
+    found = study(world.track)
+    assert found is not None and found.systems == [mine, other]
+    assert found.n_instances == 3 and found.n_human == 3
+    bias = found.bias["official"]
+    # Four relations are known to be true: two of them are mine, one the other's, which no people marked.
+    assert bias.true.recall.tolist() == pytest.approx([2 / 4, 1 / 4])
+    assert bias.recall.tolist() == pytest.approx([0.0, 1 / 4])
+    # That the one which was not drawn is true is known only because readers mark what is true.
+    assert bias.true.precision.tolist() == pytest.approx([1 / 2, 1.0])
+    assert bias.true.f1.tolist() == pytest.approx([1 / 2, 2 / 5])
 
 
 def linked(world: World, one: Instance, titles: tuple[str, str]) -> None:
