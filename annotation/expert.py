@@ -8,6 +8,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -22,6 +23,7 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from annotation.views import raw_of, refused, show, whole
 from kbpo.accounts.models import User
+from kbpo.instances.models import Target
 from kbpo.sampling.check import HOLD, Outcome, answer, hold, take, waiting
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
@@ -75,8 +77,10 @@ def _why_none(track: Track) -> str:
 
 
 def _answered_by(user: User) -> Any:
-    """Targets that a user judged as one of the crowd."""
-    return Response.objects.filter(assignment__worker__user=user).values("target")
+    """Targets that a user judged as one of the crowd, alone or in a document that they read whole."""
+    own = Response.objects.filter(assignment__worker__user=user)
+    read = own.filter(target__kind=Target.Kind.DOCUMENT).values("target__document")
+    return Target.objects.filter(Q(pk__in=own.values("target")) | Q(document__in=read)).values("pk")
 
 
 @for_experts

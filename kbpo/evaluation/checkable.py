@@ -6,16 +6,18 @@ import numpy as np
 
 from estimators.sums import by_code
 from kbpo.evaluation.centred import Centred
-from kbpo.evaluation.data import Data
+from kbpo.evaluation.data import Bools, Data
 from kbpo.instances.models import Label
 from kbpo.sampling.check import Frame
 from kbpo.sampling.checked import read_checks
+from kbpo.sampling.in_documents import NEVER
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 
 
 def frame_of(track: Track, data: Data) -> Frame:
-    """What an expert could check now: targets that were drawn and count, and whose label is the crowd's."""
+    """What an expert could check now: targets that were drawn and count, and whose label is the crowd's, or a mark of
+    readers of its document: they err too, and nobody was asked about it since."""
     data = data.drawn_alone()
     if not data.judged.size:
         nothing = np.zeros(0)
@@ -29,9 +31,10 @@ def frame_of(track: Track, data: Data) -> Frame:
     for column in data.seen:
         used, pi = arranged.own(column)
         a[:, column] = weight[:, column] * used / pi
-    verdicts = data.f[track.criterion][arranged.at]
+    able = ~_in_vain(arranged)
+    verdicts = np.where(able[:, None], data.f[track.criterion][arranged.at], np.nan)
     a = np.where(np.isnan(verdicts), 0.0, a * data.shown)
-    a = by_code(np.column_stack([a, _of_everybodys_recall(arranged)]), row_target, codes.size)
+    a = by_code(np.column_stack([a, _of_everybodys_recall(arranged) * able]), row_target, codes.size)
     n, disagreement = votes_of(ids)
     able = (n > 0) & (a.sum(axis=1) > 0)
     doubt = _doubt(arranged, data, verdicts, n, disagreement)
@@ -45,6 +48,15 @@ def frame_of(track: Track, data: Data) -> Frame:
     )
 
 
+def _in_vain(arranged: Centred) -> Bools:
+    """(n,) what somebody was asked in vain before it was marked: it counts for nobody. Marks that do not count now,
+    because questions beside them are still open or were given up, may count later: they can be checked."""
+    inside = arranged.data.in_documents
+    if inside is None:
+        return np.zeros(arranged.row.size, dtype=np.bool_)
+    return np.asarray(inside.mark[arranged.data.pool.target[arranged.row]] >= NEVER)
+
+
 def _of_everybodys_recall(arranged: Centred) -> Floats:
     """(n,) weight over inclusion probability under the number of true facts that all systems state together, withdrawn
     ones too: every recall rests on it. 0 where a track has no recall."""
@@ -56,13 +68,17 @@ def _of_everybodys_recall(arranged: Centred) -> Floats:
 
 
 def votes_of(ids: Ids) -> tuple[Ids, Floats]:
-    """How many people answered about each target, and their disagreement; 0 where somebody better knows the answer."""
+    """How many people answered about each target, or where nobody was asked, read its document and marked it; and their
+    disagreement. 0 where somebody better knows the answer."""
     n, disagreement = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
     labels = Label.objects.filter(target__in=ids.tolist()).exclude(value={}).order_by("created_at", "pk")
-    known: set[int] = set()
+    asked, known = set[int](), set[int]()
     for target, source, size, share in labels.values_list("target_id", "source", "n", "disagreement"):
         at = int(np.searchsorted(ids, target))
         if source == Label.Source.CROWD:
+            n[at], disagreement[at] = max(size, 1), share
+            asked.add(at)
+        elif source == Label.Source.DOCUMENT and at not in asked:
             n[at], disagreement[at] = max(size, 1), share
         elif source in (Label.Source.EXPERT, Label.Source.IMPORT):
             known.add(at)

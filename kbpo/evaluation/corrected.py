@@ -1,9 +1,10 @@
 """What the crowd judged, put right by what an expert says of a random part of it.
 
 The crowd's verdicts c stay as they are, and the expert's f* stand beside them, drawn with recorded probability e: the
-sum of (f* − c) over the checked, weighted by 1/e, is what the crowd's errors cost (`estimators.noise`). What an expert
-says is no label: it would take the place of the crowd's, and nobody could measure the errors any more. What counts only
-because a sweep asked about its document has no part in this: checks are drawn of what was drawn.
+sum of (f* − c) over the checked, weighted by 1/e, is what the crowd's errors cost (`estimators.noise`). Where nobody
+was asked because readers of the document had marked it, their mark is what the crowd says. What an expert says is no
+label: it would take the place of the crowd's, and nobody could measure the errors any more. What counts only because a
+sweep asked about its document has no part in this: checks are drawn of what was drawn.
 """
 
 from __future__ import annotations
@@ -88,8 +89,12 @@ class Corrected:
         return verdicts
 
     def crowd(self, criterion: str) -> Floats:
-        """(n, m) c, NaN where missing."""
-        return np.asarray(self.data.f[criterion][self.arranged.at])
+        """(n, m) c, NaN where missing, and where a mark does not count."""
+        arranged = self.arranged.under(criterion)
+        verdicts = arranged.verdicts.copy()
+        for column in self.data.seen:
+            verdicts[:, column] = arranged.verdicts_of(column)
+        return verdicts
 
     @cached_property
     def member(self) -> Bools:
@@ -155,7 +160,7 @@ class Corrected:
         used = self.arranged.counts & (e > 0)
         pi, scale = self.arranged.under(criterion).row_pi, np.ones(self.arranged.targets[0].size)
         terms = weight * used, pi, np.where(used, e, 1.0), scale
-        crowd, expert = self.crowd("relation")[:, 0], self.expert["relation"][:, 0]
+        crowd, expert = self.arranged.under("relation").verdicts[:, 0], self.expert["relation"][:, 0]
         return self._add(alone, terms, crowd, expert, "relation", criterion)
 
     def _add(
