@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from django.db.models import Exists, OuterRef, QuerySet
+
 from annotation.annotators.models import Intake
+from annotation.models import Question, Worker
+from annotation.platforms.registry import local_names
+from kbpo.money.models import Price
 from kbpo.tracks.models import Track
 
 
@@ -29,10 +34,27 @@ def tracks_for_volunteers() -> list[int]:
     return [pk for pk in tracks if own.get(pk, service) != Intake.Volunteers.CLOSED]
 
 
-def tutorial_rewards() -> list[tuple[Track, Decimal]]:
-    """The open tracks that pay for a tutorial which was passed, and how much, oldest first."""
+def tutorial_rewards(worker: Worker, interface: str) -> list[tuple[Track, Decimal]]:
+    """The open tracks that pay this worker for an interface's tutorial, and how much: those that ask through it, and
+    whose questions may come to this worker. First where some wait for an answer now, then the oldest."""
+    if worker.excluded_at is not None:
+        return []
     own = {row.track_id: row.tutorial_reward for row in Intake.objects.exclude(track=None)}
     service = intake_of().tutorial_reward
-    open_tracks = Track.objects.filter(status=Track.Status.OPEN).order_by("pk")
-    found = [(track, own.get(track.pk, service)) for track in open_tracks]
+    asked = Question.objects.filter(track=OuterRef("pk"), interface=interface)
+    waits = Exists(asked.filter(status__in=["waiting", "published"]))
+    rows = _open_to(worker).filter(
+        Exists(Price.objects.filter(track=OuterRef("pk"), interface=interface))  # it may ask soon
+        | Exists(asked.exclude(status__in=["cancelled", "gold"]))
+    )
+    found = [(track, own.get(track.pk, service)) for track in rows.annotate(waits=waits).order_by("-waits", "pk")]
     return [(track, reward) for track, reward in found if reward > 0]
+
+
+def _open_to(worker: Worker) -> QuerySet[Track]:
+    """The open tracks whose questions are put up where this worker is, and are for them."""
+    ours = local_names()
+    where = ours if worker.platform in ours else [worker.platform]
+    tracks = Track.objects.filter(status=Track.Status.OPEN, platform__in=where)
+    volunteer = worker.user is not None and worker.user.is_volunteer
+    return tracks.filter(pk__in=tracks_for_volunteers()) if volunteer else tracks

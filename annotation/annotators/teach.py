@@ -148,7 +148,7 @@ def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
     """What passing would be paid if somebody began now; nothing if they were paid before, or no track can pay."""
     if was_paid(worker, tutorial.interface):
         return ZERO
-    for track, reward in tutorial_rewards():
+    for track, reward in tutorial_rewards(worker, tutorial.interface):
         left = allowance(track, None, "tutorial:").left
         if left is None or _cost(worker, reward) <= left:
             return reward
@@ -161,11 +161,12 @@ def _cost(worker: Worker, reward: Decimal) -> Decimal:
 
 
 def _promise(run: TutorialRun) -> None:
-    """Reserves the reward on the first track that pays for tutorials and can; else nothing is promised."""
+    """Reserves the reward on the first track that pays this worker for this tutorial and can; else nothing is
+    promised."""
     if was_paid(run.worker, run.interface):
         return
     purpose = f"tutorial:{run.pk}"
-    for track, reward in tutorial_rewards():
+    for track, reward in tutorial_rewards(run.worker, run.interface):
         cost = _cost(run.worker, reward)
         try:
             reserve(track, None, purpose, cost, key=f"{purpose}/reserve", why=f"Tutorial, {run.interface}")

@@ -11,10 +11,12 @@ import pytest
 from annotation_world import GOOD, learn, take
 from django.apps import apps
 from django.test import Client
+from django.utils import timezone
 from test_annotation_crowd import knows, logins
 
 from annotation import settle
 from annotation.annotators import consent, payout, teach
+from annotation.annotators.intake import tutorial_rewards
 from annotation.annotators.models import Consent, Intake, Terms, TutorialRun
 from annotation.cents import cents
 from annotation.check_books import check_books
@@ -24,9 +26,10 @@ from annotation.models import Assignment, Payment, Question, Worker
 from annotation.simulate import Crowd
 from annotation.worker import worker_of
 from kbpo.accounts.models import User
-from kbpo.money.models import Budget
+from kbpo.money.models import Budget, Price
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
 TERMS, TUTORIAL = "/annotate/terms/", "/annotate/tutorial/relation/"
@@ -213,16 +216,77 @@ def test_who_was_paid_before_is_told_that_a_new_version_is_not_paid(published: S
     attempt(ada)
     assert Payment.objects.get().amount == Decimal("0.75")
     TutorialRun.objects.update(version=0)
-    assert "The tutorial is not paid" in ada.get(TUTORIAL).content.decode()
-    assert ada.get("/annotate/").content.decode().count("paid $0.75") == 2, "of the three, that one is not paid again"
+    assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
+    home = ada.get("/annotate/").content.decode()
+    assert "paid $0.75" not in home and home.count("pays nothing now") == 3, "of the others no track asks"
 
 
 def test_what_no_track_can_pay_is_not_announced(published: Submission, ada: Client) -> None:
     Budget.objects.create(track=published.track, scope="track", cap=Decimal("100.74"))
     agree(ada)
-    assert "The tutorial is not paid" in ada.get(TUTORIAL).content.decode()
+    assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
     Budget.objects.update(cap=Decimal("100.75"))
     assert "You are paid <b>$0.75</b>" in ada.get(TUTORIAL).content.decode()
+
+
+def other_track(track: Track, name: str, interface: str = "") -> Track:
+    """Another open track of the corpus, which asks through an interface."""
+    made = Track.objects.create(corpus=track.corpus, name=name, slug=name.lower(), status="open")
+    if interface:
+        Price.objects.create(track=made, interface=interface, reward=Decimal("0.50"))
+    return made
+
+
+def test_a_track_pays_only_for_what_it_asks(published: Submission, ada: Client) -> None:
+    agree(ada)
+    worker, lesson = the_worker(), teach.tutorials()["entities"]
+    assert teach.offered_reward(worker, lesson) == 0
+    home = ada.get("/annotate/").content.decode()
+    assert (home.count("paid $0.75"), home.count("pays nothing now")) == (1, 2)
+    names = other_track(published.track, "Names", "entities")
+    assert tutorial_rewards(worker, "entities") == [(names, Decimal("0.75"))]
+    assert tutorial_rewards(worker, "relation") == [(published.track, Decimal("0.75"))]
+    first = Question.objects.earliest("pk")
+    Question.objects.filter(pk=first.pk).update(interface="entities")
+    assert tutorial_rewards(worker, "entities") == [(published.track, Decimal("0.75")), (names, Decimal("0.75"))]
+    Question.objects.filter(pk=first.pk).update(track=names)
+    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [names]
+    older = published.track
+    Price.objects.create(track=older, interface="entities", reward=Decimal("0.50"))
+    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [names, older], "where questions wait"
+    Question.objects.filter(pk=first.pk).update(status="settled")
+    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [older, names], "else the oldest"
+    Question.objects.filter(pk=first.pk).update(status="cancelled")
+    Price.objects.filter(track=names).delete()
+    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [older]
+
+
+def test_volunteers_are_paid_by_tracks_that_take_them(published: Submission, ada: Client) -> None:
+    """And what an open door costs is taken from nobody else's budget."""
+    track = other_track(published.track, "Welcome", "relation")
+    Intake.objects.create(track=track, volunteers="open")
+    User.objects.update(is_volunteer=True)
+    agree(ada)
+    ada.post(TUTORIAL)
+    assert TutorialRun.objects.get().track == track
+    assert balance(track=published.track).reserved == Decimal("100.00")
+    TutorialRun.objects.all().delete()
+    Intake.objects.all().delete()
+    assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
+    ada.post(TUTORIAL)
+    assert TutorialRun.objects.get().promised == 0, "it can be taken all the same"
+    assert balance(track=published.track).reserved == Decimal("100.00")
+
+
+def test_only_a_track_pays_whose_questions_are_where_the_worker_is(published: Submission, ada: Client) -> None:
+    agree(ada)
+    worker = the_worker()
+    Track.objects.update(platform="mturk")
+    assert tutorial_rewards(worker, "relation") == []
+    stranger = Worker.objects.create(platform="mturk", handle="m" * 32)
+    assert [track for track, _ in tutorial_rewards(stranger, "relation")] == [published.track]
+    stranger.excluded_at = timezone.now()
+    assert tutorial_rewards(stranger, "relation") == [], "whom we offer no questions needs no lesson"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +320,7 @@ def test_nothing_is_promised_beyond_the_budget(published: Submission, ada: Clien
     Budget.objects.create(track=published.track, scope="track", cap=Decimal("100.50"))
     agree(ada)
     ada.post(TUTORIAL)
-    assert "The tutorial is not paid" in ada.get(TUTORIAL).content.decode()
+    assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
     attempt(ada)
     assert not Payment.objects.exists() and balance(track=published.track).reserved == Decimal("100.00")
 

@@ -115,7 +115,7 @@ def test_what_was_promised_and_not_paid_yet_is_not_promised_again_for_a_new_vers
     TutorialRun.objects.update(version=0)
     Intake.objects.create(tutorial_reward=Decimal("1.00"))
     frame = Frame(turk.accept("W1", turk.hits()[1])[1])
-    assert "The tutorial is not paid" in frame.text
+    assert "The tutorial pays nothing now" in frame.text
     frame.learn().send("answer", **GOOD)
     turk.send(form_of(frame.text, "send") or {})
     rounds()
