@@ -136,16 +136,18 @@ def queue_divided(track: Track, n: int, who: User | None, what: str = PAIRS, *, 
 
 
 @transaction.atomic
-def queue_random(track: Track, n: int, who: User, what: str = PAIRS, *, why: str = "") -> int:
-    """How many judgments were queued, about n: each that was not yet drawn has the same, recorded probability."""
+def queue_random(track: Track, n: int, who: User | None, what: str = PAIRS, *, why: str = "") -> int:
+    """How many judgments were queued, n if there are as many: each that was not yet drawn has the same, recorded
+    probability. A draw always finds something: one that did not would leave no record of the chance that it gave.
+    Without `who` it was the clock."""
     _check(n, what)
+    one_at_a_time("annotation.queue_random", track.pk)
     drawn = set(Adjudication.objects.filter(track=track, kind="random").values_list("target", flat=True))
     rows = [one for one in judged(track, what) if one.counts and one.target not in drawn]
     if not rows:
         return 0
     probability, seed = min(1.0, n / len(rows)), secrets.randbits(62)
-    dice = random.Random(seed)
-    chosen = [row for row in rows if dice.random() < probability]
+    chosen = random.Random(seed).sample(rows, min(n, len(rows)))
     _queue(track, chosen, "random", who, what, why, probability=probability, seed=seed)
     return len(chosen)
 

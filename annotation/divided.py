@@ -1,7 +1,12 @@
-"""Queues for experts what people were most divided about, by the clock, as many at once as the track's policy says.
+"""Queues for experts by the clock what people were most divided about, and judgments drawn at random among them, as
+many at once of either as the track's policy says.
 
 An expert's answer makes room for the next. All names of a document, which take an expert a quarter of an hour, are left
-to an admin; so is everything beyond the limit (`adjudicate.queue_divided`).
+to an admin; so is everything beyond the limits (`adjudicate.queue_divided`, `adjudicate.queue_random`).
+
+When and how many are drawn at random depends on how many wait, never on which: each draw is one of `queue_random`, with
+its probability, and draws that follow each other add up as `error_rate` says. It waits until half of the last ones are
+answered, so that there are few draws.
 """
 
 from __future__ import annotations
@@ -12,8 +17,8 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.adjudicate import MOST, CannotAsk, queue_divided
-from annotation.judged import MARKED, PAIRS
+from annotation.adjudicate import MOST, CannotAsk, queue_divided, queue_random
+from annotation.judged import MARKED, PAIRS, about
 from annotation.models import Adjudication, Policy
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -24,6 +29,9 @@ log = logging.getLogger(__name__)
 
 LOOK = timedelta(minutes=10)  # between two looks at a track: all its labels are read
 KINDS = (PAIRS, MARKED)
+DIVIDED, RANDOM = "divided", "random"
+LIMITS = {DIVIDED: "divided_limit", RANDOM: "random_limit"}
+"""What the clock queues -> the field of the policy that says how many of it may wait"""
 
 
 def tick() -> int:
@@ -54,18 +62,29 @@ def _fill(track: Track) -> int:
     for what in KINDS:
         if room > queued:
             queued += queue_divided(track, room - queued, None, what, why=why)
-    return queued
+    return queued + _draw(track, policy.random_limit)
+
+
+def _draw(track: Track, limit: int) -> int:
+    """How many were drawn at random and queued: so that `limit` of each kind wait, once at most half of them do."""
+    why = f"The clock keeps up to {limit} of each kind, drawn at random, waiting for experts"
+    drawn = 0
+    for what in KINDS if limit else ():
+        waiting = Adjudication.objects.filter(about(what), track=track, kind="random", status="open").count()
+        if waiting <= limit // 2:
+            drawn += queue_random(track, limit - waiting, None, what, why=why)
+    return drawn
 
 
 @transaction.atomic
-def set_limit(track: Track, limit: int, who: User, why: str) -> None:
-    """Nothing; so many divided judgments wait for experts at once by the clock; none: only those that somebody queues.
-    Raises CannotAsk, also without a reason."""
+def set_limit(track: Track, limit: int, who: User, why: str, of: str = DIVIDED) -> None:
+    """Nothing; so many divided judgments, or of each kind so many random ones, wait for experts at once by the clock;
+    none: only those that somebody queues. Raises CannotAsk, also without a reason."""
     if not 0 <= limit <= MOST:
         raise CannotAsk(f"Let the clock keep between 0 and {MOST} judgments waiting.")
     if not why.strip():
         raise CannotAsk("The limit is as it was: say why you change it. It stands in the log.")
     policy, _ = Policy.objects.get_or_create(track=track)
-    Policy.objects.filter(pk=policy.pk).update(divided_limit=limit, divided_at=None)
-    note("divided limit", f"track:{track.slug}", who=who, why=why, before=str(policy.divided_limit), after=str(limit),
-         track=track.slug)  # fmt: skip
+    before = getattr(policy, LIMITS[of])
+    Policy.objects.filter(pk=policy.pk).update(**{LIMITS[of]: limit, "divided_at": None})
+    note(f"{of} limit", f"track:{track.slug}", who=who, why=why, before=str(before), after=str(limit), track=track.slug)

@@ -30,6 +30,9 @@ class Policy(models.Model):
     divided_limit = models.PositiveSmallIntegerField(
         default=20, help_text="Judgments that people were divided about which the clock keeps waiting for experts"
     )
+    random_limit = models.PositiveSmallIntegerField(
+        default=5, help_text="Judgments of each kind, drawn at random, which the clock keeps waiting for experts"
+    )
     divided_at = models.DateTimeField(null=True, help_text="When the clock last looked for them")
 
     class Meta:

@@ -20,6 +20,8 @@ from kbpo.web.judged import may_see, only_public, verdicts
 from kbpo.web.reason import why_of
 from kbpo.web.submissions import find
 
+CLOCK_IDLE = {"divided": "The clock queues nothing.", "random": "The clock draws nothing."}
+
 
 @for_admins
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
@@ -37,6 +39,7 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
         "errors": _errors(track),
         "judged": report.JUDGED,
         "limit": report.policy_of(track).divided_limit,
+        "random_limit": report.policy_of(track).random_limit,
         "disputes": [(one, _title(one.question)) for one in report.open_disputes(track)],
         "entries": [(one, _title(one.question)) for one in report.adjudicated(track)],
         "refusal": refusal,
@@ -73,11 +76,12 @@ def _change(request: HttpRequest, track: Track) -> str:
             add = report.queue_divided if verb == "divided" else report.queue_random
             made = add(track, int(n), user, request.POST.get("what", report.PAIRS), why=why)
             messages.success(request, f"{made} judgments were queued.")
-        elif verb == "limit":
+        elif verb in ("limit", "random-limit"):
             if not n.isdecimal() or not n.isascii() or len(n) > 4:
                 return "Say how many may wait at once; 0 leaves it to you."
-            report.set_divided_limit(track, int(n), user, why_of(request))
-            messages.success(request, f"The clock keeps up to {n} waiting." if int(n) else "The clock queues nothing.")
+            of = "divided" if verb == "limit" else "random"
+            report.set_divided_limit(track, int(n), user, why_of(request), of)
+            messages.success(request, f"The clock keeps up to {n} waiting." if int(n) else CLOCK_IDLE[of])
         elif verb in ("drop", "names"):
             chosen = [one for one in report.open_disputes(track) if str(one.pk) == request.POST.get("entry")]
             if not chosen:

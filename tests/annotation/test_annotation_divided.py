@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from annotation_world import PARTS, answer_all
+from django.db.models import QuerySet
 from django.test import Client
 from django.utils import timezone
 
@@ -19,6 +20,18 @@ from kbpo.tracks.models import Track
 pytestmark = pytest.mark.django_db
 YES = {"a": ["0-3"], "b": ["other"], "holds": [PARTS[0]]}
 NO = {"a": ["0-3"], "b": ["other"], "none": ["1"]}
+
+
+@pytest.fixture(autouse=True)
+def none_at_random(request: pytest.FixtureRequest, track: Track) -> None:
+    """The clock draws nothing at random where that is not what is tested."""
+    if "at_random" not in request.fixturenames:
+        Policy.objects.create(track=track, random_limit=0)
+
+
+@pytest.fixture
+def at_random() -> None:
+    """The clock draws at random as the default is."""
 
 
 @pytest.fixture
@@ -78,7 +91,7 @@ def test_closed_tracks_are_left_alone_and_a_broken_one_keeps_nobody_waiting(
     with monkeypatch.context() as broken:
         broken.setattr(divided, "queue_divided", lambda *_, **__: 1 / 0)
         assert divided.tick() == 0
-    assert not Policy.objects.exists(), "what failed is tried again"
+    assert Policy.objects.get().divided_at is None, "what failed is tried again"
     Track.objects.update(status="closed")
     assert divided.tick() == 0
     Track.objects.update(status="open")
@@ -91,4 +104,52 @@ def test_a_limit_takes_a_number_and_a_reason(
 ) -> None:
     with pytest.raises(adjudicate.CannotAsk, match=sentence):
         divided.set_limit(judged.track, limit, admin, why)
-    assert not Policy.objects.exists()
+    assert Policy.objects.get().divided_limit == 20
+
+
+def at_random_now() -> QuerySet[Adjudication]:
+    return Adjudication.objects.filter(kind="random")
+
+
+def test_the_clock_mixes_in_what_it_draws_at_random_and_says_so(judged: Submission, at_random: None) -> None:
+    """Five of six pairs, each with its chance; among them also what nobody was divided about."""
+    assert divided.tick() == 4 + 5
+    rows = at_random_now()
+    assert rows.count() == 5 and set(rows.values_list("probability", "raised_by")) == {(5 / 6, None)}
+    assert rows.values("seed").distinct().count() == 1 and None not in rows.values_list("seed", flat=True)
+    why = "The clock keeps up to 5 of each kind, drawn at random, waiting for experts"
+    assert Audit.objects.get(why=why).after == "5 random, of pairs that were asked alone"
+    later()
+    assert divided.tick() == 0, "they wait"
+
+
+def test_it_draws_anew_once_half_are_answered_and_each_once(judged: Submission, at_random: None, admin: User) -> None:
+    track = judged.track
+    divided.set_limit(track, 0, admin, "Only random ones.")
+    divided.set_limit(track, 4, admin, "There is little time.", divided.RANDOM)
+    assert Audit.objects.get(what="random limit").after == "4"
+    assert divided.tick() == 4
+    adjudicate.answer(at_random_now().filter(status="open")[0], YES, admin)
+    later()
+    assert divided.tick() == 0, "more than half wait"
+    adjudicate.answer(at_random_now().filter(status="open")[0], YES, admin)
+    later()
+    assert divided.tick() == 2, "the two that are left, for sure"
+    assert sorted(at_random_now().values_list("probability", flat=True)) == [4 / 6] * 4 + [1.0] * 2
+    assert at_random_now().values("target").distinct().count() == 6
+    while row := at_random_now().filter(status="open").first():
+        adjudicate.answer(row, YES, admin)
+    later()
+    assert divided.tick() == 0, "nothing is left to draw"
+
+
+def test_no_limit_draws_nothing(judged: Submission, at_random: None, admin: User) -> None:
+    divided.set_limit(judged.track, 0, admin, "We draw ourselves.", divided.RANDOM)
+    assert divided.tick() == 4 and not at_random_now().exists()
+
+
+def test_a_draw_always_finds_as_many_as_it_says(judged: Submission, admin: User) -> None:
+    """One that found nothing would leave no record of the chance that it gave."""
+    for left in range(6, 0, -1):
+        assert adjudicate.queue_random(judged.track, 1, admin) == 1
+        assert at_random_now().latest("pk").probability == pytest.approx(1 / left)

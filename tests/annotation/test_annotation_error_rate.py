@@ -12,9 +12,9 @@ import pytest
 from annotation_world import PARTS, make_submission, make_target, payload_of
 from django.utils import timezone
 
-from annotation import adjudicate
+from annotation import adjudicate, divided
 from annotation.error_rate import errors
-from annotation.models import Adjudication, Question
+from annotation.models import Adjudication, Policy, Question
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.submissions.models import Submission
@@ -118,6 +118,31 @@ def test_draws_of_different_chance_are_weighted(forty: Submission, root: User, d
         plain.append(found.against / found.of)
     assert is_near(told, 16 / 40)
     assert not is_near(plain, 16 / 40), "draws must not be thrown together: the test can tell"
+
+
+def test_draws_by_the_clock_tell_the_rate_however_often_they_are_repeated(
+    forty: Submission, root: User, dice: random.Random
+) -> None:
+    """Experts answer some between two looks of the clock, and half of the judgments settle late."""
+    track, everything = forty.track, ids(forty)
+    late, wrong = everything[20:], everything[:2] + everything[20:34]  # 2 of 20, then 14 of 20
+    Policy.objects.create(track=track, divided_limit=0)
+    told, plain = [], []
+    for _ in range(60):
+        Adjudication.objects.all().delete()
+        Question.objects.filter(target__in=late).update(status="published")
+        for turn in range(7):
+            if turn == 3:
+                Question.objects.filter(target__in=late).update(status="settled", status_since=timezone.now())
+            Policy.objects.update(divided_at=None)
+            divided.tick()
+            work(track, root, wrong, dice.choice([1, 3, 4]))
+        found = errors(track)
+        assert found.share is not None
+        told.append(found.share)
+        plain.append(found.against / found.of)
+    assert is_near(told, 16 / 40)
+    assert not is_near(plain, 16 / 40), "the early ones had more draws: the test can tell"
 
 
 def test_the_interval_is_that_of_the_judgments_which_the_weights_are_worth(

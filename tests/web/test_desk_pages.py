@@ -347,6 +347,11 @@ def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(judged: Su
         assert admin.post(address, {"verb": "limit"} | wrong).status_code == 422
     admin.post(address, {"verb": "limit", "n": "0", "why": "We choose ourselves."})
     assert "The clock queues none by itself." in admin.get(address).content.decode()
+    assert "so that up to 5 pairs and as many marks, drawn at random," in page
+    assert admin.post(address, {"verb": "random-limit", "n": "3", "why": ""}).status_code == 422
+    admin.post(address, {"verb": "random-limit", "n": "0", "why": "We draw ourselves."})
+    page = admin.get(address, follow=True).content.decode()
+    assert "The clock draws nothing." in page and "The clock draws none by itself." in page
     assert admin.get(reverse("desk-trail", args=["toy", 999])).status_code == 404
 
 
