@@ -23,7 +23,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
 ACTIVE = timedelta(days=7)
-LEAST_LEFT = 4  # workers: signals alone never leave fewer active ones, or a batch would stand still
+LEAST_LEFT = 4  # active workers: signals alone never leave fewer, or a batch would stand still
 
 
 @dataclass(frozen=True)
@@ -53,34 +53,45 @@ class Undecided:
 
 
 def review() -> int:
-    """How many workers were left out because their signals passed a limit; never the last few who are active. Those
-    wait for an admin (`undecided`)."""
-    beyond = {
-        worker: [flag for flag in some if flag.kind in settings.LEAVE_OUT_FOR] for worker, some in _beyond().items()
-    }
-    active = _active()
-    done = 0
-    for worker, some in sorted(beyond.items(), key=lambda one: -max((flag.share for flag in one[1]), default=0.0)):
-        if not some or (worker in active and len(active) <= LEAST_LEFT):
-            continue
+    """How many workers were left out because their signals passed a limit, the worst first; never so that too few who
+    are active are left. The others wait for an admin (`undecided`)."""
+    done: set[int] = set()
+    while (worst := _worst(done)) is not None:
+        worker, some = worst
         exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in some))
-        active.discard(worker)
-        done += 1
-    return done
+        done.add(worker)  # and the others look different without their answers
+    return len(done)
+
+
+def _worst(done: set[int]) -> tuple[int, list[Flag]] | None:
+    """The next worker to be left out by signals alone, with their flags of the kinds that do so; None if nobody is."""
+    active = _active()
+    found = {
+        worker: [flag for flag in some if flag.kind in settings.LEAVE_OUT_FOR]
+        for worker, some in _beyond().items()
+        if worker not in done and not _is_needed(worker, active)
+    }
+    rows = [(worker, some) for worker, some in found.items() if some]
+    return min(rows, key=lambda one: (-max(flag.share for flag in one[1]), one[0]), default=None)
+
+
+def _is_needed(worker: int, active: set[int]) -> bool:
+    """Whether too few who are active would be left without somebody, who may have been away for long."""
+    return len(active - {worker}) < LEAST_LEFT
 
 
 def undecided() -> list[Undecided]:
     """The workers who wait for an admin, the worst first."""
     found, active = _beyond(), _active()
     workers = Worker.objects.in_bulk(found)
-    rows = [Undecided(workers[worker], some, _why(some, len(active))) for worker, some in found.items()]
+    rows = [Undecided(workers[pk], some, _why(some, _is_needed(pk, active))) for pk, some in found.items()]
     return sorted(rows, key=lambda one: -max(flag.share for flag in one.flags))
 
 
-def _why(flags: list[Flag], active: int) -> str:
+def _why(flags: list[Flag], needed: bool) -> str:
     if not any(flag.kind in settings.LEAVE_OUT_FOR for flag in flags):
         return "The setting LEAVE_OUT_FOR leaves this to a person."
-    if active <= LEAST_LEFT:
+    if needed:
         return f"No more than {LEAST_LEFT} annotators are active: then signals alone leave nobody out."
     return "They are left out when answers are settled next."
 

@@ -5,8 +5,9 @@ When a worker's signals pass a limit, they may be left out (`leave_out.py`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -113,9 +114,10 @@ def note_signals(expected: Mapping[Assignment, int]) -> int:
 
 
 def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> int:
-    """How many of these answers came before anybody could have read the sentences they are about. Only those are held
-    against it that are about a document which their worker had never had before: who knows it need not read again."""
-    words = {one: sum(map(_words, some)) for one, some in asked.items() if one.seconds is not None}
+    """How many of these answers came before anybody could have read the sentences they are about, each of them once,
+    however many questions are about it. Only answers about a document which their worker had never had before are held
+    against this: who knows it need not read again."""
+    words = {one: _words(some) for one, some in asked.items() if one.seconds is not None}
     words = {one: n for one, n in words.items() if n >= FEWEST_WORDS}
     new = words.keys() - _known_before(words.keys(), asked)
     unread = {one for one in new if (one.seconds or 0.0) < words[one] / FASTEST}
@@ -133,12 +135,18 @@ def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> int:
     return len(unread)
 
 
-def _words(question: Question) -> int:
-    """How many words must be read at least: those of the sentence that a pair stands in; else of the whole text."""
+def _words(questions: Iterable[Question]) -> int:
+    """How many words must be read at least for all of these questions together: of a pair those of the sentence that it
+    stands in, else those of the whole text. A sentence that several questions are about is read once."""
+    return len({(one.target.document_id, at) for one in questions for at in _places(one)})
+
+
+def _places(question: Question) -> list[int]:
+    """Where in its document the words begin that must be read for a question."""
     payload = question.payload
-    begin = payload.get("begin", 0)
-    first, last = payload.get("lit") or (begin, begin + len(payload["text"]))
-    return len(payload["text"][first - begin : last - begin].split())
+    begin, text = payload.get("begin", 0), payload["text"]
+    first, last = payload.get("lit") or (begin, begin + len(text))
+    return [first + word.start() for word in re.finditer(r"\S+", text[first - begin : last - begin])]
 
 
 def _known_before(answers: Collection[Assignment], asked: Mapping[Assignment, Sequence[Question]]) -> set[Assignment]:

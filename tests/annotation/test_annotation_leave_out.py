@@ -276,6 +276,24 @@ def test_nobody_is_flagged_for_contradicting_those_who_are_left_out(
     assert against() == (6, 6) and set(Comparison.objects.values_list("pk", "created_at")) == since
 
 
+def test_flags_are_counted_anew_after_each_who_is_left_out(
+    published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ada is right, and bo and cy err alike: where they are the majority she is beyond the limit."""
+    monkeypatch.setitem(quality.LIMITS, "majority", quality.Limit(4, 0.2))
+    judged(clients, YES, NO, NO)
+    without_money(published)
+    crowd = [Worker(platform="pool", handle=f"other{number}", last_seen_at=timezone.now()) for number in range(9)]
+    Worker.objects.bulk_create(crowd)
+    for name in ("bo", "cy"):  # known by gold, and worse than ada
+        for answer in worker(name).assignments.all():
+            Comparison.objects.create(assignment=answer, kind="gold", against=True)
+    Comparison.objects.filter(assignment=worker("ada").assignments.order_by("pk")[0]).update(against=False)
+    assert quality.flags(worker("ada"))[0] == quality.Flag("majority", 5, 6)
+    assert leave_out.review() == 2
+    assert worker("ada").excluded_at is None
+
+
 # -- Documents that were read whole ------------------------------------------------------------------------------------
 
 

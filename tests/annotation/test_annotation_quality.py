@@ -141,12 +141,23 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(settled: Worker, admin: 
         leave_out.keep(settled, admin, "As before.")
 
 
-def test_who_is_away_is_left_out_however_few_are_active(settled: Worker) -> None:
+def test_who_is_away_is_left_out_by_signals_only_where_enough_others_are_active(settled: Worker) -> None:
     many_against(settled)
     Worker.objects.filter(pk=settled.pk).update(last_seen_at=timezone.now() - timedelta(days=8))
-    assert leave_out.review() == 1
+    assert leave_out.review() == 0
+    assert leave_out.undecided()[0].why.startswith("No more than 4 annotators are active")
+    crowd(2)
+    assert leave_out.undecided()[0].why == "They are left out when answers are settled next."
+    assert leave_out.review() == 1, "with ada and bo they are four"
     settled.refresh_from_db()
     assert settled.excluded_at is not None
+
+
+def test_after_an_idle_week_the_last_few_are_still_there(settled: Worker) -> None:
+    for worker in Worker.objects.all():
+        many_against(worker)
+    Worker.objects.update(last_seen_at=timezone.now() - timedelta(days=8))
+    assert leave_out.review() == 0 and not Worker.objects.exclude(excluded_at=None).exists()
 
 
 def in_hand(client: Client, seconds: float) -> None:
@@ -184,10 +195,22 @@ def test_who_knows_the_document_need_not_read_it_again(published: Submission, ad
 
 
 def test_of_a_pair_the_sentence_must_be_read_and_of_a_document_all() -> None:
-    text = "One two three. Four five. Six seven eight nine."
-    whole = Question(payload={"text": text})
-    pair = Question(payload={"text": text, "begin": 100, "lit": [115, 125]})
-    assert (quality._words(whole), quality._words(pair)) == (9, 2)
+    text, here = "One two three. Four five. Six seven eight nine.", Target(document_id=1)
+    whole = Question(payload={"text": text}, target=here)
+    pair = Question(payload={"text": text, "begin": 100, "lit": [115, 125]}, target=here)
+    assert (quality._words([whole]), quality._words([pair])) == (9, 2)
+
+
+def test_a_sentence_that_several_questions_are_about_is_read_once() -> None:
+    text, here, there = "One two three. Four five. Six seven eight nine.", Target(document_id=1), Target(document_id=2)
+
+    def about(target: Target, begin: int, lit: list[int]) -> Question:
+        return Question(payload={"text": text[begin:], "begin": begin, "lit": lit}, target=target)
+
+    first, second, both = about(here, 0, [0, 14]), about(here, 15, [15, 25]), about(here, 0, [0, 25])
+    assert quality._words([first, first, first]) == 3
+    assert quality._words([first, second, both]) == 5
+    assert quality._words([first, about(there, 0, [0, 14])]) == 6, "the same place of another document"
 
 
 def test_who_reads_faster_than_anybody_is_left_out_by_default(settled: Worker) -> None:
