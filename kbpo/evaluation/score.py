@@ -119,7 +119,7 @@ def published_scores(data: Data, criteria: tuple[str, ...], recall_criteria: tup
         for criterion in criteria:
             for method in PUBLISHED:
                 precision = where_known(published.precision(data, draws, criterion, method), judged[criterion])
-                yield from rows(data, precision, "precision", criterion, kind, method)
+                yield from rows(data, precision, "precision", criterion, kind, method, own=True)
                 if criterion in recalls and method == "joint":
                     both = f1(published.beside(data, precision, draws, recalls[criterion]), recalls[criterion])
                     yield from rows(data, both, "f1", criterion, kind, method)
@@ -138,17 +138,22 @@ def _by_thresholds(data: Data, criteria: tuple[str, ...], recall_criteria: tuple
         for kind in data.pool.p:
             for method in PUBLISHED:
                 precision = where_known(found.precision(kind, criterion, method), known)
-                yield from rows(data, precision, "precision", criterion, kind, method)
+                yield from rows(data, precision, "precision", criterion, kind, method, own=True)
                 if recall is not None and method == "joint":
                     yield from rows(data, f1(precision, recall), "f1", criterion, kind, method)
 
 
-def rows(data: Data, estimate: Estimate, quantity: str, criterion: str, kind: str, method: str) -> Iterator[Score]:
-    """The numbers of one estimate, a system each; where the value is undefined all of them are."""
+def rows(
+    data: Data, estimate: Estimate, quantity: str, criterion: str, kind: str, method: str, *, own: bool = False
+) -> Iterator[Score]:
+    """The numbers of one estimate, a system each; where the value is undefined all of them are. Labels are all of what
+    the system states; `own`: those that the estimate rests on."""
     low80, high80 = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
     low95, high95 = (np.asarray(end) for end in estimate.confidence_interval(0.95, method="wilson"))
     labelled, missing = counts(data, criterion)
     value = np.asarray(estimate.value)
+    if own:
+        labelled = np.where(np.isnan(value), labelled, estimate.n)
     variance = np.where(np.isnan(value), np.nan, np.maximum(estimate.variance, estimate.anticipated))
     for column in range(len(data.systems)):
         yield Score(

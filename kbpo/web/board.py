@@ -153,6 +153,7 @@ def _row(row: Row, mine: set[int]) -> dict[str, Any]:
         "mine": row.submission.team_id in mine,
         "rank": _rank(row.rank),
         "judged": row.n_labels,
+        "n": {part: figure.n_labels for part in PUBLISHED if (figure := getattr(row, part)) is not None},
         "kind": _kind(row),
         "url": reverse("submission", args=[row.submission.pk]),
     }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.db import transaction
+from django.test import Client
 
 from kbpo.evaluation.by_thresholds import ByThresholds
 from kbpo.evaluation.data import Data, read
@@ -119,7 +120,17 @@ def test_what_lies_below_ones_own_thresholds_was_asked_for_oneself(toy: Toy) -> 
     latest = rows.filter(evaluation=toy.track.evaluations.order_by("-number").first())
     kinds = set(latest.filter(value__isnull=False).values_list("quantity", "method"))
     assert {("precision", "simple"), ("precision", "joint"), ("recall", "joint"), ("f1", "joint")} <= kinds
-    for pk, (_, which) in zip(data.systems, RUNS, strict=True):
+    drawn, page = set(data.pool.target_id[data.inclusion.drawn]), Client().get("/tracks/toy/?criterion=relation")
+    printed = {one["submission"].pk: one["n"] for one in page.context["rows"]}
+    for column, (pk, (_, which)) in enumerate(zip(data.systems, RUNS, strict=True)):
+        mine = {world.target[at] for at in which}
+        below = set(data.pool.target_id[data.pool.u < data.alone[column]])
+        simple, joint = (
+            latest.get(submission=pk, quantity="precision", method=name).n_labels for name in ("simple", "joint")
+        )
+        if column not in data.seen:
+            assert (simple, joint) == (len(mine & below), len(mine & drawn))
+        assert 0 < simple <= joint and printed[pk]["simple"] == simple and printed[pk]["joint"] == joint
         recall = latest.get(submission=pk, quantity="recall", method="joint")
         truth = world.true[list(which)].sum() / world.true.sum()
         assert abs(recall.value - truth) < 4 * recall.variance**0.5 < 0.4
