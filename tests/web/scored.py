@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
-
 from kbpo.accounts.models import Team
 from kbpo.evaluation.models import Estimate, Evaluation
 from kbpo.instances.models import Instance
@@ -45,8 +43,5 @@ def judge_all(row: Submission, *, public: bool = False) -> int:
         forward = (one.subject_begin, one.subject_end) == (one.target.a_begin, one.target.a_end)
         part = one.predicate.name + (">" if forward else "<")
         value = {"shown": [part], "holds": [part], "votes": {part: 3}}
-        labels.append(
-            NewLabel(one.target_id, value, "crowd", "majority", 3, f"question:{one.pk}",
-                     public_at=timezone.now() if public else None)
-        )  # fmt: skip
+        labels.append(NewLabel(one.target_id, value, "crowd", "majority", 3, f"question:{one.pk}", public=public))
     return record(labels)
