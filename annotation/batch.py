@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from annotation.models import HIT, STOPPED, Halt, Question
-from annotation.publish import committed
+from annotation.publish import committed, one_publisher
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.spend import ZERO, OverBudget, balance, reserve
@@ -169,6 +169,7 @@ def extend_batch(payer: str, who: User, why: str, *, wanted: int | None = None) 
     if not why.strip():
         raise CannotChange("Nothing was changed: say why it is worth one more answer. It stands in the log.")
     one_at_a_time(f"annotation.batch {payer}", 0)
+    one_publisher(payer)
     if wanted is not None and (now := batch(payer)) is not None and now.answers_wanted != wanted:
         raise CannotChange("It has changed since this page was shown, or is extended already: look again.")
     n, _, missing = cost_of_extending(payer)
@@ -181,12 +182,11 @@ def extend_batch(payer: str, who: User, why: str, *, wanted: int | None = None) 
             reserve(track, team, payer, missing, key=f"extend:{secrets.token_hex(16)}", who=who, why=why)
         except OverBudget as over:
             raise CannotChange(f"Nothing was changed. {over}") from over
-    rows = Question.objects.select_for_update(of=("self",)).filter(
-        payer=payer, status__in=OPEN, answers_wanted__lt=MOST_ANSWERS
-    )
-    questions = list(rows.select_related("track"))
+    rows = Question.objects.select_for_update(of=("self",)).filter(payer=payer, status__in=OPEN)
+    still_open = list(rows.select_related("track").order_by("pk"))
+    questions = [question for question in still_open if question.answers_wanted < MOST_ANSWERS]
     one_more(questions)
-    Question.objects.filter(payer=payer, status__in=OPEN).update(status_since=timezone.now())
+    Question.objects.filter(pk__in=[question.pk for question in still_open]).update(status_since=timezone.now())
     note("extend", payer, who=who, why=why, after=f"one more answer to {len(questions)} questions", track=track.slug)
     nudge("publish")
     return len(questions)
@@ -213,8 +213,9 @@ def stop_batch(payer: str, who: User, why: str) -> int:
     if not why.strip():
         raise CannotChange("Say why; the owner of the batch reads it.")
     track = _track(payer)
+    one_publisher(payer)
     rows = Question.objects.select_for_update(of=("self",)).filter(payer=payer, status__in=OPEN)
-    questions = list(rows)
+    questions = list(rows.order_by("pk"))
     for question in questions:
         question.move("given_up", f"{STOPPED} {why.strip()}")
     if questions and payer.startswith("sweep:"):

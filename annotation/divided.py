@@ -47,14 +47,24 @@ def tick() -> int:
     return queued
 
 
-@transaction.atomic
 def _fill(track: Track) -> int:
     """How many were queued on a track, so that as many wait as may."""
+    queued = _queue(track)
+    if queued is None:
+        return 0
+    # In a transaction of its own: whoever holds questions may come to the policy, and what was queued takes the locks
+    # of its questions when it is committed.
+    Policy.objects.filter(track=track).update(divided_at=timezone.now())
+    return queued
+
+
+@transaction.atomic
+def _queue(track: Track) -> int | None:
+    """How many were queued; None if somebody looked a moment ago."""
     one_at_a_time("annotation.divided", track.pk)
     policy, _ = Policy.objects.get_or_create(track=track)
     if policy.divided_at is not None and policy.divided_at > timezone.now() - LOOK:
-        return 0
-    Policy.objects.filter(pk=policy.pk).update(divided_at=timezone.now())
+        return None
     waiting = Adjudication.objects.filter(track=track, kind="disagreement", status="open").count()
     room = min(MOST, policy.divided_limit - waiting)
     why = f"The clock keeps up to {policy.divided_limit} waiting for experts"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from annotation.pilot import give_back as give_back_pilots
-from annotation.publish import committed
+from annotation.publish import committed, one_publisher
 from kbpo.corpus.fetch import fetch
 from kbpo.money.spend import balance, release
 from kbpo.submissions.models import Submission
@@ -29,8 +29,10 @@ def tick() -> int:
 def give_back(submission: Submission) -> bool:
     """Whether anything was given back. A repeat gives back nothing more.
 
-    The submission's lock is held: what is reserved at this moment, for an order of more, is not given back too.
+    The submission's lock is held: what is reserved at this moment, for an order of more, is not given back too. Nor is
+    what is promised at this moment, for one more answer.
     """
+    one_publisher(submission.purpose)
     if not Submission.objects.select_for_update(of=("self",)).filter(pk=submission.pk, status__in=ENDED).exists():
         return False
     purpose = submission.purpose

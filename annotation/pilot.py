@@ -25,7 +25,7 @@ from annotation.judged import about
 from annotation.measure import Measured, measure
 from annotation.models import Adjudication, Pilot, Question, Response
 from annotation.order import PER_TOKEN, fee_of, price_of, reward_of
-from annotation.publish import committed
+from annotation.publish import committed, one_publisher
 from annotation.read_documents import SECONDS
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -314,12 +314,18 @@ def pilot_of(track: Track, pk: int) -> Pilot | None:
 
 def give_back() -> int:
     """How many ended pilots got back what they did not need."""
-    done = 0
-    for pilot in Pilot.objects.select_related("track"):
-        live = Question.objects.filter(payer=pilot.payer, status__in=["waiting", "published", "answered"]).exists()
-        sums, keep = balance(purpose=pilot.payer), committed(pilot.payer)
-        if not live and sums.open > keep:
-            release(pilot.track, pilot.payer, key=f"release:{pilot.payer}:{sums.released}:{sums.spent}", keep=keep,
-                    why="The pilot has ended; what is not needed is given back")  # fmt: skip
-            done += 1
-    return done
+    return sum(_give_back(pilot) for pilot in Pilot.objects.select_related("track").order_by("pk"))
+
+
+@transaction.atomic
+def _give_back(pilot: Pilot) -> bool:
+    """Whether a pilot has ended and got something back: not what is promised at this moment, for one more answer."""
+    if balance(purpose=pilot.payer).open <= 0 or not one_publisher(pilot.payer, wait=False):
+        return False
+    live = Question.objects.filter(payer=pilot.payer, status__in=["waiting", "published", "answered"]).exists()
+    sums, keep = balance(purpose=pilot.payer), committed(pilot.payer)
+    if live or sums.open <= keep:
+        return False
+    release(pilot.track, pilot.payer, key=f"release:{pilot.payer}:{sums.released}:{sums.spent}", keep=keep,
+            why="The pilot has ended; what is not needed is given back")  # fmt: skip
+    return True

@@ -52,14 +52,16 @@ Gold in a marketplace's HIT costs as many places as the HIT has; on our own page
 CANCEL = """
     UPDATE annotation_question q
     SET status = 'cancelled', status_since = now(), reason = 'The submission that would have paid for it was withdrawn.'
-    FROM submissions_submission s
-    WHERE q.payer = 'submission:' || s.id AND s.status IN ('withdrawn', 'expired', 'refused')
-      AND q.status IN ('waiting', 'published')
-      AND NOT EXISTS (SELECT 1 FROM annotation_hit_questions hq JOIN annotation_assignment a ON a.hit_id = hq.hit_id
-                      WHERE hq.question_id = q.id
-                        AND a.status IN ('leased', 'submitted', 'accepted', 'approved', 'paid'))
+    WHERE q.id IN (
+        SELECT o.id FROM annotation_question o JOIN submissions_submission s ON o.payer = 'submission:' || s.id
+        WHERE s.status IN ('withdrawn', 'expired', 'refused') AND o.status IN ('waiting', 'published')
+          AND NOT EXISTS (SELECT 1 FROM annotation_hit_questions hq JOIN annotation_assignment a ON a.hit_id = hq.hit_id
+                          WHERE hq.question_id = o.id
+                            AND a.status IN ('leased', 'submitted', 'accepted', 'approved', 'paid'))
+        FOR UPDATE OF o SKIP LOCKED)
 """
-"""Questions whose payer is gone and that nobody has begun to answer; whoever else needs them asks anew."""
+"""Questions whose payer is gone and that nobody has begun to answer; whoever else needs them asks anew. Those that
+somebody holds wait for the next look."""
 
 
 def tick() -> int:
@@ -114,8 +116,7 @@ def _make_batch(payer: str) -> int:
     room = room_on(first.track)
     left = balance(purpose=payer).open - committed(payer)
     chosen: list[Question] = []
-    rows = due.select_for_update(of=("self",)).select_related("track", "target").order_by("order", "pk")
-    for question in rows[:BATCH]:
+    for question in _locked(due):
         cost = question.price * question.answers_wanted
         if room is not None and cost > room:
             _wait(payer, f"${max(room, ZERO)} is left under the track's cap, which was lowered.")
@@ -131,6 +132,13 @@ def _make_batch(payer: str) -> int:
         chosen.append(question)
     _intend(chosen)
     return len(chosen)
+
+
+def _locked(due: QuerySet[Question]) -> list[Question]:
+    """The next of these questions in their order, locked in that of their numbers (see README.md)."""
+    first = list(due.order_by("order", "pk").values_list("pk", flat=True)[:BATCH])
+    rows = due.filter(pk__in=first).select_for_update(of=("self",)).select_related("track", "target")
+    return sorted(rows.order_by("pk"), key=lambda one: (one.order, one.pk))
 
 
 def halt_of(questions: QuerySet[Question], payer: str) -> Halt | None:
@@ -150,7 +158,7 @@ def one_publisher(payer: str, *, wait: bool = True) -> bool:
 
 def _forgo(questions: QuerySet[Question], why: str) -> int:
     """Gives questions up that no money can come for any more: else their submission would wait for them for ever."""
-    for question in questions.select_for_update(of=("self",)):
+    for question in questions.select_for_update(of=("self",)).order_by("pk"):
         question.move("given_up", why)
     nudge("settle")
     return 0

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from annotation.order import price_of, reward_of
-from annotation.publish import committed
+from annotation.publish import committed, one_publisher
 from kbpo.instances.models import Label
 from kbpo.money.spend import release
 from kbpo.queue import nudge
@@ -125,6 +125,7 @@ def _settle(sample: DocumentSample, last: Question) -> int:
 @transaction.atomic
 def _close(order: DocumentOrder) -> int:
     """1 if nothing of the order is left to be done: what it has not spent goes back to the budget."""
+    one_publisher(order.purpose)
     order = DocumentOrder.objects.select_for_update(of=("self",)).select_related("track").get(pk=order.pk)
     waiting = OrderedDocument.objects.filter(order=order, sample__settled_at=None).select_related("sample")
     if order.closed_at is not None or any(not _has_ended(row.sample) for row in waiting):

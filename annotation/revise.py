@@ -23,7 +23,7 @@ from annotation.batch import one_more
 from annotation.interfaces.majority import holding
 from annotation.models import Policy, Question
 from annotation.order import round_up
-from annotation.publish import committed
+from annotation.publish import committed, one_publisher
 from annotation.votes import ALONE, ASKED, WHOLE, Votes, votes, votes_on
 from estimators.agreement import dawid_skene
 from kbpo.accounts.audit import note
@@ -42,6 +42,7 @@ UNSURE_PAIRS = 0.1
 """A whole document is read once more if the model is unsure of a greater share of its pairs: it costs dollars."""
 CAP = 5  # answers to one question, however divided people are
 PAUSE = timedelta(minutes=10)  # between two fits
+COMMITTING = timedelta(seconds=10)  # at most from when a question says that it is settled until others see that
 TYPICAL = ((0.9, 0.1), (0.15, 0.85))
 """Of somebody of whom the last fit knew nothing: the chances that they say no and yes, where no and where yes holds."""
 Sentence = tuple[int, int, str]
@@ -172,9 +173,10 @@ def switch(track: Track, method: str, who: User | None, why: str) -> Revision:
 
 
 def _apply(track: Track, policy: Policy, method: str) -> Revision:
+    begun = timezone.now()  # a question that is settled during the fit may not be in it: it is due for the next
     made = revision(track, method, policy.revision + 1)
     policy.revision += 1
-    policy.aggregation, policy.model, policy.fitted_at = method, made.model, timezone.now()
+    policy.aggregation, policy.model, policy.fitted_at = method, made.model, begun - COMMITTING
     policy.save(update_fields=["revision", "aggregation", "model", "fitted_at"])
     public = seen_by_everybody([_asked(flip) for flip in made.flips]) if made.flips else set()
     record(replace(flip.label, public=_asked(flip) in public) for flip in made.flips)
@@ -213,15 +215,25 @@ def tick() -> int:
     return changed
 
 
-def ask_one_more(question: Question) -> bool:
+class Busy(Exception):
+    """Somebody else is promising a payer's money at this moment: whoever holds questions must not wait for that."""
+
+
+def ask_one_more(question: Question, free: dict[str, Decimal]) -> bool:
     """Whether an answered question goes back to people: the model is unsure of it, fewer than five answered, and the
-    money reaches. The caller holds the question's lock."""
+    money reaches. The caller holds the question's lock, and keeps for each payer what is `free` of its money: that is
+    counted once in a transaction. Raises Busy."""
     policy = Policy.objects.filter(track=question.track_id, aggregation=MODEL).first()
     model = policy.model.get(question.interface) if policy is not None else None
     if not model or question.answers_wanted >= CAP or not _is_unsure(question, model):
         return False
-    if balance(purpose=question.payer).open - committed(question.payer) < question.price:
+    if question.payer not in free:
+        if not one_publisher(question.payer, wait=False):
+            raise Busy
+        free[question.payer] = balance(purpose=question.payer).open - committed(question.payer)
+    if free[question.payer] < question.price:
         return False
+    free[question.payer] -= question.price
     one_more([question])
     question.move("published", "People are divided: one more is asked.")
     nudge("publish")

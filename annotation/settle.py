@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 from django.utils import timezone
 
@@ -18,7 +19,7 @@ from annotation.leave_out import review
 from annotation.models import HIT, Assignment, Policy, Question
 from annotation.owe import approve
 from annotation.quality import hold_against_the_others
-from annotation.revise import MODEL, ask_one_more
+from annotation.revise import MODEL, Busy, ask_one_more
 from annotation.revise import tick as revise
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
@@ -33,6 +34,7 @@ AT_ITS_END = datetime(9000, 1, 1, tzinfo=UTC)
 LONGEST = timedelta(days=1)
 """A question that was given up waits no longer for those who have it in hand."""
 SOON = timedelta(minutes=1)
+AT_ONCE = timedelta(seconds=5)
 
 
 def tick() -> int:
@@ -59,13 +61,17 @@ def settle(questions: Sequence[Question]) -> None:
     responses = counting(questions)
     modelled = set(Policy.objects.filter(aggregation=MODEL).values_list("track", flat=True))
     labels: dict[Question, list[AggregatedLabel]] = {}
-    again = []
+    again: list[Question] = []
+    free: dict[str, Decimal] = {}
     for question in questions:
         found = added_up(question, responses[question.pk])
-        if not found:
-            again.append(question)
-        elif not (question.status == "answered" and question.track_id in modelled and ask_one_more(question)):
-            labels[question] = found
+        try:
+            if not found:
+                again.append(question)
+            elif not (question.status == "answered" and question.track_id in modelled and ask_one_more(question, free)):
+                labels[question] = found
+        except Busy:
+            _look_again(question, timezone.now() + AT_ONCE)
     record(to_record(labels).labels)
     hold_against_the_others({question: responses[question.pk] for question in labels})
     _close(labels, "closed")

@@ -21,7 +21,7 @@ from django.utils import timezone
 from annotation.ask import BATCH, OPEN, alone, new_questions, terms_of
 from annotation.models import Question
 from annotation.order import CannotOrder
-from annotation.publish import committed
+from annotation.publish import committed, one_publisher
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
@@ -211,6 +211,7 @@ def _settle(pk: int) -> int:
 @transaction.atomic
 def _close(pk: int) -> int:
     """1 if nothing of it is left to be paid: what it has not spent goes back to the budget."""
+    one_publisher(Sweep.objects.get(pk=pk).purpose)
     sweep = Sweep.objects.select_for_update(of=("self",)).select_related("track").get(pk=pk)
     open_ones = Question.objects.filter(payer=sweep.purpose, status__in=OPEN)
     if sweep.settled_at is None or sweep.closed_at is not None or open_ones.exists() or committed(sweep.purpose):

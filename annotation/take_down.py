@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.command import pause
 from annotation.lease import PLATFORMS
 from annotation.models import HIT, Halt, Question
-from annotation.publish import committed, halted_hits
+from annotation.publish import committed, halted_hits, one_publisher
 from kbpo.accounts.models import User
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
@@ -47,6 +47,7 @@ def _down() -> QuerySet[HIT]:
 @transaction.atomic
 def _put_back(payer: str) -> int:
     """How many HITs of a payer are open again, in order, as far as its reservation reaches; the rest is given up."""
+    one_publisher(payer)
     rows = _down().filter(questions__payer=payer).order_by("order", "pk")
     put_back = 0
     asked = Question.objects.filter(pk__in=rows.values("questions"))

@@ -13,9 +13,11 @@ from django.db import connection, connections, transaction
 from django.test import Client
 from django.utils import timezone
 
-from annotation import command, leave_out, publish, settle, take_down
+from annotation import ask, batch, command, divided, leave_out, pilot, publish, revise, settle, take_down
 from annotation.accept import accept
-from annotation.models import HIT, Assignment, Question
+from annotation.give_back import give_back
+from annotation.models import HIT, Adjudication, Assignment, Pilot, Policy, Question
+from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.money import spend
 from kbpo.submissions.models import Submission
@@ -196,3 +198,101 @@ def test_a_worker_is_left_out_while_their_questions_are_settled(answered: Questi
     other.ended()
     labels = Label.objects.filter(target=answered.target_id).order_by("pk")
     assert [label.n for label in labels] == [3, 2], "settled with three, then without the one"
+
+
+def test_experts_are_queued_while_answers_are_added_up_by_a_model(answered: Question) -> None:
+    """An exclusion holds questions and comes to the track's policy; what is queued for experts refers to questions."""
+    read(one_more_answer(answered).pk)
+    with transaction.atomic():
+        settle.settle([Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)])
+    Label.objects.filter(target=answered.target_id).update(disagreement=0.5)
+    policy = Policy.objects.create(track=answered.track)
+    with transaction.atomic():
+        Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
+        other = Beside(lambda: divided._fill(answered.track))
+        other.wait_until_blocked()
+        assert other.is_alive(), "nothing was queued"
+        policy.save(update_fields=["revision"])
+    other.ended()
+    assert Adjudication.objects.get(kind="disagreement").question_id == answered.pk
+
+
+def test_questions_go_out_in_their_order_and_are_locked_in_that_of_their_numbers(submission: Submission) -> None:
+    ask.tick()
+    first, *_, last = Question.objects.order_by("pk")
+    Question.objects.filter(pk=last.pk).update(order=-1.0)  # it goes out before all others
+    with transaction.atomic():
+        Question.objects.select_for_update(of=("self",)).get(pk=first.pk)
+        other = Beside(publish.tick)
+        other.wait_until_blocked()
+        assert other.is_alive()
+        Question.objects.select_for_update(of=("self",), nowait=True).get(pk=last.pk)
+    other.ended()
+    assert HIT.objects.order_by("pk")[0].questions.get() == last
+
+
+def _stop(submission: Submission) -> None:
+    batch.stop_batch(submission.purpose, User.objects.create_user("root"), "Too dear")
+
+
+def _extend(submission: Submission) -> None:
+    batch.extend_batch(submission.purpose, User.objects.create_user("root"), "Too few")
+
+
+def _end(submission: Submission) -> None:
+    Submission.objects.filter(pk=submission.pk).update(status="scored")
+    give_back(submission)
+
+
+def _up_again(submission: Submission) -> None:
+    take_down._put_back(submission.purpose)
+
+
+@pytest.mark.parametrize("step", [_stop, _extend, _end, _up_again])
+def test_a_payers_money_is_promised_or_given_back_by_one_at_a_time(
+    step: Callable[[Submission], None], two_published: Submission
+) -> None:
+    with transaction.atomic():
+        publish.one_publisher(two_published.purpose)
+        other = Beside(lambda: step(two_published))
+        other.wait_until_blocked()
+        assert other.is_alive(), "both were at the same money"
+    other.ended()
+
+
+def test_a_pilots_money_is_not_given_back_while_it_is_promised(two_published: Submission) -> None:
+    ended = Pilot.objects.create(track=two_published.track, seed=1)
+    spend.reserve(ended.track, None, ended.payer, Decimal("1.00"), key="pilot")
+    with transaction.atomic():
+        publish.one_publisher(ended.payer)
+        Beside(pilot.give_back).ended()
+        assert spend.balance(purpose=ended.payer).open == Decimal("1.00")
+    assert pilot.give_back() == 1 and spend.balance(purpose=ended.payer).open == 0
+
+
+def test_one_more_is_asked_once_nobody_else_promises_the_same_money(
+    answered: Question, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever settles holds questions and must not wait for that: the question waits instead."""
+    monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
+    model = {"relation": {"prior": [0.5, 0.5], "confusion": {}}}
+    Policy.objects.create(track=answered.track, aggregation=revise.MODEL, model=model)
+    promised, settled = threading.Event(), threading.Event()
+
+    @transaction.atomic
+    def promise() -> None:
+        publish.one_publisher(answered.payer)
+        promised.set()
+        settled.wait(60)
+
+    other = Beside(promise)
+    assert promised.wait(60)
+    settle.tick()
+    settled.set()
+    other.ended()
+    assert Question.objects.counts() == {"answered": 2}
+    assert not Question.objects.filter(next_try_at__lte=timezone.now()).exclude(attempts=0).exists()
+    Question.objects.update(next_try_at=timezone.now())
+    settle.tick()
+    assert Question.objects.counts() == {"published": 2}
+    assert set(Question.objects.values_list("answers_wanted", flat=True)) == {4}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 
 import pytest
 from annotation_world import PARTS, answer_all
 from django.test import Client
+from django.utils import timezone
 
 from annotation import publish, revise, settle
 from annotation.models import HIT, Policy, Question, Worker
@@ -14,6 +18,7 @@ from annotation.votes import Votes
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
+from kbpo.money.spend import release
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
@@ -124,10 +129,6 @@ def test_where_the_model_is_unsure_one_more_is_asked_and_never_more_than_five(
 def test_without_money_the_question_is_settled_as_it_is(
     published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from decimal import Decimal
-
-    from kbpo.money.spend import release
-
     Policy.objects.create(
         track=published.track, aggregation="dawid_skene", model={"relation": {"prior": [0.5, 0.5], "confusion": {}}}
     )
@@ -137,3 +138,45 @@ def test_without_money_the_question_is_settled_as_it_is(
         answer_all(client, YES)
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
+
+
+def test_one_more_is_asked_as_far_as_the_money_reaches_which_is_counted_once(
+    published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Policy.objects.create(
+        track=published.track, aggregation="dawid_skene", model={"relation": {"prior": [0.5, 0.5], "confusion": {}}}
+    )
+    monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
+    for client in clients:
+        answer_all(client, YES)
+    release(published.track, published.purpose, key="all", keep=Decimal("1.08") + Decimal("0.13"))
+    counted: list[str] = []
+
+    def count(payer: str) -> Decimal:
+        counted.append(payer)
+        return publish.committed(payer)
+
+    monkeypatch.setattr(revise, "committed", count)
+    settle.tick()
+    assert Question.objects.counts() == {"settled": 4, "published": 2}
+    assert counted == [published.purpose]
+
+
+def test_what_is_settled_during_a_fit_is_in_the_next(divided: Track, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = revise.revision
+
+    def slowly(*args: Any) -> revise.Revision:
+        made = fit(*args)
+        Question.objects.filter(pk=Question.objects.order_by("pk")[0].pk).update(status_since=timezone.now())
+        return made
+
+    Question.objects.update(status_since=timezone.now() - timedelta(hours=1))
+    with monkeypatch.context() as slow:
+        slow.setattr(revise, "revision", slowly)
+        revise.switch(divided, revise.MODEL, None, "To try")
+    monkeypatch.setattr(revise, "PAUSE", timedelta(0))
+    revise.tick()
+    assert Policy.objects.get().revision == 2, "it was forgotten"
+    Question.objects.update(status_since=timezone.now() - timedelta(hours=1))
+    revise.tick()
+    assert Policy.objects.get().revision == 2
