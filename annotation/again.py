@@ -1,4 +1,5 @@
 """Adds settled questions up again when answers are left out or count again, and asks more where too few are left.
+Where they count again, what was asked more is taken back.
 
 Labels are only appended, and what experts said stands above them as before. A question of which no answer is left, or
 whose answers are divided now, goes back to people, as far as its payer's reservation reaches; what it had said counts
@@ -9,29 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from annotation.add_up import AddedUp, added_up, counting, to_record
-from annotation.batch import MOST_ANSWERS
+from annotation.ask_again import ASKED_AGAIN, ask_again, take_back, use_again
+from annotation.batch import OPEN
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
-from annotation.models import ANSWERED, HIT, Assignment, Policy, Question, Response
-from annotation.platforms.registry import local_names
-from annotation.publish import committed, one_publisher
+from annotation.models import Policy, Question, Response
+from annotation.publish import one_publisher
 from annotation.quality import MET_BEFORE, hold_again
 from annotation.read_documents import MENTIONS, RELATIONS
-from annotation.revise import CAP, MODEL, add_up_with_model
+from annotation.revise import MODEL, add_up_with_model
 from annotation.votes import ASKED
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.instances.merge import root
 from kbpo.instances.record import NewLabel, record
-from kbpo.money.spend import balance
-from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
-
-ASKED_AGAIN = "Answers to it were left out: more are asked for."
 
 
 @dataclass(frozen=True)
@@ -44,6 +40,8 @@ class Again:
     """Questions that went back to people; their labels stay until somebody answers"""
     stayed: int = 0
     """Labels' questions that stay as they were: too few answers are left, and nobody can be asked"""
+    back: int = 0
+    """Questions that had been asked again or given up, and whose answers count again: they are settled next"""
 
     def __str__(self) -> str:
         found = [f"{self.changed} label{'' if self.changed == 1 else 's'} changed"]
@@ -51,6 +49,8 @@ class Again:
             found.append(f"{self.asked} question{'' if self.asked == 1 else 's'} asked again")
         if self.stayed:
             found.append(f"{self.stayed} stay{'s' if self.stayed == 1 else ''} as before: nobody can be asked any more")
+        if self.back:
+            found.append(f"{self.back} question{'' if self.back == 1 else 's'} settled next with what counts again")
         return ", ".join(found)
 
 
@@ -63,30 +63,51 @@ def lock(questions: Collection[int]) -> list[Question]:
     return list(rows.select_for_update(of=("self",)).select_related("track", "target").order_by("pk"))
 
 
-def add_up_again(questions: Sequence[Question], why: str, who: User | None = None) -> Again:
-    """What became of those of these questions that are settled. The caller holds their locks (`lock`)."""
+def add_up_again(questions: Sequence[Question], why: str, who: User | None = None, *, back: bool = False) -> Again:
+    """What became of those of these questions that are settled; where answers came `back`, also of those that had been
+    asked again or were given up for want of them. The caller holds their locks (`lock`)."""
     settled = [one for one in questions if one.status == "settled"]
-    modelled = set(Policy.objects.filter(aggregation=MODEL, track__in=[one.track_id for one in settled])
+    modelled = set(Policy.objects.filter(aggregation=MODEL, track__in=[one.track_id for one in questions])
                    .values_list("track", flat=True))  # fmt: skip
-    left, missed = counting(settled), _with_answers_left_out(settled)
-    found: dict[Question, list[AggregatedLabel]] = {}
-    short: list[Question] = []
-    for question in settled:
-        labels = added_up(question, left.get(question.pk, []))
-        weighed = question.track_id in modelled or question.pk not in missed
-        if _too_few(question, left.get(question.pk, []), labels, weighed=weighed):
-            short.append(question)
-        else:
-            found[question] = labels
+    left = counting(settled)
+    found = _enough(settled, left, modelled)
+    short = [question for question in settled if question not in found]
     made = _without_lost_names(found, to_record(found, modelled))
     record(made.labels)
     _store_facts(found, made.labels)
     changed = sum(made.changes) + _by_model(settled, modelled)
-    _hold_again(settled)
-    asked = _ask_again(short, left)
-    result = Again(changed, asked, len(short) - asked)
-    _note(settled, result, why, who)
+    hold_anew(settled)
+    asked = ask_again(short, left)
+    result = Again(changed, asked, len(short) - asked, _undone(questions, modelled) if back else 0)
+    _note(questions, result, why, who)
     return result
+
+
+def _enough(
+    questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
+) -> dict[Question, list[AggregatedLabel]]:
+    """What those questions add up to of which the answers that are left suffice."""
+    missed = _with_answers_left_out(questions)
+    found: dict[Question, list[AggregatedLabel]] = {}
+    for question in questions:
+        mine = left.get(question.pk, [])
+        labels = added_up(question, mine)
+        weighed = question.track_id in modelled or question.pk not in missed
+        if not _too_few(question, mine, labels, weighed=weighed):
+            found[question] = labels
+    return found
+
+
+def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
+    """How many questions are settled next, since answers to them count again: those that were asked again, or wait to
+    be since no answer had counted, and need no more; and those that were given up meanwhile."""
+    open_ones = [one for one in questions if one.status in OPEN]
+    left = counting(open_ones)
+    enough = [
+        one for one in _enough(open_ones, left, modelled)
+        if one.reason == ASKED_AGAIN or len({row.assignment_id for row in left[one.pk]}) >= one.answers_wanted
+    ]  # fmt: skip
+    return take_back(enough) + use_again([one for one in questions if one.status == "given_up"])
 
 
 def _with_answers_left_out(questions: Sequence[Question]) -> set[int]:
@@ -128,7 +149,7 @@ def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
     return sum(add_up_with_model(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk"))
 
 
-def _hold_again(settled: Sequence[Question]) -> None:
+def hold_anew(settled: Sequence[Question]) -> None:
     """Nothing; the answers to these questions are held anew against the others that count, each by all that it was an
     answer to."""
     answers = Response.objects.filter(question__in=settled, excluded_reason="").values("assignment")
@@ -137,49 +158,8 @@ def _hold_again(settled: Sequence[Question]) -> None:
     hold_again({question: found[question.pk] for question in asked})
 
 
-def _ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Response]]) -> int:
-    """How many of these locked questions went back to people, in their order, as far as the money reaches."""
-    money: dict[str, Decimal] = {}
-    asked = 0
-    for question in sorted(questions, key=lambda one: (one.order, one.pk)):
-        if question.payer not in money:
-            money[question.payer] = balance(purpose=question.payer).open - committed(question.payer)
-        places = _places(question, len({one.assignment_id for one in left.get(question.pk, ())}), money[question.payer])
-        if places:
-            _offer(question, places)
-            money[question.payer] -= question.price * places
-            asked += 1
-    if asked:
-        nudge("publish")
-    return asked
-
-
-def _places(question: Question, left: int, money: Decimal) -> int:
-    """How many more may answer a question: one where people are divided, as many as the track asks where no answer is
-    left; none of a whole document, on a closed track, beyond the cap, or without the money."""
-    if question.target.kind == "document" or question.track.status == Track.Status.CLOSED or left >= CAP:
-        return 0
-    wanted = min(1 if left else question.track.workers_per_question, MOST_ANSWERS - _answers(question))
-    return max(0, min(wanted, int(money / question.price)) if question.price else wanted)
-
-
-def _answers(question: Question) -> int:
-    return Assignment.objects.filter(hit__questions=question, status__in=ANSWERED).distinct().count()
-
-
-def _offer(question: Question, places: int) -> None:
-    """Nothing; a locked question is published again, in a HIT of its own. Free places of its old ones stay shut."""
-    HIT.objects.filter(questions=question, status="closed", platform__in=local_names()).update(status="expired")
-    hit = HIT.objects.create(
-        status="intent", track=question.track, platform=question.track.platform, order=question.order,
-        max_assignments=places, reward=question.reward,
-    )  # fmt: skip
-    hit.questions.add(question)
-    question.move("published", ASKED_AGAIN, answers_wanted=_answers(question) + places)
-
-
-def _note(settled: Sequence[Question], result: Again, why: str, who: User | None) -> None:
+def _note(questions: Sequence[Question], result: Again, why: str, who: User | None) -> None:
     """Nothing; the log of each track says that its labels were added up again, and what came of it in all."""
     if result != Again():
-        for track in sorted({one.track.slug for one in settled}):
+        for track in sorted({one.track.slug for one in questions}):
             note("add up again", f"track:{track}", who=who, why=why, after=str(result), track=track)

@@ -155,7 +155,8 @@ def _count_again(
     questions = lock(set(rows.values_list("question", flat=True)))
     judgments = rows.update(excluded_reason=reason)
     # Why stands in the worker's log alone, which an erasure clears.
-    settled = add_up_again(questions, f"Annotator {worker} was {'left out' if reason else 'readmitted'}.", who)
+    told = f"Annotator {worker} was {'left out' if reason else 'readmitted'}."
+    settled = add_up_again(questions, told, who, back=not reason)
     done = LeftOut(judgments, settled)
     note(what, f"worker:{worker.handle}", who=who, before=before, after=str(done) if judgments else "", why=why)
     return done

@@ -11,9 +11,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.again import add_up_again, lock
+from annotation.ask_again import want_one_less
 from annotation.models import Assignment, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
+from annotation.quality import MET_BEFORE
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.queue import nudge
@@ -54,8 +56,8 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     Payment.objects.filter(assignment=row, status="owed").update(
         status="withheld", status_since=timezone.now(), reason=evidence
     )
+    row.move("rejected", evidence)  # first: it is not among the answers that a question has, if more are asked for
     _count_again(row, row.responses.filter(excluded_reason=""), f"Rejected: {evidence}", who)
-    row.move("rejected", evidence)
     note("reject", f"assignment:{row.pk}", who=who, why=evidence, before=rejection.was, after="rejected")
     return rejection
 
@@ -82,8 +84,9 @@ def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
         status="owed", status_since=timezone.now(), reason=""
     )
     excluded = row.worker.excluded_reason if row.worker.excluded_at else ""
-    _count_again(row, row.responses.filter(excluded_reason__startswith="Rejected: "), excluded, who)
     row.move(rejection.was)
+    # Whatever the reason was: it may have been left out with its worker before, who was readmitted since.
+    _count_again(row, row.responses.exclude(excluded_reason__in=["", MET_BEFORE]), excluded, who)
     note("undo rejection", f"assignment:{row.pk}", who=who, why=why, before="rejected", after=rejection.was)
     nudge("settle")
     return rejection
@@ -91,9 +94,14 @@ def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
 
 def _count_again(row: Assignment, responses: QuerySet[Response], reason: str, who: User) -> None:
     """Nothing; what an answer says counts, or not for a reason, also in labels that are settled."""
-    questions = lock(set(responses.values_list("question", flat=True)))
+    asked = lock(set(row.responses.values_list("question", flat=True)))
+    changed = set(responses.values_list("question", flat=True))
     responses.update(excluded_reason=reason)
-    add_up_again(questions, f"The answer in assignment {row.pk} {'no longer counts' if reason else 'counts'}.", who)
+    if row.status == "rejected":
+        want_one_less(asked, row.hit)
+    what = "no longer counts" if reason else "counts"
+    questions = [one for one in asked if one.pk in changed]
+    add_up_again(questions, f"The answer in assignment {row.pk} {what}.", who, back=not reason)
 
 
 def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:

@@ -14,6 +14,9 @@ from django.utils import timezone
 
 from annotation.accept import PUT_AWAY, accept
 from annotation.add_up import added_up, counting, to_record
+from annotation.again import hold_anew
+from annotation.ask_again import answers_to, first_places
+from annotation.batch import MOST_ANSWERS
 from annotation.interfaces.base import AggregatedLabel
 from annotation.leave_out import review
 from annotation.models import HIT, Assignment, Policy, Question
@@ -28,7 +31,7 @@ from kbpo.sampling.visible import seen_by_everybody
 
 BATCH = 200
 ALL_EXCLUDED = "All answers were excluded; it is asked again."
-"""As far as the money reaches"""
+"""As far as the money reaches, and the number of answers that one question may have"""
 AT_ITS_END = datetime(9000, 1, 1, tzinfo=UTC)
 """When a question that was given up, and labelled so, is looked at again; a late answer or Retry sets another time."""
 LONGEST = timedelta(days=1)
@@ -72,12 +75,38 @@ def settle(questions: Sequence[Question]) -> None:
                 labels[question] = found
         except Busy:
             _look_again(question, timezone.now() + AT_ONCE)
+    before = _settled_before(labels)
     record(to_record(labels).labels)
     hold_against_the_others({question: responses[question.pk] for question in labels})
     _close(labels, "closed")
-    _close(again, "disposed")
     Question.objects.filter(pk__in=[one.pk for one in labels]).move("settled")
-    Question.objects.filter(pk__in=[one.pk for one in again]).move("waiting", ALL_EXCLUDED)
+    if before:
+        hold_anew(before)
+    _ask_anew(again)
+
+
+def _settled_before(questions: Iterable[Question]) -> list[Question]:
+    """Those of these questions that have a label already: the answers to them were held against others than now."""
+    of = {one.origin: one for one in questions}
+    known = Label.objects.filter(target__in=[one.target_id for one in of.values()], origin__in=of)
+    return [of[origin] for origin in sorted(set(known.values_list("origin", flat=True)))]
+
+
+def _ask_anew(questions: Sequence[Question]) -> None:
+    """Nothing; questions none of whose answers count wait for as many as they were to have at first, however many more
+    had been asked for since; one that has been answered as often as any may be is given up."""
+    places, given = first_places(questions), answers_to(questions)
+    anew = []
+    for question in questions:
+        wanted = min(question.answers_wanted, places.get(question.pk, MOST_ANSWERS), MOST_ANSWERS - given[question.pk])
+        if wanted <= 0:
+            question.move("given_up", f"{MOST_ANSWERS} people answered it, and none of their answers counts.")
+        else:
+            question.answers_wanted = wanted
+            anew.append(question)
+    _close(anew, "disposed")
+    Question.objects.bulk_update(anew, ["answers_wanted"])
+    Question.objects.filter(pk__in=[one.pk for one in anew]).move("waiting", ALL_EXCLUDED)
 
 
 def _close(questions: Iterable[Question], status: str) -> None:

@@ -14,8 +14,9 @@ from annotation_world import PARTS, answer_all, make_submission
 from django.test import Client
 from django.utils import timezone
 from documents_world import answer_to, order, place
+from leave_out_world import BAD, FLAG, NO, YES, holds, judged, worker
 
-from annotation import again, ask, leave_out, publish, quality, read_documents, reject, revise, settle
+from annotation import again, ask, ask_again, leave_out, publish, quality, read_documents, reject, revise, settle
 from annotation.again import Again
 from annotation.judged import PAIRS, since
 from annotation.judged import judged as judged_of
@@ -34,27 +35,6 @@ from kbpo.tracks.models import Track
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db
-YES = {"a": "0-3", "b": "other", "holds": PARTS[0]}
-NO = {"a": "0-3", "b": "other", "none": "1"}
-FLAG = {"problem": "text"}
-BAD = "Always the first button"
-
-
-def worker(name: str) -> Worker:
-    return Worker.objects.get(user__username=name)
-
-
-def holds(track: Track) -> set[tuple[str, ...]]:
-    """What counts of each pair now."""
-    targets = Question.objects.filter(track=track).values_list("target", flat=True)
-    return {tuple(value.get("holds", ("unknown",))) for _, value, _ in values_of(set(targets))}
-
-
-def judged(clients: list[Client], *answers: dict[str, Any]) -> None:
-    for client, answer in zip(clients, answers, strict=False):
-        assert answer_all(client, answer) > 0
-    settle.tick()
-    assert Question.objects.counts() == {"settled": Question.objects.count()}
 
 
 @pytest.fixture
@@ -67,14 +47,6 @@ def of_two(track: Track, targets: list[Target], clients: list[Client]) -> Submis
     publish.tick()
     judged(clients, YES, NO)
     return submission
-
-
-def settle_open() -> None:
-    """Questions that were asked again are settled with what they have, and added up again."""
-    rows = Question.objects.filter(status="published")
-    settled = list(rows)
-    rows.update(status="settled")
-    again.add_up_again(list(Question.objects.filter(pk__in=[one.pk for one in settled])), "To be sure")
 
 
 def without_money(submission: Submission) -> None:
@@ -128,7 +100,7 @@ def test_nothing_is_done_twice(of_two: Submission) -> None:
 def test_killed_on_the_way_it_has_done_nothing(of_two: Submission, monkeypatch: pytest.MonkeyPatch) -> None:
     n = Label.objects.count()
     with monkeypatch.context() as killed:
-        killed.setattr(again, "_ask_again", lambda *_: 1 / 0)
+        killed.setattr(again, "ask_again", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             leave_out.exclude(worker("bo"), BAD)
     assert worker("bo").excluded_at is None and Label.objects.count() == n
@@ -178,7 +150,7 @@ def test_without_an_answer_left_as_many_are_asked_as_the_track_asks(
 ) -> None:
     judged(clients, YES, YES, YES)
     with monkeypatch.context() as poor:
-        poor.setattr(again, "_places", lambda *_: 0)
+        poor.setattr(ask_again, "_places", lambda *_: 0)
         for name in ("ada", "bo"):
             leave_out.exclude(worker(name), BAD)
     assert leave_out.exclude(worker("cy"), BAD).settled == Again(asked=6)
@@ -270,9 +242,8 @@ def test_nobody_is_flagged_for_contradicting_those_who_are_left_out(
     since = set(Comparison.objects.values_list("pk", "created_at"))
     leave_out.exclude(worker("bo"), BAD)
     assert against() == (0, 0)
-    without_money(published)
     leave_out.readmit(worker("bo"))
-    settle_open()
+    settle.tick()
     assert against() == (6, 6) and set(Comparison.objects.values_list("pk", "created_at")) == since
 
 
