@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from annotation_world import learn
 from browsing import IN_CHROMIUM, open_page
 from django.test import Client
 from django.urls import reverse
@@ -16,7 +17,9 @@ from playwright.sync_api import Browser, Page
 
 from annotation import publish, read_documents, settle
 from annotation.annotators import teach
+from annotation.annotators.models import TutorialRun
 from annotation.models import Assignment, Question
+from annotation.worker import worker_of
 from tests.conftest import Toy
 
 pytestmark = [
@@ -69,8 +72,12 @@ def true_answer(question: Question) -> Any:
     return json.loads(pairs_answer(question.payload)["pairs"])
 
 
-def test_a_tutorial_explains_every_pair_and_changes_none(browser: Browser, live_server: Any, paired: Question) -> None:
+def test_a_tutorial_explains_every_pair_and_changes_none(
+    browser: Browser, live_server: Any, paired: Question, toy: Toy
+) -> None:
     """Ada has done the tutorial; its first question shows the right answer to one pair after the other."""
+    TutorialRun.objects.all().delete()
+    learn(worker_of(toy.users["Ada"]))
     page = start(browser, live_server)
     page.goto(live_server.url + reverse("annotate_tutorial_question", args=["relations_exhaustive", 1]))
     page.wait_for_selector("html[data-ready]")
