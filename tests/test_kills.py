@@ -209,12 +209,14 @@ def check_money(travel: Travel) -> None:
 
 
 def check_lessons(travel: Travel) -> None:
-    """Every tutorial that was passed was paid for once, on whatever track."""
+    """Every tutorial that was passed and for which pay was promised was paid for once, on whatever track."""
     lessons = travel.service.fetch(
         "SELECT count(*), count(DISTINCT (worker_id, why)), coalesce(sum(amount), 0) FROM annotation_payment"
         " WHERE assignment_id IS NULL"
     )
-    passed = travel.service.fetch("SELECT count(*), sum(promised) FROM annotators_tutorialrun WHERE passed")
+    passed = travel.service.fetch(
+        "SELECT count(*), sum(promised) FROM annotators_tutorialrun WHERE passed AND promised > 0"
+    )
     spent = travel.service.fetch(
         f"SELECT coalesce(sum(amount), 0) FROM money_ledger WHERE kind = 'spend' AND NOT ({NO_LESSON})"
     )
