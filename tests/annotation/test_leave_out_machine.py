@@ -149,7 +149,7 @@ def test_whatever_is_undone_leaves_every_answer_counting(
     run_state_machine_as_test(
         Desk,
         settings=settings(
-            max_examples=20, stateful_step_count=25, deadline=None, derandomize=True, print_blob=True,
+            max_examples=8, stateful_step_count=25, deadline=None, derandomize=True, print_blob=True,
             suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate, Phase.shrink),
             database=None,
         ),

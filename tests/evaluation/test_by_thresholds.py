@@ -25,7 +25,7 @@ from tests.evaluation.replay import PART, Replay
 
 pytestmark = pytest.mark.django_db
 N, SHARE, DOCUMENTS, READ = 240, 0.5, 24, 12
-REPEATS = 12
+REPEATS = 4
 RUNS = (
     ("Patterns", range(140)),
     ("Neural", range(60, 200)),
@@ -89,6 +89,7 @@ def told(world: Replay, data: Data) -> np.ndarray[Any, Any]:
 
 @pytest.mark.statistical
 def test_both_are_unbiased_and_their_intervals_hold(toy: Toy) -> None:
+    """In a few worlds of the service; in hundreds without a database: `test_by_thresholds_replay`."""
     found = []
     for seed in range(REPEATS):
         with suppress(Undone), transaction.atomic():
@@ -96,7 +97,7 @@ def test_both_are_unbiased_and_their_intervals_hold(toy: Toy) -> None:
             raise Undone
     error, deviation = np.stack(found)[..., 0], np.stack(found)[..., 1]
     of_mean = error.std(axis=0, ddof=1) / np.sqrt(REPEATS)
-    assert (np.abs(error.mean(axis=0)) < 4 * of_mean).all() and of_mean.max() < 0.03
+    assert (np.abs(error.mean(axis=0)) < 4 * of_mean).all() and of_mean.max() < 0.05
     for method in range(2):
         inside = np.abs(error[:, method]) < 1.2816 * deviation[:, method]
         assert 0.8 - 4 * (0.16 / inside.size) ** 0.5 < inside.mean()
