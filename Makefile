@@ -10,7 +10,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 ARGS ?=
-# Test processes side by side; each has servers of its own (tests/apart.py). JOBS=0: one process.
+# Test processes side by side; each has servers of its own (tests/apart.py). JOBS=0: one process. Files go out in their
+# own order: those with the fewest tests, which would else come last, are the longest, and one process would wait.
 JOBS ?= 2
 
 .DEFAULT_GOAL := test
@@ -20,7 +21,7 @@ JOBS ?= 2
 test: lint types pytest
 
 pytest: $(INSTALLED)
-	$(RUN) -m pytest -p tests.apart -n $(JOBS) --dist loadfile $(ARGS)
+	$(RUN) -m pytest -p tests.apart -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Without a failure on record (lint failed, say) there is nothing to run, and that is a failure too.
 again: lint types
