@@ -11,7 +11,9 @@ def main() -> None:
     try:
         from django.core.management import execute_from_command_line
     except ImportError as error:
-        raise SystemExit("Django is not installed here. Run `make venv`, then .venv/bin/python manage.py …") from error
+        raise SystemExit(
+            "Django is not installed here. Run `make venv`, then .venv/bin/python manage.py …"
+        ) from error
     from django.core.exceptions import ImproperlyConfigured
 
     try:

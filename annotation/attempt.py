@@ -41,10 +41,18 @@ def question(request: HttpRequest, number: int) -> HttpResponse:
     example = examples()[number - 1]
     interface = interface_of(example["interface"])
     asked = Question(
-        interface=example["interface"], payload=example["payload"], target_id=0, reward=interface.default_reward,
+        interface=example["interface"],
+        payload=example["payload"],
+        target_id=0,
+        reward=interface.default_reward,
         seconds=interface.default_seconds,
-    )  # fmt: skip
-    context: dict[str, Any] = {"trying": True, "number": number, "of": len(examples()), "elapsed": 0}
+    )
+    context: dict[str, Any] = {
+        "trying": True,
+        "number": number,
+        "of": len(examples()),
+        "elapsed": 0,
+    }
     if request.method != "POST":
         return show(request, asked, None, context)
     raw = raw_of(request.POST)
@@ -53,7 +61,9 @@ def question(request: HttpRequest, number: int) -> HttpResponse:
     except BadAnswer as bad:
         return show(request, asked, raw, context | {"error": str(bad)}, status=422)
     if "right" in example:
-        return render(request, "annotation/tried_whole.html", context | _compared(example, asked, raw))
+        return render(
+            request, "annotation/tried_whole.html", context | _compared(example, asked, raw)
+        )
     return render(request, "annotation/tried.html", context | _explained(example, asked, raw))
 
 
@@ -61,7 +71,10 @@ def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) ->
     """The visitor's answer beside ours."""
     page = interface_of(asked.interface).render(asked, raw)
     ours = set(example["holds"])
-    choices = [one | {"ours": bool(ours & set(one["part"].split()))} for one in (*page["common"], *page["rarer"])]
+    choices = [
+        one | {"ours": bool(ours & set(one["part"].split()))}
+        for one in (*page["common"], *page["rarer"])
+    ]
     return {
         "page": page,
         "choices": [one for one in choices if one["chosen"] or one["ours"]],
@@ -75,7 +88,11 @@ def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> 
     """What the visitor marked in a whole document beside what we would have."""
     interface = interface_of(asked.interface)
     ours, theirs = (
-        {unit: value for one in interface.parse(asked, said) for unit, value in interface.units(asked, one)}
+        {
+            unit: value
+            for one in interface.parse(asked, said)
+            for unit, value in interface.units(asked, one)
+        }
         for said in (example["right"], raw)
     )
     lines = _names if asked.interface == "entities" else _facts
@@ -83,11 +100,18 @@ def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> 
     rows, payload = sorted({**mine, **yours}, key=lambda key: (key[1], key[0])), asked.payload
     marks = sorted((*place, "other") for _, place in mine) if asked.interface == "entities" else []
     return {
-        "text": payload["text"], "marks": marks,
-        "title": payload["document"]["title"], "flagged": theirs.get(("flag", "")) == "yes",
-        "rows": [{"words": {**mine, **yours}[key], "ours": key in mine, "yours": key in yours} for key in rows],
-        "same": mine.keys() == yours.keys(), "share": f1(ours, theirs), "why": example["why"],
-    }  # fmt: skip
+        "text": payload["text"],
+        "marks": marks,
+        "title": payload["document"]["title"],
+        "flagged": theirs.get(("flag", "")) == "yes",
+        "rows": [
+            {"words": {**mine, **yours}[key], "ours": key in mine, "yours": key in yours}
+            for key in rows
+        ],
+        "same": mine.keys() == yours.keys(),
+        "share": f1(ours, theirs),
+        "why": example["why"],
+    }
 
 
 def _names(asked: Question, raw: dict[str, Any]) -> dict[tuple[str, tuple[int, int]], str]:
@@ -96,8 +120,10 @@ def _names(asked: Question, raw: dict[str, Any]) -> dict[tuple[str, tuple[int, i
         return {}
     reading = Reading(asked.payload)
     words = {one["name"]: one["word"] for one in types_of(reading)}
-    return {(one.type, one.span): f"“{reading.gloss(one.span)}”: {words[one.type]}{_same(reading, one)}"
-            for one in reading.marked(raw)}  # fmt: skip
+    return {
+        (one.type, one.span): f"“{reading.gloss(one.span)}”: {words[one.type]}{_same(reading, one)}"
+        for one in reading.marked(raw)
+    }
 
 
 def _same(reading: Reading, one: Marked) -> str:

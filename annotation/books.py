@@ -1,4 +1,6 @@
-"""A platform's own books beside ours: balance, HITs, decided assignments; and where the two disagree."""
+"""A platform's own books beside ours: balance, HITs, decided assignments; and where the two
+disagree.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ UNPAID = ("owed", "sent", "unknown")
 
 @dataclass(frozen=True)
 class Other:
-    """What was made at an endpoint that is not the one set: nothing is done with it until that is set again."""
+    """What was made at an endpoint that is not the one set: nothing is done with it until that is
+    set again.
+    """
 
     endpoint: str
     hits: int
@@ -57,7 +61,9 @@ class Holdings:
 
     @property
     def difference(self) -> Decimal | None:
-        """What the platform's money lacks (negative) or has too much against our books; None if it was never read."""
+        """What the platform's money lacks (negative) or has too much against our books; None if it
+        was never read.
+        """
         if self.row.available is None or self.row.on_hold is None or self.row.baseline is None:
             return None
         return self.row.available + self.row.on_hold + self.paid - self.row.baseline
@@ -66,12 +72,16 @@ class Holdings:
 def books_of(platform: str) -> PlatformBooks:
     """The row of a platform at the endpoint that is set."""
     found = account()
-    row, _ = PlatformBooks.objects.get_or_create(platform=platform, endpoint=found.endpoint if found else "")
+    row, _ = PlatformBooks.objects.get_or_create(
+        platform=platform, endpoint=found.endpoint if found else ""
+    )
     return row
 
 
 def is_due(platform: str) -> bool:
-    """Whether it is time to look again: after some seconds, or at once after a hint. It counts as looked at."""
+    """Whether it is time to look again: after some seconds, or at once after a hint. It counts as
+    looked at.
+    """
     row, now = books_of(platform), timezone.now()
     hinted = row.hinted_at is not None and (row.polled_at is None or row.hinted_at > row.polled_at)
     wait = timedelta(seconds=float(settings.MTURK_POLL_SECONDS))
@@ -109,7 +119,9 @@ def read(platform: Platform, seen: Iterable[Seen]) -> None:
 
 
 def explain(platform: str) -> None:
-    """Takes the balance as it is now for right: somebody paid in or took out, and an administrator knows why."""
+    """Takes the balance as it is now for right: somebody paid in or took out, and an administrator
+    knows why.
+    """
     row = books_of(platform)
     if row.available is not None and row.on_hold is not None:
         row.baseline = row.available + row.on_hold + paid_there(platform)
@@ -117,11 +129,16 @@ def explain(platform: str) -> None:
 
 
 def paid_there(platform: str) -> Decimal:
-    """What the platform has taken for us at the endpoint that is set, as far as it has told us: rewards and bonuses,
-    with fees."""
+    """What the platform has taken for us at the endpoint that is set, as far as it has told us:
+    rewards and bonuses, with fees.
+    """
     here = platform_of(platform).endpoint
-    rows = Assignment.objects.filter(hit__platform=platform, hit__endpoint=here, platform_status="approved")
-    rewards = rows.values_list("hit__reward", "hit__max_assignments").annotate(n=Count("pk")).order_by()
+    rows = Assignment.objects.filter(
+        hit__platform=platform, hit__endpoint=here, platform_status="approved"
+    )
+    rewards = (
+        rows.values_list("hit__reward", "hit__max_assignments").annotate(n=Count("pk")).order_by()
+    )
     paid = sum((n * (reward + fee(reward, 1)) for reward, _, n in rewards), ZERO)
     paid_bonuses = Bonus.objects.filter(worker__platform=platform, endpoint=here, status="paid")
     bonuses = paid_bonuses.aggregate(sum=Sum(F("amount") + F("fee")))
@@ -135,14 +152,22 @@ def holdings(platform: str) -> Holdings:
     owed = everywhere.filter(endpoint=here)
     hits = HIT.objects.filter(platform=platform, endpoint__in=["", here])
     return Holdings(
-        platform, account(), books_of(platform), paid_there(platform), owed.aggregate(sum=Sum("amount"))["sum"] or ZERO,
-        hits.filter(platform_status__in=["open", "busy"]).count(), hits.counts(), _others(platform, here),
-    )  # fmt: skip
+        platform,
+        account(),
+        books_of(platform),
+        paid_there(platform),
+        owed.aggregate(sum=Sum("amount"))["sum"] or ZERO,
+        hits.filter(platform_status__in=["open", "busy"]).count(),
+        hits.counts(),
+        _others(platform, here),
+    )
 
 
 def _others(platform: str, here: str) -> list[Other]:
     """What is not at its end at other endpoints."""
-    living = HIT.objects.filter(platform=platform, called_at__isnull=False).exclude(platform_status="gone")
+    living = HIT.objects.filter(platform=platform, called_at__isnull=False).exclude(
+        platform_status="gone"
+    )
     hits = Counter(living.exclude(endpoint=here).values_list("endpoint", flat=True))
     unpaid = (
         Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID),
@@ -166,13 +191,22 @@ def bonuses(limit: int = 50) -> list[Bonus]:
 
 
 def explain_balance(platform: str, who: User, why: str) -> bool:
-    """Whether there is such a platform; its balance as it is now counts as right, and who said so is noted."""
+    """Whether there is such a platform; its balance as it is now counts as right, and who said so
+    is noted.
+    """
     if platform not in other_names():
         return False
     before = holdings(platform).difference
     with transaction.atomic():
         explain(platform)
-        note("explain balance", f"platform:{platform}", who=who, why=why, before=str(before), after="0.00")
+        note(
+            "explain balance",
+            f"platform:{platform}",
+            who=who,
+            why=why,
+            before=str(before),
+            after="0.00",
+        )
     return True
 
 
@@ -184,11 +218,22 @@ def _differences(platform: str, seen: list[Seen]) -> Iterable[str]:
     late = timezone.now() - GRACE
     here = platform_of(platform).endpoint
     paid = Payment.objects.filter(assignment__hit__platform=platform, endpoint=here, status="paid")
-    for one in paid.exclude(assignment__platform_status="approved").select_related("assignment")[:MOST_SENTENCES]:
+    for one in paid.exclude(assignment__platform_status="approved").select_related("assignment")[
+        :MOST_SENTENCES
+    ]:
         if one.assignment is not None:
-            yield f"Assignment {one.assignment.external_id} is paid here and {one.assignment.platform_status} there."
+            yield (
+                f"Assignment {one.assignment.external_id} is paid here and"
+                f" {one.assignment.platform_status} there."
+            )
     unpaid = Assignment.objects.filter(
-        hit__platform=platform, hit__endpoint=here, platform_status="approved", status_since__lt=late
+        hit__platform=platform,
+        hit__endpoint=here,
+        platform_status="approved",
+        status_since__lt=late,
     )
     for answer in unpaid.filter(payment__isnull=True)[:MOST_SENTENCES]:
-        yield f"Assignment {answer.external_id} is paid there, and our books owe nothing for it ({answer.status})."
+        yield (
+            f"Assignment {answer.external_id} is paid there, and our books owe nothing for it"
+            f" ({answer.status})."
+        )

@@ -1,4 +1,6 @@
-"""A very small browser for simulated workers: pages, forms and cookies over one connection that is kept open."""
+"""A very small browser for simulated workers: pages, forms and cookies over one connection that is
+kept open.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,16 @@ REDIRECTS = (301, 302, 303, 307, 308)
 
 @dataclass
 class Form:
-    """A form as it stands in the page: where it goes, its data attributes, its fields with their values."""
+    """A form as it stands in the page: where it goes, its data attributes, its fields with their
+    values.
+    """
 
     id: str
     action: str
     data: dict[str, str]
-    fields: list[tuple[str, str, bool]] = field(default_factory=list)  # name, value, whether it is sent as it stands
+    fields: list[tuple[str, str, bool]] = field(
+        default_factory=list
+    )  # name, value, whether it is sent as it stands
 
     def values(self) -> dict[str, list[str]]:
         """What would be sent if nothing were changed."""
@@ -48,7 +54,9 @@ class Page:
         return any(form.id == id for form in self.forms)
 
     def form(self, id: str = "") -> Form:
-        """The form with an id; without one, the last form that posts. LookupError if there is none."""
+        """The form with an id; without one, the last form that posts. LookupError if there is
+        none.
+        """
         found = [form for form in self.forms if form.id == id or not id]
         if not found:
             raise LookupError(f"{self.path} ({self.status}) has no form {id!r}")
@@ -92,7 +100,9 @@ class Browser:
 
     def __init__(self, base_url: str, timeout: float = 30.0) -> None:
         parts = urlsplit(base_url)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        kind = (
+            http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        )
         self.base = base_url.rstrip("/")
         self.connection = kind(parts.netloc, timeout=timeout)
         self.cookies: dict[str, str] = {}
@@ -122,7 +132,10 @@ class Browser:
     def _request(self, method: str, path: str, body: str | None) -> tuple[int, str, str]:
         try:
             return self._once(method, path, body)
-        except (http.client.HTTPException, ConnectionError):  # the server closed the connection that we kept
+        except (
+            http.client.HTTPException,
+            ConnectionError,
+        ):  # the server closed the connection that we kept
             self.connection.close()
             return self._once(method, path, body)
 

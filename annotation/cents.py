@@ -1,4 +1,6 @@
-"""Every cent by track, purpose, worker and state: what was reserved is open, given back, fee, or somebody's."""
+"""Every cent by track, purpose, worker and state: what was reserved is open, given back, fee, or
+somebody's.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +10,39 @@ from decimal import Decimal
 from kbpo.corpus.fetch import fetch
 
 SET_ASIDE, GIVEN_BACK, FEE, SPENT = "set aside", "given back", "fee", "spent"
-STATES = ("owed", "sent", "unknown", "failed", "withheld", "paid", "waived", SPENT, FEE, SET_ASIDE, GIVEN_BACK)
-"""States of money, in the order in which they are shown. `spent` has left without a payment of ours to follow it by."""
+STATES = (
+    "owed",
+    "sent",
+    "unknown",
+    "failed",
+    "withheld",
+    "paid",
+    "waived",
+    SPENT,
+    FEE,
+    SET_ASIDE,
+    GIVEN_BACK,
+)
+"""States of money, in the order in which they are shown. `spent` has left without a payment of
+ours to follow it by."""
 
 CENTS = """
     WITH live AS (
-        SELECT * FROM money_ledger WHERE state <> 'failed' AND (%(track)s::bigint IS NULL OR track_id = %(track)s)
+        SELECT * FROM money_ledger WHERE state <> 'failed' AND (%(track)s::bigint IS NULL
+            OR track_id = %(track)s)
     ), spends AS (
         SELECT l.track_id, l.purpose, l.amount, l.key,
                CASE WHEN l.key ~ '^assignment:[0-9]+(/[0-9]+)?$'
                     THEN split_part(split_part(l.key, ':', 2), '/', 1)::bigint END AS assignment_id,
-               CASE WHEN l.key ~ '^assignment:[0-9]+/[0-9]+$' THEN split_part(l.key, '/', 2)::bigint END AS question_id
+               CASE WHEN l.key ~ '^assignment:[0-9]+/[0-9]+$'
+                   THEN split_part(l.key, '/', 2)::bigint END AS question_id
         FROM live l WHERE l.kind = 'spend'
     ), followed AS (
-        SELECT s.track_id, s.purpose, s.amount, coalesce(pa.worker_id, pt.worker_id, b.worker_id) AS worker_id,
+        SELECT s.track_id, s.purpose, s.amount, coalesce(pa.worker_id, pt.worker_id,
+            b.worker_id) AS worker_id,
                coalesce(pa.status, pt.status, b.status, 'spent') AS state,
-               greatest(0, least(s.amount, coalesce(q.reward, pa.amount, pt.amount, b.amount, s.amount))) AS reward
+               greatest(0, least(s.amount, coalesce(q.reward, pa.amount, pt.amount, b.amount,
+                   s.amount))) AS reward
         FROM spends s
         LEFT JOIN annotation_payment pa ON pa.assignment_id = s.assignment_id
         LEFT JOIN annotation_payment pt ON s.assignment_id IS NULL AND pt.token = s.key
@@ -32,15 +51,18 @@ CENTS = """
     ), cents AS (
         SELECT track_id, purpose, worker_id, state, reward AS amount FROM followed
         UNION ALL
-        SELECT track_id, purpose, worker_id, 'fee', amount - reward FROM followed WHERE amount > reward
+        SELECT track_id, purpose, worker_id, 'fee', amount - reward FROM followed
+            WHERE amount > reward
         UNION ALL
         SELECT track_id, purpose, NULL, 'given back', amount FROM live WHERE kind = 'release'
         UNION ALL
         SELECT track_id, purpose, NULL, 'set aside',
-               sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END) FROM live GROUP BY track_id, purpose
+               sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END) FROM live
+                   GROUP BY track_id, purpose
     )
     SELECT t.id, t.name, c.purpose, coalesce(w.handle, ''), c.state, sum(c.amount)
-    FROM cents c JOIN tracks_track t ON t.id = c.track_id LEFT JOIN annotation_worker w ON w.id = c.worker_id
+    FROM cents c JOIN tracks_track t ON t.id = c.track_id LEFT JOIN annotation_worker w
+        ON w.id = c.worker_id
     GROUP BY t.id, t.name, c.purpose, w.handle, c.state
     HAVING sum(c.amount) <> 0
     ORDER BY t.name, t.id, c.purpose, coalesce(w.handle, ''), c.state
@@ -49,7 +71,9 @@ CENTS = """
 
 @dataclass(frozen=True)
 class Cents:
-    """An amount of one track and purpose in one state; of one worker (by hash), if it is anybody's."""
+    """An amount of one track and purpose in one state; of one worker (by hash), if it is
+    anybody's.
+    """
 
     track: int
     track_name: str
@@ -60,5 +84,7 @@ class Cents:
 
 
 def cents(track: int | None = None) -> list[Cents]:
-    """Every cent that was ever reserved, on one track or all. The sum of a purpose is what was reserved for it."""
+    """Every cent that was ever reserved, on one track or all. The sum of a purpose is what was
+    reserved for it.
+    """
     return [Cents(*row) for row in fetch(CENTS, {"track": track})]

@@ -1,4 +1,6 @@
-"""What an administrator may tell the crowd: retry, pause, resume, stop publishing, exclude, readmit, refuse pay."""
+"""What an administrator may tell the crowd: retry, pause, resume, stop publishing, exclude,
+readmit, refuse pay.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,16 @@ from annotation import leave_out
 from annotation import reject as rejecting
 from annotation.compensations import owe_again
 from annotation.leave_out import LeftOut
-from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Question, Worker, WorkerIdentity
+from annotation.models import (
+    HIT,
+    Assignment,
+    Bonus,
+    Halt,
+    Payment,
+    Question,
+    Worker,
+    WorkerIdentity,
+)
 from annotation.publish import committed, one_publisher
 from annotation.reject import CannotReject
 from kbpo.accounts.audit import DISMISS, note
@@ -33,7 +44,13 @@ AGAIN = {
     ("payment", "failed"): "unknown",  # the platform's books are asked before anything is paid
     ("bonus", "failed"): "unknown",
 }
-MODELS = {"question": Question, "hit": HIT, "assignment": Assignment, "payment": Payment, "bonus": Bonus}
+MODELS = {
+    "question": Question,
+    "hit": HIT,
+    "assignment": Assignment,
+    "payment": Payment,
+    "bonus": Bonus,
+}
 
 
 def can_retry(kind: str, status: str) -> bool:
@@ -50,9 +67,13 @@ class CannotDismiss(Exception):
 
 @transaction.atomic
 def dismiss(kind: str, pk: int, who: User, why: str) -> None:
-    """Nothing; a row that was given up is not listed any more, until it fails again. Raises CannotDismiss."""
+    """Nothing; a row that was given up is not listed any more, until it fails again. Raises
+    CannotDismiss.
+    """
     row = (
-        MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first() if kind in MODELS else None
+        MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
+        if kind in MODELS
+        else None
     )
     if row is None:
         raise CannotDismiss(f"There is no {kind} {pk}.")
@@ -74,25 +95,44 @@ class CannotRetry(Exception):
 
 @transaction.atomic
 def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
-    """The status in which a question, HIT, assignment, payment or bonus is tried again at once. Raises CannotRetry.
+    """The status in which a question, HIT, assignment, payment or bonus is tried again at once.
+    Raises CannotRetry.
 
     A question that was given up goes back to those who may answer it, or to settling if enough did.
     """
-    if kind == "hit":  # what it may cost before its questions, and these before itself: see README.md
+    if (
+        kind == "hit"
+    ):  # what it may cost before its questions, and these before itself: see README.md
         for payer in sorted(set(Question.objects.filter(hits=pk).values_list("payer", flat=True))):
             one_publisher(payer)
-        list(Question.objects.select_for_update(of=("self",)).filter(hits=pk).order_by("pk").values_list("pk"))
+        list(
+            Question.objects.select_for_update(of=("self",))
+            .filter(hits=pk)
+            .order_by("pk")
+            .values_list("pk")
+        )
     row = MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
     if row is None:
         raise CannotRetry(f"There is no {kind} {pk}.")
-    status = _reopened(row) if isinstance(row, Question) and row.status == "given_up" else AGAIN.get((kind, row.status))
+    status = (
+        _reopened(row)
+        if isinstance(row, Question) and row.status == "given_up"
+        else AGAIN.get((kind, row.status))
+    )
     if status is None:
         raise CannotRetry(f"This {kind} is {row.status}; there is nothing to retry.")
     if isinstance(row, HIT) and row.status == "failed":
         _take_up_again(row)
     if isinstance(row, Bonus):
         _owe_again(row)
-    note("retry", f"{kind}:{pk}", who=who, before=row.status, after=str(status), why=why_again(why, row.reason))
+    note(
+        "retry",
+        f"{kind}:{pk}",
+        who=who,
+        before=row.status,
+        after=str(status),
+        why=why_again(why, row.reason),
+    )
     row.move(status)
     nudge("publish")
     nudge("settle")
@@ -107,25 +147,33 @@ def why_again(why: str, reason: str) -> str:
 
 
 def _take_up_again(hit: HIT) -> None:
-    """Nothing; the questions of a HIT that was refused go out in it. Raises CannotRetry if it is not needed any more:
-    its questions would be out twice."""
+    """Nothing; the questions of a HIT that was refused go out in it. Raises CannotRetry if it is
+    not needed any more: its questions would be out twice.
+    """
     asked = hit.questions.exclude(payer__startswith="gold:")
     if any(question.status != "waiting" for question in asked):
-        raise CannotRetry("Its questions have gone out in another HIT since, or are done; it is not needed any more.")
-    payers = sorted(set(hit.questions.values_list("payer", flat=True)))  # they are locked by whoever retries
+        raise CannotRetry(
+            "Its questions have gone out in another HIT since, or are done; it is not needed any"
+            " more."
+        )
+    payers = sorted(
+        set(hit.questions.values_list("payer", flat=True))
+    )  # they are locked by whoever retries
     asked.update(status="published", status_since=timezone.now(), reason="")
     HIT.objects.filter(pk=hit.pk).update(status="intent")  # so that its places are counted
     for payer in payers:
         short = committed(payer) - balance(purpose=payer).open
         if short > 0:
             raise CannotRetry(
-                f"Its questions would cost ${short} more than {payer} has set aside. Set more aside first."
+                f"Its questions would cost ${short} more than {payer} has set aside. Set more aside"
+                " first."
             )
 
 
 def _owe_again(bonus: Bonus) -> None:
-    """Nothing; the money of a bonus that was not paid is spent again. Raises CannotRetry if a cap leaves too little, or
-    while the HIT of a compensation is still there."""
+    """Nothing; the money of a bonus that was not paid is spent again. Raises CannotRetry if a cap
+    leaves too little, or while the HIT of a compensation is still there.
+    """
     if bonus.assignment_id is None and bonus.cleared_at is None:
         raise CannotRetry("Its HIT is not deleted yet. Try again once it is, in some minutes.")
     if not WorkerIdentity.objects.filter(worker=bonus.worker_id).exists():
@@ -145,7 +193,9 @@ def _reopened(question: Question) -> str:
 
 
 def pause(track: Track | None, who: User | None, why: str) -> Halt:
-    """The stop of all work on a track (None: everywhere): nothing is offered; work in hand may be finished."""
+    """The stop of all work on a track (None: everywhere): nothing is offered; work in hand may be
+    finished.
+    """
     return _halt(track, Halt.Scope.ALL, who, why)
 
 
@@ -160,7 +210,13 @@ def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
         raise ValueError("Say why; whoever waits will read it.")
     log.warning("%s stopped %s of %s: %s", who, scope, track or "all tracks", why)
     about, slug = ("every track", "") if track is None else (f"track:{track.slug}", track.slug)
-    note("stop publishing" if scope == Halt.Scope.PUBLISHING else "pause", about, who=who, why=why, track=slug)
+    note(
+        "stop publishing" if scope == Halt.Scope.PUBLISHING else "pause",
+        about,
+        who=who,
+        why=why,
+        track=slug,
+    )
     nudge("collect")  # other platforms are told at once
     nudge("remit")
     return Halt.objects.create(track=track, scope=scope, who=who, why=why.strip())
@@ -168,10 +224,14 @@ def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
 
 @transaction.atomic
 def resume(track: Track | None, who: User | None, why: str) -> int:
-    """How many stops of a track (None: of all tracks together) were lifted; those of single batches stay."""
+    """How many stops of a track (None: of all tracks together) were lifted; those of single batches
+    stay.
+    """
     if not why.strip():
         raise ValueError("Say why it may go on; it stands in the log.")
-    lifted = Halt.objects.filter(track=track, payer="", lifted_at=None).update(lifted_at=timezone.now(), lifted_by=who)
+    lifted = Halt.objects.filter(track=track, payer="", lifted_at=None).update(
+        lifted_at=timezone.now(), lifted_by=who
+    )
     log.warning("%s lifted %s stops of %s: %s", who, lifted, track or "all tracks", why)
     if lifted:
         about, slug = (f"track:{track.slug}", track.slug) if track else ("every track", "")
@@ -194,7 +254,9 @@ def readmit_worker(handle: str, who: User, why: str = "") -> LeftOut:
 
 
 def keep_worker(handle: str, who: User, why: str) -> None:
-    """Nothing; a worker stays though signals passed their limits. Raises ValueError, also without a reason."""
+    """Nothing; a worker stays though signals passed their limits. Raises ValueError, also without a
+    reason.
+    """
     leave_out.keep(Worker.objects.get(handle=handle), who, why)
 
 
@@ -236,7 +298,9 @@ def write_to(handle: str, who: User, subject: str, text: str) -> str:
 
 
 def erase_worker(handle: str, who: User, why: str) -> str:
-    """What became of the erasure of a marketplace's worker, as a sentence. Raises ValueError with one."""
+    """What became of the erasure of a marketplace's worker, as a sentence. Raises ValueError with
+    one.
+    """
     from annotation.annotators import leave  # as above
 
     return leave.erase_elsewhere(Worker.objects.get(handle=handle), who, why)

@@ -1,4 +1,6 @@
-"""Pages on which admins answer questions themselves: right answers of gold, and what experts are asked about."""
+"""Pages on which admins answer questions themselves: right answers of gold, and what experts are
+asked about.
+"""
 
 from __future__ import annotations
 
@@ -52,12 +54,17 @@ def for_admins(
 
 @for_admins
 def gold(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page of a settled question with an answer that was given, to be mended and made gold (POST)."""
+    """The page of a settled question with an answer that was given, to be mended and made gold
+    (POST).
+    """
     source = get_object_or_404(Question.objects.select_related("track"), pk=pk, status="settled")
     back = reverse("desk-gold", args=[source.track.slug])
     context: dict[str, Any] = {
-        "deciding": "The right answer, for gold", "back": back, "elapsed": 0, "asks_why": True,
-    }  # fmt: skip
+        "deciding": "The right answer, for gold",
+        "back": back,
+        "elapsed": 0,
+        "asks_why": True,
+    }
     if request.method != "POST":
         return show(request, source, _an_answer(source), context)
     raw, why = raw_of(request.POST), request.POST.get("why", "").replace("\x00", "").strip()[:500]
@@ -66,13 +73,19 @@ def gold(request: HttpRequest, pk: int) -> HttpResponse:
         made = make_gold(source, raw, cast(User, request.user), why)
     except (BadAnswer, CannotMake) as bad:
         return show(request, source, raw, context | {"error": str(bad), "why": why}, status=422)
-    messages.success(request, f"Gold question {made.pk} is made. It is dealt out at the rate of the track.")
+    messages.success(
+        request, f"Gold question {made.pk} is made. It is dealt out at the rate of the track."
+    )
     return redirect(back)
 
 
 def _an_answer(question: Question) -> object:
-    """An answer that somebody gave to a question, to begin with; None if there is none that counts."""
-    rows = Assignment.objects.filter(hit__questions=question, responses__excluded_reason="", raw__isnull=False)
+    """An answer that somebody gave to a question, to begin with; None if there is none that
+    counts.
+    """
+    rows = Assignment.objects.filter(
+        hit__questions=question, responses__excluded_reason="", raw__isnull=False
+    )
     first = rows.order_by("pk").first()
     return part(question, first.raw) if first and isinstance(first.raw, dict) else None
 
@@ -84,7 +97,9 @@ def adjudicate_next(request: HttpRequest, slug: str) -> HttpResponse:
     user = cast(User, request.user)
     row = next_of(track, user)
     entries, checks = open_to(track, user).count(), waiting(track).count()
-    if checks and DICE.random() * (entries + checks) < checks:  # those that correct scores come in the same row
+    if (
+        checks and DICE.random() * (entries + checks) < checks
+    ):  # those that correct scores come in the same row
         return redirect("expert-next", slug=slug)
     if row is None:
         messages.info(request, "No judgment of this track waits for you.")
@@ -94,17 +109,25 @@ def adjudicate_next(request: HttpRequest, slug: str) -> HttpResponse:
 
 @for_admins
 def adjudicate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The question as its annotators saw it, without a word of what they said or why it is asked; a POST answers it."""
+    """The question as its annotators saw it, without a word of what they said or why it is asked; a
+    POST answers it.
+    """
     user = cast(User, request.user)
-    row = get_object_or_404(Adjudication.objects.select_related("question", "track"), track__slug=slug, pk=pk)
+    row = get_object_or_404(
+        Adjudication.objects.select_related("question", "track"), track__slug=slug, pk=pk
+    )
     if row.status != "open":
         return redirect("desk-trail", slug=slug, pk=pk)
     if not askable(row.track, user).filter(pk=pk).exists():
-        raise PermissionDenied("You raised, read or answered this one yourself: somebody else must look at it.")
+        raise PermissionDenied(
+            "You raised, read or answered this one yourself: somebody else must look at it."
+        )
     if request.method == "POST":
         return _answer(request, row, user)
     if row.kind == "random" and row != next_of(row.track, user):
-        return redirect("adjudicate_next", slug=slug)  # what was drawn at random is answered in its own order
+        return redirect(
+            "adjudicate_next", slug=slug
+        )  # what was drawn at random is answered in its own order
     if not hold(row, user):
         messages.info(request, LOST)
         return redirect("adjudicate_next", slug=slug)
@@ -150,11 +173,15 @@ def adjudicate_draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     row = get_object_or_404(Adjudication.objects.select_related("track"), track__slug=slug, pk=pk)
     if not hold(row, cast(User, request.user), raw_of(request.POST)):
         return JsonResponse({"error": ANSWERED if row.status != "open" else LOST}, status=409)
-    return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())})
+    return JsonResponse(
+        {"saved": timezone.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())}
+    )
 
 
 @for_admins
 def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The whole document with the question's marks, as its annotators could see it."""
-    row = get_object_or_404(Adjudication.objects.select_related("question__target"), track__slug=slug, pk=pk)
+    row = get_object_or_404(
+        Adjudication.objects.select_related("question__target"), track__slug=slug, pk=pk
+    )
     return whole(request, row.question)

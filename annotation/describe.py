@@ -1,4 +1,6 @@
-"""Reads what an admin may know of a worker: answers, what they were held against, signals, refusals, money."""
+"""Reads what an admin may know of a worker: answers, what they were held against, signals,
+refusals, money.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,9 @@ def online() -> int:
 
 def workers(limit: int = 200) -> list[WorkerLine]:
     """Annotators by hash, most recently seen first."""
-    return _lines(list(Worker.objects.order_by(F("last_seen_at").desc(nulls_last=True), "-pk")[:limit]))
+    return _lines(
+        list(Worker.objects.order_by(F("last_seen_at").desc(nulls_last=True), "-pk")[:limit])
+    )
 
 
 def _lines(rows: list[Worker]) -> list[WorkerLine]:
@@ -128,17 +132,29 @@ def _lines(rows: list[Worker]) -> list[WorkerLine]:
     done = Assignment.objects.filter(worker__in=ids, status__in=ANSWERED)
     numbers = done.values_list("worker").annotate(Count("pk"), Avg("seconds")).order_by()
     counts: dict[int, tuple[int, float | None]] = {worker: (n, mean) for worker, n, mean in numbers}
-    signals = dict(Signal.objects.filter(worker__in=ids).values_list("worker").annotate(Count("pk")).order_by())
-    owed = Payment.objects.filter(status="owed", worker__in=ids).values_list("worker").annotate(Sum("amount"))
+    signals = dict(
+        Signal.objects.filter(worker__in=ids).values_list("worker").annotate(Count("pk")).order_by()
+    )
+    owed = (
+        Payment.objects.filter(status="owed", worker__in=ids)
+        .values_list("worker")
+        .annotate(Sum("amount"))
+    )
     debts = dict(owed.order_by())
     known = flags_of(ids)
     return [
         WorkerLine(
-            row.handle, row.platform, *counts.get(row.pk, (0, None)), signals.get(row.pk, 0), known.get(row.pk, []),
-            debts.get(row.pk, ZERO), row.last_seen_at, row.excluded_reason,
+            row.handle,
+            row.platform,
+            *counts.get(row.pk, (0, None)),
+            signals.get(row.pk, 0),
+            known.get(row.pk, []),
+            debts.get(row.pk, ZERO),
+            row.last_seen_at,
+            row.excluded_reason,
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def record(handle: str, limit: int = 60) -> Record | None:
@@ -153,8 +169,15 @@ def record(handle: str, limit: int = 60) -> Record | None:
         line=_lines([worker])[0],
         flags=flags(worker),
         answers=[_answer(row) for row in rows.order_by("-submitted_at", "-pk")[:limit]],
-        history=list(Audit.objects.filter(about=f"worker:{handle}").select_related("who").order_by("-at")[:50]),
-        paid=Payment.objects.filter(worker=worker, status="paid").aggregate(sum=Sum("amount"))["sum"] or ZERO,
+        history=list(
+            Audit.objects.filter(about=f"worker:{handle}")
+            .select_related("who")
+            .order_by("-at")[:50]
+        ),
+        paid=Payment.objects.filter(worker=worker, status="paid").aggregate(sum=Sum("amount"))[
+            "sum"
+        ]
+        or ZERO,
         writable=reachable(worker),
         elsewhere=worker.platform not in local_names(),
     )
@@ -162,12 +185,16 @@ def record(handle: str, limit: int = 60) -> Record | None:
 
 def answer(pk: int) -> tuple[Worker, AnswerLine] | None:
     """One answer and who gave it; None if there is none."""
-    row = Assignment.objects.filter(pk=pk, raw__isnull=False).select_related("hit", "worker").first()
+    row = (
+        Assignment.objects.filter(pk=pk, raw__isnull=False).select_related("hit", "worker").first()
+    )
     return None if row is None else (row.worker, _answer(row))
 
 
 def _answer(row: Assignment) -> AnswerLine:
-    questions = sorted(row.hit.questions.all(), key=lambda one: (one.payer.startswith("gold:"), one.order, one.pk))
+    questions = sorted(
+        row.hit.questions.all(), key=lambda one: (one.payer.startswith("gold:"), one.order, one.pk)
+    )
     held = {one.kind: not one.against for one in row.comparisons.all()}
     undone = [one for one in row.rejections.all() if one.undone_at is None]
     return AnswerLine(
@@ -193,4 +220,7 @@ def title_of(question: Question) -> str:
     document = payload.get("document") or {}
     sides = [payload[side]["gloss"] for side in ("a", "b") if side in payload]
     place = document.get("title") or document.get("key") or ""
-    return " and ".join(sides) + (f", in {place}" if sides and place else place) or f"question {question.pk}"
+    return (
+        " and ".join(sides) + (f", in {place}" if sides and place else place)
+        or f"question {question.pk}"
+    )

@@ -1,7 +1,8 @@
 """Step 7 on other platforms: what they say is laid beside what we have, HIT by HIT.
 
-A platform's own lists are the truth; notifications and our own pages only hint that it is time to look. Calls are made
-outside of transactions, and each can be repeated: expiring, renewing, deleting end where they would have ended.
+A platform's own lists are the truth; notifications and our own pages only hint that it is time to
+look. Calls are made outside of transactions, and each can be repeated: expiring, renewing, deleting
+end where they would have ended.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ log = logging.getLogger(__name__)
 
 SENT_IN = ("submitted", "accepted", "approved", "paid", "rejected", "failed")
 CHECK_ANYWAY = timedelta(minutes=15)
-"""How long we believe a platform's counts before a HIT's answers are listed although nothing seems to be new."""
+"""How long we believe a platform's counts before a HIT's answers are listed although nothing
+seems to be new."""
 MOST_LOOKUPS = 100
 HALTED = "Taken down:"
 """The reason of a HIT that was taken down by a stop begins so; lifted, it is offered again."""
@@ -44,7 +46,9 @@ def tick() -> int:
 
 
 def hint(platform: str, external_ids: list[str] | None = None) -> int:
-    """How many HITs are looked at sooner, because something is said to have happened to them: a hint, no more."""
+    """How many HITs are looked at sooner, because something is said to have happened to them: a
+    hint, no more.
+    """
     PlatformBooks.objects.filter(platform=platform).update(hinted_at=timezone.now())
     hits = HIT.objects.filter(platform=platform, external_id__in=external_ids or [])
     marked = hits.update(checked_at=None)
@@ -76,29 +80,48 @@ def _look_at(name: str) -> int:
 def _answer_requests(platform: Platform) -> int:
     try:
         return answer_requests(platform)
-    except (PlatformDown, UnknownOutcome, Refused) as trouble:  # they are listed until they are answered
-        log.warning("Requests for the qualification could not be answered on %s: %s", platform.name, trouble)
+    except (
+        PlatformDown,
+        UnknownOutcome,
+        Refused,
+    ) as trouble:  # they are listed until they are answered
+        log.warning(
+            "Requests for the qualification could not be answered on %s: %s", platform.name, trouble
+        )
         return 0
 
 
 def _living(name: str) -> models.QuerySet[HIT]:
-    """HITs that are on a platform or may be: not those that it never was asked for, nor those that are gone."""
-    rows = HIT.objects.filter(platform=name).exclude(platform_status="gone").exclude(status="failed", external_id="")
+    """HITs that are on a platform or may be: not those that it never was asked for, nor those that
+    are gone.
+    """
+    rows = (
+        HIT.objects.filter(platform=name)
+        .exclude(platform_status="gone")
+        .exclude(status="failed", external_id="")
+    )
     return rows.exclude(called_at=None).select_related("track")
 
 
 @contextmanager
 def _alone(name: str) -> Iterator[bool]:
-    """Whether nobody else looks at this platform; the lock goes with the connection if we are killed."""
+    """Whether nobody else looks at this platform; the lock goes with the connection if we are
+    killed.
+    """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(hashtext('annotation.elsewhere'), hashtext(%s))", [name])
+        cursor.execute(
+            "SELECT pg_try_advisory_lock(hashtext('annotation.elsewhere'), hashtext(%s))", [name]
+        )
         mine = bool(cursor.fetchone()[0])
     try:
         yield mine
     finally:
         if mine:
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(hashtext('annotation.elsewhere'), hashtext(%s))", [name])
+                cursor.execute(
+                    "SELECT pg_advisory_unlock(hashtext('annotation.elsewhere'), hashtext(%s))",
+                    [name],
+                )
 
 
 def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
@@ -114,32 +137,48 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
             moved += sum(tend_twin(platform, hit, twin) for twin in rows.twins)
             if row is None and hit.external_id and lookups < MOST_LOOKUPS:
                 lookups += 1
-                row = platform.find(hit)  # a list may be short; only a HIT that cannot be found is gone
+                row = platform.find(
+                    hit
+                )  # a list may be short; only a HIT that cannot be found is gone
                 if row is None or row.status == "gone":
                     moved += _is_gone(hit)
             if row is not None and row.status != "gone":
-                moved += _tend(platform, hit, row, known.get(hit.pk, 0), hit.pk in halted, alone=not rows.twins)
+                moved += _tend(
+                    platform, hit, row, known.get(hit.pk, 0), hit.pk in halted, alone=not rows.twins
+                )
         except (PlatformDown, UnknownOutcome) as trouble:
             books.note_trouble(hit.platform, str(trouble))
             break  # it will not be better for the next one; the clock comes round again
         except Exception as error:
             log.exception("HIT %s could not be looked after", hit.pk)
-            HIT.objects.filter(pk=hit.pk).update(reason=f"It could not be looked after ({type(error).__name__}).")
+            HIT.objects.filter(pk=hit.pk).update(
+                reason=f"It could not be looked after ({type(error).__name__})."
+            )
     return moved
 
 
 def _answers_known(hits: list[HIT]) -> dict[int, int]:
     """How many answers of each HIT we have, or know to be decided."""
     rows = HIT.objects.filter(pk__in=[hit.pk for hit in hits])
-    have = Count("assignments", filter=Q(assignments__status__in=SENT_IN) & ~Q(assignments__external_id=""))
+    have = Count(
+        "assignments", filter=Q(assignments__status__in=SENT_IN) & ~Q(assignments__external_id="")
+    )
     return dict(rows.annotate(have=have).values_list("pk", "have"))
 
 
-def _tend(platform: Platform, hit: HIT, seen: Seen, known: int, halted: bool, *, alone: bool) -> int:
-    """What moved on one HIT: adopted, collected, taken down or offered again, ended short, deleted."""
+def _tend(
+    platform: Platform, hit: HIT, seen: Seen, known: int, halted: bool, *, alone: bool
+) -> int:
+    """What moved on one HIT: adopted, collected, taken down or offered again, ended short,
+    deleted.
+    """
     moved = _adopt(hit, seen)
     now = timezone.now()
-    stale = hit.checked_at is None or now - hit.checked_at > CHECK_ANYWAY or hit.platform_status != seen.status
+    stale = (
+        hit.checked_at is None
+        or now - hit.checked_at > CHECK_ANYWAY
+        or hit.platform_status != seen.status
+    )
     if seen.sent > known or (stale and seen.status != "gone"):
         moved += sum(take_in(hit, answer) for answer in platform.collect(hit))
         HIT.objects.filter(pk=hit.pk).update(checked_at=now, platform_status=seen.status)
@@ -160,7 +199,9 @@ def _tend(platform: Platform, hit: HIT, seen: Seen, known: int, halted: bool, *,
 
 
 def _adopt(hit: HIT, seen: Seen) -> int:
-    """1 if the platform has a HIT of which we did not know: we died, or were never told, between call and record."""
+    """1 if the platform has a HIT of which we did not know: we died, or were never told, between
+    call and record.
+    """
     changed: dict[str, Any] = {}
     if not hit.external_id:
         changed["external_id"] = hit.external_id = seen.external_id
@@ -179,7 +220,9 @@ def _adopt(hit: HIT, seen: Seen) -> int:
 
 
 def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
-    """A HIT that ended before its time is offered again: after a halt, and once more when it expired unfinished."""
+    """A HIT that ended before its time is offered again: after a halt, and once more when it
+    expired unfinished.
+    """
     if seen.sent >= seen.max_assignments:
         return finish_short(platform, hit)
     if hit.renewed_at is not None and not hit.reason.startswith(HALTED):
@@ -196,11 +239,16 @@ def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
 def _is_decided(hit: HIT) -> bool:
     """Whether every answer is paid or rejected there, and no question needs the HIT any more."""
     sent = hit.assignments.filter(status__in=SENT_IN)
-    return hit.status != "open" and not sent.exclude(platform_status__in=["approved", "rejected"]).exists()
+    return (
+        hit.status != "open"
+        and not sent.exclude(platform_status__in=["approved", "rejected"]).exists()
+    )
 
 
 def _is_gone(hit: HIT) -> int:
-    """The platform has the HIT no more; what it still owed us in answers is settled without them."""
+    """The platform has the HIT no more; what it still owed us in answers is settled without
+    them.
+    """
     HIT.objects.filter(pk=hit.pk).update(platform_status="gone", checked_at=timezone.now())
     hit.platform_status = "gone"
     moved = finish_short(None, hit)

@@ -1,4 +1,6 @@
-"""Nouns of quality: policy, gold, what answers were held against, refusals of pay, pilots, what experts are asked."""
+"""Nouns of quality: policy, gold, what answers were held against, refusals of pay, pilots, what
+experts are asked.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +22,40 @@ class Policy(models.Model):
         DAWID_SKENE = "dawid_skene", "Dawid and Skene’s model"
 
     track = models.OneToOneField(Track, on_delete=models.CASCADE, related_name="policy")
-    gold_rate = models.FloatField(default=0.0, help_text="Share of questions that are gold, for each worker")
-    aggregation = models.CharField(max_length=16, choices=Aggregation.choices, default=Aggregation.MAJORITY)
+    gold_rate = models.FloatField(
+        default=0.0, help_text="Share of questions that are gold, for each worker"
+    )
+    aggregation = models.CharField(
+        max_length=16, choices=Aggregation.choices, default=Aggregation.MAJORITY
+    )
     model = models.JSONField(
-        default=dict, help_text="Interface -> prior and confusion matrices of its last fit, by worker"
+        default=dict,
+        help_text="Interface -> prior and confusion matrices of its last fit, by worker",
     )
     fitted_at = models.DateTimeField(null=True)
-    revision = models.PositiveIntegerField(default=0, help_text="Counts the times that labels were added up again")
+    revision = models.PositiveIntegerField(
+        default=0, help_text="Counts the times that labels were added up again"
+    )
     divided_limit = models.PositiveSmallIntegerField(
-        default=20, help_text="Judgments that people were divided about which the clock keeps waiting for experts"
+        default=20,
+        help_text=(
+            "Judgments that people were divided about which the clock keeps waiting for experts"
+        ),
     )
     random_limit = models.PositiveSmallIntegerField(
-        default=5, help_text="Judgments of each kind, drawn at random, which the clock keeps waiting for experts"
+        default=5,
+        help_text=(
+            "Judgments of each kind, drawn at random, which the clock keeps waiting for experts"
+        ),
     )
     divided_at = models.DateTimeField(null=True, help_text="When the clock last looked for them")
 
     class Meta:
         db_table_comment = "How a track's answers are checked and added up"
         constraints = [
-            models.CheckConstraint(condition=Q(gold_rate__gte=0, gold_rate__lte=0.5), name="gold_rate_at_most_half")
+            models.CheckConstraint(
+                condition=Q(gold_rate__gte=0, gold_rate__lte=0.5), name="gold_rate_at_most_half"
+            )
         ]
 
     def __str__(self) -> str:
@@ -46,11 +63,19 @@ class Policy(models.Model):
 
 
 class Gold(models.Model):
-    """A question whose right answer somebody is sure of. It is paid like any other and never makes a label."""
+    """A question whose right answer somebody is sure of. It is paid like any other and never makes
+    a label.
+    """
 
-    question = models.OneToOneField("annotation.Question", on_delete=models.CASCADE, related_name="gold")
-    source = models.ForeignKey("annotation.Question", null=True, on_delete=models.SET_NULL, related_name="gold_made")
-    expected = models.JSONField(help_text="The right answer, parsed: criterion, target and value of each judgment")
+    question = models.OneToOneField(
+        "annotation.Question", on_delete=models.CASCADE, related_name="gold"
+    )
+    source = models.ForeignKey(
+        "annotation.Question", null=True, on_delete=models.SET_NULL, related_name="gold_made"
+    )
+    expected = models.JSONField(
+        help_text="The right answer, parsed: criterion, target and value of each judgment"
+    )
     why = models.TextField(blank=True, help_text="Why it is right")
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     made_at = models.DateTimeField(default=timezone.now)
@@ -64,21 +89,29 @@ class Gold(models.Model):
 
 
 class Comparison(models.Model):
-    """An answer that was held against something: what most of the others said, gold, or how fast anybody reads."""
+    """An answer that was held against something: what most of the others said, gold, or how fast
+    anybody reads.
+    """
 
     class Kind(models.TextChoices):
         MAJORITY = "majority"
         GOLD = "gold"
         UNREAD = "unread"
 
-    assignment = models.ForeignKey("annotation.Assignment", on_delete=models.CASCADE, related_name="comparisons")
+    assignment = models.ForeignKey(
+        "annotation.Assignment", on_delete=models.CASCADE, related_name="comparisons"
+    )
     kind = models.CharField(max_length=12, choices=Kind.choices)
     against = models.BooleanField(help_text="Whether the answer says otherwise")
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        db_table_comment = "Answers held against the others' majority, gold, or the time that reading takes"
-        constraints = [models.UniqueConstraint(fields=["assignment", "kind"], name="comparison_once")]
+        db_table_comment = (
+            "Answers held against the others' majority, gold, or the time that reading takes"
+        )
+        constraints = [
+            models.UniqueConstraint(fields=["assignment", "kind"], name="comparison_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} of assignment {self.assignment_id}"
@@ -87,7 +120,9 @@ class Comparison(models.Model):
 class Rejection(models.Model):
     """A refusal of pay: by a named person, with evidence; it can be undone."""
 
-    assignment = models.ForeignKey("annotation.Assignment", on_delete=models.PROTECT, related_name="rejections")
+    assignment = models.ForeignKey(
+        "annotation.Assignment", on_delete=models.PROTECT, related_name="rejections"
+    )
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     evidence = models.TextField(help_text="What was wrong with the answer; its worker reads it")
     was = models.CharField(max_length=16, help_text="Status of the assignment before")
@@ -99,7 +134,9 @@ class Rejection(models.Model):
         db_table_comment = "Refusals of pay, with evidence"
         constraints = [
             models.UniqueConstraint(
-                fields=["assignment"], condition=Q(undone_at__isnull=True), name="rejection_once_at_a_time"
+                fields=["assignment"],
+                condition=Q(undone_at__isnull=True),
+                name="rejection_once_at_a_time",
             )
         ]
 
@@ -108,10 +145,14 @@ class Rejection(models.Model):
 
 
 class Pilot(models.Model):
-    """A batch that tells how hard the questions of a track are: many workers on the same few items."""
+    """A batch that tells how hard the questions of a track are: many workers on the same few
+    items.
+    """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="pilots")
-    interface = models.CharField(max_length=32, default="relation", help_text="What its items are asked through")
+    interface = models.CharField(
+        max_length=32, default="relation", help_text="What its items are asked through"
+    )
     workers = models.PositiveSmallIntegerField(default=5)
     items = models.PositiveIntegerField(default=200)
     seed = models.BigIntegerField(help_text="Of the draw of its items")
@@ -120,7 +161,11 @@ class Pilot(models.Model):
 
     class Meta:
         db_table_comment = "Pilot batches: k workers on n items"
-        constraints = [models.CheckConstraint(condition=Q(workers__gte=2, items__gte=1), name="pilot_compares_people")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(workers__gte=2, items__gte=1), name="pilot_compares_people"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"pilot {self.pk}"
@@ -132,10 +177,11 @@ class Pilot(models.Model):
 
 
 class Adjudication(models.Model):
-    """A judgment that an expert is asked about, blind. Only `probability` lets it correct an estimate.
+    """A judgment that an expert is asked about, blind. Only `probability` lets it correct an
+    estimate.
 
-    Kinds: *dispute* (a researcher thinks that it is wrong), *disagreement* (people were divided), *random* (drawn with
-    a recorded probability, whatever anybody thinks of it).
+    Kinds: *dispute* (a researcher thinks that it is wrong), *disagreement* (people were divided),
+    *random* (drawn with a recorded probability, whatever anybody thinks of it).
     """
 
     class Kind(models.TextChoices):
@@ -150,22 +196,36 @@ class Adjudication(models.Model):
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="adjudications")
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="adjudications")
-    question = models.ForeignKey("annotation.Question", on_delete=models.PROTECT, related_name="adjudications")
+    question = models.ForeignKey(
+        "annotation.Question", on_delete=models.PROTECT, related_name="adjudications"
+    )
     kind = models.CharField(max_length=12, choices=Kind.choices)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.OPEN)
-    probability = models.FloatField(null=True, help_text="With which it was drawn; only for random ones")
+    probability = models.FloatField(
+        null=True, help_text="With which it was drawn; only for random ones"
+    )
     seed = models.BigIntegerField(null=True, help_text="Of the draw")
-    order = models.FloatField(help_text="Random place in the queue, so that the order does not tell the kind")
-    note = models.TextField(blank=True, help_text="What the researcher says; the expert reads it afterwards")
+    order = models.FloatField(
+        help_text="Random place in the queue, so that the order does not tell the kind"
+    )
+    note = models.TextField(
+        blank=True, help_text="What the researcher says; the expert reads it afterwards"
+    )
     raised_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    submission = models.ForeignKey(Submission, null=True, on_delete=models.SET_NULL, related_name="+")
+    submission = models.ForeignKey(
+        Submission, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
     raised_at = models.DateTimeField(default=timezone.now)
     expert = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     holder = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    held_until = models.DateTimeField(null=True, help_text="Until then nobody but its holder is asked it")
+    held_until = models.DateTimeField(
+        null=True, help_text="Until then nobody but its holder is asked it"
+    )
     draft = models.JSONField(null=True, help_text="Its holder's answer so far")
     raw = models.JSONField(null=True, help_text="The expert's answer as sent")
-    answer = models.JSONField(null=True, help_text="The expert's answer, parsed and added up: one value a target")
+    answer = models.JSONField(
+        null=True, help_text="The expert's answer, parsed and added up: one value a target"
+    )
     agrees = models.BooleanField(null=True, help_text="Whether the expert says what the label said")
     remark = models.TextField(blank=True, help_text="What the expert wrote after seeing the votes")
     answered_at = models.DateTimeField(null=True)
@@ -174,7 +234,9 @@ class Adjudication(models.Model):
         db_table_comment = "Judgments that experts are asked about, blind, with the trail"
         constraints = [
             models.UniqueConstraint(
-                fields=["track", "target", "kind"], condition=Q(status="open"), name="adjudication_open_once"
+                fields=["track", "target", "kind"],
+                condition=Q(status="open"),
+                name="adjudication_open_once",
             ),
             models.CheckConstraint(
                 condition=Q(kind="random", probability__gt=0, probability__lte=1)

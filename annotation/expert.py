@@ -1,4 +1,6 @@
-"""Experts check the crowd: the same question on the same page, without a word of what the crowd said. For admins."""
+"""Experts check the crowd: the same question on the same page, without a word of what the crowd
+said. For admins.
+"""
 
 from __future__ import annotations
 
@@ -72,12 +74,15 @@ def _why_none(track: Track) -> str:
     if not left:
         return NOTHING
     return (
-        f"None of the {left} open checks is for you: others hold them, or you answered these questions as an annotator."
+        f"None of the {left} open checks is for you: others hold them, or you answered these"
+        " questions as an annotator."
     )
 
 
 def _answered_by(user: User) -> Any:
-    """Targets that a user judged as one of the crowd, alone or in a document that they read whole."""
+    """Targets that a user judged as one of the crowd, alone or in a document that they read
+    whole.
+    """
     own = Response.objects.filter(assignment__worker__user=user)
     read = own.filter(target__kind=Target.Kind.DOCUMENT).values("target__document")
     return Target.objects.filter(Q(pk__in=own.values("target")) | Q(document__in=read)).values("pk")
@@ -114,12 +119,18 @@ def _answer(request: HttpRequest, user: User, row: ExpertCheck) -> HttpResponse:
 
 
 def question_of(row: ExpertCheck) -> Question:
-    """The question that a check asks, as its interface takes it; it is not stored among the crowd's."""
+    """The question that a check asks, as its interface takes it; it is not stored among the
+    crowd's.
+    """
     kind = interface_of(row.interface)
     return Question(
-        interface=row.interface, payload=row.payload, target_id=row.target_id, shown=row.shown,
-        reward=Decimal("0.00"), seconds=kind.default_seconds,
-    )  # fmt: skip
+        interface=row.interface,
+        payload=row.payload,
+        target_id=row.target_id,
+        shown=row.shown,
+        reward=Decimal("0.00"),
+        seconds=kind.default_seconds,
+    )
 
 
 def _page(request: HttpRequest, row: ExpertCheck, left: Any, *, error: str = "") -> HttpResponse:
@@ -147,7 +158,9 @@ def draft(request: HttpRequest, user: User, slug: str, pk: int) -> HttpResponse:
     row = get_object_or_404(ExpertCheck, track__slug=slug, pk=pk)
     if hold(row, user, raw_of(request.POST)) is not Outcome.STORED:
         return JsonResponse({"error": LOST}, status=409)
-    return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())})
+    return JsonResponse(
+        {"saved": timezone.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())}
+    )
 
 
 @require_GET

@@ -1,8 +1,8 @@
 """What Fleiss' κ would have been, had fewer people judged: for 2 … k of those who did.
 
-So many of each question's people are drawn at random, again and again; the value is the mean over the draws. κ compares
-people two by two, so the value hardly depends on how many they are; the interval, over draws and questions, tells how
-well so many people would have measured it.
+So many of each question's people are drawn at random, again and again; the value is the mean over
+the draws. κ compares people two by two, so the value hardly depends on how many they are; the
+interval, over draws and questions, tells how well so many people would have measured it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ LATEST = 500  # questions
 
 @dataclass(frozen=True)
 class OfSoMany:
-    """κ on one kind of unit of one interface, had so many people answered each question; None where undefined."""
+    """κ on one kind of unit of one interface, had so many people answered each question; None where
+    undefined.
+    """
 
     interface: str
     what: str
@@ -39,9 +41,18 @@ class OfSoMany:
 
 
 def by_number(*, track: Track | None = None, payer: str = "") -> list[OfSoMany]:
-    """κ of 2 … k people in a batch, or on the latest questions of a track: a line for each kind of unit and number."""
-    return kept("fewer", lambda rows: [line for name, what, mine in by_kind(rows) for line in lines(name, what, mine)],
-                track=track, payer=payer, latest=LATEST)  # fmt: skip
+    """κ of 2 … k people in a batch, or on the latest questions of a track: a line for each kind of
+    unit and number.
+    """
+    return kept(
+        "fewer",
+        lambda rows: [
+            line for name, what, mine in by_kind(rows) for line in lines(name, what, mine)
+        ],
+        track=track,
+        payer=payer,
+        latest=LATEST,
+    )
 
 
 def lines(interface: str, what: str, rows: Iterable[Row]) -> list[OfSoMany]:
@@ -51,15 +62,19 @@ def lines(interface: str, what: str, rows: Iterable[Row]) -> list[OfSoMany]:
         said[row.question, row.unit][row.worker] = row.value
     votes = [
         (question, worker, at, value)
-        for at, ((question, _), some) in enumerate(said.items()) for worker, value in some.items()
-    ]  # fmt: skip
+        for at, ((question, _), some) in enumerate(said.items())
+        for worker, value in some.items()
+    ]
     if not votes:
         return []
     pairs, pair = np.unique(np.array([one[:2] for one in votes]), axis=0, return_inverse=True)
     pair = pair.reshape(-1)
     _, question = np.unique(pairs[:, 0], return_inverse=True)
     people = np.bincount(question)
-    unit, (_, code) = np.array([one[2] for one in votes]), np.unique([one[3] for one in votes], return_inverse=True)
+    unit, (_, code) = (
+        np.array([one[2] for one in votes]),
+        np.unique([one[3] for one in votes], return_inverse=True),
+    )
     found = []
     for k in range(2, int(people.max()) + 1):
         enough = people >= k
@@ -68,16 +83,26 @@ def lines(interface: str, what: str, rows: Iterable[Row]) -> list[OfSoMany]:
         known = values[np.isfinite(values[:, 0]), 0]
         spread = values[np.isfinite(values[:, 1]), 1]
         some = enough.sum() > 1 and spread.size > 0
-        found.append(OfSoMany(
-            interface, what, k, float(known.mean()) if known.size else None,
-            float(np.quantile(spread, 0.1)) if some else None, float(np.quantile(spread, 0.9)) if some else None,
-            int(enough.sum()),
-        ))  # fmt: skip
+        found.append(
+            OfSoMany(
+                interface,
+                what,
+                k,
+                float(known.mean()) if known.size else None,
+                float(np.quantile(spread, 0.1)) if some else None,
+                float(np.quantile(spread, 0.9)) if some else None,
+                int(enough.sum()),
+            )
+        )
     return found
 
 
-def _draws(question: IntArray, pair: IntArray, unit: IntArray, code: IntArray, k: int) -> FloatArray:
-    """κ of each draw of k people for every question: of the questions as they are, and of questions drawn anew."""
+def _draws(
+    question: IntArray, pair: IntArray, unit: IntArray, code: IntArray, k: int
+) -> FloatArray:
+    """κ of each draw of k people for every question: of the questions as they are, and of questions
+    drawn anew.
+    """
     rng = np.random.default_rng(SEED)
     _, unit = np.unique(unit, return_inverse=True)
     n_units, n_pairs = int(unit.max()) + 1, question.size

@@ -1,4 +1,6 @@
-"""Tells where the documents of a track's orders are, what they cost so far, and why one does not go on."""
+"""Tells where the documents of a track's orders are, what they cost so far, and why one does not go
+on.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def document_orders(track: Track) -> list[OrderState]:
 
 def _questions(track: Track) -> dict[int, list[Question]]:
     """document -> its questions, without their payloads."""
-    rows = Question.objects.filter(track=track, target__kind="document").select_related("target").defer("payload")
+    rows = (
+        Question.objects.filter(track=track, target__kind="document")
+        .select_related("target")
+        .defer("payload")
+    )
     found: dict[int, list[Question]] = {}
     for question in rows.order_by("pk"):
         found.setdefault(question.target.document_id, []).append(question)
@@ -51,18 +57,30 @@ def _questions(track: Track) -> dict[int, list[Question]]:
 
 def _state(order: DocumentOrder, questions: dict[int, list[Question]]) -> OrderState:
     samples = [one.sample for one in order.ordered.select_related("sample")]
-    flagged = _flagged([question for sample in samples for question in questions.get(sample.document_id, [])])
+    flagged = _flagged(
+        [question for sample in samples for question in questions.get(sample.document_id, [])]
+    )
     counts: Counter[str] = Counter()
     for sample in samples:
         asked = questions.get(sample.document_id, [])
         counts["read" if sample.settled_at else _stage(asked, flagged)] += 1
-    waiting = [one.reason for sample in samples for one in questions.get(sample.document_id, ()) if one.reason]
+    waiting = [
+        one.reason
+        for sample in samples
+        for one in questions.get(sample.document_id, ())
+        if one.reason
+    ]
     return OrderState(
-        order.pk, order.documents, order.created_at, order.closed_at,
+        order.pk,
+        order.documents,
+        order.created_at,
+        order.closed_at,
         order.who.get_username() if order.who else "a command",
         [(stage, counts[stage]) for stage in STAGES if counts[stage]],
-        balance(purpose=order.purpose), missing(order), waiting[0] if waiting else "",
-    )  # fmt: skip
+        balance(purpose=order.purpose),
+        missing(order),
+        waiting[0] if waiting else "",
+    )
 
 
 def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
@@ -71,11 +89,17 @@ def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
     if not asked:
         return "not asked yet"
     open_ones = [one for one in asked if one.status != "settled"]
-    return "at the names" if any(one.interface == MENTIONS for one in open_ones) else "at the relations"
+    return (
+        "at the names"
+        if any(one.interface == MENTIONS for one in open_ones)
+        else "at the relations"
+    )
 
 
 def _flagged(questions: Sequence[Question]) -> set[int]:
     """The settled questions that most flagged: their label is empty."""
-    origins = {question.origin: question.pk for question in questions if question.status == "settled"}
+    origins = {
+        question.origin: question.pk for question in questions if question.status == "settled"
+    }
     rows = Label.objects.filter(origin__in=origins, value={}, target__kind="document")
     return {origins[origin] for origin in rows.values_list("origin", flat=True)}

@@ -1,4 +1,6 @@
-"""Who stands before a page in a marketplace's frame: no cookie tells, so signed words and the frame's address do."""
+"""Who stands before a page in a marketplace's frame: no cookie tells, so signed words and the
+frame's address do.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,17 @@ class Go:
     handle: str
     site: str
     external_id: str = ""
-    """The worker's own id there; only the marketplace's address tells it, our forms carry the hash"""
+    """The worker's own id there; only the marketplace's address tells it, our forms carry the
+    hash"""
 
     @property
     def proof(self) -> str:
         return proof.prove(self.hit.pk, self.assignment, self.handle, self.site)
 
 
-def framed(view: Callable[Concatenate[HttpRequest, P], HttpResponse]) -> Callable[..., HttpResponse]:
+def framed(
+    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
+) -> Callable[..., HttpResponse]:
     """The view, for pages that the marketplaces we know may show in a frame, and nobody else."""
 
     @wraps(view)
@@ -73,7 +78,9 @@ def go_of(said_by_form: str, hit: HIT) -> Go | None:
 
 
 def origin_of(address: str) -> str:
-    """Scheme, host and port of an address; nothing if it has more than these that could lead elsewhere."""
+    """Scheme, host and port of an address; nothing if it has more than these that could lead
+    elsewhere.
+    """
     try:
         parts = urlsplit(address)
         plain = parts.scheme in ("https", "http") and parts.hostname and "@" not in parts.netloc

@@ -19,7 +19,9 @@ OPEN = """
 
 
 def tick() -> int:
-    """How many submissions got money back: all that they will not need, less what answers may still cost."""
+    """How many submissions got money back: all that they will not need, less what answers may still
+    cost.
+    """
     with_money = [pk for (pk,) in fetch(OPEN, [])]
     ended = Submission.objects.filter(pk__in=with_money, status__in=ENDED).select_related("track")
     return sum(give_back(submission) for submission in ended) + give_back_pilots()
@@ -29,11 +31,15 @@ def tick() -> int:
 def give_back(submission: Submission) -> bool:
     """Whether anything was given back. A repeat gives back nothing more.
 
-    The submission's lock is held: what is reserved at this moment, for an order of more, is not given back too. Nor is
-    what is promised at this moment, for one more answer.
+    The submission's lock is held: what is reserved at this moment, for an order of more, is not
+    given back too. Nor is what is promised at this moment, for one more answer.
     """
     one_publisher(submission.purpose)
-    if not Submission.objects.select_for_update(of=("self",)).filter(pk=submission.pk, status__in=ENDED).exists():
+    if (
+        not Submission.objects.select_for_update(of=("self",))
+        .filter(pk=submission.pk, status__in=ENDED)
+        .exists()
+    ):
         return False
     purpose = submission.purpose
     sums = balance(purpose=purpose)

@@ -1,5 +1,6 @@
-"""What people judged on a track, for experts to be asked about: pairs, relations marked in documents, names of
-documents."""
+"""What people judged on a track, for experts to be asked about: pairs, relations marked in
+documents, names of documents.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +35,9 @@ ALONE, WHOLE, READ = "relation", "relations_exhaustive", "entities"
 class Judged:
     """A target that people judged: their question about it, and how divided they were.
 
-    `question` is None of a pair in a document that was read whole: nobody was asked about it alone. `counts`: what they
-    said counts; where too few marked anything, nothing is said of the pair."""
+    `question` is None of a pair in a document that was read whole: nobody was asked about it alone.
+    `counts`: what they said counts; where too few marked anything, nothing is said of the pair.
+    """
 
     target: int
     question: int | None
@@ -67,10 +69,16 @@ def since(track: Track, targets: Sequence[int], what: str) -> dict[int, datetime
     """target -> since when people's judgment of it could be drawn."""
     if what == MARKED:
         document_of = dict(Target.objects.filter(pk__in=targets).values_list("pk", "document"))
-        rows = Question.objects.filter(settled_of(track, WHOLE), target__document__in=set(document_of.values()))
+        rows = Question.objects.filter(
+            settled_of(track, WHOLE), target__document__in=set(document_of.values())
+        )
         read = dict(rows.values_list("target__document").annotate(Min("status_since")).order_by())
-        return {target: read[document] for target, document in document_of.items() if document in read}
-    rows = Question.objects.filter(settled_of(track, ALONE if what == PAIRS else READ), target__in=targets)
+        return {
+            target: read[document] for target, document in document_of.items() if document in read
+        }
+    rows = Question.objects.filter(
+        settled_of(track, ALONE if what == PAIRS else READ), target__in=targets
+    )
     settled = dict(rows.values_list("target").annotate(Min("status_since")).order_by())
     return settled | _first_settled(settled)
 
@@ -86,16 +94,19 @@ def votes_in(track: Track, targets: Sequence[int]) -> dict[int, list[set[str]]]:
     """target -> what each reader of its document marked of it, by answers that count."""
     document_of = dict(Target.objects.filter(pk__in=targets).values_list("pk", "document"))
     rows = Response.objects.filter(
-        question__in=Question.objects.filter(settled_of(track, WHOLE)), criterion="relations", excluded_reason="",
+        question__in=Question.objects.filter(settled_of(track, WHOLE)),
+        criterion="relations",
+        excluded_reason="",
         target__document__in=set(document_of.values()),
-    ).order_by("pk")  # fmt: skip
+    ).order_by("pk")
     said: dict[int, list[dict[str, list[str]]]] = defaultdict(list)
     for document, value in rows.values_list("target__document", "value"):
         said[document].append(value["holds"])
     return {
         target: [set(holds.get(str(target), ())) for holds in said[document]]
-        for target, document in document_of.items() if document in said
-    }  # fmt: skip
+        for target, document in document_of.items()
+        if document in said
+    }
 
 
 def _pairs(track: Track) -> Iterator[Judged]:
@@ -110,12 +121,20 @@ def _pairs(track: Track) -> Iterator[Judged]:
 
 
 def _marked(track: Track) -> Iterator[Judged]:
-    """Pairs of documents that were read whole of which somebody marked something, unless they were asked alone too."""
+    """Pairs of documents that were read whole of which somebody marked something, unless they were
+    asked alone too.
+    """
     alone = set(Question.objects.filter(settled_of(track, ALONE)).values_list("target", flat=True))
     parts: dict[int, list[str]] = {}
-    for payload in Question.objects.filter(settled_of(track, WHOLE)).values_list("payload", flat=True):
+    for payload in Question.objects.filter(settled_of(track, WHOLE)).values_list(
+        "payload", flat=True
+    ):
         options = [[part for one in some for part in parts_of(one)] for some in payload["options"]]
-        parts |= {one["target"]: options[one["options"]] for one in payload["pairs"] if one["target"] not in alone}
+        parts |= {
+            one["target"]: options[one["options"]]
+            for one in payload["pairs"]
+            if one["target"] not in alone
+        }
     votes = {target: said for target, said in votes_in(track, list(parts)).items() if any(said)}
     now = {target for target, value, _ in values_of(votes) if value.get("holds")}
     for target, said in votes.items():
@@ -124,10 +143,14 @@ def _marked(track: Track) -> Iterator[Judged]:
 
 
 def _names(track: Track) -> Iterator[Judged]:
-    """Documents whose names were marked and settled: how divided people were is the mean over the mentions."""
+    """Documents whose names were marked and settled: how divided people were is the mean over the
+    mentions.
+    """
     questions = {
         one.origin: one
-        for one in Question.objects.filter(settled_of(track, READ)).select_related("target").defer("payload")
+        for one in Question.objects.filter(settled_of(track, READ))
+        .select_related("target")
+        .defer("payload")
     }
     documents = {one.target.document_id for one in questions.values()}
     rows = Label.objects.filter(

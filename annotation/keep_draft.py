@@ -1,4 +1,6 @@
-"""Keeps what a worker has done of a HIT on another site, under (assignment, worker): a draft, never an answer."""
+"""Keeps what a worker has done of a HIT on another site, under (assignment, worker): a draft, never
+an answer.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from annotation.models import HIT, Assignment, Worker, WorkerIdentity
 from annotation.platforms.mturk.question import duration_of
 
 MOST = 4
-"""Drafts of a HIT for each of its places. Whoever opens its address with invented names fills no table."""
+"""Drafts of a HIT for each of its places. Whoever opens its address with invented names fills no
+table."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,19 @@ class Kept:
 
 
 @transaction.atomic
-def keep_draft(hit: HIT, assignment: str, handle: str, answer: dict[str, Any] | None, *, external_id: str = "") -> Kept:
-    """The draft as it stands now. Without a new answer nothing is changed but the time that it is kept.
+def keep_draft(
+    hit: HIT, assignment: str, handle: str, answer: dict[str, Any] | None, *, external_id: str = ""
+) -> Kept:
+    """The draft as it stands now. Without a new answer nothing is changed but the time that it is
+    kept.
 
-    The worker's id on the platform, where the address names it, is noted at once: whoever cannot send anything in may
-    still be owed a compensation."""
+    The worker's id on the platform, where the address names it, is noted at once: whoever cannot
+    send anything in may still be owed a compensation.
+    """
     if _is_full(hit) and not Worker.objects.filter(handle=handle).exists():
-        return Kept(answer or {})  # before anybody is written down: an invented name leaves no worker either
+        return Kept(
+            answer or {}
+        )  # before anybody is written down: an invented name leaves no worker either
     lease = timedelta(seconds=duration_of(hit))
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
     if external_id:
@@ -51,12 +60,18 @@ def keep_draft(hit: HIT, assignment: str, handle: str, answer: dict[str, Any] | 
     row = mine.filter(external_id=assignment).exclude(status="returned").first()
     if row is None:
         if mine.exclude(status__in=["returned", "leased"]).exists() or _is_full(hit):
-            return Kept(answer or {}, ended=mine.exclude(status__in=["returned", "leased"]).exists())
+            return Kept(
+                answer or {}, ended=mine.exclude(status__in=["returned", "leased"]).exists()
+            )
         now = timezone.now()
         returned = {"status": "returned", "status_since": now, "reason": Assignment.LEASE_LOST}
-        mine.filter(status="leased").update(**returned)  # they returned it there, and have it again under another name
+        mine.filter(status="leased").update(
+            **returned
+        )  # they returned it there, and have it again under another name
         row = mine.filter(external_id=assignment, status="returned").first()
-        row = row or Assignment(hit=hit, worker=worker, external_id=assignment, leased_until=now + lease)
+        row = row or Assignment(
+            hit=hit, worker=worker, external_id=assignment, leased_until=now + lease
+        )
         row.status, row.status_since, row.accepted_at = "leased", now, now
     if row.status != "leased":
         return Kept(dict(row.raw or {}), begun=True, ended=True)
@@ -67,4 +82,7 @@ def keep_draft(hit: HIT, assignment: str, handle: str, answer: dict[str, Any] | 
 
 
 def _is_full(hit: HIT) -> bool:
-    return hit.assignments.filter(status__in=["leased", "returned"]).count() >= MOST * hit.max_assignments
+    return (
+        hit.assignments.filter(status__in=["leased", "returned"]).count()
+        >= MOST * hit.max_assignments
+    )

@@ -1,6 +1,8 @@
-"""The tutorial of a marketplace worker who may accept no HIT before it: on a page of its own, whose address is the key.
+"""The tutorial of a marketplace worker who may accept no HIT before it: on a page of its own, whose
+address is the key.
 
-Forms and sentences are those of the frame (`task_ready.py`); no HIT is in hand, and no cookie is read or set.
+Forms and sentences are those of the frame (`task_ready.py`); no HIT is in hand, and no cookie is
+read or set.
 """
 
 from __future__ import annotations

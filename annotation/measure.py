@@ -1,7 +1,8 @@
-"""Measures how far people agree: Fleiss' κ and Krippendorff's α with intervals, for each interface, track and batch.
+"""Measures how far people agree: Fleiss' κ and Krippendorff's α with intervals, for each interface,
+track and batch.
 
-What people can agree on is what an interface calls units. Units of one question rise and fall together, so the
-bootstrap takes questions whole.
+What people can agree on is what an interface calls units. Units of one question rise and fall
+together, so the bootstrap takes questions whole.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Measured:
-    """Agreement on one kind of unit of one interface. Undefined numbers are None; intervals are α's, by percentiles."""
+    """Agreement on one kind of unit of one interface. Undefined numbers are None; intervals are
+    α's, by percentiles.
+    """
 
     interface: str
     what: str
@@ -64,14 +67,23 @@ class Measured:
 
 
 def measure(*, track: Track | None = None, payer: str = "", latest: int = LATEST) -> list[Measured]:
-    """Agreement on the latest questions of a track or of one batch, a line for each interface and kind of unit."""
+    """Agreement on the latest questions of a track or of one batch, a line for each interface and
+    kind of unit.
+    """
     return kept("agreement", measured, track=track, payer=payer, latest=latest)
 
 
 def kept(
-    name: str, of: Callable[[dict[str, list[Row]]], list[T]], *, track: Track | None, payer: str, latest: int
+    name: str,
+    of: Callable[[dict[str, list[Row]]], list[T]],
+    *,
+    track: Track | None,
+    payer: str,
+    latest: int,
 ) -> list[T]:
-    """What is reckoned from the latest answers of a track or of one batch, kept until there are others."""
+    """What is reckoned from the latest answers of a track or of one batch, kept until there are
+    others.
+    """
     where: dict[str, object] = {}
     if payer or track is not None:
         where = {"payer": payer} if payer else {"track": track}
@@ -96,14 +108,20 @@ def rows_of(questions: Sequence[int]) -> dict[str, list[Row]]:
     """interface -> what was said in these questions, by answers that count."""
     found: dict[str, list[Row]] = defaultdict(list)
     for at in range(0, len(questions), 500):
-        rows = Question.objects.filter(pk__in=questions[at : at + 500], interface__in=comparable()).defer("shown")
+        rows = Question.objects.filter(
+            pk__in=questions[at : at + 500], interface__in=comparable()
+        ).defer("shown")
         some = {row.pk: row for row in rows}
-        responses = Response.objects.filter(question__in=some, excluded_reason="").select_related("assignment")
+        responses = Response.objects.filter(question__in=some, excluded_reason="").select_related(
+            "assignment"
+        )
         for response in responses.order_by("pk"):
             question = some[response.question_id]
             for unit, value in interface_of(question.interface).units(question, response):
                 if unit[0] != "flag":
-                    found[question.interface].append(Row(question.pk, response.assignment.worker_id, unit, value))
+                    found[question.interface].append(
+                        Row(question.pk, response.assignment.worker_id, unit, value)
+                    )
     return dict(found)
 
 
@@ -134,7 +152,9 @@ def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
     units = {unit: votes for unit, votes in said.items() if len(votes) > 1}
     workers = {worker for votes in units.values() for worker in votes}
     questions = sorted({question for question, _ in units})
-    answers = len({(question, worker) for (question, _), votes in units.items() for worker in votes})
+    answers = len(
+        {(question, worker) for (question, _), votes in units.items() for worker in votes}
+    )
     if not units:
         return Measured(interface, what, 0, 0, 0, 0, *[None] * 7)
     value, unit, annotator, cluster = _arrays(units, questions, sorted(workers))
@@ -145,14 +165,24 @@ def agreement(interface: str, what: str, rows: Iterable[Row]) -> Measured:
     alpha = float(krippendorff_alpha(code, unit, annotator, level="nominal"))
     ends: list[float | None] = [None] * 4
     if len(questions) > 1 and not math.isnan(alpha):
-        weights = resample_weights(len(units), RESAMPLES, rng=np.random.default_rng(SEED), cluster=cluster)
-        drawn = np.asarray(krippendorff_alpha(code, unit, annotator, level="nominal", weights=weights))
+        weights = resample_weights(
+            len(units), RESAMPLES, rng=np.random.default_rng(SEED), cluster=cluster
+        )
+        drawn = np.asarray(
+            krippendorff_alpha(code, unit, annotator, level="nominal", weights=weights)
+        )
         drawn = drawn[np.isfinite(drawn)]
         if drawn.size:
-            ends = [float(np.quantile(drawn, (1 + side * level) / 2)) for level in LEVELS for side in (-1, 1)]
+            ends = [
+                float(np.quantile(drawn, (1 + side * level) / 2))
+                for level in LEVELS
+                for side in (-1, 1)
+            ]
     kappa = float(fleiss_kappa(table))
     known = [None if math.isnan(one) else one for one in (observed, kappa, alpha)]
-    return Measured(interface, what, len(questions), len(units), answers, len(workers), *known, *ends)
+    return Measured(
+        interface, what, len(questions), len(units), answers, len(workers), *known, *ends
+    )
 
 
 def _arrays(
@@ -161,7 +191,11 @@ def _arrays(
     """Values, units and annotators of all answers, and the question of each unit, as codes."""
     who = {worker: at for at, worker in enumerate(workers)}
     place = {question: at for at, question in enumerate(questions)}
-    flat = [(value, at, who[worker]) for at, votes in enumerate(units.values()) for worker, value in votes.items()]
+    flat = [
+        (value, at, who[worker])
+        for at, votes in enumerate(units.values())
+        for worker, value in votes.items()
+    ]
     values = np.array([one[0] for one in flat])
     numbers = np.array([one[1:] for one in flat], dtype=np.int64)
     cluster = np.array([place[question] for question, _ in units], dtype=np.int64)

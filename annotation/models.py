@@ -1,4 +1,6 @@
-"""Box 3, human annotation: questions, where they are published, who answered, and what they are owed."""
+"""Box 3, human annotation: questions, where they are published, who answered, and what they are
+owed.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from kbpo.sampling.models import DocumentSample, Sample
 from kbpo.tracks.models import Track
 
 __all__ = [
-    "ANSWERED", "COUNTED", "HIT", "Adjudication", "Assignment", "Comparison", "Considered", "Gold", "Halt", "Payment",
+    "ANSWERED", "COUNTED", "HIT", "Adjudication", "Assignment", "Comparison", "Considered", "Gold",
+    "Halt", "Payment",
     "Pilot", "Policy", "Question", "Rejection", "Response", "Signal", "Worker", "WorkerIdentity",
 ]  # fmt: skip
 
@@ -33,9 +36,13 @@ ANSWERED = ("submitted", "accepted", "approved", "paid")
 
 
 class Considered(models.Model):
-    """A sample that was considered: its target was asked about, or its labels answered all that it needs."""
+    """A sample that was considered: its target was asked about, or its labels answered all that it
+    needs.
+    """
 
-    sample = models.OneToOneField(Sample, primary_key=True, on_delete=models.CASCADE, related_name="considered")
+    sample = models.OneToOneField(
+        Sample, primary_key=True, on_delete=models.CASCADE, related_name="considered"
+    )
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -46,14 +53,18 @@ class Considered(models.Model):
 
 
 class Halt(models.Model):
-    """An administrator's stop, of one batch (a payer), of one track, or of all, until it is lifted."""
+    """An administrator's stop, of one batch (a payer), of one track, or of all, until it is
+    lifted.
+    """
 
     class Scope(models.TextChoices):
         PUBLISHING = "publishing"  # nothing new is put up; what is up goes on
         ALL = "all"  # nothing is offered to anybody; work in hand may be finished
 
     track = models.ForeignKey(Track, null=True, on_delete=models.CASCADE, related_name="halts")
-    payer = models.CharField(max_length=64, blank=True, help_text="The batch that is stopped; empty for all of them")
+    payer = models.CharField(
+        max_length=64, blank=True, help_text="The batch that is stopped; empty for all of them"
+    )
     scope = models.CharField(max_length=12, choices=Scope.choices)
     why = models.TextField()
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -73,7 +84,9 @@ STOPPED = "Stopped:"
 
 
 class Question(Moving):
-    """What we ask about one target through one interface. A target is asked again only for what was not yet shown."""
+    """What we ask about one target through one interface. A target is asked again only for what was
+    not yet shown.
+    """
 
     class Status(models.TextChoices):
         WAITING = "waiting"  # for budget and platform
@@ -86,20 +99,36 @@ class Question(Moving):
 
     DEADLINES = {
         "waiting": (timedelta(days=60), "given_up", "It could not be published within sixty days."),
-        "published": (timedelta(days=14), "given_up", "Too few people answered it within fourteen days."),
+        "published": (
+            timedelta(days=14),
+            "given_up",
+            "Too few people answered it within fourteen days.",
+        ),
     }
     GIVEN_UP = "given_up"
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="questions")
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="questions")
     interface = models.CharField(max_length=32)
-    round = models.PositiveSmallIntegerField(default=1, help_text="Asked again for what was not shown before")
-    shown = models.JSONField(default=list, help_text="What is shown: for pairs the directed predicates")
-    payload = models.JSONField(default=dict, help_text="All that the page needs; never who claimed what")
-    payer = models.CharField(max_length=64, help_text="Ledger purpose that pays, e.g. 'submission:12'")
-    order = models.FloatField(help_text="u/π: questions go out in this order, not in order of arrival")
+    round = models.PositiveSmallIntegerField(
+        default=1, help_text="Asked again for what was not shown before"
+    )
+    shown = models.JSONField(
+        default=list, help_text="What is shown: for pairs the directed predicates"
+    )
+    payload = models.JSONField(
+        default=dict, help_text="All that the page needs; never who claimed what"
+    )
+    payer = models.CharField(
+        max_length=64, help_text="Ledger purpose that pays, e.g. 'submission:12'"
+    )
+    order = models.FloatField(
+        help_text="u/π: questions go out in this order, not in order of arrival"
+    )
     answers_wanted = models.PositiveSmallIntegerField(default=3)
-    price = models.DecimalField(max_digits=8, decimal_places=2, help_text="For one answer, with fee")
+    price = models.DecimalField(
+        max_digits=8, decimal_places=2, help_text="For one answer, with fee"
+    )
     reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="What one worker gets")
     seconds = models.PositiveIntegerField(default=20, help_text="Expected seconds for one answer")
     asked_at = models.DateTimeField(default=timezone.now)
@@ -107,17 +136,28 @@ class Question(Moving):
     class Meta:
         db_table_comment = "Questions about targets"
         constraints = [
-            models.UniqueConstraint(fields=["track", "target", "interface", "round"], name="question_once_a_round"),
+            models.UniqueConstraint(
+                fields=["track", "target", "interface", "round"], name="question_once_a_round"
+            ),
         ]
-        indexes = [models.Index(fields=["status", "order"]), models.Index(fields=["payer", "status"])]
+        indexes = [
+            models.Index(fields=["status", "order"]),
+            models.Index(fields=["payer", "status"]),
+        ]
 
     def __str__(self) -> str:
         return f"question {self.pk}"
 
     @property
     def is_left_open(self) -> bool:
-        """Whether it was a sweep's, and an admin stopped it: nobody was asked in vain, and others may ask it."""
-        return self.status == self.GIVEN_UP and self.payer.startswith("sweep:") and self.reason.startswith(STOPPED)
+        """Whether it was a sweep's, and an admin stopped it: nobody was asked in vain, and others
+        may ask it.
+        """
+        return (
+            self.status == self.GIVEN_UP
+            and self.payer.startswith("sweep:")
+            and self.reason.startswith(STOPPED)
+        )
 
     @property
     def origin(self) -> str:
@@ -126,7 +166,9 @@ class Question(Moving):
 
 
 class HIT(Moving):
-    """Questions on a platform: the unit that a worker accepts. `token` is the platform's idempotency key."""
+    """Questions on a platform: the unit that a worker accepts. `token` is the platform's
+    idempotency key.
+    """
 
     class Status(models.TextChoices):
         INTENT = "intent"  # saved before the platform is called
@@ -145,10 +187,18 @@ class HIT(Moving):
     max_assignments = models.PositiveSmallIntegerField(default=3)
     reward = models.DecimalField(max_digits=8, decimal_places=2)
     expires_at = models.DateTimeField(null=True)
-    called_at = models.DateTimeField(null=True, help_text="When its platform was first asked to put it up")
-    endpoint = models.CharField(max_length=200, blank=True, help_text="Where its platform was asked: sandbox, real …")
-    platform_status = models.CharField(max_length=8, blank=True, help_text="What its platform last said: open, gone …")
-    renewed_at = models.DateTimeField(null=True, help_text="It is offered again once after it expired")
+    called_at = models.DateTimeField(
+        null=True, help_text="When its platform was first asked to put it up"
+    )
+    endpoint = models.CharField(
+        max_length=200, blank=True, help_text="Where its platform was asked: sandbox, real …"
+    )
+    platform_status = models.CharField(
+        max_length=8, blank=True, help_text="What its platform last said: open, gone …"
+    )
+    renewed_at = models.DateTimeField(
+        null=True, help_text="It is offered again once after it expired"
+    )
     checked_at = models.DateTimeField(null=True, help_text="When its answers were last listed")
 
     class Meta:
@@ -160,14 +210,20 @@ class HIT(Moving):
 
 
 class Worker(models.Model):
-    """Somebody who answers. Only `WorkerIdentity` knows who; here and in exports there is a keyed hash."""
+    """Somebody who answers. Only `WorkerIdentity` knows who; here and in exports there is a keyed
+    hash.
+    """
 
     platform = models.CharField(max_length=16)
-    handle = models.CharField(max_length=32, unique=True, help_text="HMAC of the platform's worker id")
+    handle = models.CharField(
+        max_length=32, unique=True, help_text="HMAC of the platform's worker id"
+    )
     user = models.OneToOneField(User, null=True, on_delete=models.SET_NULL, related_name="worker")
     excluded_at = models.DateTimeField(null=True)
     excluded_reason = models.TextField(blank=True)
-    readmitted_at = models.DateTimeField(null=True, help_text="What was noted before does not exclude again")
+    readmitted_at = models.DateTimeField(
+        null=True, help_text="What was noted before does not exclude again"
+    )
     created_at = models.DateTimeField(default=timezone.now)
     last_seen_at = models.DateTimeField(null=True)
 
@@ -210,9 +266,14 @@ class Assignment(Moving):
     hit = models.ForeignKey(HIT, on_delete=models.PROTECT, related_name="assignments")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
     external_id = models.CharField(max_length=120, blank=True)
-    platform_status = models.CharField(max_length=12, blank=True, help_text="What its platform last said of it")
+    platform_status = models.CharField(
+        max_length=12, blank=True, help_text="What its platform last said of it"
+    )
     token = models.CharField(
-        max_length=64, unique=True, default=secrets.token_hex, help_text="In the form; makes a submission once"
+        max_length=64,
+        unique=True,
+        default=secrets.token_hex,
+        help_text="In the form; makes a submission once",
     )
     leased_until = models.DateTimeField()
     draft = models.JSONField(null=True, help_text="Autosaved, so that a reload loses nothing")
@@ -225,13 +286,18 @@ class Assignment(Moving):
         db_table_comment = "One worker's go at a HIT"
         constraints = [
             models.UniqueConstraint(
-                fields=["hit", "worker"], condition=~Q(status="returned"), name="assignment_once_a_worker"
+                fields=["hit", "worker"],
+                condition=~Q(status="returned"),
+                name="assignment_once_a_worker",
             ),
             models.UniqueConstraint(
-                fields=["hit", "external_id", "worker"], condition=~Q(external_id=""), name="assignment_once_a_platform"
+                fields=["hit", "external_id", "worker"],
+                condition=~Q(external_id=""),
+                name="assignment_once_a_platform",
             ),
             models.CheckConstraint(
-                condition=Q(status__in=["leased", "returned"]) | Q(raw__isnull=False), name="submitted_has_raw_answer"
+                condition=Q(status__in=["leased", "returned"]) | Q(raw__isnull=False),
+                name="submitted_has_raw_answer",
             ),
         ]
         indexes = [models.Index(fields=["status", "leased_until"])]
@@ -248,14 +314,17 @@ class Response(models.Model):
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="responses")
     criterion = models.CharField(max_length=24, help_text="relation, linking, flag …")
     value = models.JSONField()
-    excluded_reason = models.TextField(blank=True, help_text="Why it does not count, if it does not")
+    excluded_reason = models.TextField(
+        blank=True, help_text="Why it does not count, if it does not"
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         db_table_comment = "Parsed judgments of single workers"
         constraints = [
             models.UniqueConstraint(
-                fields=["assignment", "question", "target", "criterion"], name="response_once_a_question"
+                fields=["assignment", "question", "target", "criterion"],
+                name="response_once_a_question",
             ),
         ]
 
@@ -289,25 +358,35 @@ class Payment(Moving):
         PAID = "paid"
         UNKNOWN = "unknown"
         FAILED = "failed"
-        WITHHELD = "withheld"  # the answer was rejected; the money stays set aside in case that is undone
+        WITHHELD = (  # the answer was rejected; the money stays set aside in case that is undone
+            "withheld"
+        )
         WAIVED = "waived"  # its worker gave it up when they left
 
     asked_before: bool = False
     """While it is being paid: an earlier call may have reached the platform"""
 
-    assignment = models.OneToOneField(Assignment, null=True, on_delete=models.PROTECT, related_name="payment")
+    assignment = models.OneToOneField(
+        Assignment, null=True, on_delete=models.PROTECT, related_name="payment"
+    )
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payments")
     amount = models.DecimalField(max_digits=8, decimal_places=2)
     token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
-    why = models.CharField(max_length=120, blank=True, help_text="What for, if not for an assignment")
-    endpoint = models.CharField(max_length=200, blank=True, help_text="Where its platform pays it: that of its HIT")
+    why = models.CharField(
+        max_length=120, blank=True, help_text="What for, if not for an assignment"
+    )
+    endpoint = models.CharField(
+        max_length=200, blank=True, help_text="Where its platform pays it: that of its HIT"
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         db_table_comment = "What annotators are owed and were paid"
         constraints = [
             models.CheckConstraint(condition=Q(amount__gt=0), name="payment_positive"),
-            models.CheckConstraint(condition=Q(assignment__isnull=False) | ~Q(why=""), name="payment_for_something"),
+            models.CheckConstraint(
+                condition=Q(assignment__isnull=False) | ~Q(why=""), name="payment_for_something"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -315,23 +394,32 @@ class Payment(Moving):
 
 
 class DocumentOrder(models.Model):
-    """An administrator's order to have documents annotated whole: at which price, and out of which reservation."""
+    """An administrator's order to have documents annotated whole: at which price, and out of which
+    reservation.
+    """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="document_orders")
     documents = models.PositiveIntegerField(help_text="How many were ordered")
-    per_token = models.DecimalField(max_digits=8, decimal_places=4, help_text="Dollars for one token, to one worker")
-    per_pair = models.DecimalField(max_digits=8, decimal_places=4, help_text="Dollars for one pair, to one worker")
+    per_token = models.DecimalField(
+        max_digits=8, decimal_places=4, help_text="Dollars for one token, to one worker"
+    )
+    per_pair = models.DecimalField(
+        max_digits=8, decimal_places=4, help_text="Dollars for one pair, to one worker"
+    )
     fee_rate = models.DecimalField(max_digits=4, decimal_places=3, default=Decimal("0"))
     workers = models.PositiveSmallIntegerField(default=3)
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(default=timezone.now)
-    closed_at = models.DateTimeField(null=True, help_text="When nothing of it was left to be done, and its money back")
+    closed_at = models.DateTimeField(
+        null=True, help_text="When nothing of it was left to be done, and its money back"
+    )
 
     class Meta:
         db_table_comment = "Orders to annotate documents whole"
         constraints = [
             models.CheckConstraint(
-                condition=Q(per_token__gt=0, per_pair__gt=0, fee_rate__gte=0), name="document_order_costs"
+                condition=Q(per_token__gt=0, per_pair__gt=0, fee_rate__gte=0),
+                name="document_order_costs",
             )
         ]
 
@@ -347,7 +435,9 @@ class DocumentOrder(models.Model):
 class OrderedDocument(models.Model):
     """A drawn document in an order. Where it is follows from its questions and its sample."""
 
-    sample = models.OneToOneField(DocumentSample, primary_key=True, on_delete=models.CASCADE, related_name="ordered")
+    sample = models.OneToOneField(
+        DocumentSample, primary_key=True, on_delete=models.CASCADE, related_name="ordered"
+    )
     order = models.ForeignKey(DocumentOrder, on_delete=models.CASCADE, related_name="ordered")
 
     class Meta:
@@ -358,14 +448,22 @@ class OrderedDocument(models.Model):
 
 
 class Title(models.Model):
-    """A title that is suggested for the links of entities: a page of the reference encyclopaedia."""
+    """A title that is suggested for the links of entities: a page of the reference
+    encyclopaedia.
+    """
 
     title = models.TextField()
-    folded = models.TextField(help_text="The title in lower case without accents: what is typed is looked up in it")
+    folded = models.TextField(
+        help_text="The title in lower case without accents: what is typed is looked up in it"
+    )
 
     class Meta:
         db_table_comment = "Titles that are suggested for links"
-        indexes = [models.Index(fields=["folded"], opclasses=["text_pattern_ops"], name="title_by_beginning")]
+        indexes = [
+            models.Index(
+                fields=["folded"], opclasses=["text_pattern_ops"], name="title_by_beginning"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.title

@@ -1,4 +1,6 @@
-"""Step 9, the money: an answer's price is spent out of its payer's reservation, and its worker is owed it, once."""
+"""Step 9, the money: an answer's price is spent out of its payer's reservation, and its worker is
+owed it, once.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,17 @@ PATIENCE = timedelta(minutes=10)
 
 
 def approve(assignments: Sequence[Assignment]) -> None:
-    """Spends the answers' prices and notes what their workers are owed. The caller holds the assignments' locks."""
+    """Spends the answers' prices and notes what their workers are owed. The caller holds the
+    assignments' locks.
+    """
     Assignment.objects.filter(pk__in=[one.pk for one in owe(assignments)]).move("approved")
 
 
 def owe(assignments: Sequence[Assignment]) -> list[Assignment]:
-    """The answers for which the money was there; their workers are owed the reward then. For the others it is waited:
-    the work was done and will be paid, never for ever in vain. Tracks are locked in the order of their numbers."""
+    """The answers for which the money was there; their workers are owed the reward then. For the
+    others it is waited: the work was done and will be paid, never for ever in vain. Tracks are
+    locked in the order of their numbers.
+    """
     hits = HIT.objects.in_bulk({one.hit_id for one in assignments})
     questions = _questions(hits)
     by_track: dict[int, list[Assignment]] = defaultdict(list)
@@ -40,21 +46,31 @@ def owe(assignments: Sequence[Assignment]) -> list[Assignment]:
             else:
                 owed.append(one)
     known = set(Payment.objects.filter(assignment__in=owed).values_list("assignment", flat=True))
-    Payment.objects.bulk_create(_payment(one, hits[one.hit_id]) for one in owed if one.pk not in known)
+    Payment.objects.bulk_create(
+        _payment(one, hits[one.hit_id]) for one in owed if one.pk not in known
+    )
     return owed
 
 
 def _payment(assignment: Assignment, hit: HIT) -> Payment:
     """What a worker is owed, and where: at the endpoint where they worked, never at another."""
     return Payment(
-        status="owed", assignment=assignment, worker_id=assignment.worker_id, amount=hit.reward, endpoint=hit.endpoint
-    )  # fmt: skip
+        status="owed",
+        assignment=assignment,
+        worker_id=assignment.worker_id,
+        amount=hit.reward,
+        endpoint=hit.endpoint,
+    )
 
 
 def _questions(hits: dict[int, HIT]) -> dict[int, list[Question]]:
     """HIT -> its questions, which say who pays."""
     found: dict[int, list[Question]] = defaultdict(list)
-    pairs = HIT.questions.through.objects.filter(hit__in=hits).select_related("question").order_by("question")
+    pairs = (
+        HIT.questions.through.objects.filter(hit__in=hits)
+        .select_related("question")
+        .order_by("question")
+    )
     for pair in pairs:
         found[pair.hit_id].append(pair.question)
     return found
@@ -64,14 +80,21 @@ def _bills(assignment: Assignment, hit: HIT, questions: Sequence[Question]) -> l
     """One movement for each question of an assignment; most have one."""
     key = f"assignment:{assignment.pk}"
     return [
-        Bill(question.payer, amount, key if len(questions) == 1 else f"{key}/{question.pk}", str(question))
+        Bill(
+            question.payer,
+            amount,
+            key if len(questions) == 1 else f"{key}/{question.pk}",
+            str(question),
+        )
         for question, amount in zip(questions, _shares(hit, questions), strict=True)
     ]
 
 
 def _shares(hit: HIT, questions: Sequence[Question]) -> list[Decimal]:
-    """What an answer to a HIT costs, question by question. A price has the fee of its question alone, rounded up; of
-    several together a marketplace takes less: one fee of their sum, which the first of them bear."""
+    """What an answer to a HIT costs, question by question. A price has the fee of its question
+    alone, rounded up; of several together a marketplace takes less: one fee of their sum, which the
+    first of them bear.
+    """
     platform = platform_of(hit.platform)
     if platform.local:
         return [question.price for question in questions]

@@ -1,4 +1,6 @@
-"""The raw answer to a HIT of several questions: one mapping, each field behind the number of its question."""
+"""The raw answer to a HIT of several questions: one mapping, each field behind the number of its
+question.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def part(question: Question, raw: Mapping[str, Any]) -> dict[str, Any]:
     prefix = named(question, "")
     if not any(name.startswith("q") and "." in name for name in raw):
         return dict(raw)
-    return {name.removeprefix(prefix): value for name, value in raw.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): value for name, value in raw.items() if name.startswith(prefix)
+    }
 
 
 def speaks_of(question: Question, raw: Mapping[str, Any]) -> bool:
@@ -38,13 +42,19 @@ def joined(questions: Iterable[Question], parts: Mapping[int, Mapping[str, Any]]
 
 
 NOW = "now"
-"""The field of a draft that names the question under way: it may look complete, and still is not done."""
+"""The field of a draft that names the question under way: it may look complete, and still is not
+done."""
 
 
 def carried(
-    questions: Iterable[Question], done: Mapping[int, Mapping[str, Any]], asked: Question, raw: Mapping[str, Any]
+    questions: Iterable[Question],
+    done: Mapping[int, Mapping[str, Any]],
+    asked: Question,
+    raw: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The draft of a HIT: the answers that are done, and what there is of the question under way."""
+    """The draft of a HIT: the answers that are done, and what there is of the question under
+    way.
+    """
     return joined(questions, {**done, asked.pk: raw}) | {NOW: [str(asked.pk)]}
 
 

@@ -1,7 +1,8 @@
-"""Signed words in addresses and forms of task pages: pages inside another site's frame have no cookies to trust.
+"""Signed words in addresses and forms of task pages: pages inside another site's frame have no
+cookies to trust.
 
-The address of a task page names its HIT; the form in it names HIT, assignment and worker. Nobody but us can write
-either, and the one cannot stand for the other.
+The address of a task page names its HIT; the form in it names HIT, assignment and worker. Nobody
+but us can write either, and the one cannot stand for the other.
 """
 
 from __future__ import annotations
@@ -14,28 +15,48 @@ from django.urls import reverse
 if TYPE_CHECKING:
     from annotation.models import HIT, Bonus, Worker
 
-FORM_SALT, HIT_SALT, THANKS_SALT = "annotation.task.form", "annotation.task.hit", "annotation.task.thanks"
-HOOK_SALT, SAY_SALT, LEARN_SALT = "annotation.task.notify", "annotation.task.say", "annotation.task.learn"
+FORM_SALT, HIT_SALT, THANKS_SALT = (
+    "annotation.task.form",
+    "annotation.task.hit",
+    "annotation.task.thanks",
+)
+HOOK_SALT, SAY_SALT, LEARN_SALT = (
+    "annotation.task.notify",
+    "annotation.task.say",
+    "annotation.task.learn",
+)
 
 
 def task_path(hit: HIT) -> str:
     """The path of a HIT's task page."""
-    return reverse("task", kwargs={"signed": signing.Signer(salt=HIT_SALT, sep="~").sign(str(hit.pk))})
+    return reverse(
+        "task", kwargs={"signed": signing.Signer(salt=HIT_SALT, sep="~").sign(str(hit.pk))}
+    )
 
 
 def thanks_path(bonus: Bonus) -> str:
     """The path of the page by which somebody takes a payment that is for them alone."""
-    return reverse("task_thanks", kwargs={"signed": signing.Signer(salt=THANKS_SALT, sep="~").sign(str(bonus.pk))})
+    return reverse(
+        "task_thanks",
+        kwargs={"signed": signing.Signer(salt=THANKS_SALT, sep="~").sign(str(bonus.pk))},
+    )
 
 
 def say_path(worker: Worker) -> str:
-    """The path of the page on which a worker without an account says what they think, and appeals."""
-    return reverse("task_say", kwargs={"signed": signing.Signer(salt=SAY_SALT, sep="~").sign(worker.handle)})
+    """The path of the page on which a worker without an account says what they think, and
+    appeals.
+    """
+    return reverse(
+        "task_say", kwargs={"signed": signing.Signer(salt=SAY_SALT, sep="~").sign(worker.handle)}
+    )
 
 
 def learn_path(worker: Worker) -> str:
     """The path of the page on which a worker who may accept no HIT yet does the tutorial."""
-    return reverse("task_learn", kwargs={"signed": signing.Signer(salt=LEARN_SALT, sep="~").sign(worker.handle)})
+    return reverse(
+        "task_learn",
+        kwargs={"signed": signing.Signer(salt=LEARN_SALT, sep="~").sign(worker.handle)},
+    )
 
 
 def worker_of_page(signed: str, salt: str = SAY_SALT) -> str:
@@ -65,7 +86,9 @@ def _number(signed: str, salt: str) -> int | None:
 
 def prove(hit: int, assignment: str, handle: str, site: str = "") -> str:
     """What the form carries: whose go at which HIT this is, and where the answer is to be sent."""
-    return signing.dumps({"hit": hit, "assignment": assignment, "worker": handle, "site": site}, salt=FORM_SALT)
+    return signing.dumps(
+        {"hit": hit, "assignment": assignment, "worker": handle, "site": site}, salt=FORM_SALT
+    )
 
 
 def proven(proof: str) -> dict[str, Any]:
@@ -80,12 +103,18 @@ def proven(proof: str) -> dict[str, Any]:
 def proves(proof: str, hit: int, assignment: str, handle: str) -> bool:
     """Whether a proof is ours and of this go at this HIT."""
     said = proven(proof)
-    return (said.get("hit"), said.get("assignment"), said.get("worker")) == (hit, assignment, handle)
+    return (said.get("hit"), said.get("assignment"), said.get("worker")) == (
+        hit,
+        assignment,
+        handle,
+    )
 
 
 def hook_path(platform: str) -> str:
     """The path that a platform's notifications may be sent to; a secret."""
-    return reverse("task_notify", kwargs={"signed": signing.Signer(salt=HOOK_SALT, sep="~").sign(platform)})
+    return reverse(
+        "task_notify", kwargs={"signed": signing.Signer(salt=HOOK_SALT, sep="~").sign(platform)}
+    )
 
 
 def platform_of_hook(signed: str) -> str | None:

@@ -19,9 +19,12 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import Assignment, Comparison, Question, Response, Signal, Worker
 
 TOO_FAST = 0.15  # of the expected time
-FASTEST = 15.0  # words a second: people read four, and skim eight; and they have to press buttons besides
+FASTEST = (
+    15.0  # words a second: people read four, and skim eight; and they have to press buttons besides
+)
 FEWEST_WORDS = 10  # of a shorter text the time tells little
-MET_BEFORE = "This worker had judged it before."  # why an answer never counts, whatever becomes of its worker
+# why an answer never counts, whatever becomes of its worker
+MET_BEFORE = "This worker had judged it before."
 
 FLAGS = """
     SELECT a.worker_id, c.kind, count(*) FILTER (WHERE c.against), count(*)
@@ -45,19 +48,26 @@ FLAGS = """
 
 @dataclass(frozen=True)
 class Limit:
-    """A worker is flagged beyond both: so many answers against, and such a share of those compared."""
+    """A worker is flagged beyond both: so many answers against, and such a share of those
+    compared.
+    """
 
     answers: int
     share: float
 
 
 LIMITS = {
-    "majority": Limit(10, 0.20), "gold": Limit(3, 0.30), "too_fast": Limit(10, 0.50), "unread": Limit(10, 0.50),
-}  # fmt: skip
+    "majority": Limit(10, 0.20),
+    "gold": Limit(3, 0.30),
+    "too_fast": Limit(10, 0.50),
+    "unread": Limit(10, 0.50),
+}
 NAMES = {
-    "majority": "Against most of the others", "gold": "Wrong on gold", "too_fast": "Too fast",
+    "majority": "Against most of the others",
+    "gold": "Wrong on gold",
+    "too_fast": "Too fast",
     "unread": "Faster than reading",
-}  # fmt: skip
+}
 WORDS = {
     "majority": "differ from what most of the others said",
     "gold": "to questions with a known answer are wrong",
@@ -98,46 +108,63 @@ class Flag:
 
     @property
     def sentence(self) -> str:
-        return f"{self.against} of {self.of} answers {WORDS[self.kind]} ({100 * self.share:.0f}\u00a0%)."
+        return (
+            f"{self.against} of {self.of} answers {WORDS[self.kind]}"
+            f" ({100 * self.share:.0f}\u00a0%)."
+        )
 
 
 def note_signals(expected: Mapping[Assignment, int]) -> int:
-    """How many of these answers came too fast, by the seconds that were expected; each is noted once."""
+    """How many of these answers came too fast, by the seconds that were expected; each is noted
+    once.
+    """
     signals = [
-        Signal(assignment=one, worker_id=one.worker_id, kind="too_fast",
-               detail=f"Answered in {one.seconds:.1f} s; about {seconds} s were expected.")
+        Signal(
+            assignment=one,
+            worker_id=one.worker_id,
+            kind="too_fast",
+            detail=f"Answered in {one.seconds:.1f} s; about {seconds} s were expected.",
+        )
         for one, seconds in expected.items()
         if one.seconds is not None and one.seconds < TOO_FAST * seconds
-    ]  # fmt: skip
+    ]
     Signal.objects.bulk_create(signals, ignore_conflicts=True)
     return len(signals)
 
 
 def hold_against_reading(asked: Mapping[Assignment, Sequence[Question]]) -> int:
-    """How many of these answers came before anybody could have read the sentences they are about, each of them once,
-    however many questions are about it. Only answers about a document which their worker had never had before are held
-    against this: who knows it need not read again."""
+    """How many of these answers came before anybody could have read the sentences they are about,
+    each of them once, however many questions are about it. Only answers about a document which
+    their worker had never had before are held against this: who knows it need not read again.
+    """
     words = {one: _words(some) for one, some in asked.items() if one.seconds is not None}
     words = {one: n for one, n in words.items() if n >= FEWEST_WORDS}
     new = words.keys() - _known_before(words.keys(), asked)
     unread = {one for one in new if (one.seconds or 0.0) < words[one] / FASTEST}
     Comparison.objects.bulk_create(
-        [Comparison(assignment=one, kind="unread", against=one in unread) for one in new], ignore_conflicts=True
+        [Comparison(assignment=one, kind="unread", against=one in unread) for one in new],
+        ignore_conflicts=True,
     )
     Signal.objects.bulk_create(
         [
-            Signal(assignment=one, worker_id=one.worker_id, kind="unread",
-                   detail=f"{words[one]} words, answered in {one.seconds:.1f} s.")
+            Signal(
+                assignment=one,
+                worker_id=one.worker_id,
+                kind="unread",
+                detail=f"{words[one]} words, answered in {one.seconds:.1f} s.",
+            )
             for one in unread
         ],
         ignore_conflicts=True,
-    )  # fmt: skip
+    )
     return len(unread)
 
 
 def _words(questions: Iterable[Question]) -> int:
-    """How many words must be read at least for all of these questions together: of a pair those of the sentence that it
-    stands in, else those of the whole text. A sentence that several questions are about is read once."""
+    """How many words must be read at least for all of these questions together: of a pair those of
+    the sentence that it stands in, else those of the whole text. A sentence that several questions
+    are about is read once.
+    """
     return len({(one.target.document_id, at) for one in questions for at in _places(one)})
 
 
@@ -146,41 +173,57 @@ def _places(question: Question) -> list[int]:
     payload = question.payload
     begin, text = payload.get("begin", 0), payload["text"]
     first, last = payload.get("lit") or (begin, begin + len(text))
-    return [first + word.start() for word in re.finditer(r"\S+", text[first - begin : last - begin])]
+    return [
+        first + word.start() for word in re.finditer(r"\S+", text[first - begin : last - begin])
+    ]
 
 
-def _known_before(answers: Collection[Assignment], asked: Mapping[Assignment, Sequence[Question]]) -> set[Assignment]:
-    """Those of these answers whose worker had had a question about one of their documents in hand before."""
+def _known_before(
+    answers: Collection[Assignment], asked: Mapping[Assignment, Sequence[Question]]
+) -> set[Assignment]:
+    """Those of these answers whose worker had had a question about one of their documents in hand
+    before.
+    """
     documents = {one: {question.target.document_id for question in asked[one]} for one in answers}
     rows = Assignment.objects.filter(
         worker__in={one.worker_id for one in answers},
         hit__questions__target__document__in=set().union(*documents.values()) if documents else (),
     )
     first: dict[tuple[int, int], datetime] = {}
-    for worker, document, at in rows.values_list("worker", "hit__questions__target__document", "accepted_at"):
+    for worker, document, at in rows.values_list(
+        "worker", "hit__questions__target__document", "accepted_at"
+    ):
         first[worker, document] = min(at, first.get((worker, document), at))
     return {
-        one for one in answers if any(first[one.worker_id, document] < one.accepted_at for document in documents[one])
+        one
+        for one in answers
+        if any(first[one.worker_id, document] < one.accepted_at for document in documents[one])
     }
 
 
 def hold_against_the_others(counting: Mapping[Question, Sequence[Response]]) -> int:
-    """How many answers to settled questions say otherwise than most of the others who said anything of the same."""
+    """How many answers to settled questions say otherwise than most of the others who said anything
+    of the same.
+    """
     known = _held(counting)
     Comparison.objects.bulk_create(
-        [Comparison(assignment_id=one, kind="majority", against=bool(units)) for one, (_, units) in known.items()],
+        [
+            Comparison(assignment_id=one, kind="majority", against=bool(units))
+            for one, (_, units) in known.items()
+        ],
         ignore_conflicts=True,
-    )  # fmt: skip
+    )
     against = {one: found for one, found in known.items() if found[1]}
     _signal_against(against)
     return len(against)
 
 
 def hold_again(counting: Mapping[Question, Sequence[Response]]) -> int:
-    """How many answers are held otherwise against the others than before, since some were left out or count again.
+    """How many answers are held otherwise against the others than before, since some were left out
+    or count again.
 
-    Whoever said otherwise than those who are left out alone must not be left out for it. Where too few others are left
-    to hold an answer against, nothing is against it.
+    Whoever said otherwise than those who are left out alone must not be left out for it. Where too
+    few others are left to hold an answer against, nothing is against it.
     """
     known = _held(counting)
     answers = {one.assignment_id for some in counting.values() for one in some}
@@ -200,7 +243,9 @@ def _held(counting: Mapping[Question, Sequence[Response]]) -> dict[int, tuple[in
     known: dict[int, tuple[int, list[Unit]]] = {}
     for question, responses in counting.items():
         for one, found in _compared(question, responses).items():
-            known.setdefault(one, found)  # an answer to several questions is compared once, by the first
+            known.setdefault(
+                one, found
+            )  # an answer to several questions is compared once, by the first
     return known
 
 
@@ -208,16 +253,24 @@ def _signal_against(against: Mapping[int, tuple[int, list[Unit]]]) -> None:
     workers = dict(Assignment.objects.filter(pk__in=against).values_list("pk", "worker"))
     Signal.objects.bulk_create(
         [
-            Signal(assignment_id=one, worker_id=workers[one], kind="against_majority",
-                   detail=f"Differs from most of the others in {len(units)} of {points} points.")
+            Signal(
+                assignment_id=one,
+                worker_id=workers[one],
+                kind="against_majority",
+                detail=f"Differs from most of the others in {len(units)} of {points} points.",
+            )
             for one, (points, units) in against.items()
         ],
         ignore_conflicts=True,
-    )  # fmt: skip
+    )
 
 
-def _compared(question: Question, responses: Sequence[Response]) -> dict[int, tuple[int, list[Unit]]]:
-    """assignment -> how much it said, and in what it differs from the others beyond what is tolerated."""
+def _compared(
+    question: Question, responses: Sequence[Response]
+) -> dict[int, tuple[int, list[Unit]]]:
+    """assignment -> how much it said, and in what it differs from the others beyond what is
+    tolerated.
+    """
     tolerance = interface_of(question.interface).tolerance
     if tolerance is None:
         return {}
@@ -241,8 +294,9 @@ def said_of(question: Question, responses: Sequence[Response]) -> dict[int, dict
 
 
 def differs(own: Mapping[Unit, str], others: Sequence[Mapping[Unit, str]]) -> list[Unit] | None:
-    """The units in which an answer differs from what more than half of the others said, at least two of them; None if
-    they agree on nothing that it could be held against."""
+    """The units in which an answer differs from what more than half of the others said, at least
+    two of them; None if they agree on nothing that it could be held against.
+    """
     against, compared = [], 0
     for unit, value in own.items():
         votes = Counter(one[unit] for one in others if unit in one)
@@ -268,7 +322,9 @@ def flags_of(workers: Sequence[int]) -> dict[int, list[Flag]]:
 
 
 def doubtful() -> list[int]:
-    """The workers, of those who are not left out, who have enough against them that a flag may pass its limit."""
+    """The workers, of those who are not left out, who have enough against them that a flag may pass
+    its limit.
+    """
     against = Comparison.objects.filter(against=True, assignment__worker__excluded_at=None)
     compared = against.values_list("assignment__worker", "kind").annotate(n=Count("pk")).order_by()
     fast = Signal.objects.filter(kind="too_fast", worker__excluded_at=None)
@@ -279,4 +335,6 @@ def doubtful() -> list[int]:
 def _flags(workers: Sequence[int]) -> list[tuple[int, Flag]]:
     with connection.cursor() as cursor:
         cursor.execute(FLAGS, {"workers": list(workers)})
-        return [(worker, Flag(kind, against, of)) for worker, kind, against, of in cursor.fetchall()]
+        return [
+            (worker, Flag(kind, against, of)) for worker, kind, against, of in cursor.fetchall()
+        ]

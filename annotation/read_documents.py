@@ -1,7 +1,8 @@
-"""Step 5a: ordered documents are asked about whole: their mentions, then the relations between those; then they count.
+"""Step 5a: ordered documents are asked about whole: their mentions, then the relations between
+those; then they count.
 
-Where a document is follows from its questions and its sample alone, so that this step may be killed anywhere and does
-each thing once.
+Where a document is follows from its questions and its sample alone, so that this step may be killed
+anywhere and does each thing once.
 """
 
 from __future__ import annotations
@@ -34,10 +35,14 @@ DEAD = ("given_up", "cancelled")
 def tick() -> int:
     """How many documents moved, and orders were closed."""
     moved = 0
-    for row in OrderedDocument.objects.filter(sample__settled_at=None, order__closed_at=None).order_by("pk"):
+    for row in OrderedDocument.objects.filter(
+        sample__settled_at=None, order__closed_at=None
+    ).order_by("pk"):
         try:
             moved += _move(row.pk)
-        except Exception:  # one document's bug must not keep the others waiting; the clock comes round again
+        except (
+            Exception
+        ):  # one document's bug must not keep the others waiting; the clock comes round again
             log.exception("Document sample %s could not be asked about", row.pk)
     return moved + sum(_close(order) for order in DocumentOrder.objects.filter(closed_at=None))
 
@@ -46,7 +51,9 @@ def tick() -> int:
 def _move(pk: int) -> int:
     """1 if the document went a step on."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.read_documents'), %s)", [pk])
+        cursor.execute(
+            "SELECT pg_try_advisory_xact_lock(hashtext('annotation.read_documents'), %s)", [pk]
+        )
         if not cursor.fetchone()[0]:
             return 0
     row = OrderedDocument.objects.select_related(
@@ -71,14 +78,19 @@ def _move(pk: int) -> int:
 def question_of(sample: DocumentSample, interface: str) -> Question | None:
     """The question about a document that the sample's track asked through an interface."""
     rows = Question.objects.filter(
-        track=sample.track_id, interface=interface, target__document=sample.document_id, target__kind="document"
+        track=sample.track_id,
+        interface=interface,
+        target__document=sample.document_id,
+        target__kind="document",
     )
     return rows.order_by("-round").first()
 
 
 def was_read(question: Question) -> bool:
     """Whether a question is settled, and people could answer it: most did not flag it."""
-    labels = Label.objects.filter(target=question.target_id, origin=question.origin).exclude(value={})
+    labels = Label.objects.filter(target=question.target_id, origin=question.origin).exclude(
+        value={}
+    )
     return question.status == "settled" and labels.exists()
 
 
@@ -104,7 +116,9 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
         interface=draft.interface,
         payload=draft.payload,
         payer=order.purpose,
-        order=place if first else place - 2,  # what is begun is finished before anything else is begun
+        order=place
+        if first
+        else place - 2,  # what is begun is finished before anything else is begun
         answers_wanted=order.workers,
         price=price_of(units, each, order.fee_rate),
         reward=reward_of(units, each),
@@ -124,10 +138,18 @@ def _settle(sample: DocumentSample, last: Question) -> int:
 
 @transaction.atomic
 def _close(order: DocumentOrder) -> int:
-    """1 if nothing of the order is left to be done: what it has not spent goes back to the budget."""
+    """1 if nothing of the order is left to be done: what it has not spent goes back to the
+    budget.
+    """
     one_publisher(order.purpose)
-    order = DocumentOrder.objects.select_for_update(of=("self",)).select_related("track").get(pk=order.pk)
-    waiting = OrderedDocument.objects.filter(order=order, sample__settled_at=None).select_related("sample")
+    order = (
+        DocumentOrder.objects.select_for_update(of=("self",))
+        .select_related("track")
+        .get(pk=order.pk)
+    )
+    waiting = OrderedDocument.objects.filter(order=order, sample__settled_at=None).select_related(
+        "sample"
+    )
     if order.closed_at is not None or any(not _has_ended(row.sample) for row in waiting):
         return 0
     if committed(order.purpose):

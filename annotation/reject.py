@@ -1,7 +1,7 @@
 """Refuses pay for an answer: a named person, evidence, a second click; and takes it back.
 
-The answer is kept and no longer counts, in settled labels neither. Its money stays set aside, so that an undone
-rejection is paid at once. What has been paid is not asked back.
+The answer is kept and no longer counts, in settled labels neither. Its money stays set aside, so
+that an undone rejection is paid at once. What has been paid is not asked back.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class CannotReject(ValueError):
 def check(assignment: Assignment, evidence: str) -> None:
     """Nothing; raises CannotReject if the answer cannot be rejected, or not like this."""
     if len(evidence.strip()) < LEAST_EVIDENCE:
-        raise CannotReject(f"Say what is wrong, in {LEAST_EVIDENCE} characters or more: the worker reads it.")
+        raise CannotReject(
+            f"Say what is wrong, in {LEAST_EVIDENCE} characters or more: the worker reads it."
+        )
     if assignment.status == "rejected":
         raise CannotReject("This answer is rejected already.")
     if assignment.status not in REJECTABLE:
@@ -42,7 +44,9 @@ def check(assignment: Assignment, evidence: str) -> None:
 
 
 def reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
-    """The rejection; the platform is told first, which can be repeated. Raises CannotReject, and nothing changed."""
+    """The rejection; the platform is told first, which can be repeated. Raises CannotReject, and
+    nothing changed.
+    """
     check(assignment, evidence)
     _tell(assignment, evidence, approve=False)
     return _reject(assignment, who, evidence.strip()[:2000])
@@ -56,14 +60,25 @@ def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
     Payment.objects.filter(assignment=row, status="owed").update(
         status="withheld", status_since=timezone.now(), reason=evidence
     )
-    row.move("rejected", evidence)  # first: it is not among the answers that a question has, if more are asked for
+    row.move(
+        "rejected", evidence
+    )  # first: it is not among the answers that a question has, if more are asked for
     _count_again(row, row.responses.filter(excluded_reason=""), f"Rejected: {evidence}", who)
-    note("reject", f"assignment:{row.pk}", who=who, why=evidence, before=rejection.was, after="rejected")
+    note(
+        "reject",
+        f"assignment:{row.pk}",
+        who=who,
+        why=evidence,
+        before=rejection.was,
+        after="rejected",
+    )
     return rejection
 
 
 def undo(assignment: Assignment, who: User, why: str) -> Rejection:
-    """The rejection, undone: the answer counts and is paid again. Raises CannotReject, also without a reason."""
+    """The rejection, undone: the answer counts and is paid again. Raises CannotReject, also without
+    a reason.
+    """
     if assignment.status != "rejected":
         raise CannotReject("This answer is not rejected.")
     if not why.strip():
@@ -74,7 +89,11 @@ def undo(assignment: Assignment, who: User, why: str) -> Rejection:
 
 @transaction.atomic
 def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
-    row = Assignment.objects.select_for_update(of=("self",)).select_related("worker").get(pk=assignment.pk)
+    row = (
+        Assignment.objects.select_for_update(of=("self",))
+        .select_related("worker")
+        .get(pk=assignment.pk)
+    )
     rejection = Rejection.objects.select_for_update().filter(assignment=row, undone_at=None).first()
     if row.status != "rejected" or rejection is None:
         raise CannotReject("This answer is not rejected.")
@@ -85,9 +104,17 @@ def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
     )
     excluded = row.worker.excluded_reason if row.worker.excluded_at else ""
     row.move(rejection.was)
-    # Whatever the reason was: it may have been left out with its worker before, who was readmitted since.
+    # Whatever the reason was: it may have been left out with its worker before, who was readmitted
+    # since.
     _count_again(row, row.responses.exclude(excluded_reason__in=["", MET_BEFORE]), excluded, who)
-    note("undo rejection", f"assignment:{row.pk}", who=who, why=why, before="rejected", after=rejection.was)
+    note(
+        "undo rejection",
+        f"assignment:{row.pk}",
+        who=who,
+        why=why,
+        before="rejected",
+        after=rejection.was,
+    )
     nudge("settle")
     return rejection
 
@@ -105,7 +132,9 @@ def _count_again(row: Assignment, responses: QuerySet[Response], reason: str, wh
 
 
 def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:
-    """Nothing; another platform was told. Both calls may be repeated: what is so already counts as done."""
+    """Nothing; another platform was told. Both calls may be repeated: what is so already counts as
+    done.
+    """
     platform = platform_of(assignment.hit.platform)
     if platform.local:
         return
@@ -114,4 +143,6 @@ def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:
     try:
         platform.approve(assignment) if approve else platform.reject(assignment, words)
     except (PlatformDown, UnknownOutcome, Refused) as error:
-        raise CannotReject(f"{platform.name} did not answer ({error}). Nothing was changed; try again.") from error
+        raise CannotReject(
+            f"{platform.name} did not answer ({error}). Nothing was changed; try again."
+        ) from error

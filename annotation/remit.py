@@ -1,7 +1,8 @@
-"""Step 9c: what workers of other platforms are owed is paid there: approvals, rejections, bonuses, compensations.
+"""Step 9c: what workers of other platforms are owed is paid there: approvals, rejections, bonuses,
+compensations.
 
-Each row is an intent first ("sent", committed), then the call, then the outcome. A row that was sent without an outcome
-is never repeated blindly: the platform's books are asked what became of it.
+Each row is an intent first ("sent", committed), then the call, then the outcome. A row that was
+sent without an outcome is never repeated blindly: the platform's books are asked what became of it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ log = logging.getLogger(__name__)
 
 Row = TypeVar("Row", Payment, Bonus)
 CRASHED = 3
-"""After so many times the longest call, a row that is still "sent" belongs to somebody who is dead."""
+"""After so many times the longest call, a row that is still "sent" belongs to somebody who is
+dead."""
 MOST_DOUBLINGS = 8
 BATCH = 200
 
@@ -42,7 +44,10 @@ def tick() -> int:
 
 
 def _pay_out(name: str) -> int:
-    if not HIT.objects.filter(platform=name).exists() and not Bonus.objects.filter(worker__platform=name).exists():
+    if (
+        not HIT.objects.filter(platform=name).exists()
+        and not Bonus.objects.filter(worker__platform=name).exists()
+    ):
         return 0
     platform = platform_of(name)
     moved = _owe_unusable(name) + pay_lessons(name) + compensations.put_back(name)
@@ -59,10 +64,16 @@ def _pay_out(name: str) -> int:
 
 
 def _owe_unusable(name: str) -> int:
-    """Answers that could not be used are paid all the same: a rejection is a person's decision, not a parser's."""
-    rows = Assignment.objects.filter(hit__platform=name, status="failed", payment=None, next_try_at__lte=timezone.now())
+    """Answers that could not be used are paid all the same: a rejection is a person's decision, not
+    a parser's.
+    """
+    rows = Assignment.objects.filter(
+        hit__platform=name, status="failed", payment=None, next_try_at__lte=timezone.now()
+    )
     owed = 0
-    for pk in rows.exclude(platform_status__in=["", "rejected"]).values_list("pk", flat=True)[:BATCH]:
+    for pk in rows.exclude(platform_status__in=["", "rejected"]).values_list("pk", flat=True)[
+        :BATCH
+    ]:
         with transaction.atomic():
             owed += len(owe([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)]))
     return owed
@@ -78,11 +89,17 @@ def _each(model: type[Row], where: Q, pay: Callable[[Row], bool]) -> int:
 
 @transaction.atomic
 def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
-    """The next row to be paid, now "sent": the intent. What was sent before is "unknown": its outcome is asked for."""
+    """The next row to be paid, now "sent": the intent. What was sent before is "unknown": its
+    outcome is asked for.
+    """
     now = timezone.now()
     patience = timedelta(seconds=CRASHED * float(settings.MTURK_TIMEOUT))
-    due = Q(status__in=["owed", "unknown"], next_try_at__lte=now) | Q(status="sent", status_since__lt=now - patience)
-    rows = model._default_manager.select_for_update(skip_locked=True, of=("self",)).filter(due & where)
+    due = Q(status__in=["owed", "unknown"], next_try_at__lte=now) | Q(
+        status="sent", status_since__lt=now - patience
+    )
+    rows = model._default_manager.select_for_update(skip_locked=True, of=("self",)).filter(
+        due & where
+    )
     row: Row | None = rows.exclude(pk__in=tried).order_by("status_since", "pk").first()
     if row is not None:
         row.asked_before = row.status != "owed"
@@ -140,8 +157,9 @@ def _paid(row: Moving) -> int:
 
 @transaction.atomic
 def _give_up(row: Moving, sentence: str) -> int:
-    """The platform will not pay: a person must look. A bonus that was not paid is not spent; what may have been paid
-    through a HIT that is lost stays spent."""
+    """The platform will not pay: a person must look. A bonus that was not paid is not spent; what
+    may have been paid through a HIT that is lost stays spent.
+    """
     row.move("failed", sentence)
     if isinstance(row, Bonus):
         lost = row.assignment_id is None
@@ -152,12 +170,17 @@ def _give_up(row: Moving, sentence: str) -> int:
 
 
 def _approve(platform: Platform, payment: Payment) -> bool:
-    """Approving ends where it would have ended, however often it is done: approved already is done."""
+    """Approving ends where it would have ended, however often it is done: approved already is
+    done.
+    """
     assert payment.assignment is not None  # the rows are chosen by their HIT
     try:
         platform.approve(payment.assignment)
     except Refused:
-        if payment.assignment.platform_status != "approved" and platform.outcome(payment.assignment) != "approved":
+        if (
+            payment.assignment.platform_status != "approved"
+            and platform.outcome(payment.assignment) != "approved"
+        ):
             raise
     return True
 
@@ -171,16 +194,26 @@ def _bonus(platform: Platform, bonus: Bonus) -> bool:
 
 
 def _reject(platform: Platform) -> int:
-    """Tells the platform of rejections, each of which a person decided, and its worker reads why."""
-    rows = Assignment.objects.filter(hit__platform=platform.name, status="rejected", platform_status="submitted")
+    """Tells the platform of rejections, each of which a person decided, and its worker reads
+    why.
+    """
+    rows = Assignment.objects.filter(
+        hit__platform=platform.name, status="rejected", platform_status="submitted"
+    )
     told = 0
     for row in rows.filter(next_try_at__lte=timezone.now())[:BATCH]:
         try:
             platform.reject(row, row.reason)
-        except (PlatformDown, UnknownOutcome, Refused) as trouble:  # asked again, it ends where it would have ended
+        except (
+            PlatformDown,
+            UnknownOutcome,
+            Refused,
+        ) as trouble:  # asked again, it ends where it would have ended
             later = timezone.now() + BACKOFF * 2**MOST_DOUBLINGS
             Assignment.objects.filter(pk=row.pk).update(next_try_at=later)
-            log.warning("Assignment %s could not be rejected on %s: %s", row.pk, platform.name, trouble)
+            log.warning(
+                "Assignment %s could not be rejected on %s: %s", row.pk, platform.name, trouble
+            )
             continue
         Assignment.objects.filter(pk=row.pk).update(platform_status="rejected")
         told += 1
@@ -190,7 +223,9 @@ def _reject(platform: Platform) -> int:
 def _tell_qualifications(platform: Platform) -> int:
     """Tells the platform who is excluded, readmitted, or has passed the tutorial."""
     _want_exclusions(platform.name)
-    rows = Qualification.objects.filter(worker__platform=platform.name, worker__identity__isnull=False)
+    rows = Qualification.objects.filter(
+        worker__platform=platform.name, worker__identity__isnull=False
+    )
     rows = rows.filter(next_try_at__lte=timezone.now())
     told = 0
     for row in rows.filter(Qualification.UNTOLD).select_related("worker__identity")[:BATCH]:
@@ -205,9 +240,13 @@ def _tell_qualifications(platform: Platform) -> int:
             )
             continue
         except (PlatformDown, UnknownOutcome) as trouble:
-            log.warning("Worker %s could not be qualified on %s: %s", row.worker, platform.name, trouble)
+            log.warning(
+                "Worker %s could not be qualified on %s: %s", row.worker, platform.name, trouble
+            )
             break
-        Qualification.objects.filter(pk=row.pk).update(told=row.wanted, told_at=timezone.now(), refusals=0, reason="")
+        Qualification.objects.filter(pk=row.pk).update(
+            told=row.wanted, told_at=timezone.now(), refusals=0, reason=""
+        )
         told += 1
     return told
 
@@ -216,7 +255,8 @@ def _want_exclusions(name: str) -> None:
     workers = Worker.objects.filter(platform=name)
     new = workers.filter(excluded_at__isnull=False).exclude(qualifications__name="excluded")
     Qualification.objects.bulk_create(
-        [Qualification(worker=worker, name="excluded", wanted=True) for worker in new], ignore_conflicts=True
+        [Qualification(worker=worker, name="excluded", wanted=True) for worker in new],
+        ignore_conflicts=True,
     )
     rows = Qualification.objects.filter(name="excluded", worker__platform=name)
     now = timezone.now()

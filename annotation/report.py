@@ -1,4 +1,5 @@
-"""What the rest of the service may know of the crowd, and may tell it: the one module that `kbpo.web` imports.
+"""What the rest of the service may know of the crowd, and may tell it: the one module that
+`kbpo.web` imports.
 
 Nothing here names a worker but by a hash.
 """
@@ -55,7 +56,16 @@ from annotation.command import (
     why_again,
     write_to,
 )
-from annotation.describe import AnswerLine, Record, WorkerLine, answer, online, record, title_of, workers
+from annotation.describe import (
+    AnswerLine,
+    Record,
+    WorkerLine,
+    answer,
+    online,
+    record,
+    title_of,
+    workers,
+)
 from annotation.divided import set_limit as set_divided_limit
 from annotation.error_rate import errors as crowd_errors
 from annotation.error_rate import errors_of_names as errors_of_names
@@ -70,7 +80,16 @@ from annotation.gold import retire as retire_gold
 from annotation.gold import set_aside as set_gold_aside
 from annotation.gold import set_rate as set_gold_rate
 from annotation.gold import standings as golds
-from annotation.journey import Failure, InDoubt, Quarrel, Stage, failures, in_doubt, oldest, quarrels
+from annotation.journey import (
+    Failure,
+    InDoubt,
+    Quarrel,
+    Stage,
+    failures,
+    in_doubt,
+    oldest,
+    quarrels,
+)
 from annotation.judged import MARKED, NAMES, PAIRS
 from annotation.judged import WORDS as JUDGED
 from annotation.leave_out import Undecided, undecided
@@ -82,7 +101,15 @@ from annotation.pilot import DOCUMENTS as PILOT_DOCUMENTS
 from annotation.pilot import ITEMS as PILOT_ITEMS
 from annotation.pilot import PUBLISHED as PUBLISHED_AGREEMENT
 from annotation.pilot import WORKERS as PILOT_WORKERS
-from annotation.pilot import CannotPilot, PilotPlan, launch_pilot, pilot_of, pilot_report, pilots, plan_pilot
+from annotation.pilot import (
+    CannotPilot,
+    PilotPlan,
+    launch_pilot,
+    pilot_of,
+    pilot_report,
+    pilots,
+    plan_pilot,
+)
 from annotation.pilot import cost_of_as_many as cost_of_large_pilot
 from annotation.pilot import seed_of as seed_of_pilot
 from annotation.platforms.mturk.account import account
@@ -230,8 +257,10 @@ ZERO = Decimal("0.00")
 
 @dataclass
 class Votes:
-    """What people said about one target. Of a pair: how many said that each directed predicate holds, and what was
-    shown; of a mention: how many chose each span ("begin-end", or "other"). `flags` said that it cannot be answered."""
+    """What people said about one target. Of a pair: how many said that each directed predicate
+    holds, and what was shown; of a mention: how many chose each span ("begin-end", or "other").
+    `flags` said that it cannot be answered.
+    """
 
     n: int = 0
     holds: Counter[str] = field(default_factory=Counter)
@@ -243,8 +272,12 @@ class Votes:
 def judgments(targets: Iterable[int]) -> dict[int, Votes]:
     """The votes on each of these targets that anybody answered; excluded answers do not count."""
     votes: dict[int, Votes] = defaultdict(Votes)
-    rows = Response.objects.filter(target__in=list(targets), excluded_reason="", question__gold=None)
-    for target, criterion, value, shown in rows.values_list("target", "criterion", "value", "question__shown"):
+    rows = Response.objects.filter(
+        target__in=list(targets), excluded_reason="", question__gold=None
+    )
+    for target, criterion, value, shown in rows.values_list(
+        "target", "criterion", "value", "question__shown"
+    ):
         one = votes[target]
         one.n += 1
         if criterion == "relation":
@@ -259,7 +292,9 @@ def judgments(targets: Iterable[int]) -> dict[int, Votes]:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the questions of one payer (or track) are. `seconds_left` is None until there is a rate to tell it from."""
+    """Where the questions of one payer (or track) are. `seconds_left` is None until there is a rate
+    to tell it from.
+    """
 
     waiting: int
     published: int
@@ -284,7 +319,9 @@ class Progress:
 
 
 def progress(*, payer: str = "", track: Track | None = None) -> Progress:
-    """The counts, reasons and rate of a payer's questions, e.g. ``progress(payer=submission.purpose)``."""
+    """The counts, reasons and rate of a payer's questions, e.g.
+    ``progress(payer=submission.purpose)``.
+    """
     questions = Question.objects.filter(**_of(track, payer, "")).filter(gold=None)
     counts = dict(questions.values_list("status").annotate(Count("pk")).order_by())
     sent = Assignment.objects.filter(
@@ -321,9 +358,13 @@ def _of(track: Track | None, payer: str, prefix: str) -> dict[str, Any]:
 
 
 def _rate(sent: QuerySet[Assignment]) -> float:
-    """Answers an hour, from the last hour; over the time since its first answer if that is shorter."""
+    """Answers an hour, from the last hour; over the time since its first answer if that is
+    shorter.
+    """
     now = timezone.now()
-    recent = sent.filter(submitted_at__gte=now - WINDOW).aggregate(n=Count("pk"), first=Min("submitted_at"))
+    recent = sent.filter(submitted_at__gte=now - WINDOW).aggregate(
+        n=Count("pk"), first=Min("submitted_at")
+    )
     if recent["n"] < 2:
         return 0.0
     return float(3600 * recent["n"] / max(1.0, (now - recent["first"]).total_seconds()))
@@ -338,7 +379,9 @@ def _answers_left(questions: QuerySet[Question]) -> int:
 
 def halts() -> list[Halt]:
     """The stops that hold now."""
-    return list(Halt.objects.filter(lifted_at=None).select_related("track", "who").order_by("since"))
+    return list(
+        Halt.objects.filter(lifted_at=None).select_related("track", "who").order_by("since")
+    )
 
 
 def owed() -> Decimal:

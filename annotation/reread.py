@@ -1,8 +1,9 @@
-"""An expert marks a document's names anew, without seeing what its readers marked; both are held side by side.
+"""An expert marks a document's names anew, without seeing what its readers marked; both are held
+side by side.
 
-A settled mention is contradicted if the expert did not mark just these words, or says that they are of another type,
-date or page, or the same as other mentions (of those that both marked). Missed is what the expert marked where no
-settled mention is.
+A settled mention is contradicted if the expert did not mark just these words, or says that they are
+of another type, date or page, or the same as other mentions (of those that both marked). Missed is
+what the expert marked where no settled mention is.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ class Line:
 
 
 def said(question: Question, raw: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """What an expert's answer says of a document's names, with how often it contradicts what counts now; empty if it is
-    a flag. Raises BadAnswer."""
-    parsed = {one.criterion: one.value for one in interface_of(question.interface).parse(question, raw)}
+    """What an expert's answer says of a document's names, with how often it contradicts what counts
+    now; empty if it is a flag. Raises BadAnswer.
+    """
+    parsed = {
+        one.criterion: one.value for one in interface_of(question.interface).parse(question, raw)
+    }
     if "mentions" not in parsed:
         return {}
     value = {"mentions": parsed["mentions"]["mentions"], "links": parsed["links"]}
@@ -52,32 +56,40 @@ def said(question: Question, raw: dict[str, Any]) -> dict[int, dict[str, Any]]:
 
 
 def agrees(value: Mapping[str, Any]) -> bool:
-    """Whether an expert marked what is settled, and nothing besides; a flag contradicts all of it."""
+    """Whether an expert marked what is settled, and nothing besides; a flag contradicts all of
+    it.
+    """
     return bool(value) and value["contradicted"] == value["missed"] == 0
 
 
 def compared(question: Question, value: Mapping[str, Any]) -> list[Line]:
     """Everything that is settled or that the expert marked, in the order of the text."""
     reading, now = Reading(question.payload), settled(question)
-    says = {mark.span: mark for mark in (Marked.of(one, value["links"]) for one in value["mentions"])}
+    says = {
+        mark.span: mark for mark in (Marked.of(one, value["links"]) for one in value["mentions"])
+    }
     words = {one["name"]: one["word"] for one in types_of(reading)}
     lines = []
     for span in sorted(now.keys() | says.keys()):
         ours, theirs = now.get(span), says.get(span)
-        lines.append(Line(
-            words=reading.gloss(span),
-            now=_told(reading, words, span, ours) if ours else NOT_MARKED,
-            says=_told(reading, words, span, _value(theirs)) if theirs else NOT_MARKED,
-            same=ours is not None and theirs is not None and _same(span, now, says),
-            settled=ours is not None,
-            missed=ours is None and not any(_overlap(span, one) for one in now),
-        ))  # fmt: skip
+        lines.append(
+            Line(
+                words=reading.gloss(span),
+                now=_told(reading, words, span, ours) if ours else NOT_MARKED,
+                says=_told(reading, words, span, _value(theirs)) if theirs else NOT_MARKED,
+                same=ours is not None and theirs is not None and _same(span, now, says),
+                settled=ours is not None,
+                missed=ours is None and not any(_overlap(span, one) for one in now),
+            )
+        )
     return lines
 
 
 def settled(question: Question) -> dict[Span, dict[str, Any]]:
     """The mentions that a document's readers settled, with the values that count of them now."""
-    from_here = Q(labels__origin=question.origin) | Q(labels__origin__startswith=question.origin + AGAIN)
+    from_here = Q(labels__origin=question.origin) | Q(
+        labels__origin__startswith=question.origin + AGAIN
+    )
     rows = Target.objects.filter(from_here, kind="mention", document=question.target.document_id)
     spans = {pk: (begin, end) for pk, begin, end in rows.values_list("pk", "a_begin", "a_end")}
     return {spans[target]: value for target, value, _ in values_of(spans) if value}

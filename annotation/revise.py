@@ -1,9 +1,11 @@
-"""Adds a track's answers up anew: by majority, or by Dawid and Skene's model of who errs how; labels are only appended.
+"""Adds a track's answers up anew: by majority, or by Dawid and Skene's model of who errs how;
+labels are only appended.
 
-The model is fitted to all answers of a track at once, for each interface that asks about pairs by itself: each directed
-predicate of each pair is one yes or no (`votes`). What mentions refer to, and names in documents, stay with the
-majority. What a document's readers marked is said anew in the place of what was said before (`AGAIN`): what is not
-marked any more is missing again, and not false.
+The model is fitted to all answers of a track at once, for each interface that asks about pairs by
+itself: each directed predicate of each pair is one yes or no (`votes`). What mentions refer to, and
+names in documents, stay with the majority. What a document's readers marked is said anew in the
+place of what was said before (`AGAIN`): what is not marked any more is missing again, and not
+false.
 """
 
 from __future__ import annotations
@@ -39,12 +41,16 @@ from kbpo.tracks.registry import kind_of
 MAJORITY, MODEL = "majority", "dawid_skene"
 UNSURE = (0.1, 0.9)  # a posterior between them asks one more worker
 UNSURE_PAIRS = 0.1
-"""A whole document is read once more if the model is unsure of a greater share of its pairs: it costs dollars."""
+"""A whole document is read once more if the model is unsure of a greater share of its pairs: it
+costs dollars."""
 CAP = 5  # answers to one question, however divided people are
 PAUSE = timedelta(minutes=10)  # between two fits
-COMMITTING = timedelta(seconds=10)  # at most from when a question says that it is settled until others see that
+COMMITTING = timedelta(
+    seconds=10
+)  # at most from when a question says that it is settled until others see that
 TYPICAL = ((0.9, 0.1), (0.15, 0.85))
-"""Of somebody of whom the last fit knew nothing: the chances that they say no and yes, where no and where yes holds."""
+"""Of somebody of whom the last fit knew nothing: the chances that they say no and yes, where no
+and where yes holds."""
 Sentence = tuple[int, int, str]
 """A question, a pair that it asks about, and a directed predicate on its page"""
 
@@ -59,7 +65,8 @@ class Flip:
     before: tuple[str, ...]
     after: tuple[str, ...]
     posterior: dict[str, float]
-    """directed predicate -> probability that it holds, of those that change; empty for the majority"""
+    """directed predicate -> probability that it holds, of those that change; empty for the
+    majority"""
     label: NewLabel
 
 
@@ -78,9 +85,13 @@ class Revision:
 
 
 def revision(track: Track, method: str, number: int) -> Revision:
-    """The labels that would change if a track's answers were added up by this method; nothing is written."""
+    """The labels that would change if a track's answers were added up by this method; nothing is
+    written.
+    """
     if method not in (MAJORITY, MODEL):
-        raise ValueError(f"There is no way of adding up called {method!r}; there are {MAJORITY} and {MODEL}.")
+        raise ValueError(
+            f"There is no way of adding up called {method!r}; there are {MAJORITY} and {MODEL}."
+        )
     flips: list[Flip] = []
     model: dict[str, Any] = {}
     judgments = unsure = 0
@@ -88,10 +99,14 @@ def revision(track: Track, method: str, number: int) -> Revision:
         said, posterior = votes(track, interface), dict[Sentence, float]()
         if method == MODEL:
             model[interface], posterior = _fit(said)
-            unsure += sum(any(_between(one) for one in _chances(pair, posterior).values()) for pair in said)
+            unsure += sum(
+                any(_between(one) for one in _chances(pair, posterior).values()) for pair in said
+            )
         judgments += len(said)
         flips += _flips(said, posterior, method, number)
-    return Revision(method, judgments, flips, unsure, {name: fit for name, fit in model.items() if fit})
+    return Revision(
+        method, judgments, flips, unsure, {name: fit for name, fit in model.items() if fit}
+    )
 
 
 def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float]]:
@@ -100,8 +115,10 @@ def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float]]:
     if not kinds:
         return {}, {}
     answers = [
-        (at, worker, int(worker in yes)) for at, (workers, yes) in enumerate(kinds) for worker in workers
-    ]  # fmt: skip
+        (at, worker, int(worker in yes))
+        for at, (workers, yes) in enumerate(kinds)
+        for worker in workers
+    ]
     unit, worker, told = np.array(answers, dtype=np.int64).T
     times = [len(some) for some in kinds.values()]
     result = dawid_skene(told, unit, worker, n_classes=2, times=times)
@@ -119,8 +136,9 @@ def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float]]:
 
 
 def _alike(said: Sequence[Votes]) -> dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]]:
-    """(who was asked, who of them said yes) -> the sentences. In documents nearly all have nobody's yes: to the model
-    those that the same people read are one, many times."""
+    """(who was asked, who of them said yes) -> the sentences. In documents nearly all have nobody's
+    yes: to the model those that the same people read are one, many times.
+    """
     kinds: dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]] = {}
     for pair in said:
         for one in pair.predicates:
@@ -135,7 +153,9 @@ def _chances(pair: Votes, posterior: dict[Sentence, float]) -> dict[str, float]:
     return {part: posterior[key] for part, key in keys if key in posterior}
 
 
-def _flips(said: Sequence[Votes], posterior: dict[Sentence, float], method: str, number: int) -> list[Flip]:
+def _flips(
+    said: Sequence[Votes], posterior: dict[Sentence, float], method: str, number: int
+) -> list[Flip]:
     flips = []
     for pair in said:
         chances = _chances(pair, posterior) if method == MODEL else {}
@@ -150,7 +170,9 @@ def _flips(said: Sequence[Votes], posterior: dict[Sentence, float], method: str,
 
 
 def _label(pair: Votes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
-    _, counted, disagreement = holding([pair.said_by(worker) for worker in pair.workers], pair.shown)
+    _, counted, disagreement = holding(
+        [pair.said_by(worker) for worker in pair.workers], pair.shown
+    )
     value: dict[str, Any] = {"shown": list(pair.shown), "holds": list(holds), "votes": counted}
     origin = f"{pair.question.origin}/{method}-{number}"
     if pair.question.interface == WHOLE:  # of what is not marked nothing is said
@@ -162,18 +184,29 @@ def _label(pair: Votes, holds: tuple[str, ...], method: str, number: int) -> New
 
 @transaction.atomic
 def switch(track: Track, method: str, who: User | None, why: str) -> Revision:
-    """The revision, applied: from now on the track's answers are added up by this method. Labels are appended."""
+    """The revision, applied: from now on the track's answers are added up by this method. Labels
+    are appended.
+    """
     one_at_a_time("annotation.revise", track.pk)
     policy, _ = Policy.objects.get_or_create(track=track)
     before = policy.aggregation
     made = _apply(track, policy, method)
-    note("add up by", f"track:{track.slug}", who=who, before=before, why=why, track=track.slug,
-         after=f"{method}: {len(made.flips)} of {made.judgments} labels changed")  # fmt: skip
+    note(
+        "add up by",
+        f"track:{track.slug}",
+        who=who,
+        before=before,
+        why=why,
+        track=track.slug,
+        after=f"{method}: {len(made.flips)} of {made.judgments} labels changed",
+    )
     return made
 
 
 def _apply(track: Track, policy: Policy, method: str) -> Revision:
-    begun = timezone.now()  # a question that is settled during the fit may not be in it: it is due for the next
+    begun = (
+        timezone.now()
+    )  # a question that is settled during the fit may not be in it: it is due for the next
     made = revision(track, method, policy.revision + 1)
     policy.revision += 1
     policy.aggregation, policy.model, policy.fitted_at = method, made.model, begun - COMMITTING
@@ -191,38 +224,53 @@ def _asked(flip: Flip) -> tuple[int, int]:
 
 
 def add_up_with_model(track: Track) -> int:
-    """How many labels of a track change since its model is fitted anew, to the answers that count now. Runs in the
-    transaction in which these changed; nothing where the track does not use the model."""
+    """How many labels of a track change since its model is fitted anew, to the answers that count
+    now. Runs in the transaction in which these changed; nothing where the track does not use the
+    model.
+    """
     one_at_a_time("annotation.revise", track.pk)
     policy = Policy.objects.filter(track=track, aggregation=MODEL).first()
     return len(_apply(track, policy, MODEL).flips) if policy is not None else 0
 
 
 def tick() -> int:
-    """How many labels changed where tracks use the model and new answers have come since it was fitted."""
+    """How many labels changed where tracks use the model and new answers have come since it was
+    fitted.
+    """
     changed = 0
-    due = Policy.objects.filter(aggregation=MODEL, fitted_at__lt=timezone.now() - PAUSE).select_related("track")
+    due = Policy.objects.filter(
+        aggregation=MODEL, fitted_at__lt=timezone.now() - PAUSE
+    ).select_related("track")
     for policy in due:
-        new = Question.objects.filter(track=policy.track, status="settled", status_since__gt=policy.fitted_at)
+        new = Question.objects.filter(
+            track=policy.track, status="settled", status_since__gt=policy.fitted_at
+        )
         if new.exists():
             with transaction.atomic():
                 one_at_a_time("annotation.revise", policy.track_id)
                 made = _apply(policy.track, Policy.objects.get(pk=policy.pk), MODEL)
                 changed += len(made.flips)
-                note("add up again", f"track:{policy.track.slug}", track=policy.track.slug,
-                     after=f"{MODEL}: {len(made.flips)} of {made.judgments} labels changed",
-                     why="New answers have come since the last fit")  # fmt: skip
+                note(
+                    "add up again",
+                    f"track:{policy.track.slug}",
+                    track=policy.track.slug,
+                    after=f"{MODEL}: {len(made.flips)} of {made.judgments} labels changed",
+                    why="New answers have come since the last fit",
+                )
     return changed
 
 
 class Busy(Exception):
-    """Somebody else is promising a payer's money at this moment: whoever holds questions must not wait for that."""
+    """Somebody else is promising a payer's money at this moment: whoever holds questions must not
+    wait for that.
+    """
 
 
 def ask_one_more(question: Question, free: dict[str, Decimal]) -> bool:
-    """Whether an answered question goes back to people: the model is unsure of it, fewer than five answered, and the
-    money reaches. The caller holds the question's lock, and keeps for each payer what is `free` of its money: that is
-    counted once in a transaction. Raises Busy."""
+    """Whether an answered question goes back to people: the model is unsure of it, fewer than five
+    answered, and the money reaches. The caller holds the question's lock, and keeps for each payer
+    what is `free` of its money: that is counted once in a transaction. Raises Busy.
+    """
     policy = Policy.objects.filter(track=question.track_id, aggregation=MODEL).first()
     model = policy.model.get(question.interface) if policy is not None else None
     if not model or question.answers_wanted >= CAP or not _is_unsure(question, model):
@@ -241,18 +289,25 @@ def ask_one_more(question: Question, free: dict[str, Decimal]) -> bool:
 
 
 def _is_unsure(question: Question, model: dict[str, Any]) -> bool:
-    """Whether one more answer is worth its price: to a pair, if the model is unsure of any of its sentences; to a whole
-    document, if it is unsure of more than a tenth of its pairs."""
+    """Whether one more answer is worth its price: to a pair, if the model is unsure of any of its
+    sentences; to a whole document, if it is unsure of more than a tenth of its pairs.
+    """
     said = votes_on(question)
-    unsure = sum(any(_between(chance) for chance in posterior_of(pair, model).values()) for pair in said)
+    unsure = sum(
+        any(_between(chance) for chance in posterior_of(pair, model).values()) for pair in said
+    )
     return unsure > (0 if question.interface == ALONE else UNSURE_PAIRS * len(said))
 
 
 def posterior_of(pair: Votes, model: dict[str, Any]) -> dict[str, float]:
-    """Directed predicate -> probability that it holds, by the last fit; of workers whom that did not know, the typical
-    ones."""
+    """Directed predicate -> probability that it holds, by the last fit; of workers whom that did
+    not know, the typical ones.
+    """
     prior = np.log(np.array(model["prior"]))
-    of = {worker: np.log(np.array(model["confusion"].get(str(worker), TYPICAL))) for worker in pair.workers}
+    of = {
+        worker: np.log(np.array(model["confusion"].get(str(worker), TYPICAL)))
+        for worker in pair.workers
+    }
     found = {}
     for one in pair.predicates:
         yes = pair.yes.get(one["part"], frozenset())
@@ -266,7 +321,9 @@ def _between(chance: float) -> bool:
 
 
 def price_of_reader(track: Track) -> Decimal | None:
-    """What one more reader of a document's pairs costs on a track, on average; None if none was asked yet."""
+    """What one more reader of a document's pairs costs on a track, on average; None if none was
+    asked yet.
+    """
     rows = Question.objects.filter(track=track, interface=WHOLE, gold=None)
     found = rows.aggregate(Avg("price"))["price__avg"]
     return None if found is None else round_up(found)

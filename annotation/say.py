@@ -1,4 +1,6 @@
-"""The page of a marketplace worker, who has no account: messages, feedback, an appeal. Its address is the key."""
+"""The page of a marketplace worker, who has no account: messages, feedback, an appeal. Its address
+is the key.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from annotation.models import Worker
 @csrf_exempt  # no cookie says who writes: the address does
 @require_http_methods(["GET", "HEAD", "POST"])
 def say(request: HttpRequest, signed: str) -> HttpResponse:
-    """What a worker was written, whether they are left out and why; a POST is feedback or an appeal."""
+    """What a worker was written, whether they are left out and why; a POST is feedback or an
+    appeal.
+    """
     handle = proof.worker_of_page(signed)
     if not handle:
         raise Http404
@@ -26,17 +30,29 @@ def say(request: HttpRequest, signed: str) -> HttpResponse:
     refusal = thanks = ""
     if request.method == "POST":
         try:
-            thanks = _appeal(request, worker) if request.POST.get("verb") == "appeal" else _feedback(request, worker)
+            thanks = (
+                _appeal(request, worker)
+                if request.POST.get("verb") == "appeal"
+                else _feedback(request, worker)
+            )
         except speak.CannotSay as cannot:
             refusal = str(cannot)
-    asked = worker.assignments.order_by("-pk").values_list("hit__questions__interface", flat=True).first()
+    asked = (
+        worker.assignments.order_by("-pk")
+        .values_list("hit__questions__interface", flat=True)
+        .first()
+    )
     context = {
-        "worker": worker, "refusal": refusal, "thanks": thanks, "said": request.POST if refusal else {},
-        "interface": asked or "", "messages_to": worker.messages.order_by("-at")[:50],
+        "worker": worker,
+        "refusal": refusal,
+        "thanks": thanks,
+        "said": request.POST if refusal else {},
+        "interface": asked or "",
+        "messages_to": worker.messages.order_by("-at")[:50],
         "appeals": worker.appeals.order_by("-made_at")[:10],
         "refusals": speak.refusals(worker),
         "appealing": worker.appeals.filter(answered_at=None).exists(),
-    }  # fmt: skip
+    }
     response = render(request, "annotation/say.html", context, status=422 if refusal else 200)
     response["Referrer-Policy"] = "no-referrer"
     return response
@@ -50,9 +66,15 @@ def _appeal(request: HttpRequest, worker: Worker) -> str:
 def _feedback(request: HttpRequest, worker: Worker) -> str:
     said = request.POST
     if said.get("clear") not in ("yes", "no") or said.get("fair") not in ("yes", "no"):
-        raise speak.CannotSay("Answer both questions: whether it is clear, and whether the pay is fair.")
+        raise speak.CannotSay(
+            "Answer both questions: whether it is clear, and whether the pay is fair."
+        )
     interface = said.get("interface", "") if said.get("interface") in INTERFACES else ""
     speak.give_feedback(
-        worker, interface, clear=said["clear"] == "yes", fair=said["fair"] == "yes", comment=said.get("comment", "")
+        worker,
+        interface,
+        clear=said["clear"] == "yes",
+        fair=said["fair"] == "yes",
+        comment=said.get("comment", ""),
     )
     return "Thank you. The admins will read it, and nobody else."

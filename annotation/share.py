@@ -1,4 +1,6 @@
-"""Who pays for a target that several submissions want: the one that asked first; the others reuse its label."""
+"""Who pays for a target that several submissions want: the one that asked first; the others reuse
+its label.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from kbpo.submissions.models import Submission
 
 @dataclass(frozen=True)
 class Shared:
-    """Targets of a submission by who asked about them: itself, or others; and those of its own that others use too."""
+    """Targets of a submission by who asked about them: itself, or others; and those of its own that
+    others use too.
+    """
 
     own: int
     others: int
@@ -19,7 +23,9 @@ class Shared:
 
 
 def shared(submission: Submission) -> Shared:
-    """How many targets of a submission's sample it asked about, how many others did, how many of its own others use."""
+    """How many targets of a submission's sample it asked about, how many others did, how many of
+    its own others use.
+    """
     targets = Sample.objects.filter(batch__submission=submission).values("target")
     asked = Question.objects.filter(target__in=targets).exclude(status="cancelled")
     own = asked.filter(payer=submission.purpose).values_list("target", flat=True).distinct()

@@ -1,4 +1,6 @@
-"""What becomes of a HIT that ended with too few usable answers: one more place, or a label from what there is."""
+"""What becomes of a HIT that ended with too few usable answers: one more place, or a label from
+what there is.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ NOBODY = "Nobody on the platform answered it in time."
 
 
 def finish_short(platform: Platform | None, hit: HIT) -> int:
-    """How many questions of an ended HIT moved: those that get no further answer are settled with what they have."""
+    """How many questions of an ended HIT moved: those that get no further answer are settled with
+    what they have.
+    """
     places = _places_lost(hit)
     if places is None:
         return 0
@@ -32,20 +36,26 @@ def finish_short(platform: Platform | None, hit: HIT) -> int:
     total = hit.max_assignments + places
     try:
         platform.renew(hit, timezone.now() + timedelta(hours=settings.MTURK_HIT_HOURS))
-        platform.extend(hit, places, f"{hit.token}:{total}")  # last: once it is done, nothing more is needed
+        platform.extend(
+            hit, places, f"{hit.token}:{total}"
+        )  # last: once it is done, nothing more is needed
     except Refused:
         HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments)
         return _settle_short(hit)
-    HIT.objects.filter(pk=hit.pk).update(checked_at=None, platform_status="open")  # its siblings wait for it
+    HIT.objects.filter(pk=hit.pk).update(
+        checked_at=None, platform_status="open"
+    )  # its siblings wait for it
     return 1
 
 
 def _places_lost(hit: HIT) -> int | None:
-    """How many places are to be bought in the stead of those whose answers cannot be used; None if nobody waits for
-    this HIT, answers are still being read, or a sibling may bring more.
+    """How many places are to be bought in the stead of those whose answers cannot be used; None if
+    nobody waits for this HIT, answers are still being read, or a sibling may bring more.
 
-    The siblings of a HIT have ended too: one place more here makes up for what cannot be used there. A free place that
-    nobody took is not bought again: it was offered twice, and the question is settled short."""
+    The siblings of a HIT have ended too: one place more here makes up for what cannot be used
+    there. A free place that nobody took is not bought again: it was offered twice, and the question
+    is settled short.
+    """
     questions = list(hit.questions.filter(status="published"))
     if not questions or hit.assignments.filter(status="submitted").exists():
         return None
@@ -64,8 +74,10 @@ def _places_lost(hit: HIT) -> int | None:
 
 @transaction.atomic
 def _promise(platform: Platform, hit: HIT, places: int) -> bool:
-    """Whether the platform's limit and every payer's reservation allow more places. They are ours from here on, before
-    the platform is asked for them; if it never hears of it, its own number counts again (`elsewhere._adopt`)."""
+    """Whether the platform's limit and every payer's reservation allow more places. They are ours
+    from here on, before the platform is asked for them; if it never hears of it, its own number
+    counts again (`elsewhere._adopt`).
+    """
     if hit.max_assignments + places > platform.capabilities.max_assignments or hit.status != "open":
         return False
     prices: dict[str, Decimal] = defaultdict(Decimal)
@@ -80,7 +92,9 @@ def _promise(platform: Platform, hit: HIT, places: int) -> bool:
 
 
 def _left(payer: str, price: Decimal, hit: HIT) -> Decimal:
-    """What is free of a payer's reservation. An answer that failed is paid, and still counted among the open places."""
+    """What is free of a payer's reservation. An answer that failed is paid, and still counted among
+    the open places.
+    """
     paid = hit.assignments.filter(status="failed", payment__isnull=False).count()
     return balance(purpose=payer).open - committed(payer) + price * paid
 
@@ -88,7 +102,9 @@ def _left(payer: str, price: Decimal, hit: HIT) -> Decimal:
 @transaction.atomic
 def _settle_short(hit: HIT) -> int:
     moved = 0
-    for question in hit.questions.select_for_update(of=("self",)).filter(status="published").order_by("pk"):
+    for question in (
+        hit.questions.select_for_update(of=("self",)).filter(status="published").order_by("pk")
+    ):
         if question.responses.filter(excluded_reason="").exists():
             question.move("answered")
         else:

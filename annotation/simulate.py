@@ -1,7 +1,9 @@
-"""A simulated crowd: programs that log in and judge through the same pages as people, over HTTP, form by form.
+"""A simulated crowd: programs that log in and judge through the same pages as people, over HTTP,
+form by form.
 
-They see what a person sees: the page. What they know besides is injected as `knows`, and the right answers of our own
-tutorials are read from their files: nothing that they know is lost when they are stopped. No database is touched.
+They see what a person sees: the page. What they know besides is injected as `knows`, and the right
+answers of our own tutorials are read from their files: nothing that they know is lost when they are
+stopped. No database is touched.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ Span = tuple[int, int]
 
 
 class Truth(Protocol):
-    """The true answer about two mentions, A before B. `holds` has (predicate, ">" from A to B or "<")."""
+    """The true answer about two mentions, A before B. `holds` has (predicate, ">" from A to B or
+    "<").
+    """
 
     @property
     def subject_canonical(self) -> Span: ...
@@ -40,7 +44,9 @@ TUTORIALS = Path(__file__).with_name("annotators") / "tutorials"
 
 
 def right_answers() -> dict[str, dict[str, list[str]]]:
-    """Question of a tutorial -> its right answer: an attempt that a stopped crowd began must not be lost to guesses."""
+    """Question of a tutorial -> its right answer: an attempt that a stopped crowd began must not be
+    lost to guesses.
+    """
     found = {}
     for path in sorted(TUTORIALS.glob("*.json")):
         lesson = json.loads(path.read_text(encoding="utf-8"))
@@ -65,8 +71,9 @@ class Work:
 
 
 class Crowd:
-    """Workers with logins, of known accuracy, speed and bias. Each answer is wrong with probability 1 − accuracy; how,
-    the bias says (`simulate_bias`)."""
+    """Workers with logins, of known accuracy, speed and bias. Each answer is wrong with probability
+    1 − accuracy; how, the bias says (`simulate_bias`).
+    """
 
     def __init__(
         self,
@@ -85,20 +92,31 @@ class Crowd:
         accuracies = [accuracy] * len(logins) if isinstance(accuracy, float) else list(accuracy)
         biases = [bias] * len(logins) if isinstance(bias, str) else list(bias)
         if unknown := set(biases) - BIASES.keys():
-            raise ValueError(f"There is no bias {sorted(unknown)[0]!r}; there are {', '.join(BIASES)}.")
+            raise ValueError(
+                f"There is no bias {sorted(unknown)[0]!r}; there are {', '.join(BIASES)}."
+            )
         self.work_done = Work()
         self.finds, self.mention_recall = finds, mention_recall
         self._lock = threading.Lock()
         self._workers = []
         for number, (login, right, how) in enumerate(zip(logins, accuracies, biases, strict=True)):
             rng = random.Random(f"{seed}:{number}")
-            self._workers.append(_Worker(self, Browser(base_url), login, knows, right, seconds, how, rng, login_path))
+            self._workers.append(
+                _Worker(self, Browser(base_url), login, knows, right, seconds, how, rng, login_path)
+            )
 
-    def work(self, until: Callable[[], bool] | None = None, *, poll: float = 0.2, at_most: float = 600.0) -> Work:
-        """What was done until `until()` is true (by default: until nobody finds anything), or time is over."""
+    def work(
+        self, until: Callable[[], bool] | None = None, *, poll: float = 0.2, at_most: float = 600.0
+    ) -> Work:
+        """What was done until `until()` is true (by default: until nobody finds anything), or time
+        is over.
+        """
         begin = time.monotonic()
         stop = threading.Event()
-        threads = [threading.Thread(target=self._run, args=(one, stop, until is None, poll)) for one in self._workers]
+        threads = [
+            threading.Thread(target=self._run, args=(one, stop, until is None, poll))
+            for one in self._workers
+        ]
         for thread in threads:
             thread.daemon = True
             thread.start()
@@ -109,7 +127,9 @@ class Crowd:
         self.work_done.seconds += time.monotonic() - begin
         return self.work_done
 
-    def _run(self, worker: _Worker, stop: threading.Event, leave_when_empty: bool, poll: float) -> None:
+    def _run(
+        self, worker: _Worker, stop: threading.Event, leave_when_empty: bool, poll: float
+    ) -> None:
         while not stop.is_set():
             try:
                 found = worker.answer_next()
@@ -149,7 +169,8 @@ class _Worker:
     page: Page | None = None
     known: bool = False
     learned: dict[str, dict[str, list[str]]] = field(default_factory=right_answers)
-    """question of a tutorial -> the right answer; what an explanation told stands above what was known"""
+    """question of a tutorial -> the right answer; what an explanation told stands above what was
+    known"""
 
     def forget(self) -> None:
         """Begins anew after an error: the site may have been away."""
@@ -159,7 +180,9 @@ class _Worker:
     def log_in(self) -> None:
         form = self.browser.get(self.login_path).form()
         name, password = self.login
-        page = self.browser.submit(form, {**form.values(), "username": [name], "password": [password]})
+        page = self.browser.submit(
+            form, {**form.values(), "username": [name], "password": [password]}
+        )
         if page.path.startswith(self.login_path):
             raise PermissionError("the login was refused")
         self.known = True
@@ -185,7 +208,9 @@ class _Worker:
         return True
 
     def _learn(self, page: Page) -> Page:
-        """The page after the terms and the tutorial, if they stood in the way, as they do before a first question."""
+        """The page after the terms and the tutorial, if they stood in the way, as they do before a
+        first question.
+        """
         for _ in range(MOST_STEPS):
             if page.has_form("consent"):
                 form = page.form("consent")
@@ -206,7 +231,9 @@ class _Worker:
         return page
 
     def _tried(self, page: Page, form: Form) -> dict[str, list[str]]:
-        """What is known of a question of a tutorial; of another site's the first of everything, and no relation."""
+        """What is known of a question of a tutorial; of another site's the first of everything, and
+        no relation.
+        """
         if (right := self.learned.get(form.data["tutorial"])) is not None:
             return right
         kind = form.data.get("interface", "relation")
@@ -215,7 +242,9 @@ class _Worker:
         if kind == "relations_exhaustive":
             pairs = json.loads(page.data["document-data"])["pairs"]
             return {"pairs": [json.dumps({str(number): [] for number in range(len(pairs))})]}
-        return {side: form.options(side)[:1] for side in ("a", "b") if form.options(side)} | {"none": ["1"]}
+        return {side: form.options(side)[:1] for side in ("a", "b") if form.options(side)} | {
+            "none": ["1"]
+        }
 
     def _answer_to(self, page: Page, form: Form, wrong: bool) -> dict[str, list[str]]:
         """The fields of an answer to the page's kind of question."""
@@ -225,11 +254,19 @@ class _Worker:
         shown = json.loads(page.data["document-data"])
         if form.data["interface"] == "relations_exhaustive":
             holds = lambda key, a, b: self.knows(key, a, b).holds  # noqa: E731
-            return {"pairs": [simulate_reading.pairs(shown, document, holds, self.accuracy, self.rng, self.bias)]}
+            return {
+                "pairs": [
+                    simulate_reading.pairs(
+                        shown, document, holds, self.accuracy, self.rng, self.bias
+                    )
+                ]
+            }
         if self.crowd.finds is None:
             raise LookupError("this crowd does not know which mentions a document has")
         recall = self.crowd.mention_recall
-        marks = simulate_reading.marks(shown, document, self.crowd.finds, recall, self.accuracy, self.rng)
+        marks = simulate_reading.marks(
+            shown, document, self.crowd.finds, recall, self.accuracy, self.rng
+        )
         return {"mentions": [marks], "nothing": ["1"]}
 
     def _answer(self, form: Form, wrong: bool) -> dict[str, list[str]]:
@@ -238,7 +275,11 @@ class _Worker:
         true = {f"{name}{direction}" for name, direction in truth.holds}
         holds = [option for option in options if true.intersection(option.split())]
         links = {"a": truth.subject_canonical, "b": truth.object_canonical}
-        answer = {side: [self._link(form, side, span)] for side, span in links.items() if form.options(side)}
+        answer = {
+            side: [self._link(form, side, span)]
+            for side, span in links.items()
+            if form.options(side)
+        }
         if wrong:
             answer, holds = self._wrong(form, answer, holds, options)
         return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
@@ -255,7 +296,9 @@ class _Worker:
         changed = mistaken(options, holds, self.bias, self.rng)
         for side in answer:
             if self.rng.random() < 0.5:
-                answer[side] = [other_link(form.options(side), answer[side][0], self.bias, self.rng)]
+                answer[side] = [
+                    other_link(form.options(side), answer[side][0], self.bias, self.rng)
+                ]
         return answer, changed
 
 

@@ -1,4 +1,6 @@
-"""How simulated workers err where they err: at random, or with a bias of which it is known where it leads."""
+"""How simulated workers err where they err: at random, or with a bias of which it is known where it
+leads.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,17 @@ NONE, YES, PLAUSIBLE = "none", "yes", "plausible"
 BIASES = {
     NONE: "one relation too many or too few, any of them",
     YES: "one relation too many: they say yes too often",
-    PLAUSIBLE: "the relation beside the true one, or the commonest where none holds: all who err say the same",
+    PLAUSIBLE: (
+        "the relation beside the true one, or the commonest where none holds: all who err say the"
+        " same"
+    ),
 }
 """Bias -> what a mistake is"""
 
 
-def mistaken(offered: Sequence[str], holds: Collection[str], bias: str, rng: random.Random) -> list[str]:
+def mistaken(
+    offered: Sequence[str], holds: Collection[str], bias: str, rng: random.Random
+) -> list[str]:
     """What somebody says who errs about a pair, of the relations that a page offers."""
     others = [one for one in offered if one not in holds]
     if bias == YES and others:
@@ -30,7 +37,9 @@ def mistaken(offered: Sequence[str], holds: Collection[str], bias: str, rng: ran
 
 
 def other_link(candidates: Sequence[str], chosen: str, bias: str, rng: random.Random) -> str:
-    """A wrong candidate for what a name refers to, if there is one: any, or the first on the page."""
+    """A wrong candidate for what a name refers to, if there is one: any, or the first on the
+    page.
+    """
     others = [one for one in candidates if one != chosen]
     if not others:
         return chosen

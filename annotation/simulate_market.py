@@ -1,6 +1,8 @@
-"""A simulated crowd on a marketplace: programs that find HITs, accept them, and fill in our pages inside its frame.
+"""A simulated crowd on a marketplace: programs that find HITs, accept them, and fill in our pages
+inside its frame.
 
-They use the marketplace's own pages and ours over HTTP, as a browser would, and have no account with us.
+They use the marketplace's own pages and ours over HTTP, as a browser would, and have no account
+with us.
 """
 
 from __future__ import annotations
@@ -23,9 +25,13 @@ FRAME = re.compile(r'<iframe[^>]*src="([^"]*)"')
 class MarketCrowd(Crowd):
     """Workers of a marketplace, by their ids there."""
 
-    def __init__(self, market: str, site: str, names: Sequence[str], knows: Knows, **how: Any) -> None:
+    def __init__(
+        self, market: str, site: str, names: Sequence[str], knows: Knows, **how: Any
+    ) -> None:
         super().__init__(site, [(name, "") for name in names], knows, **how)
-        self._workers = [_MarketWorker(**vars(worker), market=Browser(market)) for worker in self._workers]
+        self._workers = [
+            _MarketWorker(**vars(worker), market=Browser(market)) for worker in self._workers
+        ]
 
 
 @dataclass

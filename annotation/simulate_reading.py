@@ -1,4 +1,6 @@
-"""How a simulated worker answers about whole documents: what they mark in a page, and what they say of its pairs."""
+"""How a simulated worker answers about whole documents: what they mark in a page, and what they say
+of its pairs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ YEAR = re.compile(r"\b(1\d{3}|20\d{2})\b")
 
 
 class Mention(Protocol):
-    """What is true of a mention: its type, the number of its entity in the document, its title ("" for none)."""
+    """What is true of a mention: its type, the number of its entity in the document, its title (""
+    for none).
+    """
 
     @property
     def type(self) -> str: ...
@@ -33,9 +37,16 @@ Holds = Callable[[str, Span, Span], Iterable[tuple[str, str]]]
 
 
 def marks(
-    page: Mapping[str, Any], document: str, finds: Finds, recall: float, accuracy: float, rng: random.Random
+    page: Mapping[str, Any],
+    document: str,
+    finds: Finds,
+    recall: float,
+    accuracy: float,
+    rng: random.Random,
 ) -> str:
-    """The mentions that a worker sends: each true one with probability `recall`, its type right with `accuracy`."""
+    """The mentions that a worker sends: each true one with probability `recall`, its type right
+    with `accuracy`.
+    """
     begins = {begin for begin, _ in page["tokens"]}
     ends = {end for _, end in page["tokens"]}
     types = {one["name"]: one["value"] for one in page["types"]}
@@ -43,12 +54,19 @@ def marks(
     links: dict[tuple[Any, ...], str] = {}
     last = -1
     for span, known in sorted(finds(document).items()):
-        if span[0] not in begins or span[1] not in ends or span[0] < last or known.type not in types:
+        if (
+            span[0] not in begins
+            or span[1] not in ends
+            or span[0] < last
+            or known.type not in types
+        ):
             continue
         if rng.random() >= recall:
             continue
         kind = known.type if rng.random() < accuracy else rng.choice(sorted(types))
-        key: tuple[Any, ...] = (known.cluster, kind) if types[kind] is None else (known.cluster, kind, span)
+        key: tuple[Any, ...] = (
+            (known.cluster, kind) if types[kind] is None else (known.cluster, kind, span)
+        )
         clusters[key].append(span)
         links[key] = known.link or "none"
         last = span[1]
@@ -60,7 +78,9 @@ def marks(
     return json.dumps(sorted(sent, key=lambda one: one["span"]))
 
 
-def _mention(text: str, span: Span, kind: str, value: str | None, spans: list[Span], link: str) -> dict[str, Any]:
+def _mention(
+    text: str, span: Span, kind: str, value: str | None, spans: list[Span], link: str
+) -> dict[str, Any]:
     name = min(spans, key=lambda one: (one[0] - one[1], one))  # the first longest
     found: dict[str, Any] = {"span": list(span), "type": kind, "canonical": list(name)}
     if value == "date":
@@ -72,12 +92,21 @@ def _mention(text: str, span: Span, kind: str, value: str | None, spans: list[Sp
 
 
 def pairs(
-    page: Mapping[str, Any], document: str, holds: Holds, accuracy: float, rng: random.Random, bias: str = NONE
+    page: Mapping[str, Any],
+    document: str,
+    holds: Holds,
+    accuracy: float,
+    rng: random.Random,
+    bias: str = NONE,
 ) -> str:
-    """What a worker says of each pair: the truth, or where they err a mistake as their bias has it."""
+    """What a worker says of each pair: the truth, or where they err a mistake as their bias has
+    it.
+    """
     said = {}
     for number, (a, b, options, _) in enumerate(page["pairs"]):
-        spans = [(one["span"][0], one["span"][1]) for one in (page["mentions"][a], page["mentions"][b])]
+        spans = [
+            (one["span"][0], one["span"][1]) for one in (page["mentions"][a], page["mentions"][b])
+        ]
         true = {f"{name}{direction}" for name, direction in holds(document, spans[0], spans[1])}
         offered = [option["part"] for option in page["options"][options]]
         chosen = [part for part in offered if true.intersection(part.split())]

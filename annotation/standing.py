@@ -1,4 +1,6 @@
-"""How a worker stands today: answers, earnings. All from assignments: what was sent counts at once."""
+"""How a worker stands today: answers, earnings. All from assignments: what was sent counts at
+once.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Standing:
 
 
 def standing(worker: Worker, holding: bool) -> Standing:
-    """Where a worker is in today's set, and what they earned today; `holding` says that they have a question now."""
+    """Where a worker is in today's set, and what they earned today; `holding` says that they have a
+    question now.
+    """
     today = answered(worker).filter(submitted_at__gte=midnight())
     done = today.count()
     number = done + 1

@@ -1,4 +1,6 @@
-"""Step 7: an answer arrives. It is stored raw, once; whoever sends it again gets the same outcome."""
+"""Step 7: an answer arrives. It is stored raw, once; whoever sends it again gets the same
+outcome.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,11 @@ class Outcome(Enum):
 
 @transaction.atomic
 def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
-    """What became of an answer. Raises BadAnswer, with a sentence for the worker, for one that cannot be used.
+    """What became of an answer. Raises BadAnswer, with a sentence for the worker, for one that
+    cannot be used.
 
-    A lease that ran out is revived if its place is still free: nobody's work is lost for a slow minute.
+    A lease that ran out is revived if its place is still free: nobody's work is lost for a slow
+    minute.
     """
     row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
     if row.status not in ("leased", "returned"):
@@ -35,7 +39,13 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
     for question in hit.questions.all():
         interface_of(question.interface).parse(question, raw)
     now = timezone.now()
-    row.move("submitted", raw=raw, draft=None, submitted_at=now, seconds=(now - row.accepted_at).total_seconds())
+    row.move(
+        "submitted",
+        raw=raw,
+        draft=None,
+        submitted_at=now,
+        seconds=(now - row.accepted_at).total_seconds(),
+    )
     if hit.assignments.filter(status__in=ANSWERED).count() >= hit.max_assignments:
         hit.move("closed")
     nudge("settle")

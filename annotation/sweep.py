@@ -1,9 +1,11 @@
-"""Step 5b: asks directly about all that systems state in annotated documents and that nobody marked or judged.
+"""Step 5b: asks directly about all that systems state in annotated documents and that nobody marked
+or judged.
 
-Readers overlook things, so what they did not mark is missing, not false. A sweep asks about it: then everything that
-was stated in these documents when it was ordered has a label, and the documents are a second way in (for what, is said
-in `kbpo.sampling.fold_in`). Its money is set aside with the order; where a sweep is follows from its targets, their
-labels and their questions alone, so that this step may be killed anywhere and does each thing once.
+Readers overlook things, so what they did not mark is missing, not false. A sweep asks about it:
+then everything that was stated in these documents when it was ordered has a label, and the
+documents are a second way in (for what, is said in `kbpo.sampling.fold_in`). Its money is set aside
+with the order; where a sweep is follows from its targets, their labels and their questions alone,
+so that this step may be killed anywhere and does each thing once.
 """
 
 from __future__ import annotations
@@ -43,10 +45,12 @@ INTERFACE = "relation"
 DUE = """
     SELECT s.target_id, s."order" FROM sampling_sweeptarget s
     WHERE s.sweep_id = %(sweep)s AND s.done_at IS NULL
-      AND NOT EXISTS (SELECT 1 FROM annotation_question q WHERE q.target_id = s.target_id AND q.status = ANY(%(open)s))
+      AND NOT EXISTS (SELECT 1 FROM annotation_question q WHERE q.target_id = s.target_id
+          AND q.status = ANY(%(open)s))
     ORDER BY s."order" LIMIT %(limit)s
 """
-"""Targets of a sweep that are not being asked about: nobody has begun, or whoever asked has ended."""
+"""Targets of a sweep that are not being asked about: nobody has begun, or whoever asked has
+ended."""
 
 
 @dataclass(frozen=True)
@@ -78,33 +82,47 @@ def plan_sweep(track: Track) -> SweepPlan:
     Raises CannotOrder with a sentence.
     """
     if track.status in (Track.Status.DRAFT, Track.Status.CLOSED):
-        raise CannotOrder(f"{track.name} is {track.get_status_display().lower()}: nothing is asked on it.")
+        raise CannotOrder(
+            f"{track.name} is {track.get_status_display().lower()}: nothing is asked on it."
+        )
     reads = annotated(track)
     if not reads.documents:
         raise CannotOrder("No document counts as read yet. Order some documents first.")
     if fold_in(track, reads).closed:
-        raise CannotOrder("What is not marked in these documents is false, as their annotation says: nothing is open.")
+        raise CannotOrder(
+            "What is not marked in these documents is false, as their annotation says: nothing is"
+            " open."
+        )
     if len(reads.documents) < LEAST:
-        raise CannotOrder(f"It takes {LEAST} documents that count as read; {len(reads.documents)} does so far.")
+        raise CannotOrder(
+            f"It takes {LEAST} documents that count as read; {len(reads.documents)} does so far."
+        )
     if Sweep.objects.filter(track=track, settled_at=None).exists():
-        raise CannotOrder("One such order is still being judged. The next one can follow when it is done.")
+        raise CannotOrder(
+            "One such order is still being judged. The next one can follow when it is done."
+        )
     sampled = Submission.objects.filter(track=track, sampled_at__isnull=False).order_by("pk")
     submissions = list(sampled.values_list("pk", flat=True))
     if not submissions:
         raise CannotOrder("No system states anything yet: its sample must be drawn first.")
     targets, predictions = _unjudged(track, reads.documents, submissions)
     last = covering(track, reads.documents)
-    if last is not None and not targets and set(submissions) <= set(last.submissions.values_list("pk", flat=True)):
+    if (
+        last is not None
+        and not targets
+        and set(submissions) <= set(last.submissions.values_list("pk", flat=True))
+    ):
         raise CannotOrder("All that systems state in the documents that count is judged already.")
     price = terms_of(track, INTERFACE)
     return SweepPlan(
         reads.documents, submissions, targets, predictions, track.workers_per_question, price
-    )  # fmt: skip
+    )
 
 
 def _unjudged(track: Track, documents: list[int], submissions: list[int]) -> tuple[list[int], int]:
-    """What these submissions state in the scope of these documents and no label answers: targets, and how many
-    relations are stated of them."""
+    """What these submissions state in the scope of these documents and no label answers: targets,
+    and how many relations are stated of them.
+    """
     rows = fetch(
         "SELECT p.submission_id, i.target_id, i.id FROM instances_instance i"
         " JOIN submissions_prediction p ON p.instance_id = i.id"
@@ -125,50 +143,78 @@ def _unjudged(track: Track, documents: list[int], submissions: list[int]) -> tup
 def order_sweep(track: Track, at_most: Decimal, *, who: User | None = None, why: str = "") -> Sweep:
     """The order: its money is set aside, and the clock asks.
 
-    `at_most` is the price that was shown; whoever orders says what for. Raises CannotOrder if it would be more by now,
-    OverBudget if a cap forbids it, and then nothing has changed.
+    `at_most` is the price that was shown; whoever orders says what for. Raises CannotOrder if it
+    would be more by now, OverBudget if a cap forbids it, and then nothing has changed.
     """
     if who is not None and not why.strip():
         raise CannotOrder("Nothing was ordered: say what it is asked for. It stands in the log.")
-    track = Track.objects.select_for_update(of=("self",)).select_related("corpus").get(pk=track.pk)  # one comes first
+    track = (
+        Track.objects.select_for_update(of=("self",)).select_related("corpus").get(pk=track.pk)
+    )  # one comes first
     plan = plan_sweep(track)
     if plan.at_most > at_most:
-        raise CannotOrder(f"This would cost up to ${plan.at_most} by now, not ${at_most}. Look at the price again.")
+        raise CannotOrder(
+            f"This would cost up to ${plan.at_most} by now, not ${at_most}. Look at the price"
+            " again."
+        )
     sweep = Sweep.objects.create(
-        track=track, workers=plan.workers, price=plan.price.per_answer, reward=plan.price.reward,
-        seconds=plan.price.seconds, who=who,
-    )  # fmt: skip
+        track=track,
+        workers=plan.workers,
+        price=plan.price.per_answer,
+        reward=plan.price.reward,
+        seconds=plan.price.seconds,
+        who=who,
+    )
     sweep.documents.set(DocumentSample.objects.filter(track=track, document__in=plan.documents))
     sweep.submissions.set(plan.submissions)
     order = numbers(track, sweep.purpose, np.array(plan.targets, dtype=np.int64)).tolist()
     SweepTarget.objects.bulk_create(
-        (SweepTarget(sweep=sweep, target_id=pk, order=at) for pk, at in zip(plan.targets, order, strict=True)),
+        (
+            SweepTarget(sweep=sweep, target_id=pk, order=at)
+            for pk, at in zip(plan.targets, order, strict=True)
+        ),
         batch_size=2000,
     )
-    told = f"{len(plan.targets)} questions about {len(plan.documents)} documents, at most ${plan.at_most}"
+    told = (
+        f"{len(plan.targets)} questions about {len(plan.documents)} documents, at most"
+        f" ${plan.at_most}"
+    )
     if plan.at_most > ZERO:
         reserve(track, None, sweep.purpose, plan.at_most, key=sweep.purpose, who=who, why=told)
-    note("order sweep", sweep.purpose, who=who, why=why.strip() or COMMAND, track=track.slug, after=told)
+    note(
+        "order sweep",
+        sweep.purpose,
+        who=who,
+        why=why.strip() or COMMAND,
+        track=track.slug,
+        after=told,
+    )
     nudge("sweep")
     return sweep
 
 
 def tick() -> int:
-    """How many targets of sweeps were asked about or found to be done, and sweeps settled and closed."""
+    """How many targets of sweeps were asked about or found to be done, and sweeps settled and
+    closed.
+    """
     moved = 0
     for pk in Sweep.objects.filter(closed_at=None).order_by("pk").values_list("pk", flat=True):
         try:
             while (asked := _ask(pk)) is not None:
                 moved += asked
             moved += _settle(pk) + _close(pk)
-        except Exception:  # one sweep's bug must not keep the others waiting; the clock comes round again
+        except (
+            Exception
+        ):  # one sweep's bug must not keep the others waiting; the clock comes round again
             log.exception("Sweep %s could not go on", pk)
     return moved
 
 
 @transaction.atomic
 def _ask(pk: int) -> int | None:
-    """How many targets were asked about, or have their answer; None if none is due, or another worker is asking."""
+    """How many targets were asked about, or have their answer; None if none is due, or another
+    worker is asking.
+    """
     if not alone():
         return None
     sweep = Sweep.objects.select_related("track__corpus").get(pk=pk)
@@ -183,7 +229,9 @@ def _ask(pk: int) -> int | None:
     questions = list(new_questions(sweep.track, payers, drafts, like=sweep))
     Question.objects.bulk_create(questions)
     asked = {question.target_id for question in questions}
-    done = SweepTarget.objects.filter(sweep=sweep, target__in=[target for target in due if target not in asked])
+    done = SweepTarget.objects.filter(
+        sweep=sweep, target__in=[target for target in due if target not in asked]
+    )
     done.update(done_at=timezone.now())
     if questions:
         nudge("publish")
@@ -199,7 +247,9 @@ def _due(sweep: Sweep) -> dict[int, float]:
 
 @transaction.atomic
 def _settle(pk: int) -> int:
-    """1 if all of it is judged now, or known to be missing, or stopped: unless it was, its labels can be folded in."""
+    """1 if all of it is judged now, or known to be missing, or stopped: unless it was, its labels
+    can be folded in.
+    """
     sweep = Sweep.objects.select_for_update(of=("self",)).get(pk=pk)
     if sweep.settled_at is not None or sweep.targets.filter(done_at=None).exists():
         return 0
@@ -214,7 +264,12 @@ def _close(pk: int) -> int:
     one_publisher(Sweep.objects.get(pk=pk).purpose)
     sweep = Sweep.objects.select_for_update(of=("self",)).select_related("track").get(pk=pk)
     open_ones = Question.objects.filter(payer=sweep.purpose, status__in=OPEN)
-    if sweep.settled_at is None or sweep.closed_at is not None or open_ones.exists() or committed(sweep.purpose):
+    if (
+        sweep.settled_at is None
+        or sweep.closed_at is not None
+        or open_ones.exists()
+        or committed(sweep.purpose)
+    ):
         return 0
     done = "All is judged" if sweep.stopped_at is None else "It was stopped"
     why = f"{done}; what was not needed is given back"
@@ -225,7 +280,9 @@ def _close(pk: int) -> int:
 
 @dataclass(frozen=True)
 class SweepState:
-    """One sweep: what it asks about, how much of that is done, its money, and what the questions wait for."""
+    """One sweep: what it asks about, how much of that is done, its money, and what the questions
+    wait for.
+    """
 
     pk: int
     purpose: str
@@ -246,17 +303,32 @@ def sweeps(track: Track) -> list[SweepState]:
     """The track's sweeps, newest first."""
     reads = annotated(track)
     holding = covering(track, reads.documents)
-    if reads.inclusion is None and not fold_in(track, reads).documents:  # too little of it was answered
+    if (
+        reads.inclusion is None and not fold_in(track, reads).documents
+    ):  # too little of it was answered
         holding = None
     rows = Sweep.objects.filter(track=track).select_related("who").order_by("-pk")
     return [_state(one, holding is not None and holding.pk == one.pk) for one in rows]
 
 
 def _state(sweep: Sweep, holds: bool) -> SweepState:
-    counts = sweep.targets.aggregate(all=Count("pk"), done=Count("pk", filter=Q(done_at__isnull=False)))
-    waiting = Question.objects.filter(payer=sweep.purpose, status="waiting").exclude(reason="").first()
+    counts = sweep.targets.aggregate(
+        all=Count("pk"), done=Count("pk", filter=Q(done_at__isnull=False))
+    )
+    waiting = (
+        Question.objects.filter(payer=sweep.purpose, status="waiting").exclude(reason="").first()
+    )
     return SweepState(
-        sweep.pk, sweep.purpose, sweep.ordered_at, sweep.settled_at, sweep.stopped_at,
-        sweep.who.get_username() if sweep.who else "a command", sweep.documents.count(), counts["all"], counts["done"],
-        balance(purpose=sweep.purpose), waiting.reason if waiting else "", holds,
-    )  # fmt: skip
+        sweep.pk,
+        sweep.purpose,
+        sweep.ordered_at,
+        sweep.settled_at,
+        sweep.stopped_at,
+        sweep.who.get_username() if sweep.who else "a command",
+        sweep.documents.count(),
+        counts["all"],
+        counts["done"],
+        balance(purpose=sweep.purpose),
+        waiting.reason if waiting else "",
+        holds,
+    )

@@ -1,7 +1,8 @@
-"""The kill switch: everything that is open is taken down at once, and put back when the stop is lifted.
+"""The kill switch: everything that is open is taken down at once, and put back when the stop is
+lifted.
 
-On our own pages the HITs expire here; other platforms are told by their reconciler, which sees the same stop. Work in
-hand may be finished and is paid.
+On our own pages the HITs expire here; other platforms are told by their reconciler, which sees the
+same stop. Work in hand may be finished and is paid.
 """
 
 from __future__ import annotations
@@ -24,9 +25,13 @@ GONE = "It was taken down, and its money was given back before it could be put u
 
 @transaction.atomic
 def take_down(track: Track | None, who: User | None, why: str) -> int:
-    """How many HITs of a track (None: of all) expired; nothing is offered or put up until the stop is lifted."""
+    """How many HITs of a track (None: of all) expired; nothing is offered or put up until the stop
+    is lifted.
+    """
     pause(track, who, why)
-    hits = HIT.objects.filter(platform__in=PLATFORMS, status__in=["intent", "open"], questions__status="published")
+    hits = HIT.objects.filter(
+        platform__in=PLATFORMS, status__in=["intent", "open"], questions__status="published"
+    )
     if track is not None:
         hits = hits.filter(track=track)
     rows = HIT.objects.filter(pk__in=hits.values("pk"))
@@ -46,13 +51,21 @@ def _down() -> QuerySet[HIT]:
 
 @transaction.atomic
 def _put_back(payer: str) -> int:
-    """How many HITs of a payer are open again, in order, as far as its reservation reaches; the rest is given up."""
+    """How many HITs of a payer are open again, in order, as far as its reservation reaches; the
+    rest is given up.
+    """
     one_publisher(payer)
     rows = _down().filter(questions__payer=payer).order_by("order", "pk")
     put_back = 0
     asked = Question.objects.filter(pk__in=rows.values("questions"))
-    list(asked.select_for_update(of=("self",)).order_by("pk").values_list("pk"))  # before the HITs: see README.md
-    for hit in HIT.objects.select_for_update(of=("self",)).filter(pk__in=rows.values("pk")).order_by("order", "pk"):
+    list(
+        asked.select_for_update(of=("self",)).order_by("pk").values_list("pk")
+    )  # before the HITs: see README.md
+    for hit in (
+        HIT.objects.select_for_update(of=("self",))
+        .filter(pk__in=rows.values("pk"))
+        .order_by("order", "pk")
+    ):
         hit.move("open")
         if committed(payer) <= balance(purpose=payer).open:
             put_back += 1

@@ -1,8 +1,9 @@
 """Task pages: a HIT inside the frame of a marketplace. HTTP only; no cookie is read, set or needed.
 
-A preview shows the first question and stores nothing. Accepted, the questions come one after the other; each answer is
-checked here and carried on in the form. At the end the page sends the whole of it to the marketplace by a plain form,
-and from there it comes back to us: what we keep meanwhile is a draft, and never an answer.
+A preview shows the first question and stores nothing. Accepted, the questions come one after the
+other; each answer is checked here and carried on in the form. At the end the page sends the whole
+of it to the marketplace by a plain form, and from there it comes back to us: what we keep meanwhile
+is a draft, and never an answer.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ NOT_OURS = "This page was not opened by a marketplace that we know. Nothing can 
 MET = "You have judged this text before. Please return this HIT: another one will be new to you."
 EXCLUDED = "We do not offer you more questions. Please return this HIT; it costs you nothing."
 LEAVING = "Your data with us is being erased. Please return this HIT; it costs you nothing."
-BUSY = "Too many people have this HIT open just now. Please return it, or load this page anew in some minutes."
+BUSY = (
+    "Too many people have this HIT open just now. Please return it, or load this page anew in some"
+    " minutes."
+)
 FULL = "Too many people have this HIT open: your answers are kept in this browser alone."
 GONE = "This HIT is not needed any more. Please return it; it costs you nothing."
 ALREADY = "You have sent this HIT in already. Nothing more needs to be saved."
@@ -55,9 +59,18 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
     if request.method != "POST" and (assignment == NOT_AVAILABLE or "workerId" not in request.GET):
         questions = asked_of(hit, None)
-        return show(request, questions[0], None, {"preview": True, "framed": True, "about": _about(hit, questions)})
+        return show(
+            request,
+            questions[0],
+            None,
+            {"preview": True, "framed": True, "about": _about(hit, questions)},
+        )
     posted = request.method == "POST"
-    go = go_of(request.POST.get("proof", ""), hit) if posted else go_of_address(request, hit, assignment)
+    go = (
+        go_of(request.POST.get("proof", ""), hit)
+        if posted
+        else go_of_address(request, hit, assignment)
+    )
     if go is None:
         return no(request, NOT_OURS, 403)
     worker = Worker.objects.filter(handle=go.handle).first()
@@ -68,7 +81,9 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
 
 
 def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
-    """What a form says is done, or kept if something stands before it; then the page that is next."""
+    """What a form says is done, or kept if something stands before it; then the page that is
+    next.
+    """
     kept = keep_draft(go.hit, go.assignment, go.handle, None, external_id=go.external_id)
     interface = questions[0].interface
     worker = Worker.objects.filter(handle=go.handle).first()
@@ -89,7 +104,9 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
 
 
 def _why_not(go: Go, worker: Worker | None) -> str:
-    """Why this worker cannot do this HIT, as a sentence; nothing if they can. Gold stands in nobody's way."""
+    """Why this worker cannot do this HIT, as a sentence; nothing if they can. Gold stands in
+    nobody's way.
+    """
     if worker is not None and worker.excluded_at is not None:
         return EXCLUDED
     if worker is not None and Leaving.objects.filter(worker=worker).exists():
@@ -111,10 +128,14 @@ def _same(questions: list[Question]) -> QuerySet[Question]:
     if not questions:
         return Question.objects.none()
     targets, rounds = [one.target_id for one in questions], {one.round for one in questions}
-    return Question.objects.filter(target__in=targets, interface=questions[0].interface, round__in=rounds)
+    return Question.objects.filter(
+        target__in=targets, interface=questions[0].interface, round__in=rounds
+    )
 
 
-def _begin(request: HttpRequest, go: Go, questions: list[Question], kept: dict[str, Any]) -> HttpResponse:
+def _begin(
+    request: HttpRequest, go: Go, questions: list[Question], kept: dict[str, Any]
+) -> HttpResponse:
     """The first question; what this worker left half done in this go is still there."""
     begun = under_way(questions, kept)
     left = part(begun, kept) if begun else None
@@ -122,7 +143,9 @@ def _begin(request: HttpRequest, go: Go, questions: list[Question], kept: dict[s
 
 
 def _done_of(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """The questions that are answered whole in a draft, with their answers; not the one that is still under way."""
+    """The questions that are answered whole in a draft, with their answers; not the one that is
+    still under way.
+    """
     begun = under_way(questions, kept)
     return {one.pk: part(one, kept) for one in questions if one != begun and _is_done(one, kept)}
 
@@ -139,12 +162,17 @@ def _posted(request: HttpRequest, questions: list[Question]) -> dict[str, Any]:
     """The draft that a form makes: what it carries, and what it says of the question at hand."""
     done = _done_of(questions, read(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
-    return joined(questions, done) if asked is None else carried(questions, done, asked, _own_fields(request))
+    return (
+        joined(questions, done)
+        if asked is None
+        else carried(questions, done, asked, _own_fields(request))
+    )
 
 
 def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
-    """The next question, or the same one with what is missing, or the form that sends everything in. The draft has
-    what was posted already."""
+    """The next question, or the same one with what is missing, or the form that sends everything
+    in. The draft has what was posted already.
+    """
     done = _done_of(questions, read(request.POST.get("answer", "")))
     asked = next((question for question in questions if question.pk not in done), None)
     if asked is None:
@@ -167,7 +195,9 @@ def _own_fields(request: HttpRequest) -> dict[str, Any]:
 @framed
 @require_POST
 def draft(request: HttpRequest, signed: str) -> HttpResponse:
-    """Keeps what is made of the question at hand, under the go that the form names; says until when."""
+    """Keeps what is made of the question at hand, under the go that the form names; says until
+    when.
+    """
     hit = get_object_or_404(HIT, pk=proof.hit_of(signed) or 0)
     go = go_of(request.POST.get("proof", ""), hit)
     if go is None:
@@ -175,28 +205,41 @@ def draft(request: HttpRequest, signed: str) -> HttpResponse:
     questions = asked_of(hit, Worker.objects.filter(handle=go.handle).first())
     kept = keep_draft(hit, go.assignment, go.handle, _posted(request, questions))
     if not kept.leased:
-        return JsonResponse({"error": ALREADY if kept.ended else FULL}, status=409 if kept.ended else 503)
+        return JsonResponse(
+            {"error": ALREADY if kept.ended else FULL}, status=409 if kept.ended else 503
+        )
     return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": duration_of(hit)})
 
 
 def _next(
-    request: HttpRequest, go: Go, questions: list[Question], done: dict[int, dict[str, Any]],
+    request: HttpRequest,
+    go: Go,
+    questions: list[Question],
+    done: dict[int, dict[str, Any]],
     left: dict[str, Any] | None = None,
-) -> HttpResponse:  # fmt: skip
+) -> HttpResponse:
     if len(done) == len(questions):
         return _send(request, go, questions, done)
     return _page(request, go, questions, done, answer=left)
 
 
 def _page(
-    request: HttpRequest, go: Go, questions: list[Question], done: dict[int, dict[str, Any]], *,
-    answer: dict[str, Any] | None = None, error: str = "",
-) -> HttpResponse:  # fmt: skip
+    request: HttpRequest,
+    go: Go,
+    questions: list[Question],
+    done: dict[int, dict[str, Any]],
+    *,
+    answer: dict[str, Any] | None = None,
+    error: str = "",
+) -> HttpResponse:
     asked = next(question for question in questions if question.pk not in done)
     signed = request.resolver_match.kwargs["signed"]  # type: ignore[union-attr]
     proven = urlencode({"proof": go.proof})
     context = {
-        "framed": True, "about": _about(go.hit, questions), "number": len(done) + 1, "of": len(questions),
+        "framed": True,
+        "about": _about(go.hit, questions),
+        "number": len(done) + 1,
+        "of": len(questions),
         "error": error,
         "carried": [("proof", go.proof), ("answer", json.dumps(joined(questions, done)))],
         "addresses": {
@@ -206,16 +249,29 @@ def _page(
         "say": _say(go),
         "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
         "lease_seconds": duration_of(go.hit),
-        "titles_url": f"{reverse('task_titles', args=[signed])}?{proven}" if Title.objects.exists() else "",
-    }  # fmt: skip
+        "titles_url": (
+            f"{reverse('task_titles', args=[signed])}?{proven}" if Title.objects.exists() else ""
+        ),
+    }
     return show(request, asked, answer, context, status=422 if error else 200)
 
 
-def _send(request: HttpRequest, go: Go, questions: list[Question], done: dict[int, dict[str, Any]]) -> HttpResponse:
+def _send(
+    request: HttpRequest, go: Go, questions: list[Question], done: dict[int, dict[str, Any]]
+) -> HttpResponse:
     """The form that carries the whole answer to the marketplace."""
     hint(go.hit.platform, [go.hit.external_id])
-    fields = [("assignmentId", go.assignment), ("proof", go.proof), ("answer", json.dumps(joined(questions, done)))]
-    context = {"action": f"{go.site}/mturk/externalSubmit", "fields": fields, "n": len(questions), "say": _say(go)}
+    fields = [
+        ("assignmentId", go.assignment),
+        ("proof", go.proof),
+        ("answer", json.dumps(joined(questions, done))),
+    ]
+    context = {
+        "action": f"{go.site}/mturk/externalSubmit",
+        "fields": fields,
+        "n": len(questions),
+        "say": _say(go),
+    }
     return render(request, "annotation/task_send.html", context)
 
 
@@ -226,9 +282,15 @@ def _say(go: Go) -> str:
 
 def _about(hit: HIT, questions: list[Question]) -> dict[str, Any]:
     """What the line on top says of the whole HIT."""
-    return {"of": len(questions), "reward": hit.reward, "seconds": sum(question.seconds for question in questions)}
+    return {
+        "of": len(questions),
+        "reward": hit.reward,
+        "seconds": sum(question.seconds for question in questions),
+    }
 
 
 def no(request: HttpRequest, sentence: str, status: int = 200, *, say: str = "") -> HttpResponse:
     """A page with one sentence that says why not, and where its worker can answer."""
-    return render(request, "annotation/task_no.html", {"sentence": sentence, "say": say}, status=status)
+    return render(
+        request, "annotation/task_no.html", {"sentence": sentence, "say": say}, status=status
+    )

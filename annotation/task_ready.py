@@ -1,8 +1,9 @@
-"""What stands before a marketplace worker's first question, inside the frame: the terms, and the tutorial.
+"""What stands before a marketplace worker's first question, inside the frame: the terms, and the
+tutorial.
 
-Both are remembered under the worker's hash, as they are for annotators with an account. What somebody had begun of the
-HIT is kept meanwhile, also when the terms change while they work. The same pages stand outside a frame, for who may
-accept no HIT before they have passed (`learn.py`).
+Both are remembered under the worker's hash, as they are for annotators with an account. What
+somebody had begun of the HIT is kept meanwhile, also when the terms change while they work. The
+same pages stand outside a frame, for who may accept no HIT before they have passed (`learn.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ FAILED = (
 
 @dataclass(frozen=True)
 class Door:
-    """Where somebody stands: who, the tutorial that is asked of them if one is, and the proof of the HIT in hand."""
+    """Where somebody stands: who, the tutorial that is asked of them if one is, and the proof of
+    the HIT in hand.
+    """
 
     worker: Worker
     lesson: Tutorial | None
@@ -51,7 +54,9 @@ def door_of(worker: Worker, interface: str, proof: str) -> Door:
 
 
 def is_ready(worker: Worker, interface: str, *, begun: bool) -> bool:
-    """Whether nothing stands before this worker's questions. Whoever has begun a HIT need not learn in its middle."""
+    """Whether nothing stands before this worker's questions. Whoever has begun a HIT need not learn
+    in its middle.
+    """
     return consent.has_consented(worker) and (begun or has_learned(worker, interface))
 
 
@@ -68,7 +73,9 @@ def _lesson_for(worker: Worker, interface: str) -> Tutorial | None:
 
 
 def take_step(request: HttpRequest, door: Door) -> HttpResponse | None:
-    """Does what a form of these pages says; the page that answers it, if that is not simply the next one."""
+    """Does what a form of these pages says; the page that answers it, if that is not simply the
+    next one.
+    """
     step, lesson = request.POST.get("step", ""), door.lesson
     if step == AGREE:
         refusal = consent.take(door.worker, request.POST)
@@ -96,33 +103,46 @@ def what_stands_before(request: HttpRequest, door: Door) -> HttpResponse:
     if last is not None and not teach.attempts_left(runs):
         return render(request, "annotation/task_no.html", {"sentence": FAILED})
     context = {
-        "lesson": lesson, "of": len(lesson.questions), "last": last, "carried": door.carried,
+        "lesson": lesson,
+        "of": len(lesson.questions),
+        "last": last,
+        "carried": door.carried,
         "right": sum(one["right"] for one in last.answers) if last else 0,
         "reward": last.promised if last else teach.offered_reward(door.worker, lesson),
-    }  # fmt: skip
+    }
     return render(request, "annotation/task_tutorial.html", context)
 
 
 def _terms(request: HttpRequest, door: Door, refusal: str = "") -> HttpResponse:
     context = {
-        "text": consent.current(), "refusal": refusal, "carried": [*door.carried, ("step", AGREE)],
+        "text": consent.current(),
+        "refusal": refusal,
+        "carried": [*door.carried, ("step", AGREE)],
         "in_hand": bool(door.proof),
-    }  # fmt: skip
+    }
     return render(request, "annotation/task_terms.html", context, status=422 if refusal else 200)
 
 
 def _question(
-    request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun, answer: dict[str, Any] | None = None,
+    request: HttpRequest,
+    door: Door,
+    lesson: Tutorial,
+    run: TutorialRun,
+    answer: dict[str, Any] | None = None,
     error: str = "",
-) -> HttpResponse:  # fmt: skip
+) -> HttpResponse:
     """The next question of the tutorial."""
     number = len(run.answers) + 1
     context = _context(door, lesson, run, number) | {"error": error}
     return show(request, lesson.question(number), answer, context, status=422 if error else 200)
 
 
-def _learn(request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun) -> HttpResponse | None:
-    """The explanation of an answer to the tutorial; None for one out of turn, which changes nothing."""
+def _learn(
+    request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun
+) -> HttpResponse | None:
+    """The explanation of an answer to the tutorial; None for one out of turn, which changes
+    nothing.
+    """
     number = request.POST.get("version", "")
     if number != str(len(run.answers) + 1):
         return None
@@ -139,7 +159,9 @@ def _context(door: Door, lesson: Tutorial, run: TutorialRun, number: int) -> dic
     return lesson_context(lesson, run, number) | {"framed": True, "carried": carried}
 
 
-def _explained(request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun, number: int) -> HttpResponse:
+def _explained(
+    request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun, number: int
+) -> HttpResponse:
     """The question with the right answer filled in, what was missed, and why it is right."""
     one, result = lesson.questions[number - 1], run.answers[number - 1]
     explained = {

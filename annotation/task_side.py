@@ -1,4 +1,6 @@
-"""What stands beside a task page: the whole document, titles to choose from, a payment to be taken, notifications."""
+"""What stands beside a task page: the whole document, titles to choose from, a payment to be taken,
+notifications.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
         return no(request, NOT_OURS, 403)
     asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=said["hit"])
     found = get_object_or_404(Document, pk=asked.target.document_id)
-    context = interface_of(asked.interface).whole(asked, found.text) | {"title": found.title or found.key}
+    context = interface_of(asked.interface).whole(asked, found.text) | {
+        "title": found.title or found.key
+    }
     return render(request, "annotation/document.html", context)
 
 
@@ -55,14 +59,20 @@ def thanks(request: HttpRequest, signed: str) -> HttpResponse:
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
     ready = site in settings.MTURK_WORKER_SITES and assignment != NOT_AVAILABLE
     fields = [("assignmentId", assignment[:LONGEST_ID]), ("thanks", "taken")] if ready else []
-    context = {"action": f"{site}/mturk/externalSubmit" if ready else "", "fields": fields, "bonus": bonus}
+    context = {
+        "action": f"{site}/mturk/externalSubmit" if ready else "",
+        "fields": fields,
+        "bonus": bonus,
+    }
     return render(request, "annotation/task_thanks.html", context)
 
 
 @csrf_exempt
 @require_http_methods(["POST"])
 def notify(request: HttpRequest, signed: str) -> HttpResponse:
-    """A marketplace's notification: a hint where to look, and nothing else. The address itself is the secret."""
+    """A marketplace's notification: a hint where to look, and nothing else. The address itself is
+    the secret.
+    """
     platform = proof.platform_of_hook(signed)
     if platform is None:
         raise Http404
@@ -74,15 +84,20 @@ def notify(request: HttpRequest, signed: str) -> HttpResponse:
 
 
 def _to_confirm(body: bytes) -> str:
-    """The address by which the notification service wants to be confirmed. We never go there by ourselves: an admin
-    does, who knows whether they asked for it."""
+    """The address by which the notification service wants to be confirmed. We never go there by
+    ourselves: an admin does, who knows whether they asked for it.
+    """
     try:
         said = json.loads(body)
         address = str(said["SubscribeURL"]) if said["Type"] == "SubscriptionConfirmation" else ""
         parts = urlsplit(address)
     except (ValueError, TypeError, KeyError):
         return ""
-    ours = parts.scheme == "https" and (parts.hostname or "").endswith(".amazonaws.com") and "@" not in parts.netloc
+    ours = (
+        parts.scheme == "https"
+        and (parts.hostname or "").endswith(".amazonaws.com")
+        and "@" not in parts.netloc
+    )
     return address if ours and len(address) <= 1000 else ""
 
 

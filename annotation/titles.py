@@ -1,4 +1,6 @@
-"""Titles that are suggested while somebody types the link of an entity, if an administrator loaded an index of them."""
+"""Titles that are suggested while somebody types the link of an entity, if an administrator loaded
+an index of them.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,13 @@ LONGEST = 255
 
 
 def folded(text: str) -> str:
-    """A text in lower case, without accents and with single blanks: what titles are looked up by."""
+    """A text in lower case, without accents and with single blanks: what titles are looked up
+    by.
+    """
     plain = unicodedata.normalize("NFKD", text.replace("_", " ").casefold())
-    return " ".join("".join(letter for letter in plain if not unicodedata.combining(letter)).split())
+    return " ".join(
+        "".join(letter for letter in plain if not unicodedata.combining(letter)).split()
+    )
 
 
 def suggest(typed: str, most: int = MOST) -> list[str]:
@@ -32,9 +38,15 @@ def suggest(typed: str, most: int = MOST) -> list[str]:
 
 @transaction.atomic
 def load_titles(lines: Iterable[str]) -> int:
-    """How many titles were loaded, one a line; they take the place of those that were there before."""
+    """How many titles were loaded, one a line; they take the place of those that were there
+    before.
+    """
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE annotation_title RESTART IDENTITY")
     titles = (" ".join(line.replace("_", " ").split()) for line in lines)
-    rows = ((title, folded(title)) for title in titles if title and len(title) <= LONGEST and "\0" not in title)
+    rows = (
+        (title, folded(title))
+        for title in titles
+        if title and len(title) <= LONGEST and "\0" not in title
+    )
     return copy("annotation_title", ("title", "folded"), rows)

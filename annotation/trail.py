@@ -1,4 +1,6 @@
-"""Reads the trail of a judgment that an expert was asked about: who said what, and why it was asked."""
+"""Reads the trail of a judgment that an expert was asked about: who said what, and why it was
+asked.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,23 @@ from kbpo.tracks.models import Track
 
 @dataclass(frozen=True)
 class Trail:
-    """Everything about one entry, for after it was answered: directed predicates with votes, label and expert."""
+    """Everything about one entry, for after it was answered: directed predicates with votes, label
+    and expert.
+    """
 
     row: Adjudication
     title: str
     parts: list[tuple[str, int, bool | None, bool]]
-    """(part, votes for it, whether it counts as holding now, whether the expert says that it holds); of what readers
-    of the document did not mark nothing counts"""
+    """(part, votes for it, whether it counts as holding now, whether the expert says that it
+    holds); of what readers of the document did not mark nothing counts"""
     voters: int
     flagged: bool
     """The expert says that it cannot be answered"""
     sentences: dict[str, str]
     """part -> what it says, in words"""
     links: list[tuple[str, str, str, bool]]
-    """(name, what it refers to as it counts now, what it refers to as the expert says, whether that is the same)"""
+    """(name, what it refers to as it counts now, what it refers to as the expert says, whether
+    that is the same)"""
     marks: list[Line]
     """Of all names of a document: what is settled and what the expert marked"""
 
@@ -65,23 +70,39 @@ def trail(track: Track, pk: int) -> Trail | None:
     says = set(expert.get("holds", ()))
     parts = [
         (part, votes[part], part in now if part in known else None, part in says)
-        for part in found.question.shown if part in now | says or votes[part]
-    ]  # fmt: skip
+        for part in found.question.shown
+        if part in now | says or votes[part]
+    ]
     return Trail(
-        found, title_of(found.question), parts, voters, found.status == "answered" and not expert,
-        _sentences(found.question), _links(found), _marks(found),
-    )  # fmt: skip
+        found,
+        title_of(found.question),
+        parts,
+        voters,
+        found.status == "answered" and not expert,
+        _sentences(found.question),
+        _links(found),
+        _marks(found),
+    )
 
 
 def _votes(row: Adjudication) -> tuple[Counter[str], int]:
-    """part -> how many said that it holds, and how many were asked; of documents, how many read them."""
+    """part -> how many said that it holds, and how many were asked; of documents, how many read
+    them.
+    """
     rows = Response.objects.filter(question=row.question, criterion="relation", excluded_reason="")
     if said := list(rows.values_list("value", flat=True)):
         return Counter(part for value in said for part in set(value["holds"])), len(said)
     if (marked := votes_in(row.track, [row.target_id]).get(row.target_id)) is not None:
         return Counter(part for one in marked for part in one), len(marked)
-    read = Label.objects.filter(target=row.target_id, source="document").exclude(value={}).order_by("-pk").first()
-    return (Counter(read.value.get("votes", {})), read.n or 0) if read is not None else (Counter(), 0)
+    read = (
+        Label.objects.filter(target=row.target_id, source="document")
+        .exclude(value={})
+        .order_by("-pk")
+        .first()
+    )
+    return (
+        (Counter(read.value.get("votes", {})), read.n or 0) if read is not None else (Counter(), 0)
+    )
 
 
 def _marks(row: Adjudication) -> list[Line]:
@@ -119,7 +140,9 @@ def _links(row: Adjudication) -> list[tuple[str, str, str, bool]]:
         now, says = value.get("canonical"), answer.get("canonical")
         if now and says:
             same = same_name(row.question, value, answer)
-            words = [text[span[0] : span[1]] if same or list(span) != list(side["span"]) else NEW
-                     for span in (now, says)]  # fmt: skip
+            words = [
+                text[span[0] : span[1]] if same or list(span) != list(side["span"]) else NEW
+                for span in (now, says)
+            ]
             found.append((side["gloss"], words[0], words[1], same))
     return found

@@ -1,7 +1,8 @@
-"""A HIT of ours that is on a platform twice: its token was forgotten, and a list was short when we looked for its mark.
+"""A HIT of ours that is on a platform twice: its token was forgotten, and a list was short when we
+looked for its mark.
 
-The second one is taken down at once. Who was quicker has worked for us all the same: their answers count like those to
-the first, and are paid.
+The second one is taken down at once. Who was quicker has worked for us all the same: their answers
+count like those to the first, and are paid.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Rows:
 
 
 def by_mark(hits: Iterable[HIT], seen: Iterable[Seen]) -> dict[str, Rows]:
-    """The rows for each token of ours; our HIT is the one that we know by its id, else the oldest."""
+    """The rows for each token of ours; our HIT is the one that we know by its id, else the
+    oldest.
+    """
     ours = {hit.token: hit.external_id for hit in hits}
     found: dict[str, dict[str, Seen]] = defaultdict(dict)
     for row in seen:
@@ -47,7 +50,9 @@ def _told_apart(rows: dict[str, Seen], ours: str) -> Rows:
 
 
 def tend_twin(platform: Platform, hit: HIT, seen: Seen) -> int:
-    """What moved: the second HIT of ours is taken down, its answers are taken in, and at its end it is deleted."""
+    """What moved: the second HIT of ours is taken down, its answers are taken in, and at its end it
+    is deleted.
+    """
     twin = HIT(external_id=seen.external_id, platform=hit.platform, endpoint=hit.endpoint)
     if seen.status in ("open", "busy") and seen.expires_at > timezone.now():
         log.error("HIT %s is there twice; %s is taken down", hit.external_id, seen.external_id)
@@ -60,7 +65,12 @@ def tend_twin(platform: Platform, hit: HIT, seen: Seen) -> int:
 
 
 def _has_answered(hit: HIT, answer: dict[str, Any]) -> bool:
-    """Whether the first HIT has an answer of the same worker: two cannot both count. The platform pays the second by
-    itself when its time has come."""
+    """Whether the first HIT has an answer of the same worker: two cannot both count. The platform
+    pays the second by itself when its time has come.
+    """
     rows = hit.assignments.filter(worker__handle=handle_of(hit.platform, answer["worker_id"]))
-    return rows.exclude(status__in=["leased", "returned"]).exclude(external_id=answer["external_id"]).exists()
+    return (
+        rows.exclude(status__in=["leased", "returned"])
+        .exclude(external_id=answer["external_id"])
+        .exists()
+    )

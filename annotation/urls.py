@@ -25,13 +25,19 @@ urlpatterns = [
     path("terms/", annotators.terms, name="annotate_terms"),
     path("terms/<int:number>/", annotators.terms, name="annotate_terms_version"),
     path("tutorial/<slug:interface>/", annotators.tutorial, name="annotate_tutorial"),
-    path("tutorial/<slug:interface>/<int:number>/", annotators.tutorial_question, name="annotate_tutorial_question"),
+    path(
+        "tutorial/<slug:interface>/<int:number>/",
+        annotators.tutorial_question,
+        name="annotate_tutorial_question",
+    ),
     path("try/", attempt.index, name="try"),
     path("try/<int:number>/", attempt.question, name="try_question"),
     path("adjudicate/<slug:slug>/", decide.adjudicate_next, name="adjudicate_next"),
     path("adjudicate/<slug:slug>/<int:pk>/", decide.adjudicate, name="adjudicate"),
     path("adjudicate/<slug:slug>/<int:pk>/document/", decide.document, name="adjudicate_document"),
-    path("adjudicate/<slug:slug>/<int:pk>/draft/", decide.adjudicate_draft, name="adjudicate_draft"),
+    path(
+        "adjudicate/<slug:slug>/<int:pk>/draft/", decide.adjudicate_draft, name="adjudicate_draft"
+    ),
     path("gold/<int:pk>/", decide.gold, name="gold_make"),
     path("preview/<int:pk>/", views.preview, name="annotate_preview"),
     path("titles/", views.titles, name="annotate_titles"),

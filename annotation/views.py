@@ -1,4 +1,6 @@
-"""The annotators' pages: what is open, one question at a time, drafts. HTTP only; what happens is said elsewhere."""
+"""The annotators' pages: what is open, one question at a time, drafts. HTTP only; what happens is
+said elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from typing import Any, Concatenate, ParamSpec
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    JsonResponse,
+    QueryDict,
+)
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -95,7 +104,9 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     assignment = _mine(worker, token)
     if assignment is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
-    if not has_consented(worker):  # the terms changed meanwhile: what was answered is kept, and shown again
+    if not has_consented(
+        worker
+    ):  # the terms changed meanwhile: what was answered is kept, and shown again
         if request.method == "POST":
             lease.renew(assignment, raw_of(request.POST))
         return redirect(reverse("annotate_terms") + f"?next={request.path}")
@@ -104,7 +115,9 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     if assignment.status == "leased" or lease.revive(assignment):
         lease.renew(assignment)
         return _page(request, assignment, assignment.draft)
-    messages.info(request, LOST if assignment.status == "returned" else "You have answered this one already.")
+    messages.info(
+        request, LOST if assignment.status == "returned" else "You have answered this one already."
+    )
     return _to_next(request, worker)
 
 
@@ -127,12 +140,20 @@ def _answer(request: HttpRequest, worker: Worker, assignment: Assignment) -> Htt
 
 
 def raw_of(form: QueryDict) -> dict[str, Any]:
-    """A form exactly as it was sent, but for its CSRF token and for NUL, which no text has and no database keeps."""
-    fields = ((name.replace("\0", ""), values) for name, values in form.lists() if name != "csrfmiddlewaretoken")
+    """A form exactly as it was sent, but for its CSRF token and for NUL, which no text has and no
+    database keeps.
+    """
+    fields = (
+        (name.replace("\0", ""), values)
+        for name, values in form.lists()
+        if name != "csrfmiddlewaretoken"
+    )
     return {name: [value.replace("\0", "") for value in values] for name, values in fields}
 
 
-def _page(request: HttpRequest, assignment: Assignment, answer: Any, *, error: str = "") -> HttpResponse:
+def _page(
+    request: HttpRequest, assignment: Assignment, answer: Any, *, error: str = ""
+) -> HttpResponse:
     asked = assignment.hit.questions.all()[0]
     context = {
         "assignment": assignment,
@@ -157,15 +178,27 @@ def show(
     """A question on its interface's page."""
     interface = interface_of(asked.interface)
     shown = interface.render(asked, answer if isinstance(answer, dict) else None)
-    page = {"reward": asked.reward, "seconds": asked.seconds, "script": interface.script, "page": shown, **context}
+    page = {
+        "reward": asked.reward,
+        "seconds": asked.seconds,
+        "script": interface.script,
+        "page": shown,
+        **context,
+    }
     if _suggests(request, page) and Title.objects.exists():
         page["titles_url"] = reverse("annotate_titles")
     return render(request, interface.template, page, status=status)
 
 
 def _suggests(request: HttpRequest, page: dict[str, Any]) -> bool:
-    """Whether this page may ask for titles under our own login: a frame has an address of its own for them, or none."""
-    return page["script"].endswith("entities.js") and not page.get("framed") and request.user.is_authenticated
+    """Whether this page may ask for titles under our own login: a frame has an address of its own
+    for them, or none.
+    """
+    return (
+        page["script"].endswith("entities.js")
+        and not page.get("framed")
+        and request.user.is_authenticated
+    )
 
 
 @require_GET
@@ -186,7 +219,10 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     if not lease.renew(assignment, raw_of(request.POST)):
         return JsonResponse({"error": LOST}, status=409)
     return JsonResponse(
-        {"saved": timezone.now().isoformat(), "lease_seconds": int(lease.lease_time(assignment.hit).total_seconds())}
+        {
+            "saved": timezone.now().isoformat(),
+            "lease_seconds": int(lease.lease_time(assignment.hit).total_seconds()),
+        }
     )
 
 
@@ -205,7 +241,9 @@ def give_back(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 @require_GET
 @for_annotators
 def document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
-    """The whole document with the question's marks: a page of its own, from which the script takes the text."""
+    """The whole document with the question's marks: a page of its own, from which the script takes
+    the text.
+    """
     assignment = _mine(worker, token)
     if assignment is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
@@ -215,7 +253,9 @@ def document(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 def whole(request: HttpRequest, asked: Question) -> HttpResponse:
     """The document of a question, whole."""
     found = get_object_or_404(Document, pk=asked.target.document_id)
-    context = interface_of(asked.interface).whole(asked, found.text) | {"title": found.title or found.key}
+    context = interface_of(asked.interface).whole(asked, found.text) | {
+        "title": found.title or found.key
+    }
     return render(request, "annotation/document.html", context)
 
 

@@ -1,7 +1,9 @@
-"""Who said what of each pair, in whichever way it was asked: alone, or among all pairs of a document read whole.
+"""Who said what of each pair, in whichever way it was asked: alone, or among all pairs of a
+document read whole.
 
-Both ask yes or no of each directed predicate; what they mean differs. Asked alone, what most deny does not hold. Of a
-document, what too few marked is missing and never false: people overlook things.
+Both ask yes or no of each directed predicate; what they mean differs. Asked alone, what most deny
+does not hold. Of a document, what too few marked is missing and never false: people overlook
+things.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class Votes:
     """The two mentions, where the question is about more than this pair"""
     predicates: Sequence[PredicatePayload]
     shown: Sequence[str]
-    """What is settled, in the order of the page: one sentence stands for all parts that say the same"""
+    """What is settled, in the order of the page: one sentence stands for all parts that say the
+    same"""
     workers: tuple[int, ...]
     yes: Mapping[str, frozenset[int]]
     """Directed predicate -> who said that it holds, where anybody did"""
@@ -44,7 +47,9 @@ class Votes:
 
     def by_majority(self) -> tuple[str, ...]:
         """What more than half say."""
-        return self.expanded({part for part, who in self.yes.items() if 2 * len(who) > len(self.workers)})
+        return self.expanded(
+            {part for part, who in self.yes.items() if 2 * len(who) > len(self.workers)}
+        )
 
     def said_by(self, worker: int) -> tuple[str, ...]:
         """What one of them says."""
@@ -52,17 +57,33 @@ class Votes:
 
 
 def votes(track: Track, interface: str) -> list[Votes]:
-    """The answers that count to all settled questions of a track, pair by pair; flags are no votes."""
-    questions = Question.objects.filter(track=track, interface=interface, status="settled", gold=None).in_bulk()
+    """The answers that count to all settled questions of a track, pair by pair; flags are no
+    votes.
+    """
+    questions = Question.objects.filter(
+        track=track, interface=interface, status="settled", gold=None
+    ).in_bulk()
     said = _said(questions, interface)
     labels = _labels(questions, interface)
     found = []
     for pk, question in sorted(questions.items()):
-        if pk not in said or (pk, question.target_id) not in labels:  # nobody answered, or most flagged it
+        if (
+            pk not in said or (pk, question.target_id) not in labels
+        ):  # nobody answered, or most flagged it
             continue
         for one in pairs_of(question, said[pk]):
-            found.append(Votes(one.question, one.target, one.names, one.predicates, one.shown, one.workers, one.yes,
-                               labels.get((pk, one.target), ())))  # fmt: skip
+            found.append(
+                Votes(
+                    one.question,
+                    one.target,
+                    one.names,
+                    one.predicates,
+                    one.shown,
+                    one.workers,
+                    one.yes,
+                    labels.get((pk, one.target), ()),
+                )
+            )
     return found
 
 
@@ -72,25 +93,40 @@ def votes_on(question: Question) -> list[Votes]:
     return list(pairs_of(question, said[question.pk])) if said else []
 
 
-def _said(questions: Mapping[int, Question], interface: str) -> dict[int, dict[int, dict[str, list[str]]]]:
+def _said(
+    questions: Mapping[int, Question], interface: str
+) -> dict[int, dict[int, dict[str, list[str]]]]:
     """Question -> worker -> target, as text -> the parts that hold."""
     criterion, _ = ASKED[interface]
-    rows = Response.objects.filter(question__in=list(questions), criterion=criterion, excluded_reason="").order_by("pk")
+    rows = Response.objects.filter(
+        question__in=list(questions), criterion=criterion, excluded_reason=""
+    ).order_by("pk")
     said: dict[int, dict[int, dict[str, list[str]]]] = defaultdict(dict)
-    for pk, worker, target, value in rows.values_list("question", "assignment__worker", "target", "value"):
+    for pk, worker, target, value in rows.values_list(
+        "question", "assignment__worker", "target", "value"
+    ):
         said[pk][worker] = value["holds"] if interface == WHOLE else {str(target): value["holds"]}
     return dict(said)
 
 
-def pairs_of(question: Question, said: Mapping[int, Mapping[str, Sequence[str]]]) -> Iterator[Votes]:
+def pairs_of(
+    question: Question, said: Mapping[int, Mapping[str, Sequence[str]]]
+) -> Iterator[Votes]:
     """The pairs of a question with what its workers said of each."""
     data, workers = question.payload, tuple(sorted(said))
     if question.interface == ALONE:
         rows = [(question.target_id, "", data["predicates"], list(question.shown))]
     else:
         gloss = [one["gloss"] for one in data["mentions"]]
-        rows = [(one["target"], f"{gloss[one['a']]} and {gloss[one['b']]}", data["options"][one["options"]], [])
-                for one in data["pairs"]]  # fmt: skip
+        rows = [
+            (
+                one["target"],
+                f"{gloss[one['a']]} and {gloss[one['b']]}",
+                data["options"][one["options"]],
+                [],
+            )
+            for one in data["pairs"]
+        ]
     for target, names, predicates, shown in rows:
         yes: dict[str, set[int]] = defaultdict(set)
         for worker, holds in said.items():
@@ -103,19 +139,27 @@ def pairs_of(question: Question, said: Mapping[int, Mapping[str, Sequence[str]]]
         yield Votes(question, target, names, predicates, parts, workers, frozen)
 
 
-def _labels(questions: Mapping[int, Question], interface: str) -> dict[tuple[int, int], tuple[str, ...]]:
-    """(question, target) -> what the latest label from that question says. Left out are flags, which say nothing, and
-    what was before answers that were added up again to nothing. That of a whole document holds nothing itself."""
+def _labels(
+    questions: Mapping[int, Question], interface: str
+) -> dict[tuple[int, int], tuple[str, ...]]:
+    """(question, target) -> what the latest label from that question says. Left out are flags,
+    which say nothing, and what was before answers that were added up again to nothing. That of a
+    whole document holds nothing itself.
+    """
     _, source = ASKED[interface]
     if interface == ALONE:
-        rows = Label.objects.filter(target__in={one.target_id for one in questions.values()}, source=source)
+        rows = Label.objects.filter(
+            target__in={one.target_id for one in questions.values()}, source=source
+        )
     else:
         documents = Question.objects.filter(pk__in=list(questions)).values("target__document")
         rows = Label.objects.filter(
             target__document__in=documents, target__kind__in=["pair", "document"], source=source
         )
     found: dict[tuple[int, int], tuple[str, ...]] = {}
-    for target, value, origin in rows.order_by("created_at", "pk").values_list("target", "value", "origin"):
+    for target, value, origin in rows.order_by("created_at", "pk").values_list(
+        "target", "value", "origin"
+    ):
         name, _, number = root(origin).partition(":")
         question = questions.get(int(number)) if name == "question" and number.isdecimal() else None
         if question is None or (not value and AGAIN not in origin):

@@ -34,14 +34,18 @@ def worker_of(user: User, platform: str = "pool") -> Worker:
         return worker
     handle = handle_of(platform, str(user.pk))
     with transaction.atomic():
-        worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": platform, "user": user})
+        worker, _ = Worker.objects.get_or_create(
+            handle=handle, defaults={"platform": platform, "user": user}
+        )
         WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": str(user.pk)})
     return worker
 
 
 def reachable(worker: Worker) -> bool:
-    """Whether a message can reach a worker: on their page, or through a marketplace that hands messages over, which it
-    does only to people who have sent something in; taking a HIT, or drafting an answer, is not that."""
+    """Whether a message can reach a worker: on their page, or through a marketplace that hands
+    messages over, which it does only to people who have sent something in; taking a HIT, or
+    drafting an answer, is not that.
+    """
     if worker.platform in local_names():
         return worker.user_id is not None
     if not platform_of(worker.platform).capabilities.messages:

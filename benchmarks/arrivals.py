@@ -1,4 +1,6 @@
-"""The 28 real runs as a board that they arrive on one after the other, and what an arrival costs and brings."""
+"""The 28 real runs as a board that they arrive on one after the other, and what an arrival costs
+and brings.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -15,7 +17,9 @@ TARGET = (HALF_WIDTH / Z) ** 2
 
 @dataclass(frozen=True)
 class World:
-    """Every prediction that some run makes, one row each; the arrays are those of :class:`redocred.Pool`."""
+    """Every prediction that some run makes, one row each; the arrays are those of
+    :class:`redocred.Pool`.
+    """
 
     P: np.ndarray
     member: np.ndarray
@@ -52,7 +56,8 @@ class Arrival:
     covered: bool
     stages: int = 1
     exact: float = np.nan
-    """The variance that the final thresholds really have (by the truth): what `variance` estimates"""
+    """The variance that the final thresholds really have (by the truth): what `variance`
+    estimates"""
 
 
 Path = list[Arrival]

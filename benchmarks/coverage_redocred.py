@@ -1,12 +1,14 @@
-"""Do the intervals keep their promise? Real systems on real documents, against truths computed from the gold standard.
+"""Do the intervals keep their promise? Real systems on real documents, against truths computed from
+the gold standard.
 
     python benchmarks/coverage_redocred.py
 
 The whole HTTP journey on the same data is run once by `journey_redocred.py`.
 
-Every repetition draws all batches anew (design iid), judges them with the gold standard (or with three people who are
-right 85 times in 100, by majority), annotates 100 random documents, and calls the service's own `evaluation.score`.
-For the default estimators ("centred") the annotated documents are closed: their labels of pool targets fold in.
+Every repetition draws all batches anew (design iid), judges them with the gold standard (or with
+three people who are right 85 times in 100, by majority), annotates 100 random documents, and calls
+the service's own `evaluation.score`. For the default estimators ("centred") the annotated documents
+are closed: their labels of pool targets fold in.
 """
 
 from __future__ import annotations
@@ -55,8 +57,12 @@ class Tally:
     widths: list[float] = field(default_factory=list)
 
 
-def sample(pool: Pool, n: int, other: float, rng: np.random.Generator) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
-    """kind -> (instance, owner) of every draw: n from the guaranteed distribution, a share of it from the others."""
+def sample(
+    pool: Pool, n: int, other: float, rng: np.random.Generator
+) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
+    """kind -> (instance, owner) of every draw: n from the guaranteed distribution, a share of it
+    from the others.
+    """
     drawn = {}
     for kind in KINDS:
         size = n if kind == "entity_relation" else int(np.ceil(n * other))
@@ -68,20 +74,26 @@ def sample(pool: Pool, n: int, other: float, rng: np.random.Generator) -> dict[s
 
 
 def judged(pool: Pool, accuracy: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """The label that three people's majority gives every instance, each right with the given probability."""
+    """The label that three people's majority gives every instance, each right with the given
+    probability.
+    """
     if accuracy >= 1:
         return pool.true
     right = (rng.random((len(pool.keys), 3)) < accuracy).sum(axis=1) >= 2
     return np.where(right, pool.true, 1 - pool.true)
 
 
-def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any], label: Any, documents: Any) -> Data:
+def data_of(
+    pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any], label: Any, documents: Any
+) -> Data:
     """What the service would have read from its database, had it drawn and judged this."""
     m, stated = len(pool.names), whole.instance.size
     targets = np.unique(whole.target[np.unique(np.concatenate([one for one, _ in drawn.values()]))])
     missed = np.ones(whole.target_id.size)
     for kind, (_, owner) in drawn.items():
-        missed *= 1 - inclusion_iid(whole.by_target(kind).toarray(), np.bincount(owner, minlength=m))
+        missed *= 1 - inclusion_iid(
+            whole.by_target(kind).toarray(), np.bincount(owner, minlength=m)
+        )
     counts = np.zeros(whole.target_id.size, dtype=np.bool_)
     counts[targets] = True
     beta = documents.size / pool.n_documents
@@ -114,7 +126,10 @@ def data_of(pool: Pool, whole: ServicePool, drawn: Any, overlap: dict[str, Any],
         shown=np.ones(m, dtype=np.bool_),
         judged=judged,
         f={"relation": f, "linking": np.ones_like(f), "correct": f},
-        draws={k: Draws(k, row, owner, whole.p[k][row].toarray(), overlap[k]) for k, (row, owner) in drawn.items()},
+        draws={
+            k: Draws(k, row, owner, whole.p[k][row].toarray(), overlap[k])
+            for k, (row, owner) in drawn.items()
+        },
         inclusion=chance,
         g={"relation": found.g},
         rho={"relation": found.rho},
@@ -167,12 +182,23 @@ def service_pool(pool: Pool) -> ServicePool:
 
 
 def study(
-    pool: Pool, *, repeats: int, default_repeats: int, n: int, other: float, accuracy: float, seed: int
+    pool: Pool,
+    *,
+    repeats: int,
+    default_repeats: int,
+    n: int,
+    other: float,
+    accuracy: float,
+    seed: int,
 ) -> dict[Any, Tally]:
     """(quantity, distribution, method, system) -> tally."""
     rng = np.random.default_rng(seed)
-    truth: dict[tuple[str, str], Any] = {("precision", kind): pool.precision(kind) for kind in KINDS}
-    truth["recall", "instance"] = truth["instance_recall", "instance"] = pool.recall()  # each fact is stated once here
+    truth: dict[tuple[str, str], Any] = {
+        ("precision", kind): pool.precision(kind) for kind in KINDS
+    }
+    truth["recall", "instance"] = truth["instance_recall", "instance"] = (
+        pool.recall()
+    )  # each fact is stated once here
     for kind in KINDS:
         p, r = pool.precision(kind), pool.recall()
         truth["f1", kind] = 2 * p * r / (p + r)
@@ -183,9 +209,15 @@ def study(
         drawn = sample(pool, n, other, rng)
         documents = np.sort(rng.choice(pool.n_documents, 100, replace=False))
         data = data_of(pool, whole, drawn, overlap, judged(pool, accuracy, rng), documents)
-        default = default_estimates(data, ("relation",), ("relation",)) if repeat < default_repeats else {}
+        default = (
+            default_estimates(data, ("relation",), ("relation",))
+            if repeat < default_repeats
+            else {}
+        )
         for score in scores(data, default, ("relation",), ("relation",)):
-            tally = tallies.setdefault((score.quantity, score.distribution, score.method, score.column), Tally())
+            tally = tallies.setdefault(
+                (score.quantity, score.distribution, score.method, score.column), Tally()
+            )
             true = truth[score.quantity, score.distribution][score.column]
             tally.errors.append(score.value - true)
             tally.widths.append(score.high80 - score.low80)
@@ -197,7 +229,9 @@ def study(
 def report(pool: Pool, tallies: dict[Any, Tally], name: str) -> list[list[Any]]:
     """Prints a line a number, averaged over systems; returns the rows of single systems."""
     print(f"\n{name}")
-    print(f"{'':34}{'mean error':>11}{'± s.e.':>9}{'worst |z|':>10}{'80 %':>8}{'95 %':>8}{'width 80':>10}")
+    print(
+        f"{'':34}{'mean error':>11}{'± s.e.':>9}{'worst |z|':>10}{'80 %':>8}{'95 %':>8}{'width 80':>10}"
+    )
     lines = []
     for key in sorted({key[:3] for key in tallies}):
         some = [tallies[(*key, column)] for column in range(len(pool.names))]
@@ -209,7 +243,9 @@ def report(pool: Pool, tallies: dict[Any, Tally], name: str) -> list[list[Any]]:
         covers = [float(np.mean([tally.hits[level] for tally in some])) for level in LEVELS]
         width = float(np.mean([tally.widths for tally in some]))
         error, se = over.mean(), over.std(ddof=1) / np.sqrt(over.size)
-        print(f"{' '.join(key):34}{error:11.5f}{se:9.5f}{z:10.1f}{covers[0]:8.3f}{covers[1]:8.3f}{width:10.4f}")
+        print(
+            f"{' '.join(key):34}{error:11.5f}{se:9.5f}{z:10.1f}{covers[0]:8.3f}{covers[1]:8.3f}{width:10.4f}"
+        )
         lines += [
             [
                 name,
@@ -227,13 +263,20 @@ def report(pool: Pool, tallies: dict[Any, Tally], name: str) -> list[list[Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--systems", type=int, default=12)
     parser.add_argument("--repeats", type=int, default=1000)
     parser.add_argument(
-        "--default-repeats", type=int, default=1000, help="Of the default estimators, which fit a model"
+        "--default-repeats",
+        type=int,
+        default=1000,
+        help="Of the default estimators, which fit a model",
     )
-    parser.add_argument("--accuracy", type=float, nargs="+", default=[1.0, 0.85], help="Of the workers; 1: perfect")
+    parser.add_argument(
+        "--accuracy", type=float, nargs="+", default=[1.0, 0.85], help="Of the workers; 1: perfect"
+    )
     parser.add_argument("--draws", type=int, default=457)
     parser.add_argument("--other", type=float, default=0.25)
     parser.add_argument("--seed", type=int, default=1)
@@ -244,11 +287,20 @@ def main() -> None:
     began = time.perf_counter()
     lines = []
     for accuracy in said.accuracy:
-        name = "perfect workers" if accuracy == 1 else f"workers right {accuracy:.0%} of the time, majority of 3"
+        name = (
+            "perfect workers"
+            if accuracy == 1
+            else f"workers right {accuracy:.0%} of the time, majority of 3"
+        )
         found = study(
-            pool, repeats=said.repeats, default_repeats=said.default_repeats, n=said.draws, other=said.other,
-            accuracy=accuracy, seed=said.seed,
-        )  # fmt: skip
+            pool,
+            repeats=said.repeats,
+            default_repeats=said.default_repeats,
+            n=said.draws,
+            other=said.other,
+            accuracy=accuracy,
+            seed=said.seed,
+        )
         lines += report(pool, found, f"{name}; {said.repeats} repetitions")
     OUT.mkdir(parents=True, exist_ok=True)
     with (OUT / "coverage_redocred.csv").open("w", newline="") as file:
@@ -265,7 +317,10 @@ def main() -> None:
             "width80",
         ]
         csv.writer(file).writerows([head, *lines])
-    print(f"\n{time.perf_counter() - began:.0f} s; single systems in {OUT / 'coverage_redocred.csv'}", file=sys.stderr)
+    print(
+        f"\n{time.perf_counter() - began:.0f} s; single systems in {OUT / 'coverage_redocred.csv'}",
+        file=sys.stderr,
+    )
 
 
 if __name__ == "__main__":

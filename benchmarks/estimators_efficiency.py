@@ -1,16 +1,18 @@
-"""How much less variance each estimator of precision has than the simple one, on the same independent draws.
+"""How much less variance each estimator of precision has than the simple one, on the same
+independent draws.
 
 usage: python benchmarks/estimators_efficiency.py [REPEATS]        (default: 300)
 
-Each repeat draws n instances of every run, with replacement. `efficiency` is the variance of the simple estimator,
-π (1 − π)/n, over the mean squared error: the mean over runs, and the least of a run. `worse` is the greatest number of
-standard errors by which a run's mean squared error is above that variance: among 28 runs 2 to 3 is chance. `bias` is
-the mean error over runs with its standard error, in points; then the coverage of nominal 80 % and 95 % intervals (Wald
-for joint; Wilson for simple; the board's for the others).
+Each repeat draws n instances of every run, with replacement. `efficiency` is the variance of the
+simple estimator, π (1 − π)/n, over the mean squared error: the mean over runs, and the least of a
+run. `worse` is the greatest number of standard errors by which a run's mean squared error is above
+that variance: among 28 runs 2 to 3 is chance. `bias` is the mean error over runs with its standard
+error, in points; then the coverage of nominal 80 % and 95 % intervals (Wald for joint; Wilson for
+simple; the board's for the others).
 
-The model is told of the runs what the service's is told of its submissions. A useless g has the features of another
-row, taken at random: it must do no harm. A model learns from at most 1,000 labels, to be done in time; all labels enter
-the estimates.
+The model is told of the runs what the service's is told of its submissions. A useless g has the
+features of another row, taken at random: it must do no harm. A model learns from at most 1,000
+labels, to be done in time; all labels enter the estimates.
 
 KBPO_SHARED_DATA names the folder that holds redocred/ if it is not ../shared/data.
 """
@@ -36,7 +38,15 @@ RUNS, DRAWS = (10, 28), (150, 500)
 LEVELS = (0.8, 0.95)
 FOLDS, LEARNT = 5, 1000
 NOTHING = np.zeros(0)
-ESTIMATORS = ("simple", "joint", "Hájek", "difference", "centred", "difference, useless g", "centred, useless g")
+ESTIMATORS = (
+    "simple",
+    "joint",
+    "Hájek",
+    "difference",
+    "centred",
+    "difference, useless g",
+    "centred, useless g",
+)
 
 
 @dataclass(frozen=True)
@@ -70,26 +80,45 @@ def setting(world: World, m: int, n: int, rng: np.random.Generator) -> Setting:
     cells = np.ix_(rows, chosen)
     found = claims(world, rows, chosen.tolist()).features()
     part = replace(
-        world, P=world.P[cells], member=world.member[cells], true=world.true[rows], team=world.team[chosen],
-        confidence=world.confidence[cells], predicate=world.predicate[rows], types=world.types[rows],
-        subject=world.subject[rows], object=world.object[rows],
+        world,
+        P=world.P[cells],
+        member=world.member[cells],
+        true=world.true[rows],
+        team=world.team[chosen],
+        confidence=world.confidence[cells],
+        predicate=world.predicate[rows],
+        types=world.types[rows],
+        subject=world.subject[rows],
+        object=world.object[rows],
         target=np.unique(world.target[rows], return_inverse=True)[1],
-    )  # fmt: skip
+    )
     pi = horvitz_thompson.inclusion_iid(part.P, np.full(m, n), target=part.target)
     shuffled = replace(found, matrix=sparse.csr_array(found.matrix[rng.permutation(rows.size)]))
     weights = sparse.csr_array(part.P)
     by_target = np.ones(part.n_targets)
     by_target[part.target] = pi
-    return Setting(part, weights, sparse.csr_array(weights.multiply(1 / pi[:, None])), pi, by_target,
-                   distributions.overlap(part.P), np.cumsum(part.P, axis=0),
-                   found, shuffled, n)  # fmt: skip
+    return Setting(
+        part,
+        weights,
+        sparse.csr_array(weights.multiply(1 / pi[:, None])),
+        pi,
+        by_target,
+        distributions.overlap(part.P),
+        np.cumsum(part.P, axis=0),
+        found,
+        shuffled,
+        n,
+    )
 
 
 def estimates(here: Setting, rng: np.random.Generator) -> tuple[dict[str, Estimate], Sample]:
     """Return every estimator's Estimate from one sample (without influences), and the sample."""
     world, m = here.world, here.world.P.shape[1]
     draws = np.concatenate(
-        [np.searchsorted(column, rng.random(here.n) * column[-1], side="right") for column in here.cumulative.T]
+        [
+            np.searchsorted(column, rng.random(here.n) * column[-1], side="right")
+            for column in here.cumulative.T
+        ]
     )
     hit = np.zeros(world.n_targets, dtype=bool)
     hit[world.target[draws]] = True
@@ -104,25 +133,47 @@ def estimates(here: Setting, rng: np.random.Generator) -> tuple[dict[str, Estima
     for name, known in (("", here.features), (", useless g", here.shuffled)):
         g, rho = learnt(world, known, sample.rows, fold, rng)
         floor = horvitz_thompson.anticipated_variance(
-            here.weights, here.pi, g, world.true[sample.rows], g[sample.rows], target=world.target, correlation=rho
+            here.weights,
+            here.pi,
+            g,
+            world.true[sample.rows],
+            g[sample.rows],
+            target=world.target,
+            correlation=rho,
         )
         for function, centre in (("difference", False), ("centred", True)):
-            found[function + name] = replace(weighted(here, sample, g, centre=centre), anticipated=floor)
+            found[function + name] = replace(
+                weighted(here, sample, g, centre=centre), anticipated=floor
+            )
     return found, sample
 
 
 def joint_precision(here: Setting, draws: np.ndarray) -> Estimate:
-    """Return what :func:`estimators.joint.joint_precision` returns, for as many draws of every run."""
+    """Return what :func:`estimators.joint.joint_precision` returns, for as many draws of every
+    run.
+    """
     m = here.world.P.shape[1]
     W = joint.mixture_weights(here.overlap, np.full(m, here.n))
     P = here.world.P[draws]
-    terms = np.repeat(W.T / here.n, here.n, axis=0) * P * here.world.true[draws][:, None] / (P @ W.T + 1e-300)
+    terms = (
+        np.repeat(W.T / here.n, here.n, axis=0)
+        * P
+        * here.world.true[draws][:, None]
+        / (P @ W.T + 1e-300)
+    )
     by_run = terms.reshape(m, here.n, m)
-    return Estimate(terms.sum(axis=0), here.n * by_run.var(axis=1, ddof=1).sum(axis=0), np.full(m, here.n), NOTHING)
+    return Estimate(
+        terms.sum(axis=0),
+        here.n * by_run.var(axis=1, ddof=1).sum(axis=0),
+        np.full(m, here.n),
+        NOTHING,
+    )
 
 
 def weighted(here: Setting, sample: Sample, g: np.ndarray, *, centre: bool) -> Estimate:
-    """Return the difference estimate, or the centred one, with sparse weights; with g = 0 centred is Hájek's."""
+    """Return the difference estimate, or the centred one, with sparse weights; with g = 0 centred
+    is Hájek's.
+    """
     world, rows = here.world, sample.rows
     target, code = np.unique(world.target[rows], return_inverse=True)
     chooser = sparse.csr_array((np.ones(rows.size), (code, np.arange(rows.size))))
@@ -137,8 +188,19 @@ def weighted(here: Setting, sample: Sample, g: np.ndarray, *, centre: bool) -> E
     variance = np.maximum(squares[0] - 2 * mu * squares[1] + mu**2 * squares[2], 0)
     model_says = g @ here.weights
     n = np.diff(weight.tocsc().indptr)
-    floor = squares[2] * (smooth := (mu * n + 0.5) / (n + 1)) * (1 - smooth) if centre and not g.any() else 0.0
-    return Estimate(model_says + (mu if centre else above), variance, n, NOTHING, anticipated=floor, total_g=model_says)
+    floor = (
+        squares[2] * (smooth := (mu * n + 0.5) / (n + 1)) * (1 - smooth)
+        if centre and not g.any()
+        else 0.0
+    )
+    return Estimate(
+        model_says + (mu if centre else above),
+        variance,
+        n,
+        NOTHING,
+        anticipated=floor,
+        total_g=model_says,
+    )
 
 
 def check(here: Setting, rng: np.random.Generator) -> None:
@@ -165,7 +227,9 @@ def check(here: Setting, rng: np.random.Generator) -> None:
     ]
     for quick, exact in pairs:
         for name in ("value", "variance", "anticipated", "total_g"):
-            np.testing.assert_allclose(getattr(quick, name), getattr(exact, name), rtol=1e-8, atol=1e-12, err_msg=name)
+            np.testing.assert_allclose(
+                getattr(quick, name), getattr(exact, name), rtol=1e-8, atol=1e-12, err_msg=name
+            )
 
 
 def learnt(
@@ -192,17 +256,27 @@ def measure(here: Setting, repeats: int, rng: np.random.Generator) -> list[list[
             method = "wald" if name == "joint" else "wilson"
             ends = [estimate.confidence_interval(level, method=method) for level in LEVELS]
             hits[name].append([(low <= truth) & (truth <= high) for low, high in ends])
-    return [[name, *figures(np.array(errors[name]), simple), *np.mean(hits[name], axis=(0, 2))] for name in ESTIMATORS]
+    return [
+        [name, *figures(np.array(errors[name]), simple), *np.mean(hits[name], axis=(0, 2))]
+        for name in ESTIMATORS
+    ]
 
 
 def figures(errors: np.ndarray, simple: np.ndarray) -> list[float]:
-    """Return mean and least efficiency, the worst run's excess over simple in standard errors, bias and its error."""
+    """Return mean and least efficiency, the worst run's excess over simple in standard errors, bias
+    and its error.
+    """
     squares = errors**2
     loss, spread = squares.mean(axis=0), squares.std(axis=0, ddof=1) / np.sqrt(len(errors))
     efficiency = simple / loss
     by_repeat = 100 * errors.mean(axis=1)
-    return [float(efficiency.mean()), float(efficiency.min()), float(((loss - simple) / spread).max()),
-            float(by_repeat.mean()), float(by_repeat.std(ddof=1) / np.sqrt(len(errors)))]  # fmt: skip
+    return [
+        float(efficiency.mean()),
+        float(efficiency.min()),
+        float(((loss - simple) / spread).max()),
+        float(by_repeat.mean()),
+        float(by_repeat.std(ddof=1) / np.sqrt(len(errors))),
+    ]
 
 
 def main(repeats: int) -> None:
@@ -213,14 +287,29 @@ def main(repeats: int) -> None:
     rng = np.random.default_rng(2019)
     table = [
         [kind, m, n, *row]
-        for kind, world in worlds().items() for m in RUNS for n in DRAWS
+        for kind, world in worlds().items()
+        for m in RUNS
+        for n in DRAWS
         for row in measure(setting(world, m, n, rng), repeats, rng)
-    ]  # fmt: skip
+    ]
     print(f"Efficiency over the simple estimator; {repeats} repeats\n")
-    tables.show("estimators_efficiency", [
-        "distribution", "runs", "draws each", "estimator", "efficiency", "least", "worse (s.e.)", "bias (points)",
-        "± s.e.", "80 %", "95 %",
-    ], table)  # fmt: skip
+    tables.show(
+        "estimators_efficiency",
+        [
+            "distribution",
+            "runs",
+            "draws each",
+            "estimator",
+            "efficiency",
+            "least",
+            "worse (s.e.)",
+            "bias (points)",
+            "± s.e.",
+            "80 %",
+            "95 %",
+        ],
+        table,
+    )
     print(f"{time.perf_counter() - started:.0f} s")
 
 

@@ -1,17 +1,20 @@
-"""What the published estimators do on 28 real runs whose truth is known: bias, width, coverage, and labels paid.
+"""What the published estimators do on 28 real runs whose truth is known: bias, width, coverage, and
+labels paid.
 
 usage: python benchmarks/estimators_published.py [REPEATS] [ORDERS]        (default: 500 100)
 
-Bias (Chaganty 2018, section 3.7.1): in each repeat half of the teams are pooled and the others evaluated, with 150
-labels a run and 150 true instances. `pooled` counts what the pooled teams did not find as wrong, and takes their true
-instances for all there are; `simple` and `joint` take draws of every run. Width is that of the 90 % interval
-value ± z √V; coverage is how often it holds the truth.
+Bias (Chaganty 2018, section 3.7.1): in each repeat half of the teams are pooled and the others
+evaluated, with 150 labels a run and 150 true instances. `pooled` counts what the pooled teams did
+not find as wrong, and takes their true instances for all there are; `simple` and `joint` take draws
+of every run. Width is that of the 90 % interval value ± z √V; coverage is how often it holds the
+truth.
 
-Labels (section 3.7.2): the runs arrive in random orders, and each is drawn from until the planned variance of its joint
-precision (appendix A.1.4) is that of 500 labels; never more than 500. What that is depends on the bound for new draws:
-under the published one 500 labels of a run alone have 1/500, under the sharp one at most 0.25/500. The published bound
-with the target 0.25/500 is here too. √k: 500 times the root of the number of runs. Half-widths (in points) and coverage
-are those of the arriving run at 80 %, over all arrivals so far; `met` is the share within 2.92 points.
+Labels (section 3.7.2): the runs arrive in random orders, and each is drawn from until the planned
+variance of its joint precision (appendix A.1.4) is that of 500 labels; never more than 500. What
+that is depends on the bound for new draws: under the published one 500 labels of a run alone have
+1/500, under the sharp one at most 0.25/500. The published bound with the target 0.25/500 is here
+too. √k: 500 times the root of the number of runs. Half-widths (in points) and coverage are those of
+the arriving run at 80 %, over all arrivals so far; `met` is the share within 2.92 points.
 
 KBPO_SHARED_DATA names the folder that holds redocred/ if it is not ../shared/data.
 """
@@ -42,12 +45,14 @@ RULES = {
     "sharp, 0.25/500": ("largest_variance", 0.25 / CAP),
 }
 ARRIVALS = (1, 3, 9, 18, 28)
-BOOTSTRAPPED = 300  # at most: a resample of 28 runs' draws a thousand times takes longer than all else of a repeat
+# at most: a resample of 28 runs' draws a thousand times takes longer than all else of a repeat
+BOOTSTRAPPED = 300
 
 
 @dataclass(frozen=True)
 class Population:
-    """The runs under one distribution: P and membership (N, m), truth (N,), Σ p_i p_j, and the gold standard's rows.
+    """The runs under one distribution: P and membership (N, m), truth (N,), Σ p_i p_j, and the gold
+    standard's rows.
 
     `gold` holds, for every true instance, its row among the N, or −1 where no run states it.
     """
@@ -87,14 +92,18 @@ def populations() -> dict[str, Population]:
     for kind in KINDS:
         P = pool.p[kind][stated]
         overlap = distributions.overlap(P)
-        found[kind] = Population(P, pool.member[stated], true, overlap, np.cumsum(P, axis=0), gold, team)
+        found[kind] = Population(
+            P, pool.member[stated], true, overlap, np.cumsum(P, axis=0), gold, team
+        )
     return found
 
 
 def bias(population: Population, repeats: int, rng: np.random.Generator) -> list[list[object]]:
     """Return a row for each quantity and estimator."""
     m = population.P.shape[1]
-    errors = {key: np.full((repeats, m), np.nan) for key in product(("precision", "recall"), ESTIMATORS)}
+    errors = {
+        key: np.full((repeats, m), np.nan) for key in product(("precision", "recall"), ESTIMATORS)
+    }
     widths = {key: np.full((repeats, m), np.nan) for key in errors}
     hits = {key: np.full((repeats, m), np.nan) for key in errors}
     n_teams = population.team.max() + 1
@@ -110,18 +119,31 @@ def bias(population: Population, repeats: int, rng: np.random.Generator) -> list
             ):
                 table[quantity, name][repeat, ~pooled] = value[~pooled]
     return [
-        [quantity, name, *bias_figures(errors[quantity, name]), np.nanmean(widths[quantity, name]),
-         np.nanmean(hits[quantity, name])]
+        [
+            quantity,
+            name,
+            *bias_figures(errors[quantity, name]),
+            np.nanmean(widths[quantity, name]),
+            np.nanmean(hits[quantity, name]),
+        ]
         for quantity, name in errors
-    ]  # fmt: skip
+    ]
 
 
 def bias_figures(errors: np.ndarray) -> list[float]:
-    """Return mean error and its standard error, the largest of a run's biases, and the root mean square error."""
-    by_run = np.nanmean(errors[:, ~np.isnan(errors).all(axis=0)], axis=0)  # with few repeats some were always pooled
+    """Return mean error and its standard error, the largest of a run's biases, and the root mean
+    square error.
+    """
+    by_run = np.nanmean(
+        errors[:, ~np.isnan(errors).all(axis=0)], axis=0
+    )  # with few repeats some were always pooled
     by_repeat = np.nanmean(errors, axis=1)
-    return [np.nanmean(errors), by_repeat.std(ddof=1) / np.sqrt(by_repeat.size), np.abs(by_run).max(),
-            np.sqrt(np.nanmean(errors**2))]  # fmt: skip
+    return [
+        np.nanmean(errors),
+        by_repeat.std(ddof=1) / np.sqrt(by_repeat.size),
+        np.abs(by_run).max(),
+        np.sqrt(np.nanmean(errors**2)),
+    ]
 
 
 def estimates(
@@ -140,14 +162,18 @@ def estimates(
         ("precision", "joint"): joint.joint_precision(P, system, label, population.overlap),
         ("recall", "pooled"): shares(population.member[pool_truths]),
         ("recall", "simple"): shares(population.member[truths] & (truths >= 0)[:, None]),
-        ("recall", "joint"): joint.joint_recall(P, system, label, None, population.member[rows], truths >= 0),
+        ("recall", "joint"): joint.joint_recall(
+            P, system, label, None, population.member[rows], truths >= 0
+        ),
     }
 
 
 def draws(population: Population, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return LABELS draws of every run, and whose they are."""
     m = population.P.shape[1]
-    return np.concatenate([population.draw(i, LABELS, rng) for i in range(m)]), np.repeat(np.arange(m), LABELS)
+    return np.concatenate([population.draw(i, LABELS, rng) for i in range(m)]), np.repeat(
+        np.arange(m), LABELS
+    )
 
 
 def shares(found: np.ndarray) -> Estimate:
@@ -156,14 +182,20 @@ def shares(found: np.ndarray) -> Estimate:
     return joint.simple_precision(found.T.ravel().astype(float), np.repeat(np.arange(m), n), m)
 
 
-def bootstrap_widths(population: Population, repeats: int, rng: np.random.Generator) -> list[list[object]]:
-    """Return mean widths of normal and of basic bootstrap intervals, and how often the latter hold the truth."""
+def bootstrap_widths(
+    population: Population, repeats: int, rng: np.random.Generator
+) -> list[list[object]]:
+    """Return mean widths of normal and of basic bootstrap intervals, and how often the latter hold
+    the truth.
+    """
     figures = []
     for _ in range(repeats):
         rows, system = draws(population, rng)
         arguments = (population.P[rows], system, population.true[rows], population.overlap)
         terms = joint.joint_terms(*arguments)
-        resampled = bootstrap.bootstrap(lambda w, t=terms: w @ t, rows.size, rng=rng, stratum=system, n_resamples=1000)
+        resampled = bootstrap.bootstrap(
+            lambda w, t=terms: w @ t, rows.size, rng=rng, stratum=system, n_resamples=1000
+        )
         low, high = joint.joint_precision(*arguments).confidence_interval(LEVEL)
         first, last = resampled.confidence_interval(LEVEL)
         hit = (first <= population.precision) & (population.precision <= last)
@@ -173,8 +205,9 @@ def bootstrap_widths(population: Population, repeats: int, rng: np.random.Genera
 
 @dataclass(frozen=True)
 class Arrivals:
-    """One random order of the runs: after each arrival the draws and distinct instances in all, the newcomer's
-    half-width at 80 %, and whether that interval holds its precision."""
+    """One random order of the runs: after each arrival the draws and distinct instances in all, the
+    newcomer's half-width at 80 %, and whether that interval holds its precision.
+    """
 
     paid: list[int]
     distinct: list[int]
@@ -182,7 +215,9 @@ class Arrivals:
     hit: list[bool]
 
 
-def trajectory(population: Population, own_term: str, target: float, rng: np.random.Generator) -> Arrivals:
+def trajectory(
+    population: Population, own_term: str, target: float, rng: np.random.Generator
+) -> Arrivals:
     """Return what happens in one random order of the runs."""
     order = rng.permutation(population.P.shape[1])
     rows, system = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -191,21 +226,33 @@ def trajectory(population: Population, own_term: str, target: float, rng: np.ran
         here = order[: k + 1]
         overlap = population.overlap[np.ix_(here, here)]
         n = sample_size.required_samples(
-            population.P[np.ix_(population.member[:, run], here)], population.P[np.ix_(rows, here)], system,
-            population.true[rows], overlap, target_variance=target, bounds=(0, CAP), own_term=own_term,
-        )  # fmt: skip
+            population.P[np.ix_(population.member[:, run], here)],
+            population.P[np.ix_(rows, here)],
+            system,
+            population.true[rows],
+            overlap,
+            target_variance=target,
+            bounds=(0, CAP),
+            own_term=own_term,
+        )
         rows = np.concatenate([rows, population.draw(run, n, rng)])
         system = np.concatenate([system, np.full(n, k)])
         path.paid.append(rows.size)
         path.distinct.append(np.unique(rows).size)
-        value, variance = newcomer(population.P[np.ix_(rows, here)], system, population.true[rows], overlap)
+        value, variance = newcomer(
+            population.P[np.ix_(rows, here)], system, population.true[rows], overlap
+        )
         path.half_width.append(norm.ppf(0.9) * np.sqrt(variance))
         path.hit.append(abs(value - population.precision[run]) <= path.half_width[-1])
     return path
 
 
-def newcomer(P: np.ndarray, system: np.ndarray, label: np.ndarray, overlap: np.ndarray) -> tuple[float, float]:
-    """Return joint precision of the last system alone, and its variance: `joint_precision` without the others."""
+def newcomer(
+    P: np.ndarray, system: np.ndarray, label: np.ndarray, overlap: np.ndarray
+) -> tuple[float, float]:
+    """Return joint precision of the last system alone, and its variance: `joint_precision` without
+    the others.
+    """
     draws = mixture.read_draws(P, system, label, overlap)
     everything = np.ones(label.size, dtype=bool)
     inverse = draws.inverse_proposal(P.shape[1] - 1, everything, "heuristic")
@@ -219,15 +266,25 @@ def labels(population: Population, orders: int, rng: np.random.Generator) -> lis
     for name, (own_term, target) in RULES.items():
         paths = [trajectory(population, own_term, target, rng) for _ in range(orders)]
         paid, distinct, width, hit = (
-            np.array([getattr(path, field) for path in paths]) for field in ("paid", "distinct", "half_width", "hit")
+            np.array([getattr(path, field) for path in paths])
+            for field in ("paid", "distinct", "half_width", "hit")
         )
         for k in ARRIVALS:
             met = width[:, :k] <= 1.02 * sample_size.half_width(CAP, 0.8)
-            table.append([
-                name, k, round(paid[:, k - 1].mean()), *(round(q) for q in np.quantile(paid[:, k - 1], [0.1, 0.9])),
-                round(distinct[:, k - 1].mean()), CAP * k, round(CAP * np.sqrt(k)), 100 * width[:, :k].mean(),
-                met.mean(), hit[:, :k].mean(),
-            ])  # fmt: skip
+            table.append(
+                [
+                    name,
+                    k,
+                    round(paid[:, k - 1].mean()),
+                    *(round(q) for q in np.quantile(paid[:, k - 1], [0.1, 0.9])),
+                    round(distinct[:, k - 1].mean()),
+                    CAP * k,
+                    round(CAP * np.sqrt(k)),
+                    100 * width[:, :k].mean(),
+                    met.mean(),
+                    hit[:, :k].mean(),
+                ]
+            )
     return table
 
 
@@ -240,22 +297,64 @@ def main(repeats: int, orders: int) -> None:
     biases, intervals, paths = [], [], []
     for kind, population in populations().items():
         biases += [[kind, *row] for row in bias(population, repeats, rng)]
-        intervals += [[kind, *row] for row in bootstrap_widths(population, min(repeats, BOOTSTRAPPED), rng)]
+        intervals += [
+            [kind, *row] for row in bootstrap_widths(population, min(repeats, BOOTSTRAPPED), rng)
+        ]
         paths += [[kind, *row] for row in labels(population, orders, rng)]
-    print(f"Bias of {LABELS} labels a run and {TRUTHS} truths, half of the teams pooled; {repeats} repeats\n")
-    tables.show("estimators_published_bias", [
-        "distribution", "quantity", "estimator", "mean error", "± s.e.", "largest bias", "rms error", "width 90 %",
-        "coverage",
-    ], biases)  # fmt: skip
+    print(
+        f"Bias of {LABELS} labels a run and {TRUTHS} truths, half of the teams pooled; {repeats}"
+        " repeats\n"
+    )
+    tables.show(
+        "estimators_published_bias",
+        [
+            "distribution",
+            "quantity",
+            "estimator",
+            "mean error",
+            "± s.e.",
+            "largest bias",
+            "rms error",
+            "width 90 %",
+            "coverage",
+        ],
+        biases,
+    )
     print("\nWidths at 90 % of two intervals\n")
-    tables.show("estimators_published_intervals", [
-        "distribution", "estimator", "repeats", "normal", "basic bootstrap", "its coverage",
-    ], intervals)  # fmt: skip
-    print(f"\nLabels until the variance of {CAP} labels, cumulative; {orders} random orders of the runs\n")
-    tables.show("estimators_published_labels", [
-        "distribution", "bound, target", "runs", "draws", "10 %", "90 %", "distinct", "500 each", "500 √k",
-        "half-width", "met", "coverage",
-    ], paths)  # fmt: skip
+    tables.show(
+        "estimators_published_intervals",
+        [
+            "distribution",
+            "estimator",
+            "repeats",
+            "normal",
+            "basic bootstrap",
+            "its coverage",
+        ],
+        intervals,
+    )
+    print(
+        f"\nLabels until the variance of {CAP} labels, cumulative; {orders} random orders of the"
+        " runs\n"
+    )
+    tables.show(
+        "estimators_published_labels",
+        [
+            "distribution",
+            "bound, target",
+            "runs",
+            "draws",
+            "10 %",
+            "90 %",
+            "distinct",
+            "500 each",
+            "500 √k",
+            "half-width",
+            "met",
+            "coverage",
+        ],
+        paths,
+    )
     print(f"\n{time.perf_counter() - started:.0f} s")
 
 

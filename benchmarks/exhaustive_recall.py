@@ -1,16 +1,20 @@
-"""Recall of every system from documents annotated whole, against the truth, under both ways to draw the documents.
+"""Recall of every system from documents annotated whole, against the truth, under both ways to draw
+the documents.
 
 usage: python benchmarks/exhaustive_recall.py [REPEATS] [DOCUMENTS]        (default: 400 repeats, 400 documents)
 
-Generated documents, ten systems, a known truth. Each repeat draws a quarter of the documents, uniformly or in two
-stages (20 % uniform; then by the TF-IDF of the entities that annotation found in those, half of it uniform). Three
-workers read each of them and mark every mention with chance 0.8; a mention is settled when two of them marked it, and
-of the settled ones every relation is found. Predictions are asked with chance 0.3 each, and the answers are right.
-Recall is estimated with the recorded probabilities of the documents and as if all were equal; with what annotation
-finds taken for everything, and with what it misses put right by the share of verified true predictions it had found.
+Generated documents, ten systems, a known truth. Each repeat draws a quarter of the documents,
+uniformly or in two stages (20 % uniform; then by the TF-IDF of the entities that annotation found
+in those, half of it uniform). Three workers read each of them and mark every mention with chance
+0.8; a mention is settled when two of them marked it, and of the settled ones every relation is
+found. Predictions are asked with chance 0.3 each, and the answers are right. Recall is estimated
+with the recorded probabilities of the documents and as if all were equal; with what annotation
+finds taken for everything, and with what it misses put right by the share of verified true
+predictions it had found.
 
-The bias is in points of recall: the mean over systems, and that of the worst; "error" is the Monte Carlo standard error
-of the worst. Coverage is that of 80 % intervals (value ± t √V), the mean over systems.
+The bias is in points of recall: the mean over systems, and that of the worst; "error" is the Monte
+Carlo standard error of the worst. Coverage is that of 80 % intervals (value ± t √V), the mean over
+systems.
 """
 
 import os
@@ -48,7 +52,9 @@ ANNOTATORS = {"perfect": 1.0, "3 × 0.8": MENTION_RECALL}
 
 
 class World:
-    """The truth as arrays: mentions, gold relations between them, facts, and what each system states."""
+    """The truth as arrays: mentions, gold relations between them, facts, and what each system
+    states.
+    """
 
     def __init__(self, n_documents: int, seed: int) -> None:
         world, documents = imagine(n_documents, seed)
@@ -69,7 +75,9 @@ class World:
         self._read_names(documents, mention)
 
     def _read_runs(self, runs, gold, facts, place) -> None:
-        """The facts that systems state: one row each, with its document, its truth, and who states it."""
+        """The facts that systems state: one row each, with its document, its truth, and who states
+        it.
+        """
         rows: dict[object, int] = {}
         stated = []
         for column, run in enumerate(runs):
@@ -86,7 +94,9 @@ class World:
         self.truth = self.true @ self.members / len(facts)
 
     def _read_names(self, documents, mention) -> None:
-        """How often each document names each entity, as TF-IDF, and which mention is of which entity."""
+        """How often each document names each entity, as TF-IDF, and which mention is of which
+        entity.
+        """
         codes: dict[object, int] = {}
         names: dict[str, int] = {}
         self.entity = np.full(self.n_mentions, -1)
@@ -98,12 +108,16 @@ class World:
                     for span in cluster.spans:
                         self.entity[mention[one.id, span]] = code
         triples = [
-            (at, code, number) for at, one in enumerate(documents) for code, number in count_names(one.text, names)
+            (at, code, number)
+            for at, one in enumerate(documents)
+            for code, number in count_names(one.text, names)
         ]
         document, entity, number = (np.array(column) for column in zip(*triples, strict=True))
         found_in = np.bincount(entity, minlength=len(codes))
         idf = np.log(self.n_documents / np.maximum(found_in, 1))
-        self.weight = sparse.csr_array((number * idf[entity], (document, entity)), shape=(self.n_documents, len(codes)))
+        self.weight = sparse.csr_array(
+            (number * idf[entity], (document, entity)), shape=(self.n_documents, len(codes))
+        )
         everything = np.asarray(self.weight.sum(axis=1)).ravel()
         np.testing.assert_allclose(everything, tf_idf(document, entity, number, self.n_documents))
         self.mention_document = np.zeros(self.n_mentions, dtype=np.int64)
@@ -112,7 +126,9 @@ class World:
             self.mention_document[at] = place[key]
 
     def annotate(self, chance: float, rng: np.random.Generator):
-        """Which mentions annotation would settle, and which facts it would then find, document by document."""
+        """Which mentions annotation would settle, and which facts it would then find, document by
+        document.
+        """
         marked = rng.binomial(WORKERS, chance, self.n_mentions)
         settled = 2 * marked > WORKERS
         found = np.zeros(self.fact_document.size, dtype=np.bool_)
@@ -135,7 +151,9 @@ def draw(world: World, design: str, n: int, settled, rng: np.random.Generator):
 
 
 def estimate(world: World, drawn, inclusion, found, rng: np.random.Generator):
-    """Recall as annotation finds it, the share that it finds, and recall with what it misses put right."""
+    """Recall as annotation finds it, the share that it finds, and recall with what it misses put
+    right.
+    """
     position = np.full(world.n_documents, -1)
     position[drawn] = np.arange(drawn.size)
     seen = position[world.fact_document]
@@ -144,18 +162,32 @@ def estimate(world: World, drawn, inclusion, found, rng: np.random.Generator):
     rows = np.flatnonzero(rng.random(world.true.size) < ASKED)
     g, pi = np.full(rows.size, 0.5), np.full(rows.size, ASKED)
     plain = recall(
-        world.members[rows], pi, world.true[rows], g, world.members.sum(axis=0) / 2, world.true.size / 2, counts,
-        world.n_documents, inclusion=inclusion,
-    )  # fmt: skip
+        world.members[rows],
+        pi,
+        world.true[rows],
+        g,
+        world.members.sum(axis=0) / 2,
+        world.true.size / 2,
+        counts,
+        world.n_documents,
+        inclusion=inclusion,
+    )
     marked = np.where(world.row_fact >= 0, found[world.row_fact], False)[rows]
     share = found_share(
-        world.true[rows], marked, np.ones(rows.size), pi, position[world.row_document[rows]], plain.design
+        world.true[rows],
+        marked,
+        np.ones(rows.size),
+        pi,
+        position[world.row_document[rows]],
+        plain.design,
     )
     return plain, share, with_misses(plain, share)
 
 
 def measure(world: World, design: str, annotators: str, repeats: int, n: int):
-    """(recorded, corrected) -> values and hits of every system, (repeats, m); and the shares that annotation found."""
+    """(recorded, corrected) -> values and hits of every system, (repeats, m); and the shares that
+    annotation found.
+    """
     rng = np.random.default_rng([2017, DESIGNS.index(design), list(ANNOTATORS).index(annotators)])
     values, hits = defaultdict(list), defaultdict(list)
     shares = []
@@ -163,7 +195,9 @@ def measure(world: World, design: str, annotators: str, repeats: int, n: int):
         settled, found = world.annotate(ANNOTATORS[annotators], rng)
         drawn, inclusion = draw(world, design, n, settled, rng)
         for recorded in (True, False) if design == "two_stage" else (True,):
-            plain, share, corrected = estimate(world, drawn, inclusion if recorded else None, found, rng)
+            plain, share, corrected = estimate(
+                world, drawn, inclusion if recorded else None, found, rng
+            )
             for name, one in (("no", plain.recall), ("yes", corrected.recall)):
                 values[recorded, name].append(one.value)
                 half = student.ppf(0.9, one.degrees_of_freedom) * np.sqrt(one.variance)
@@ -180,9 +214,9 @@ def main() -> None:
     began, world = time.monotonic(), World(n_documents, seed=1)
     n = round(SHARE * n_documents)
     print(
-        f"{n_documents} documents, {world.fact_document.size} true facts, of which {int((~world.predicted).sum())} in"
-        f" no system; {n} documents annotated, {repeats} repeats; recall"
-        f" {min(world.truth):.3f} to {max(world.truth):.3f}\n"
+        f"{n_documents} documents, {world.fact_document.size} true facts, of which"
+        f" {int((~world.predicted).sum())} in no system; {n} documents annotated, {repeats}"
+        f" repeats; recall {min(world.truth):.3f} to {max(world.truth):.3f}\n"
     )
     rows, by_system = [], []
     for design in DESIGNS:
@@ -194,24 +228,44 @@ def main() -> None:
                 worst = int(np.argmax(np.abs(bias)))
                 head = [design, annotators, "recorded" if recorded else "as if equal", corrected]
                 covered = hits[recorded, corrected].mean(axis=0)
-                rows.append([
-                    *head, float(bias.mean()), float(bias[worst]), float(error[worst]),
-                    float(100 * some.std(axis=0).mean()), float(covered.mean()), float(np.mean(shares)),
-                ])  # fmt: skip
+                rows.append(
+                    [
+                        *head,
+                        float(bias.mean()),
+                        float(bias[worst]),
+                        float(error[worst]),
+                        float(100 * some.std(axis=0).mean()),
+                        float(covered.mean()),
+                        float(np.mean(shares)),
+                    ]
+                )
                 by_system += [
                     [*head, name, float(true), float(mean), float(off), float(se), float(share)]
                     for name, true, mean, off, se, share in zip(
-                        world.names, world.truth, some.mean(axis=0), bias, error, covered, strict=True
+                        world.names,
+                        world.truth,
+                        some.mean(axis=0),
+                        bias,
+                        error,
+                        covered,
+                        strict=True,
                     )
                 ]
     head = ["documents", "annotators", "probabilities", "misses put right"]
     tables.show(
-        "exhaustive_recall", [*head, "bias", "worst bias", "error", "spread", "coverage 80 %", "share found"], rows
+        "exhaustive_recall",
+        [*head, "bias", "worst bias", "error", "spread", "coverage 80 %", "share found"],
+        rows,
     )
     tables.write(
-        "exhaustive_recall_systems", [*head, "system", "truth", "mean", "bias", "error", "coverage 80 %"], by_system
+        "exhaustive_recall_systems",
+        [*head, "system", "truth", "mean", "bias", "error", "coverage 80 %"],
+        by_system,
     )
-    print(f"every system: {tables.OUT / 'exhaustive_recall_systems.csv'}; {time.monotonic() - began:.0f} s")
+    print(
+        f"every system: {tables.OUT / 'exhaustive_recall_systems.csv'};"
+        f" {time.monotonic() - began:.0f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 usage: python benchmarks/fold_in.py [REPEATS]        (default: 300)
 
-Each repeat asks every target of the pool of 28 real runs with probability π₁ and annotates n_d of 500 documents. Recall
-is estimated from what was asked alone, with the documents' labels of pool targets folded in but treated as independent,
-and folded in with the clusters' variance. Coverage is that of value ± z·√V (Student's t for the number of documents).
+Each repeat asks every target of the pool of 28 real runs with probability π₁ and annotates n_d of
+500 documents. Recall is estimated from what was asked alone, with the documents' labels of pool
+targets folded in but treated as independent, and folded in with the clusters' variance. Coverage is
+that of value ± z·√V (Student's t for the number of documents).
 
-The second table is about precision, all of it from whole documents: how many times the variance is that of as many
-targets drawn one by one, mean, least and largest over runs. Plans suppose 2 (`kbpo/sampling/designs/state.py`).
+The second table is about precision, all of it from whole documents: how many times the variance is
+that of as many targets drawn one by one, mean, least and largest over runs. Plans suppose 2
+(`kbpo/sampling/designs/state.py`).
 """
 
 import sys
@@ -37,10 +39,17 @@ def sample(pool, g, n_drawn, pi_1, rng, *, fold_in):
     rows = np.flatnonzero(asked | (inside >= 0)) if fold_in else np.flatnonzero(asked)
     pi = recalls.folded_in(pi_1, n_drawn / pool.missed.size) if fold_in else pi_1
     return recalls.recall(
-        pool.membership[rows], np.full(rows.size, pi), pool.true[rows], g[rows], g @ pool.membership, g.sum(),
-        pool.missed[drawn], pool.missed.size,
-        target=np.unique(pool.target[rows], return_inverse=True)[1], document=inside[rows] if fold_in else None,
-    )  # fmt: skip
+        pool.membership[rows],
+        np.full(rows.size, pi),
+        pool.true[rows],
+        g[rows],
+        g @ pool.membership,
+        g.sum(),
+        pool.missed[drawn],
+        pool.missed.size,
+        target=np.unique(pool.target[rows], return_inverse=True)[1],
+        document=inside[rows] if fold_in else None,
+    )
 
 
 def independent(found):
@@ -48,11 +57,15 @@ def independent(found):
     n_targets = found.totals.pool.influence.size
     cluster = found.design.cluster.copy()
     cluster[:n_targets] = -1
-    return Design(found.design.pi, cluster=cluster, beta=found.design.beta).variance(found.recall.influence)
+    return Design(found.design.pi, cluster=cluster, beta=found.design.beta).variance(
+        found.recall.influence
+    )
 
 
 def measure(pool, g, n_drawn, questions, repeats, rng):
-    """Return a row for each way: mean, least and largest coverage over runs, half-width, and spread of the values."""
+    """Return a row for each way: mean, least and largest coverage over runs, half-width, and spread
+    of the values.
+    """
     pi_1 = questions / pool.n_targets
     values = {way: [] for way in WAYS}
     variances = {way: [] for way in WAYS}
@@ -66,19 +79,33 @@ def measure(pool, g, n_drawn, questions, repeats, rng):
         ):
             values[way].append(found.recall.value)
             variances[way].append(variance)
-    t = recalls.Estimate(0.0, 1.0, 1, np.zeros(1), degrees_of_freedom=n_drawn - 1).confidence_interval(LEVEL, "t").high
+    t = (
+        recalls.Estimate(0.0, 1.0, 1, np.zeros(1), degrees_of_freedom=n_drawn - 1)
+        .confidence_interval(LEVEL, "t")
+        .high
+    )
     reference = np.var(values[WAYS[0]], axis=0)
     for way in WAYS:
         value, half = np.array(values[way]), t * np.sqrt(variances[way])
         coverage = np.mean(np.abs(value - pool.recall) <= half, axis=0)
         gain = np.mean(reference / np.var(value, axis=0))
         bias = np.abs(value.mean(axis=0) - pool.recall).mean()
-        yield [f"{n_drawn} documents, {questions} questions", way, float(coverage.mean()), float(coverage.min()),
-               float(coverage.max()), float(half.mean()), float(bias), float(gain)]  # fmt: skip
+        yield [
+            f"{n_drawn} documents, {questions} questions",
+            way,
+            float(coverage.mean()),
+            float(coverage.min()),
+            float(coverage.max()),
+            float(half.mean()),
+            float(bias),
+            float(gain),
+        ]
 
 
 def together(pool, g):
-    """Return a row for each distribution and guess: how much more variance judgments by documents leave."""
+    """Return a row for each distribution and guess: how much more variance judgments by documents
+    leave.
+    """
     for kind, world in arrivals.worlds().items():
         for name, guess in (("g", g[:, None]), ("none", world.precision)):
             error = world.true[:, None] - guess
@@ -96,12 +123,30 @@ def main() -> None:
     rng = np.random.default_rng(20)
     pool = stated.load()
     g = pool.model(rng)
-    table = [row for n in DOCUMENTS for q in QUESTIONS for row in measure(pool, g, n, q, repeats, rng)]
-    header = ["sample", "variance", "coverage", "least", "largest", "half-width", "|bias|", "efficiency"]
-    print(f"{len(pool.systems)} runs, {pool.true.size} instances, {repeats} repeats, nominal {LEVEL}\n")
+    table = [
+        row for n in DOCUMENTS for q in QUESTIONS for row in measure(pool, g, n, q, repeats, rng)
+    ]
+    header = [
+        "sample",
+        "variance",
+        "coverage",
+        "least",
+        "largest",
+        "half-width",
+        "|bias|",
+        "efficiency",
+    ]
+    print(
+        f"{len(pool.systems)} runs, {pool.true.size} instances, {repeats} repeats, nominal"
+        f" {LEVEL}\n"
+    )
     tables.show("fold_in", header, table)
     print("\nPrecision from whole documents: variance over that of targets drawn one by one\n")
-    tables.show("fold_in_together", ["distribution", "model", "mean", "least", "largest"], list(together(pool, g)))
+    tables.show(
+        "fold_in_together",
+        ["distribution", "model", "mean", "least", "largest"],
+        list(together(pool, g)),
+    )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""What a team gains by deleting what it was shown to be wrong and uploading again: printed against true precision.
+"""What a team gains by deleting what it was shown to be wrong and uploading again: printed against
+true precision.
 
 usage: python benchmarks/gaming.py [REPEATS]        (default: 300)
 
-Nine real runs, each alone on the board and without a model (g is one constant, the share that is right of what was
-asked anew), weighted by instance: no other team's judgments help or disturb. Round 0 is honest: thresholds to ± 3
-points at 80 %, the labels shown to the team. In every further round it deletes what it knows to be wrong and uploads
-the rest again.
+Nine real runs, each alone on the board and without a model (g is one constant, the share that is
+right of what was asked anew), weighted by instance: no other team's judgments help or disturb.
+Round 0 is honest: thresholds to ± 3 points at 80 %, the labels shown to the team. In every further
+round it deletes what it knows to be wrong and uploads the rest again.
 
 labels reused   every label counts with the probability it was asked with, as for anybody's labels: the plan sees
                 enough of them and asks nothing, and what is left of them is right
@@ -37,7 +38,9 @@ WAYS = ("labels reused", "seen domain")
 
 @dataclass
 class Upload:
-    """What is left of a run: labels and target codes, and of each target (by code) π, u and whether it is judged."""
+    """What is left of a run: labels and target codes, and of each target (by code) π, u and whether
+    it is judged.
+    """
 
     true: np.ndarray
     target: np.ndarray
@@ -63,7 +66,9 @@ def raised(upload: Upload, rows: np.ndarray, pi_old: np.ndarray) -> np.ndarray:
 
 
 def reused(upload: Upload) -> tuple[Estimate, int]:
-    """Return the estimate in which all labels count alike, and how many targets were asked for it."""
+    """Return the estimate in which all labels count alike, and how many targets were asked for
+    it.
+    """
     everything = np.arange(upload.true.size)
     upload.pi[upload.target] = raised(upload, everything, upload.pi[upload.target])
     new = poisson.select(upload.u, upload.pi) & ~upload.judged
@@ -71,18 +76,24 @@ def reused(upload: Upload) -> tuple[Estimate, int]:
     upload.judged |= new
     rows = np.flatnonzero(upload.judged[upload.target])
     target = np.unique(upload.target[rows], return_inverse=True)[1]
-    found = horvitz_thompson.hajek(upload.p[rows], upload.pi[upload.target[rows]], upload.true[rows], target=target)
+    found = horvitz_thompson.hajek(
+        upload.p[rows], upload.pi[upload.target[rows]], upload.true[rows], target=target
+    )
     return found, int(new.sum())
 
 
 def apart(upload: Upload) -> tuple[Estimate, int]:
-    """Return the estimate with what the team could see apart, and how many targets were asked for it."""
+    """Return the estimate with what the team could see apart, and how many targets were asked for
+    it.
+    """
     visible = upload.judged[upload.target]
     unseen = np.flatnonzero(~visible)
     conditional = np.zeros(upload.true.size)
     conditional[unseen] = raised(upload, unseen, np.zeros(unseen.size))
     old = upload.pi.copy()
-    upload.pi[upload.target[unseen]] = seen.threshold(conditional[unseen], old[upload.target[unseen]])
+    upload.pi[upload.target[unseen]] = seen.threshold(
+        conditional[unseen], old[upload.target[unseen]]
+    )
     new = poisson.select(upload.u, upload.pi) & ~upload.judged
     upload.judged |= new
     rows = np.flatnonzero(upload.judged[upload.target])
@@ -98,12 +109,19 @@ def apart(upload: Upload) -> tuple[Estimate, int]:
     code = np.unique(upload.target[unseen], return_inverse=True)[1]
     constant = np.full(unseen.size, g)
     floor = horvitz_thompson.anticipated_variance(
-        p[unseen], np.maximum(conditional[unseen], 1e-12), constant, fresh, guess[~exact], target=code
+        p[unseen],
+        np.maximum(conditional[unseen], 1e-12),
+        constant,
+        fresh,
+        guess[~exact],
+        target=code,
     )
     return replace(found, anticipated=floor), int(new.sum())
 
 
-def play(way: str, true: np.ndarray, target: np.ndarray, u: np.ndarray) -> list[tuple[float, float, bool, int]]:
+def play(
+    way: str, true: np.ndarray, target: np.ndarray, u: np.ndarray
+) -> list[tuple[float, float, bool, int]]:
     """Return (printed, true, covered, asked) of every round."""
     n = int(target.max()) + 1
     upload = Upload(true, target, np.zeros(n), u, np.zeros(n, dtype=bool))
@@ -129,20 +147,51 @@ def main(repeats: int) -> None:
     for i in chosen:
         own = np.flatnonzero(world.member[:, i])
         runs.append((world.true[own], np.unique(world.target[own], return_inverse=True)[1]))
-    games = {way: np.array([
-        [play(way, true, target, rng.random(target.max() + 1)) for true, target in runs] for _ in range(repeats)
-    ]) for way in WAYS}  # fmt: skip
+    games = {
+        way: np.array(
+            [
+                [play(way, true, target, rng.random(target.max() + 1)) for true, target in runs]
+                for _ in range(repeats)
+            ]
+        )
+        for way in WAYS
+    }
     table: list[list[object]] = []
     for way, game in games.items():
         for at in range(ROUNDS + 1):
             printed, truth, covered, asked = np.moveaxis(game[:, :, at], -1, 0)
-            table.append([way, at, float(printed.mean()), float(truth.mean()), float((printed - truth).mean()),
-                          float(np.abs((printed - truth).mean(axis=0)).max()), float(covered.mean()),
-                          float(covered.mean(axis=0).min()), float(asked.mean())])  # fmt: skip
-    print(f"Deleting what was shown to be wrong; {RUNS} runs, {repeats} repeats, nominal {LEVEL:.0%}\n")
-    tables.show("gaming", [
-        "rule", "round", "printed", "true", "difference", "largest of a run", "coverage", "least", "questions",
-    ], table)  # fmt: skip
+            table.append(
+                [
+                    way,
+                    at,
+                    float(printed.mean()),
+                    float(truth.mean()),
+                    float((printed - truth).mean()),
+                    float(np.abs((printed - truth).mean(axis=0)).max()),
+                    float(covered.mean()),
+                    float(covered.mean(axis=0).min()),
+                    float(asked.mean()),
+                ]
+            )
+    print(
+        f"Deleting what was shown to be wrong; {RUNS} runs, {repeats} repeats, nominal"
+        f" {LEVEL:.0%}\n"
+    )
+    tables.show(
+        "gaming",
+        [
+            "rule",
+            "round",
+            "printed",
+            "true",
+            "difference",
+            "largest of a run",
+            "coverage",
+            "least",
+            "questions",
+        ],
+        table,
+    )
     print(f"{time.perf_counter() - started:.0f} s")
 
 

@@ -1,10 +1,11 @@
-"""How fast an upload is read and stored, and in how much memory: prints the time of each phase and the peak.
+"""How fast an upload is read and stored, and in how much memory: prints the time of each phase and
+the peak.
 
 usage: python -m benchmarks.ingest [RELATIONS ...]        (default: 100000 1000000)
 
-Each size runs in a process of its own and in a database of its own, on the server that the settings name (our own one
-if none), on a generated TAC KBP file over a generated corpus. `again` is a second team's upload of the same relations:
-its targets and instances exist already.
+Each size runs in a process of its own and in a database of its own, on the server that the settings
+name (our own one if none), on a generated TAC KBP file over a generated corpus. `again` is a second
+team's upload of the same relations: its targets and instances exist already.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def timed_statements(phases: Phases) -> Iterator[None]:
     from django.db import connection
 
     names = {
-        "CREATE TEMPORARY TABLE pairs": "find pairs", "INSERT INTO instances_target": "insert targets",
+        "CREATE TEMPORARY TABLE pairs": "find pairs",
+        "INSERT INTO instances_target": "insert targets",
         "INSERT INTO instances_instance": "insert instances",
         "INSERT INTO submissions_prediction": "insert predictions",
         "UPDATE pairs": "find targets", "SELECT count(DISTINCT line)": "count",
@@ -81,7 +83,9 @@ def ingest(path: Path, team: str) -> tuple[Phases, Any]:
     start = time.perf_counter()
     with timed_statements(phases):
         assert tick() == 1
-    phases["check keys and commit"] = time.perf_counter() - start - sum(phases.values()) + phases["receive"]
+    phases["check keys and commit"] = (
+        time.perf_counter() - start - sum(phases.values()) + phases["receive"]
+    )
     submission.refresh_from_db()
     assert submission.status == "read", submission.reason
     return phases, submission
@@ -104,22 +108,34 @@ def measure(relations: int) -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             settings.MEDIA_ROOT = Path(folder) / "media"
-            command = [sys.executable, "-m", "kbpo.demo.large", folder, "--relations", str(relations)]
+            command = [
+                sys.executable,
+                "-m",
+                "kbpo.demo.large",
+                folder,
+                "--relations",
+                str(relations),
+            ]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             path = Path(folder) / f"large_{relations}.kb.tsv"
             start = time.perf_counter()
             corpus = load_corpus("Large", Path(folder) / "corpus.jsonl", find_schema("tac_kbp"))
             loaded = time.perf_counter() - start
             Track.objects.create(corpus=corpus, name="Large", slug="large", status="open")
-            print(f"{relations:,} relations, {path.stat().st_size / 1e6:,.0f} MB, {corpus.n_documents:,} documents")
+            print(
+                f"{relations:,} relations, {path.stat().st_size / 1e6:,.0f} MB,"
+                f" {corpus.n_documents:,} documents"
+            )
             print(f"  corpus loaded in {loaded:.1f} s; {peak():.0f} MB before the first upload")
             for team in ("first", "again"):
                 cpu = time.process_time()
                 phases, submission = ingest(path, team)
                 cpu = time.process_time() - cpu
                 total = sum(phases.values())
-                print(f"  {team}: {total:.1f} s, {relations / total:,.0f} relations/s, {cpu:.1f} s in Python, "
-                      f"peak {peak():.0f} MB; {submission.counts['relations']:,} stored")  # fmt: skip
+                print(
+                    f"  {team}: {total:.1f} s, {relations / total:,.0f} relations/s, {cpu:.1f} s in"
+                    f" Python, peak {peak():.0f} MB; {submission.counts['relations']:,} stored"
+                )
                 for name, seconds in sorted(phases.items(), key=lambda one: -one[1]):
                     if seconds >= 0.05:
                         print(f"    {name:<24}{seconds:>8.1f} s")
@@ -128,7 +144,9 @@ def measure(relations: int) -> None:
 
 
 def main() -> None:
-    """Nothing; measures each size in a process of its own, so that one peak does not hide the next."""
+    """Nothing; measures each size in a process of its own, so that one peak does not hide the
+    next.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
     if sys.argv[1:2] == ["--one"]:
         measure(int(sys.argv[2]))

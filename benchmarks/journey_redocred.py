@@ -1,10 +1,12 @@
-"""The whole journey once, over HTTP, on real systems and documents, with people who are always right.
+"""The whole journey once, over HTTP, on real systems and documents, with people who are always
+right.
 
     python benchmarks/journey_redocred.py [--systems 12] [--half-width 0.1] [--seed 1]
 
-Loads the corpus, opens a track with scope `document`, imports the annotation of 100 random documents, starts the web
-server, a worker and simulated annotators, uploads the systems through the API, and holds the board against the truth.
-It works in a folder of its own (KBPO_VAR, or benchmarks/out/journey).
+Loads the corpus, opens a track with scope `document`, imports the annotation of 100 random
+documents, starts the web server, a worker and simulated annotators, uploads the systems through the
+API, and holds the board against the truth. It works in a folder of its own (KBPO_VAR, or
+benchmarks/out/journey).
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ def study(names: list[str], half_width: str, seed: int = 1) -> Study:
 
 def compare(demo: Demo, pool: redocred.Pool) -> None:
     """Prints the board beside the truth."""
-    true = {name: (pool.precision("instance")[j], pool.recall()[j]) for j, name in enumerate(pool.names)}
+    true = {
+        name: (pool.precision("instance")[j], pool.recall()[j]) for j, name in enumerate(pool.names)
+    }
     shown = board(demo.track, distribution="instance", criterion="relation")
     print(f"\n{'':10}{'rank':>8}{'precision':>28}{'true':>8}{'recall':>28}{'true':>8}")
     inside = []
@@ -81,41 +85,66 @@ def compare(demo: Demo, pool: redocred.Pool) -> None:
     _tell_documents(demo, pool)
     sums = balance(track=demo.track)
     answers = Assignment.objects.filter(status__in=["approved", "paid"]).count()
-    print(f"{answers} answers; reserved ${sums.reserved}, spent ${sums.spent}, given back ${sums.released}")
+    print(
+        f"{answers} answers; reserved ${sums.reserved}, spent ${sums.spent}, given back"
+        f" ${sums.released}"
+    )
 
 
 def _tell_documents(demo: Demo, pool: redocred.Pool) -> None:
-    """Prints what the documents drawn hold of what no system states: all recalls rest on this one draw."""
-    keys = list(Document.objects.filter(corpus=demo.track.corpus).order_by("pk").values_list("key", flat=True))
-    drawn = set(DocumentSample.objects.filter(track=demo.track).values_list("document__key", flat=True))
-    missed = np.bincount(pool.document[(pool.true > 0) & ~pool.member.any(axis=1)], minlength=pool.n_documents)
+    """Prints what the documents drawn hold of what no system states: all recalls rest on this one
+    draw.
+    """
+    keys = list(
+        Document.objects.filter(corpus=demo.track.corpus)
+        .order_by("pk")
+        .values_list("key", flat=True)
+    )
+    drawn = set(
+        DocumentSample.objects.filter(track=demo.track).values_list("document__key", flat=True)
+    )
+    missed = np.bincount(
+        pool.document[(pool.true > 0) & ~pool.member.any(axis=1)], minlength=pool.n_documents
+    )
     inside = missed[[at for at, key in enumerate(keys) if key in drawn]]
     error = math.sqrt((1 - inside.size / missed.size) * inside.var(ddof=1) / inside.size)
     z = (inside.mean() - missed.mean()) / error
     print(
-        f"Facts that no system states: {missed.mean():.1f} a document, {inside.mean():.1f} in the {inside.size} that"
-        f" were drawn, {abs(z):.1f} standard errors {'more' if z > 0 else 'fewer'};"
-        " all recalls move with this draw together"
+        f"Facts that no system states: {missed.mean():.1f} a document, {inside.mean():.1f} in the"
+        f" {inside.size} that were drawn, {abs(z):.1f} standard errors"
+        f" {'more' if z > 0 else 'fewer'}; all recalls move with this draw together"
     )
 
 
 def _inside(figure: Figure | None, true: float) -> bool:
     return bool(
-        figure and figure.low80 is not None and figure.high80 is not None and figure.low80 <= true <= figure.high80
+        figure
+        and figure.low80 is not None
+        and figure.high80 is not None
+        and figure.low80 <= true <= figure.high80
     )
 
 
 def _told(figure: Figure | None) -> str:
     if figure is None or figure.value is None or figure.low80 is None or figure.high80 is None:
         return "–"
-    return f"{figure.value * 100:.1f} ({figure.low80 * 100:.1f}–{figure.high80 * 100:.1f}), n {figure.n_labels}"
+    return (
+        f"{figure.value * 100:.1f} ({figure.low80 * 100:.1f}–{figure.high80 * 100:.1f}), n"
+        f" {figure.n_labels}"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--systems", type=int, default=12)
-    parser.add_argument("--half-width", default="0.100", help="Of the plan; the journey is what is tried here")
-    parser.add_argument("--seed", type=int, default=1, help="Of the documents that are drawn to be read")
+    parser.add_argument(
+        "--half-width", default="0.100", help="Of the plan; the journey is what is tried here"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="Of the documents that are drawn to be read"
+    )
     parser.add_argument("--port", type=int, default=8300)
     said = parser.parse_args()
     if not redocred.available():
@@ -123,8 +152,11 @@ def main() -> None:
     names = redocred.names(said.systems)
     began = time.perf_counter()
     try:
-        demo = Demo(lambda text: print(f"[{time.perf_counter() - began:5.0f} s] {text}", flush=True),
-                    study(names, said.half_width, said.seed), port=said.port)  # fmt: skip
+        demo = Demo(
+            lambda text: print(f"[{time.perf_counter() - began:5.0f} s] {text}", flush=True),
+            study(names, said.half_width, said.seed),
+            port=said.port,
+        )
         call_command("migrate", verbosity=0)
         call_command("flush", interactive=False, verbosity=0)
         demo.prepare()

@@ -1,27 +1,31 @@
-"""How many questions until every system of a growing board is known to ± 3 points: the published rule against ours.
+"""How many questions until every system of a growing board is known to ± 3 points: the published
+rule against ours.
 
 usage: python benchmarks/labels_needed.py [ORDERS [PROCESSES [FIRST]]]        (default: 100 2 0)
 
-The 28 real runs arrive in random orders; each is asked about until its precision has the variance that ± 3 points at
-80 % allow (a normal interval), with all labels of those before it reused. A question is about a *target*, a pair of
-mentions.
+The 28 real runs arrive in random orders; each is asked about until its precision has the variance
+that ± 3 points at 80 % allow (a normal interval), with all labels of those before it reused. A
+question is about a *target*, a pair of mentions.
 
 published    independent draws, joint estimator, sizes by Chaganty 2018, A.1.4, at most 456 a run. With `bound` as
-             printed, the term of the new draws is w² Σ p (p/q)² / n; without, it is a quarter of that, as the variance
-             of a proportion is: the kinder reading. Counted in draws, in distinct instances and in distinct targets.
+             printed, the term of the new draws is w² Σ p (p/q)² / n; without, it is a quarter of
+             that, as the variance of a proportion is: the kinder reading. Counted in draws, in
+             distinct instances and in distinct targets.
 ours         thresholds raised by water-filling in stages, first to four times the variance, then as far as the realised
              max(V, A) asks; the centred difference with g, or Hájek without.
 
-`error` is the root mean square error at arrival over its target; coverage that of the 80 % intervals at arrival
-(Wald for the published rule, the board's for ours). Stopping on the realised variance may bias: `bias` is the mean
-error in units of the target. Standard errors are over orders. In `matched`, the published rule's target variance is
-scaled so that its realised error is that of ours. Orders are replayed in several processes; the numbers do not depend
-on how many; FIRST is the number of the first order, so that others than 0 … ORDERS − 1 can be looked at. What each rule
-came to is told on stderr as soon as it is known.
+`error` is the root mean square error at arrival over its target; coverage that of the 80 %
+intervals at arrival (Wald for the published rule, the board's for ours). Stopping on the realised
+variance may bias: `bias` is the mean error in units of the target. Standard errors are over orders.
+In `matched`, the published rule's target variance is scaled so that its realised error is that of
+ours. Orders are replayed in several processes; the numbers do not depend on how many; FIRST is the
+number of the first order, so that others than 0 … ORDERS − 1 can be looked at. What each rule came
+to is told on stderr as soon as it is known.
 
-Arrivals of one order share their labels, so that coverage of a hundred orders is known to about one per cent only. So
-for ours `printed` and `exact` are the means of the variance that the interval rests on and of that which its thresholds
-really have by the truth, over the target; `expected` is the coverage that these two give normal errors.
+Arrivals of one order share their labels, so that coverage of a hundred orders is known to about one
+per cent only. So for ours `printed` and `exact` are the means of the variance that the interval
+rests on and of that which its thresholds really have by the truth, over the target; `expected` is
+the coverage that these two give normal errors.
 
 KBPO_SHARED_DATA names the folder that holds redocred/ if it is not ../shared/data.
 """
@@ -83,7 +87,10 @@ class Summary:
 def summarise(paths: list[arrivals.Path]) -> Summary:
     """Return the summary of some paths."""
     names = ("paid", "instances", "targets", "error", "covered", "stages", "variance", "exact")
-    columns = [np.array([[getattr(one, name) for one in path] for path in paths], dtype=float) for name in names]
+    columns = [
+        np.array([[getattr(one, name) for one in path] for path in paths], dtype=float)
+        for name in names
+    ]
     columns[3] /= np.sqrt(TARGET)
     columns[6] /= TARGET
     columns[7] /= TARGET
@@ -109,13 +116,19 @@ class Replays:
         jobs = [(kind, rule, order, scale) for order in self.orders]
         started = time.perf_counter()
         found = summarise(self.pool.map(replay, jobs, chunksize=1))
-        print(f"{kind}, {rule}, target × {scale:.2f}: {found.at('paid', found.paid.shape[1]):.0f} draws, "
-              f"error {found.loss:.3f}, coverage {found.covered.mean():.3f}, {time.perf_counter() - started:.0f} s",
-              file=sys.stderr, flush=True)  # fmt: skip
+        print(
+            f"{kind}, {rule}, target × {scale:.2f}: {found.at('paid', found.paid.shape[1]):.0f}"
+            f" draws, error {found.loss:.3f}, coverage {found.covered.mean():.3f},"
+            f" {time.perf_counter() - started:.0f} s",
+            file=sys.stderr,
+            flush=True,
+        )
         return found
 
     def matched(self, kind: str, wanted: float, first: Summary) -> tuple[float, Summary]:
-        """Return the scale of the target variance, and the summary, of the published rule with the wanted error."""
+        """Return the scale of the target variance, and the summary, of the published rule with the
+        wanted error.
+        """
         scale, found = 1.0, first
         for _ in range(4):
             if abs(found.loss / wanted - 1) <= 0.02:
@@ -128,18 +141,57 @@ class Replays:
 def report(found: dict[str, dict[str, Summary]], scales: dict[str, float]) -> None:
     """Print the tables and write them as CSV: by rule, and by rule and number of runs."""
     orders = len(next(iter(found.values()))["ours"].paid)
-    print(f"Questions until ± {100 * HALF_WIDTH:.0f} points at {LEVEL:.0%}, cumulative; {orders} random orders\n")
-    tables.show("labels_needed", [
-        "distribution", "rule", "runs", "draws", "distinct", "targets", "draws / ours", "targets / ours",
-    ], [row for kind, some in found.items() for row in counts(kind, some)])  # fmt: skip
+    print(
+        f"Questions until ± {100 * HALF_WIDTH:.0f} points at {LEVEL:.0%}, cumulative; {orders}"
+        " random orders\n"
+    )
+    tables.show(
+        "labels_needed",
+        [
+            "distribution",
+            "rule",
+            "runs",
+            "draws",
+            "distinct",
+            "targets",
+            "draws / ours",
+            "targets / ours",
+        ],
+        [row for kind, some in found.items() for row in counts(kind, some)],
+    )
     print()
-    tables.show("labels_needed_error", [
-        "distribution", "rule", "error", "coverage", "± s.e.", "bias", "± s.e.", "stages", "printed", "exact",
-        "expected",
-    ], [[kind, name, *quality(one)] for kind, some in found.items() for name, one in some.items()])  # fmt: skip
-    tables.write("labels_needed_curve", [
-        "distribution", "rule", "runs", "draws", "distinct", "targets", "error", "coverage", "bias",
-    ], [row for kind, some in found.items() for row in curve(kind, some)])  # fmt: skip
+    tables.show(
+        "labels_needed_error",
+        [
+            "distribution",
+            "rule",
+            "error",
+            "coverage",
+            "± s.e.",
+            "bias",
+            "± s.e.",
+            "stages",
+            "printed",
+            "exact",
+            "expected",
+        ],
+        [[kind, name, *quality(one)] for kind, some in found.items() for name, one in some.items()],
+    )
+    tables.write(
+        "labels_needed_curve",
+        [
+            "distribution",
+            "rule",
+            "runs",
+            "draws",
+            "distinct",
+            "targets",
+            "error",
+            "coverage",
+            "bias",
+        ],
+        [row for kind, some in found.items() for row in curve(kind, some)],
+    )
     for kind, scale in scales.items():
         print(f"{kind}: `matched` is the published rule with {scale:.2f} × the target variance")
 
@@ -147,20 +199,33 @@ def report(found: dict[str, dict[str, Summary]], scales: dict[str, float]) -> No
 def counts(kind: str, some: dict[str, Summary]) -> list[list[object]]:
     """Return a row for each rule and number of arrivals shown."""
     return [
-        [kind, name, k, *(round(one.at(unit, k)) for unit in ("paid", "instances", "targets")),
-         one.at("paid", k) / some["ours"].at("targets", k), one.at("targets", k) / some["ours"].at("targets", k)]
-        for name, one in some.items() for k in SHOWN
-    ]  # fmt: skip
+        [
+            kind,
+            name,
+            k,
+            *(round(one.at(unit, k)) for unit in ("paid", "instances", "targets")),
+            one.at("paid", k) / some["ours"].at("targets", k),
+            one.at("targets", k) / some["ours"].at("targets", k),
+        ]
+        for name, one in some.items()
+        for k in SHOWN
+    ]
 
 
 def quality(one: Summary) -> list[object]:
-    """Return error, coverage and bias with their standard errors over orders, the mean number of stages, and of
-    ours the variances printed and exact with the coverage that they promise."""
+    """Return error, coverage and bias with their standard errors over orders, the mean number of
+    stages, and of ours the variances printed and exact with the coverage that they promise.
+    """
     each, hit = one.error.mean(axis=1), one.covered.mean(axis=1)
     spread = [float(values.std(ddof=1) / np.sqrt(values.size)) for values in (hit, each)]
     told: list[object] = [
-        one.loss, float(hit.mean()), spread[0], float(each.mean()), spread[1], float(one.stages.mean())
-    ]  # fmt: skip
+        one.loss,
+        float(hit.mean()),
+        spread[0],
+        float(each.mean()),
+        spread[1],
+        float(one.stages.mean()),
+    ]
     if np.isnan(one.exact).any():
         return [*told, "", "", ""]
     with np.errstate(divide="ignore"):
@@ -171,10 +236,18 @@ def quality(one: Summary) -> list[object]:
 def curve(kind: str, some: dict[str, Summary]) -> list[list[object]]:
     """Return a row for each rule and arrival."""
     return [
-        [kind, name, k + 1, *(one.at(unit, k + 1) for unit in ("paid", "instances", "targets")),
-         float(np.sqrt(np.mean(one.error[:, k] ** 2))), float(one.covered[:, k].mean()), float(one.error[:, k].mean())]
-        for name, one in some.items() for k in range(one.paid.shape[1])
-    ]  # fmt: skip
+        [
+            kind,
+            name,
+            k + 1,
+            *(one.at(unit, k + 1) for unit in ("paid", "instances", "targets")),
+            float(np.sqrt(np.mean(one.error[:, k] ** 2))),
+            float(one.covered[:, k].mean()),
+            float(one.error[:, k].mean()),
+        ]
+        for name, one in some.items()
+        for k in range(one.paid.shape[1])
+    ]
 
 
 def main(orders: int, processes: int, first: int) -> None:
@@ -188,7 +261,9 @@ def main(orders: int, processes: int, first: int) -> None:
     scales = {}
     for kind in arrivals.KINDS:
         found[kind] = {rule: replays.walk(kind, rule) for rule in RULES}
-        scales[kind], found[kind]["matched"] = replays.matched(kind, found[kind]["ours"].loss, found[kind]["published"])
+        scales[kind], found[kind]["matched"] = replays.matched(
+            kind, found[kind]["ours"].loss, found[kind]["published"]
+        )
     report(found, scales)
     print(f"{time.perf_counter() - started:.0f} s with {processes} processes")
 

@@ -1,11 +1,13 @@
-"""How fluid the entities page is on a long document: milliseconds from an action to the painted frame, in Chromium.
+"""How fluid the entities page is on a long document: milliseconds from an action to the painted
+frame, in Chromium.
 
 usage: python benchmarks/mark_long_document.py [TOKENS [MENTIONS]]        (default: 3000 300)
 
-The page, its style sheets and scripts are the real ones, served without a database; the document is generated. 90 % of
-the mentions are there from the start, as after a reload; the rest are marked by keys and mouse. `frame` is the time
-until the next frame is painted, `script` what of it the page's own code takes, `cpu` how long the page's main thread
-really ran for it: unlike the others it does not count what else the machine is doing.
+The page, its style sheets and scripts are the real ones, served without a database; the document is
+generated. 90 % of the mentions are there from the start, as after a reload; the rest are marked by
+keys and mouse. `frame` is the time until the next frame is painted, `script` what of it the page's
+own code takes, `cpu` how long the page's main thread really ran for it: unlike the others it does
+not count what else the machine is doing.
 """
 
 from __future__ import annotations
@@ -25,7 +27,12 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM = "/usr/bin/chromium"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 TYPES = ["PER", "ORG", "GPE", "DATE"]
 MEASURE = """async (action) => {
   const keys = (key, shift) => document.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey: shift, bubbles: true, cancelable: true }));
@@ -37,13 +44,25 @@ MEASURE = """async (action) => {
 }"""  # noqa: E501
 
 
-def document(n_tokens: int, n_mentions: int, seed: int = 1) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A payload of generated words in sentences of about 23, and mentions of about a third as many entities."""
+def document(
+    n_tokens: int, n_mentions: int, seed: int = 1
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A payload of generated words in sentences of about 23, and mentions of about a third as many
+    entities.
+    """
     rng = random.Random(seed)
-    words = ["".join(rng.choice("aeioubdfglmnrst") for _ in range(rng.randint(2, 9))) for _ in range(800)]
-    names = ["".join(rng.choice("aeioubdfglmnrst") for _ in range(rng.randint(4, 9))).capitalize() for _ in range(300)]
+    words = [
+        "".join(rng.choice("aeioubdfglmnrst") for _ in range(rng.randint(2, 9))) for _ in range(800)
+    ]
+    names = [
+        "".join(rng.choice("aeioubdfglmnrst") for _ in range(rng.randint(4, 9))).capitalize()
+        for _ in range(300)
+    ]
     begins = sorted(rng.sample(range(0, n_tokens - 3, 4), n_mentions))
-    entities = [(rng.choice(TYPES[:3]), rng.sample(names, rng.randint(1, 3))) for _ in range(n_mentions // 3)]
+    entities = [
+        (rng.choice(TYPES[:3]), rng.sample(names, rng.randint(1, 3)))
+        for _ in range(n_mentions // 3)
+    ]
     chosen = {at: rng.choice(entities) for at in begins}
     tokens: list[str] = []
     marked: list[tuple[int, int, str, str]] = []
@@ -61,17 +80,27 @@ def document(n_tokens: int, n_mentions: int, seed: int = 1) -> tuple[dict[str, A
         spans.append([len(text), len(text) + len(word)])
         text += word
     ends = [at + 1 for at, word in enumerate(tokens) if word == "."] or [len(tokens)]
-    sentences = [[spans[a][0], spans[b - 1][1]] for a, b in zip([0, *ends], [*ends, len(tokens)], strict=True) if a < b]
+    sentences = [
+        [spans[a][0], spans[b - 1][1]]
+        for a, b in zip([0, *ends], [*ends, len(tokens)], strict=True)
+        if a < b
+    ]
     first: dict[str, list[int]] = {}
     mentions: list[dict[str, Any]] = []
     for a, b, kind, name in marked:
         span = [spans[a][0], spans[b - 1][1]]
-        mentions.append({"span": span, "type": kind, "canonical": first.setdefault(f"{kind} {name}", span)})
+        mentions.append(
+            {"span": span, "type": kind, "canonical": first.setdefault(f"{kind} {name}", span)}
+        )
     payload = {
-        "document": {"key": "long", "title": "A long story", "date": "2013-04-02"}, "text": text, "tokens": spans,
+        "document": {"key": "long", "title": "A long story", "date": "2013-04-02"},
+        "text": text,
+        "tokens": spans,
         "sentences": sentences,
-        "types": [{"name": t, "description": t, "value": "date" if t == "DATE" else None} for t in TYPES],
-    }  # fmt: skip
+        "types": [
+            {"name": t, "description": t, "value": "date" if t == "DATE" else None} for t in TYPES
+        ],
+    }
     return payload, mentions
 
 
@@ -91,13 +120,22 @@ def page_of(payload: dict[str, Any], mentions: list[dict[str, Any]]) -> str:
     from annotation.models import Question
 
     numbers: dict[str, int] = {}
-    rows = [one | {"entity": numbers.setdefault(str(one["canonical"]), len(numbers) + 1)} for one in mentions]
+    rows = [
+        one | {"entity": numbers.setdefault(str(one["canonical"]), len(numbers) + 1)}
+        for one in mentions
+    ]
     interface = Entities()
     question = Question(interface="entities", payload=payload, target_id=0)
     page = interface.render(question, {"mentions": [json.dumps(rows)], "read": ["1"]})
     request = RequestFactory().get("/annotate/")
     request.user = AnonymousUser()
-    context = {"page": page, "script": interface.script, "reward": 22.5, "seconds": 6750, "trying": True}
+    context = {
+        "page": page,
+        "script": interface.script,
+        "reward": 22.5,
+        "seconds": 6750,
+        "trying": True,
+    }
     return render_to_string("annotation/entities.html", context, request=request)
 
 
@@ -137,7 +175,9 @@ def times(page: Any, mentions: list[dict[str, Any]], rest: int) -> dict[str, lis
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
 
     def ran() -> float:
-        metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+        metrics = {
+            one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]
+        }
         return 1000 * float(metrics["TaskDuration"])
 
     def act(name: str, keys: list[list[Any]]) -> None:
@@ -167,9 +207,13 @@ def main(n_tokens: int = 3000, n_mentions: int = 300) -> None:
     random.Random(2).shuffle(mentions)
     given = {str(one["canonical"]) for one in mentions[rest:]}
     there = {str(one["span"]) for one in mentions[rest:]}
-    start = [one if str(one["canonical"]) in there else one | {"canonical": one["span"]} for one in mentions[rest:]]
+    start = [
+        one if str(one["canonical"]) in there else one | {"canonical": one["span"]}
+        for one in mentions[rest:]
+    ]
     print(
-        f"{len(payload['tokens']):,} tokens, {len(start):,} of {len(mentions):,} mentions marked, {len(given)} entities"
+        f"{len(payload['tokens']):,} tokens, {len(start):,} of {len(mentions):,} mentions marked,"
+        f" {len(given)} entities"
     )
     with served(page_of(payload, start)) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
@@ -181,7 +225,8 @@ def main(n_tokens: int = 3000, n_mentions: int = 300) -> None:
         browser.close()
     print(f"ready {load:.0f} ms after the page was asked for\n")
     print(
-        f"{'action':36} {'times':>5} {'cpu':>8} {'95 %':>8} {'script':>8} {'frame':>8}   (medians in ms; 95 % of cpu)"
+        f"{'action':36} {'times':>5} {'cpu':>8} {'95 %':>8} {'script':>8} {'frame':>8}   (medians"
+        " in ms; 95 % of cpu)"
     )
     for name, rows in found.items():
         script, frame, cpu = (float(np.median(column)) for column in np.array(rows).T)

@@ -1,8 +1,10 @@
-"""A thousand HITs on the local marketplace, over HTTP with boto3: published, done by simulated workers, paid, disposed.
+"""A thousand HITs on the local marketplace, over HTTP with boto3: published, done by simulated
+workers, paid, disposed.
 
     .venv/bin/python benchmarks/marketplace.py [HITS]
 
-Runs the real service on a database of its own (the servers under var/) and prints what it does a second.
+Runs the real service on a database of its own (the servers under var/) and prints what it does a
+second.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "annotation")]
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
-os.environ |= {"LOG_LEVEL": "ERROR", "DATABASE_CONNECTION_AGE": "0"}  # the site has a thread a request
+os.environ |= {
+    "LOG_LEVEL": "ERROR",
+    "DATABASE_CONNECTION_AGE": "0",
+}  # the site has a thread a request
 
 import django  # noqa: E402
 
@@ -55,16 +60,25 @@ def main(hits: int) -> None:
     track = toy_track()
     site = make_server("127.0.0.1", 0, application, server_class=Threads, handler_class=Quiet)
     threading.Thread(target=site.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory() as directory, serving(Path(directory) / "books.sqlite3") as (url, store):
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        serving(Path(directory) / "books.sqlite3") as (url, store),
+    ):
         how = {
-            "MTURK_ENDPOINT_URL": url, "MTURK_WORKER_SITES": [url], "MTURK_POLL_SECONDS": 0, "MTURK_TIMEOUT": 20,
-            "MTURK_ACCESS_KEY_ID": "x", "MTURK_SECRET_ACCESS_KEY": "x",
+            "MTURK_ENDPOINT_URL": url,
+            "MTURK_WORKER_SITES": [url],
+            "MTURK_POLL_SECONDS": 0,
+            "MTURK_TIMEOUT": 20,
+            "MTURK_ACCESS_KEY_ID": "x",
+            "MTURK_SECRET_ACCESS_KEY": "x",
             "SITE_URL": f"http://127.0.0.1:{site.server_port}",
             "LEAVE_OUT_FOR": ["majority", "gold"],  # programs need no time to read
-        }  # fmt: skip
+        }
         with override_settings(**how):
             turk = Turk(url, store)
-            targets = [make_target(track, number, (number - 0.5) / hits) for number in range(1, hits + 1)]
+            targets = [
+                make_target(track, number, (number - 0.5) / hits) for number in range(1, hits + 1)
+            ]
             make_submission(track, targets, money="100000")
             ask.tick()
             timed("HITs put up", publish.tick)
@@ -73,20 +87,27 @@ def main(hits: int) -> None:
             timed("answers read, labels, money owed", settle.tick)
             timed("answers paid", remit_all(remit.tick))
             timed(
-                "rounds until all is disposed", lambda: (rounds(20), HIT.objects.filter(status="disposed").count())[1]
+                "rounds until all is disposed",
+                lambda: (rounds(20), HIT.objects.filter(status="disposed").count())[1],
             )
             check_books(turk)
             agree()
             labels = check_answers(turk)
-            print(f"Each of {labels} labels has the answers that are in the books there: people and what they said")
+            print(
+                f"Each of {labels} labels has the answers that are in the books there: people and"
+                " what they said"
+            )
     site.shutdown()
     print(
-        f"HITs {HIT.objects.counts()}, assignments {Assignment.objects.counts()}, payments {Payment.objects.counts()}"
+        f"HITs {HIT.objects.counts()}, assignments {Assignment.objects.counts()}, payments"
+        f" {Payment.objects.counts()}"
     )
 
 
 def agree() -> None:
-    """Ends with what disagrees, if anything does: our books with each other, the balance there, labels, payments."""
+    """Ends with what disagrees, if anything does: our books with each other, the balance there,
+    labels, payments.
+    """
     from annotation import books
     from annotation.check_books import check_books
     from annotation.models import Payment, Question
@@ -97,7 +118,10 @@ def agree() -> None:
     if held.difference:
         wrong.append(f"The balance there is ${held.difference} off.")
     labels = (
-        Label.objects.filter(origin__startswith="question:", target__kind="pair").values("target").distinct().count()
+        Label.objects.filter(origin__startswith="question:", target__kind="pair")
+        .values("target")
+        .distinct()
+        .count()
     )
     if labels != Question.objects.filter(status="settled").count():
         wrong.append(f"{labels} targets have labels.")
@@ -150,8 +174,12 @@ def toy_track() -> object:
     ask.kind_of, queue._send = ToyTrack, lambda step: None  # type: ignore[assignment, misc]
     corpus = Corpus.objects.create(name="Toy news", slug="toy-news", schema={})
     Predicate.objects.create(corpus=corpus, name="per:schools_attended", position=0)
-    track = Track.objects.create(corpus=corpus, name="Toy", slug="toy", status="open", platform="mturk")
-    Price.objects.create(track=track, interface="relation", reward=Decimal("0.05"), fee_rate=Decimal("0.2"))
+    track = Track.objects.create(
+        corpus=corpus, name="Toy", slug="toy", status="open", platform="mturk"
+    )
+    Price.objects.create(
+        track=track, interface="relation", reward=Decimal("0.05"), fee_rate=Decimal("0.2")
+    )
     return track
 
 

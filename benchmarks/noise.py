@@ -1,11 +1,13 @@
-"""How far crowd errors bend precision, and what repairs it: majority, Dawid-Skene, and a few expert checks.
+"""How far crowd errors bend precision, and what repairs it: majority, Dawid-Skene, and a few expert
+checks.
 
 usage: python benchmarks/noise.py [REPEATS]        (default: 300)
 
-The 28 real runs; about 3,000 targets are asked, each instance of a target by three of 30 workers. *Even* workers are
-right 85 times in 100. *Plausible* workers are too, on average, but accept false statements the more often the more runs
-make them (and doubt true ones that few make). An expert checks 20 % of the labelled targets, at random or by
-weight × doubt. Precision is micro (`instance`), intervals at 80 %.
+The 28 real runs; about 3,000 targets are asked, each instance of a target by three of 30 workers.
+*Even* workers are right 85 times in 100. *Plausible* workers are too, on average, but accept false
+statements the more often the more runs make them (and doubt true ones that few make). An expert
+checks 20 % of the labelled targets, at random or by weight × doubt. Precision is micro
+(`instance`), intervals at 80 %.
 """
 
 import sys
@@ -26,7 +28,9 @@ WORKERS, VOTES, ACCURACY = 30, 3, 0.85
 
 
 class Setting:
-    """The pool with weights, model, inclusion probabilities and the chance that a worker is wrong about each row."""
+    """The pool with weights, model, inclusion probabilities and the chance that a worker is wrong
+    about each row.
+    """
 
     def __init__(self, pool, rng):
         self.pool = pool
@@ -71,11 +75,22 @@ def checked(setting, rows, code, crowd, e, rng):
     """Return the corrected estimate with experts who check each target with its probability e."""
     seen = (rng.random(e.size) < e)[code]
     expert = np.where(seen, setting.pool.true[rows], np.nan)
-    return ppi(setting.p[rows], setting.pi[rows], crowd, setting.g[rows], expert, e[code], setting.total_g, target=code)
+    return ppi(
+        setting.p[rows],
+        setting.pi[rows],
+        crowd,
+        setting.g[rows],
+        expert,
+        e[code],
+        setting.total_g,
+        target=code,
+    )
 
 
 def doubtful(setting, rows, code, votes):
-    """Return check probabilities by weight × doubt; doubt from the votes, the model and the workers' accuracy."""
+    """Return check probabilities by weight × doubt; doubt from the votes, the model and the
+    workers' accuracy.
+    """
     balance = 2 * votes.sum(axis=1) - VOTES
     chance = expit(logit(setting.g[rows]) + balance * logit(ACCURACY))
     doubt = np.zeros(code.max() + 1)
@@ -101,7 +116,9 @@ def once(setting, error, rng):
         "majority of 3": centred(*sample, crowd, *rest, target=code),
         "Dawid-Skene": centred(*sample, posterior(votes, who), *rest, target=code),
         "experts at random": checked(setting, rows, code, crowd, at_random, rng),
-        "experts by weight × doubt": checked(setting, rows, code, crowd, doubtful(setting, rows, code, votes), rng),
+        "experts by weight × doubt": checked(
+            setting, rows, code, crowd, doubtful(setting, rows, code, votes), rng
+        ),
     }
 
 
@@ -118,8 +135,15 @@ def measure(setting, kind, repeats, rng):
         bias = np.mean(found, axis=0) - setting.truth
         rmse = np.sqrt(np.mean((np.array(found) - setting.truth) ** 2, axis=0))
         coverage = np.mean(hits[name], axis=0)
-        yield [kind, name, float(np.abs(bias).mean()), float(np.abs(bias).max()), float(rmse.mean()),
-               float(coverage.mean()), float(coverage.min())]  # fmt: skip
+        yield [
+            kind,
+            name,
+            float(np.abs(bias).mean()),
+            float(np.abs(bias).max()),
+            float(rmse.mean()),
+            float(coverage.mean()),
+            float(coverage.min()),
+        ]
 
 
 def main() -> None:
@@ -128,7 +152,15 @@ def main() -> None:
     setting = Setting(stated.load(), rng)
     table = [row for kind in ("even", "plausible") for row in measure(setting, kind, repeats, rng)]
     print(f"28 runs, about {QUESTIONS} targets asked, {repeats} repeats, nominal {LEVEL}\n")
-    header = ["workers", "labels", "mean |bias|", "worst |bias|", "rmse", "coverage", "least coverage"]
+    header = [
+        "workers",
+        "labels",
+        "mean |bias|",
+        "worst |bias|",
+        "rmse",
+        "coverage",
+        "least coverage",
+    ]
     tables.show("noise", header, table)
 
 

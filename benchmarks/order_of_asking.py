@@ -2,15 +2,17 @@
 
 usage: python benchmarks/order_of_asking.py [REPEATS]        (default: 300)
 
-Thresholds for all 28 real runs are set by water-filling to ± 3 points at 80 %, run after run in the order of their
-names. Each repeat draws the targets, and looks at the scores (Hájek's) when a share of the questions is answered:
+Thresholds for all 28 real runs are set by water-filling to ± 3 points at 80 %, run after run in the
+order of their names. Each repeat draws the targets, and looks at the scores (Hájek's) when a share
+of the questions is answered:
 
 first come      in the order in which runs brought them in, as a queue would; scored as if all were answered
 sure first      the most confident statements first, as a page sorted by confidence would have it; likewise
 u/π             in the order of uniform number over threshold; the probability of what is answered is π × the share
                 released, so that the answers of any moment are a sample
 
-`bias` is the largest of a run's mean errors, and the mean of their sizes; `error` the root mean square error.
+`bias` is the largest of a run's mean errors, and the mean of their sizes; `error` the root mean
+square error.
 
 KBPO_SHARED_DATA names the folder that holds redocred/ if it is not ../shared/data.
 """
@@ -35,7 +37,9 @@ WAYS = ("first come", "sure first", "u/π")
 
 @dataclass(frozen=True)
 class Queue:
-    """Thresholds of all targets, the place of the run that brought each in, and the greatest confidence in each."""
+    """Thresholds of all targets, the place of the run that brought each in, and the greatest
+    confidence in each.
+    """
 
     pi: np.ndarray
     arrival: np.ndarray
@@ -49,17 +53,24 @@ def queue(world: World) -> Queue:
         own = np.flatnonzero(world.member[:, i])
         names = world.target[own]
         pi[names] = poisson.water_fill(
-            world.P[own, i], pi[names], 0.25, target_variance=TARGET,
+            world.P[own, i],
+            pi[names],
+            0.25,
+            target_variance=TARGET,
             target=np.unique(names, return_inverse=True)[1],
-        )  # fmt: skip
+        )
         arrival[names[arrival[names] < 0]] = i
     confidence = np.zeros(world.n_targets)
-    np.maximum.at(confidence, world.target, np.nanmax(np.where(world.member, world.confidence, -1), axis=1))
+    np.maximum.at(
+        confidence, world.target, np.nanmax(np.where(world.member, world.confidence, -1), axis=1)
+    )
     return Queue(pi, arrival, confidence)
 
 
 def answered(way: str, share: float, line: Queue, u: np.ndarray, rng: np.random.Generator):
-    """Return which targets are answered by now, and the probability that each is taken to have come in with."""
+    """Return which targets are answered by now, and the probability that each is taken to have come
+    in with.
+    """
     asked = np.flatnonzero(poisson.select(u, line.pi))
     n = max(round(share * asked.size), 1)
     jitter = rng.random(asked.size)
@@ -72,9 +83,13 @@ def answered(way: str, share: float, line: Queue, u: np.ndarray, rng: np.random.
 
 
 def score(world: World, weights: sparse.csr_array, rows: np.ndarray, pi: np.ndarray):
-    """Return Hájek's values and whether their 80 % intervals hold the truth, of runs with an answer."""
+    """Return Hájek's values and whether their 80 % intervals hold the truth, of runs with an
+    answer.
+    """
     target = np.unique(world.target[rows], return_inverse=True)[1]
-    found = horvitz_thompson.hajek(weights[rows].toarray(), pi[world.target[rows]], world.true[rows], target=target)
+    found = horvitz_thompson.hajek(
+        weights[rows].toarray(), pi[world.target[rows]], world.true[rows], target=target
+    )
     low, high = found.confidence_interval(LEVEL, method="wilson")
     truth = world.precision
     return found.value, np.where(np.isnan(found.value), np.nan, (low <= truth) & (truth <= high))
@@ -96,12 +111,17 @@ def measure(world: World, repeats: int, rng: np.random.Generator) -> list[list[o
             values[way, share].append(value)
             hits[way, share].append(hit)
     return [
-        [*case, *figures(np.array(values[case]), np.array(hits[case], dtype=float), world.precision)] for case in cases
+        [
+            *case,
+            *figures(np.array(values[case]), np.array(hits[case], dtype=float), world.precision),
+        ]
+        for case in cases
     ]
 
 
 def figures(values: np.ndarray, hits: np.ndarray, truth: np.ndarray) -> list[float]:
-    """Return runs with a score, largest and mean size of bias, the largest's standard error, error, coverage.
+    """Return runs with a score, largest and mean size of bias, the largest's standard error, error,
+    coverage.
 
     Runs that have a score in fewer than half of the repeats are left out.
     """
@@ -110,8 +130,14 @@ def figures(values: np.ndarray, hits: np.ndarray, truth: np.ndarray) -> list[flo
     bias = np.nanmean(values - truth, axis=0)
     worst = int(np.abs(bias).argmax())
     spread = np.nanstd(values[:, worst], ddof=1) / np.sqrt(len(values))
-    return [int(scored.sum()), float(np.abs(bias).max()), float(spread), float(np.abs(bias).mean()),
-            float(np.sqrt(np.nanmean((values - truth) ** 2))), float(np.nanmean(hits))]  # fmt: skip
+    return [
+        int(scored.sum()),
+        float(np.abs(bias).max()),
+        float(spread),
+        float(np.abs(bias).mean()),
+        float(np.sqrt(np.nanmean((values - truth) ** 2))),
+        float(np.nanmean(hits)),
+    ]
 
 
 def main(repeats: int) -> None:
@@ -120,11 +146,25 @@ def main(repeats: int) -> None:
         return
     started = time.perf_counter()
     rng = np.random.default_rng(7)
-    table = [[kind, *row] for kind, world in worlds().items() for row in measure(world, repeats, rng)]
+    table = [
+        [kind, *row] for kind, world in worlds().items() for row in measure(world, repeats, rng)
+    ]
     print(f"Live precision by the order of asking; {repeats} repeats\n")
-    tables.show("order_of_asking", [
-        "distribution", "order", "answered", "runs", "largest bias", "± s.e.", "mean |bias|", "error", "80 %",
-    ], table)  # fmt: skip
+    tables.show(
+        "order_of_asking",
+        [
+            "distribution",
+            "order",
+            "answered",
+            "runs",
+            "largest bias",
+            "± s.e.",
+            "mean |bias|",
+            "error",
+            "80 %",
+        ],
+        table,
+    )
     print(f"{time.perf_counter() - started:.0f} s")
 
 

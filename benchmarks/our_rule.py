@@ -1,4 +1,6 @@
-"""Our rule for what to ask about a new run: thresholds like water, raised until the realised variance will do."""
+"""Our rule for what to ask about a new run: thresholds like water, raised until the realised
+variance will do.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -53,10 +55,15 @@ def claims(world: World, rows: np.ndarray, here: list[int]) -> Claims:
     """Return what the model is told of some rows and runs."""
     cells = np.ix_(rows, here)
     return Claims(
-        membership=world.member[cells], target=world.target[rows], team=world.team[here],
-        confidence=world.confidence[cells], predicate=world.predicate[rows], types=world.types[rows],
-        subject=world.subject[rows], object=world.object[rows],
-    )  # fmt: skip
+        membership=world.member[cells],
+        target=world.target[rows],
+        team=world.team[here],
+        confidence=world.confidence[cells],
+        predicate=world.predicate[rows],
+        types=world.types[rows],
+        subject=world.subject[rows],
+        object=world.object[rows],
+    )
 
 
 def ours(world: World, rng: np.random.Generator, *, with_g: bool, scale: float = 1.0) -> Path:
@@ -81,24 +88,36 @@ def arrive(board: Board, i: int, with_g: bool, wanted: float) -> Arrival:
             g = board.fitted.g[np.searchsorted(board.rows, own)]
     goal, stages = FIRST * wanted, 0
     while True:
-        pi = poisson.water_fill(p, board.pi[names], doubt(board, p, g, target), target_variance=goal, target=target)
+        pi = poisson.water_fill(
+            p, board.pi[names], doubt(board, p, g, target), target_variance=goal, target=target
+        )
         board.pi[names] = pi
         stages += 1
         estimate, g = measure(board, own, p, pi, target, with_g)
-        variance, anticipated = (estimate.variance, estimate.anticipated) if estimate.n else (np.inf, np.inf)
+        variance, anticipated = (
+            (estimate.variance, estimate.anticipated) if estimate.n else (np.inf, np.inf)
+        )
         realised = max(variance, anticipated)
         if realised <= wanted or (pi == 1).all():
             break
         planned = poisson.planned_variance(p, pi, doubt(board, p, g, target), target=target)
-        goal = poisson.next_goal(planned, variance, anticipated, target_variance=wanted, stage=stages)
+        goal = poisson.next_goal(
+            planned, variance, anticipated, target_variance=wanted, stage=stages
+        )
     low, high = estimate.confidence_interval(LEVEL, method="wilson")
     asked, truth = int(board.asked.sum()), world.precision[i]
     exact = exact_variance(p, pi, world.true[own], np.zeros(own.size) if g is None else g, target)
-    return Arrival(asked, asked, asked, estimate.value - truth, realised, low <= truth <= high, stages, exact)
+    return Arrival(
+        asked, asked, asked, estimate.value - truth, realised, low <= truth <= high, stages, exact
+    )
 
 
-def exact_variance(p: np.ndarray, pi: np.ndarray, true: np.ndarray, g: np.ndarray, target: np.ndarray) -> float:
-    """Return the design variance of the centred difference (Hájek's with g = 0), to first order, by the truth."""
+def exact_variance(
+    p: np.ndarray, pi: np.ndarray, true: np.ndarray, g: np.ndarray, target: np.ndarray
+) -> float:
+    """Return the design variance of the centred difference (Hájek's with g = 0), to first order, by
+    the truth.
+    """
     error = true - g
     terms = np.bincount(target, weights=p * (error - p @ error))
     chance = np.ones(terms.size)
@@ -106,25 +125,40 @@ def exact_variance(p: np.ndarray, pi: np.ndarray, true: np.ndarray, g: np.ndarra
     return float(np.sum((1 / chance - 1) * terms**2))
 
 
-def doubt(board: Board, p: np.ndarray, g: np.ndarray | None, target: np.ndarray) -> np.ndarray | float:
+def doubt(
+    board: Board, p: np.ndarray, g: np.ndarray | None, target: np.ndarray
+) -> np.ndarray | float:
     """Return the squared error that is expected of g; without a model that of a coin."""
     return 0.25 if g is None else model.expected_error(p, g, target, correlation=board.rho)
 
 
-def measure(board: Board, own: np.ndarray, p: np.ndarray, pi: np.ndarray, target: np.ndarray, with_g: bool):
-    """Return run's estimate, with the anticipated variance, from what is asked now, and g of its rows."""
+def measure(
+    board: Board, own: np.ndarray, p: np.ndarray, pi: np.ndarray, target: np.ndarray, with_g: bool
+):
+    """Return run's estimate, with the anticipated variance, from what is asked now, and g of its
+    rows.
+    """
     world = board.world
     asked = board.asked[world.target[own]]
     sample = (p[asked], pi[asked], world.true[own][asked])
     if not with_g:
         if not asked.any():
             return horvitz_thompson.centred(*sample, np.zeros(0), 0.0), None
-        return horvitz_thompson.hajek(*sample, target=target[asked], n_targets=target.max() + 1), None
+        return horvitz_thompson.hajek(
+            *sample, target=target[asked], n_targets=target.max() + 1
+        ), None
     labelled = board.learn()
     g = board.fitted.g[np.searchsorted(board.rows, own)]
-    estimate = horvitz_thompson.centred(*sample, g[asked], p @ g, target=target[asked], n_targets=target.max() + 1)
+    estimate = horvitz_thompson.centred(
+        *sample, g[asked], p @ g, target=target[asked], n_targets=target.max() + 1
+    )
     floor = horvitz_thompson.anticipated_variance(
-        p, pi, g, world.true[board.rows][labelled], board.fitted.g[labelled], target=target,
+        p,
+        pi,
+        g,
+        world.true[board.rows][labelled],
+        board.fitted.g[labelled],
+        target=target,
         correlation=board.rho,
-    )  # fmt: skip
+    )
     return replace(estimate, anticipated=floor), g

@@ -2,10 +2,11 @@
 
 usage: python benchmarks/peeking.py [REPEATS]        (default: 1000)
 
-Streams of 500 right or wrong answers. The interval is made anew after every label; a miss is one that leaves out the
-true precision at any time from the tenth label on, since before that an ordinary interval is hardly ever looked at, or
-at any time from the first label on. The percentile bootstrap is its limit for many resamples, which for 0/1 labels has
-a closed form: quantiles of a binomial with the observed share.
+Streams of 500 right or wrong answers. The interval is made anew after every label; a miss is one
+that leaves out the true precision at any time from the tenth label on, since before that an
+ordinary interval is hardly ever looked at, or at any time from the first label on. The percentile
+bootstrap is its limit for many resamples, which for 0/1 labels has a closed form: quantiles of a
+binomial with the observed share.
 """
 
 import sys
@@ -28,7 +29,9 @@ PRECISIONS = (0.05, 0.5, 0.8, 0.95)
 def wald(x):
     """Return mean ± z standard errors after each label."""
     n, mean = np.arange(1, x.size + 1), np.cumsum(x) / np.arange(1, x.size + 1)
-    return Estimate(mean, mean * (1 - mean) / n, n, np.zeros((0, n.size))).confidence_interval(LEVEL, "wald")
+    return Estimate(mean, mean * (1 - mean) / n, n, np.zeros((0, n.size))).confidence_interval(
+        LEVEL, "wald"
+    )
 
 
 def score(x):
@@ -38,7 +41,9 @@ def score(x):
 
 
 def percentile_bootstrap(x):
-    """Return the percentile bootstrap's interval after each label; for 0/1 labels its limit has a closed form."""
+    """Return the percentile bootstrap's interval after each label; for 0/1 labels its limit has a
+    closed form.
+    """
     n = np.arange(1, x.size + 1)
     mean = np.cumsum(x) / n
     return binom.ppf((1 - LEVEL) / 2, n, mean) / n, binom.ppf((1 + LEVEL) / 2, n, mean) / n
@@ -55,16 +60,24 @@ METHODS = {
 
 
 def measure(p, repeats, rng):
-    """Return a row for each method: shares of streams ever missed from the tenth and from the first label on, and
-    missed at the end; widths at 100 and at 500."""
+    """Return a row for each method: shares of streams ever missed from the tenth and from the first
+    label on, and missed at the end; widths at 100 and at 500.
+    """
     streams = (rng.random((repeats, N)) < p).astype(float)
     for name, method in METHODS.items():
         ends = np.array([method(x) for x in streams])
         low, high = ends[:, 0], ends[:, 1]
         missed = (low > p + 1e-12) | (high < p - 1e-12)
         width = (high - low).mean(axis=0)
-        yield [f"p = {p}", name, float(missed[:, FIRST - 1 :].any(axis=1).mean()), float(missed.any(axis=1).mean()),
-               float(missed[:, -1].mean()), float(width[99]), float(width[-1])]  # fmt: skip
+        yield [
+            f"p = {p}",
+            name,
+            float(missed[:, FIRST - 1 :].any(axis=1).mean()),
+            float(missed.any(axis=1).mean()),
+            float(missed[:, -1].mean()),
+            float(width[99]),
+            float(width[-1]),
+        ]
 
 
 def main() -> None:
@@ -72,10 +85,19 @@ def main() -> None:
     rng = np.random.default_rng(21)
     table = [row for p in PRECISIONS for row in measure(p, repeats, rng)]
     print(f"{repeats} streams of {N} labels, nominal miss rate {1 - LEVEL:.1f}\n")
-    tables.show("peeking", [
-        "precision", "interval", f"ever missed from the {FIRST}th", "from the first", "missed at end", "width 100",
-        "width 500",
-    ], table)  # fmt: skip
+    tables.show(
+        "peeking",
+        [
+            "precision",
+            "interval",
+            f"ever missed from the {FIRST}th",
+            "from the first",
+            "missed at end",
+            "width 100",
+            "width 500",
+        ],
+        table,
+    )
 
 
 if __name__ == "__main__":

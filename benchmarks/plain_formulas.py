@@ -1,7 +1,9 @@
-"""The published formulas in plain Python on dictionaries, one loop a sum, as one would write them down from the text.
+"""The published formulas in plain Python on dictionaries, one loop a sum, as one would write them
+down from the text.
 
-A system's predictions are a dictionary from instance to probability, its draws a list of instances. What is needed
-again is kept (q of a draw, say), but nothing is vectorised. Chaganty 2018, sections 3.4.3, 3.6.1 and appendix A.1.4.
+A system's predictions are a dictionary from instance to probability, its draws a list of instances.
+What is needed again is kept (q of a draw, say), but nothing is vectorised. Chaganty 2018, sections
+3.4.3, 3.6.1 and appendix A.1.4.
 """
 
 from collections import Counter, defaultdict
@@ -41,7 +43,9 @@ def mixture(shared: list[float], n: list[int]) -> list[float]:
     return [one / total for one in pull]
 
 
-def importance(i: int, weight: list[float], p: list[Weights], draws: list[list[int]]) -> Iterator[list[float]]:
+def importance(
+    i: int, weight: list[float], p: list[Weights], draws: list[list[int]]
+) -> Iterator[list[float]]:
     """Yield, system by system, w_j p_i(x) / (n_j q_i(x)) of each draw x."""
     mixed = [(w, p[j]) for j, w in enumerate(weight) if w > 0]
     for j, some in enumerate(draws):
@@ -54,7 +58,9 @@ def importance(i: int, weight: list[float], p: list[Weights], draws: list[list[i
 
 
 def joint(terms: Iterable[list[float]], labels: list[list[int]]) -> tuple[float, float]:
-    """Return the joint precision of the system that these terms are of, and its variance (theorem 2)."""
+    """Return the joint precision of the system that these terms are of, and its variance (theorem
+    2).
+    """
     value = variance = 0.0
     for some, right in zip(terms, labels, strict=True):
         products = [term * f for term, f in zip(some, right, strict=True)]
@@ -82,9 +88,13 @@ def resampled(terms: list[list[float]], labels: list[list[int]], taken: list[lis
 
 
 class Newcomer:
-    """What the planned variance of a new system needs, made once: its ratios q_old / p_m, and those of the draws."""
+    """What the planned variance of a new system needs, made once: its ratios q_old / p_m, and those
+    of the draws.
+    """
 
-    def __init__(self, p: list[Weights], shared: list[float], draws: list[list[int]], labels: list[list[int]]) -> None:
+    def __init__(
+        self, p: list[Weights], shared: list[float], draws: list[list[int]], labels: list[list[int]]
+    ) -> None:
         self.shared, self.n = shared, [len(some) for some in draws]
         self.old = mixture(shared[:-1], self.n)
         new = p[-1]
@@ -105,7 +115,11 @@ class Newcomer:
         weight = n * self.shared[-1] / (n * self.shared[-1] + pull)
         total = 0.0
         if n:
-            total = weight**2 / n * sum(mass / (weight + (1 - weight) * ratio) ** 2 for mass, ratio in self.support)
+            total = (
+                weight**2
+                / n
+                * sum(mass / (weight + (1 - weight) * ratio) ** 2 for mass, ratio in self.support)
+            )
         for w, count, ratios in zip(self.old, self.n, self.terms, strict=True):
             h = [1 / (weight + (1 - weight) * ratio) for ratio in ratios]
             mean, square = sum(h) / count, sum(one**2 for one in h) / count

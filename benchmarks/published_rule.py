@@ -1,4 +1,6 @@
-"""The published rule for how much to ask about a new run: independent draws, as many as the joint estimator needs."""
+"""The published rule for how much to ask about a new run: independent draws, as many as the joint
+estimator needs.
+"""
 
 import numpy as np
 
@@ -7,7 +9,9 @@ from benchmarks.arrivals import TARGET, Arrival, Path, World, Z
 CAP = 456
 
 
-def published(world: World, rng: np.random.Generator, *, share: float = 0.25, scale: float = 1.0) -> Path:
+def published(
+    world: World, rng: np.random.Generator, *, share: float = 0.25, scale: float = 1.0
+) -> Path:
     """Return the arrivals under the published rule, the new draws' term multiplied by `share`."""
     m = world.P.shape[1]
     overlap, counts = world.P.T @ world.P, np.zeros(m, dtype=np.int64)
@@ -20,21 +24,33 @@ def published(world: World, rng: np.random.Generator, *, share: float = 0.25, sc
         counts[i] = n
         value, variance = joint_precision(world, overlap[i] * counts, counts, rows, system, int(i))
         error = value - world.precision[i]
-        path.append(Arrival(rows.size, np.unique(rows).size, np.unique(world.target[rows]).size, error, variance,
-                            abs(error) <= Z * np.sqrt(variance)))  # fmt: skip
+        path.append(
+            Arrival(
+                rows.size,
+                np.unique(rows).size,
+                np.unique(world.target[rows]).size,
+                error,
+                variance,
+                abs(error) <= Z * np.sqrt(variance),
+            )
+        )
     return path
 
 
 def joint_precision(
     world: World, pull: np.ndarray, counts: np.ndarray, rows: np.ndarray, system: np.ndarray, i: int
 ) -> tuple[float, float]:
-    """Return value and variance of run i alone; :func:`estimators.joint.joint_precision` gives those of all runs."""
+    """Return value and variance of run i alone; :func:`estimators.joint.joint_precision` gives
+    those of all runs.
+    """
     weight = pull / pull.sum()
     scaled = weight / np.maximum(counts, 1)
     q = world.P[rows] @ weight
     terms = world.P[rows, i] * world.true[rows] / np.where(q > 0, q, 1.0)
-    mean, square = (np.bincount(system, weights=power, minlength=counts.size) / np.maximum(counts, 1)
-                    for power in (terms, terms**2))  # fmt: skip
+    mean, square = (
+        np.bincount(system, weights=power, minlength=counts.size) / np.maximum(counts, 1)
+        for power in (terms, terms**2)
+    )
     return float(scaled[system] @ terms), float(np.sum(weight * scaled * (square - mean**2)))
 
 
@@ -45,10 +61,18 @@ def draw(p: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def needed(
-    world: World, overlap: np.ndarray, counts: np.ndarray, rows: np.ndarray, system: np.ndarray, i: int,
-    share: float, scale: float,
-) -> int:  # fmt: skip
-    """Return the fewest draws of run i with Σ_{j<i} (w_j²/n_j) V_j + share (w_i²/n_i) Σ p (p/q)² ≤ target."""
+    world: World,
+    overlap: np.ndarray,
+    counts: np.ndarray,
+    rows: np.ndarray,
+    system: np.ndarray,
+    i: int,
+    share: float,
+    scale: float,
+) -> int:
+    """Return the fewest draws of run i with Σ_{j<i} (w_j²/n_j) V_j + share (w_i²/n_i) Σ p (p/q)² ≤
+    target.
+    """
     own = np.flatnonzero(world.member[:, i])
     pull = overlap * counts
     old = pull / pull.sum() if pull.any() else pull.astype(float)
@@ -62,20 +86,26 @@ def needed(
     def variance(n: int) -> float:
         weight = n * overlap[i] / (n * overlap[i] + pull.sum())
         h = 1 / (weight + (1 - weight) * old_ratio)
-        mean, square = (np.bincount(whose, weights=power, minlength=counts.size) / n_old for power in (h, h * h))
+        mean, square = (
+            np.bincount(whose, weights=power, minlength=counts.size) / n_old for power in (h, h * h)
+        )
         before = np.sum(((1 - weight) * old) ** 2 / n_old * np.maximum(square - mean**2, 0))
         reached = 1 / (weight + (1 - weight) * ratio)
         return float(before + weight**2 / n * share * np.sum(mass * reached**2))
 
     most = round(CAP / scale)
     if pull.any() and ratio.min() > 0:
-        mean, square = (np.bincount(whose, weights=h, minlength=counts.size) / n_old
-                        for h in (1 / old_ratio, 1 / old_ratio**2))  # fmt: skip
+        mean, square = (
+            np.bincount(whose, weights=h, minlength=counts.size) / n_old
+            for h in (1 / old_ratio, 1 / old_ratio**2)
+        )
         if np.sum(old**2 / n_old * np.maximum(square - mean**2, 0)) <= TARGET * scale:
             return 0
     step = 8  # coarse, then every size of the step before: the variance need not fall everywhere
     coarse = next((n for n in range(step, most, step) if variance(n) <= TARGET * scale), most)
-    return next((n for n in range(max(coarse - step, 1), coarse) if variance(n) <= TARGET * scale), coarse)
+    return next(
+        (n for n in range(max(coarse - step, 1), coarse) if variance(n) <= TARGET * scale), coarse
+    )
 
 
 def grouped(mass: np.ndarray, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

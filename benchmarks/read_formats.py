@@ -2,8 +2,8 @@
 
 usage: python benchmarks/read_formats.py [RELATIONS ...]        (default: 100000 1000000)
 
-Each size runs in a process of its own, on a generated TAC KBP file (gzipped) over a generated corpus. The memory is
-that of reading: what the corpus itself takes is subtracted.
+Each size runs in a process of its own, on a generated TAC KBP file (gzipped) over a generated
+corpus. The memory is that of reading: what the corpus itself takes is subtracted.
 """
 
 import gzip
@@ -25,22 +25,35 @@ from formats.schema import shipped_schema
 
 SENTENCES, WORDS, NAMES = 8, 20, 4
 RELATIONS_PER_DOCUMENT = 50
-PREDICATES = ("per:employee_or_member_of", "per:schools_attended", "per:organizations_founded", "per:holds_shares_in")
+PREDICATES = (
+    "per:employee_or_member_of",
+    "per:schools_attended",
+    "per:organizations_founded",
+    "per:holds_shares_in",
+)
 
 
 def make_document(number: int) -> DocumentView:
-    """A document of eight sentences, in each of which every fifth word is a name of seven letters."""
+    """A document of eight sentences, in each of which every fifth word is a name of seven
+    letters.
+    """
     begins, ends, sentence_begins, sentence_ends, words = [], [], [], [], []
     at = 0
     for sentence in range(SENTENCES):
         sentence_begins.append(at)
         for word in range(WORDS):
-            words.append(f"N{(number * 7 + sentence * NAMES + word // 5) % 1_000_000:06d}" if word % 5 == 0 else "word")
+            words.append(
+                f"N{(number * 7 + sentence * NAMES + word // 5) % 1_000_000:06d}"
+                if word % 5 == 0
+                else "word"
+            )
             begins.append(at)
             ends.append(at + len(words[-1]))
             at = ends[-1] + 1
         sentence_ends.append(at - 1)
-    return DocumentView(f"DOC_{number:07d}", " ".join(words), begins, ends, sentence_begins, sentence_ends)
+    return DocumentView(
+        f"DOC_{number:07d}", " ".join(words), begins, ends, sentence_begins, sentence_ends
+    )
 
 
 def write_kb(path: Path, documents: list[DocumentView], relations: int) -> int:
@@ -59,14 +72,18 @@ def write_kb(path: Path, documents: list[DocumentView], relations: int) -> int:
                 lines.append(f":E{entity}\ttype\t{'PER' if place % 10 else 'ORG'}\n")
                 lines.append(f':E{entity}\tmention\t"{gloss}"\t{where}\n')
                 lines.append(f':E{entity}\tcanonical_mention\t"{gloss}"\t{where}\n')
-            for at in range(min(RELATIONS_PER_DOCUMENT, relations - number * RELATIONS_PER_DOCUMENT)):
+            for at in range(
+                min(RELATIONS_PER_DOCUMENT, relations - number * RELATIONS_PER_DOCUMENT)
+            ):
                 subject = rng.choice(names[1::2])
                 object_ = rng.choice(names[0::2])
                 predicate = PREDICATES[at % len(PREDICATES)]
                 where = f"{document.id}:0-{len(document.text) - 1}"
                 confidence = rng.random()
-                lines.append(f":E{_entity(number, subject)}\t{predicate}\t:E{_entity(number, object_)}\t{where}\t"
-                             f"{confidence:.4f}\n")  # fmt: skip
+                lines.append(
+                    f":E{_entity(number, subject)}\t{predicate}\t:E{_entity(number, object_)}\t{where}\t"
+                    f"{confidence:.4f}\n"
+                )
             count += len(lines)
             file.writelines(lines)
     return count
@@ -74,7 +91,11 @@ def write_kb(path: Path, documents: list[DocumentView], relations: int) -> int:
 
 def _entity(document: int, place: int) -> int:
     """The entity at a place: four in ten are shared by ten documents."""
-    return (document // 10 if place % 25 < 10 else document) * 1_000 + place + (500 if place % 25 < 10 else 0)
+    return (
+        (document // 10 if place % 25 < 10 else document) * 1_000
+        + place
+        + (500 if place % 25 < 10 else 0)
+    )
 
 
 def peak() -> float:
@@ -90,17 +111,21 @@ def measure(relations: int) -> None:
         lines = write_kb(path, documents, relations)
         corpus, report = MemoryCorpus(documents), Report()
         before, start, cpu = peak(), time.perf_counter(), time.process_time()
-        claims = sum(1 for _ in read_claims(path, corpus, shipped_schema("tac_kbp"), Limits(), report))
+        claims = sum(
+            1 for _ in read_claims(path, corpus, shipped_schema("tac_kbp"), Limits(), report)
+        )
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     print(
-        f"{relations:>9,} relations in {lines:,} lines: {seconds:.1f} s ({cpu:.1f} s of one core), "
-        f"{relations / cpu:,.0f} relations/s, {lines / cpu:,.0f} lines/s; {peak() - before:.0f} MB; "
-        f"{claims:,} claims, messages {dict(report.by_code)}"
+        f"{relations:>9,} relations in {lines:,} lines: {seconds:.1f} s ({cpu:.1f} s of one core),"
+        f" {relations / cpu:,.0f} relations/s, {lines / cpu:,.0f} lines/s; {peak() - before:.0f}"
+        f" MB; {claims:,} claims, messages {dict(report.by_code)}"
     )
 
 
 def main() -> None:
-    """Nothing; measures each size in a process of its own, so that one peak does not hide the next."""
+    """Nothing; measures each size in a process of its own, so that one peak does not hide the
+    next.
+    """
     if sys.argv[1:2] == ["--one"]:
         return measure(int(sys.argv[2]))
     for relations in sys.argv[1:] or ("100000", "1000000"):

@@ -2,8 +2,9 @@
 
 usage: python benchmarks/recall_documents.py [REPEATS]        (default: 300)
 
-Each repeat makes 150 independent draws of every run (their targets are the labels of precision) and annotates n_d of
-500 documents, at random. The model is told of the runs what the service's is told of its submissions.
+Each repeat makes 150 independent draws of every run (their targets are the labels of precision) and
+annotates n_d of 500 documents, at random. The model is told of the runs what the service's is told
+of its submissions.
 
 direct            true facts of the run over true facts, in the annotated documents alone
 θν common         the published product, one mixture for all runs (Chaganty 2018, A.1.2)
@@ -12,9 +13,10 @@ totals            T_i / (T + M): difference estimates with g from the labels, M 
 … regression      M by regression on the document's length and its Σ g
 … folded in       the documents' own labels of what was stated count too, as clusters
 
-`error` is the root mean square error over runs and repeats, in points; `documents` how many documents the direct
-ratio would need for the same error; coverage is that of nominal 80 % (Student's t for the number of documents, except
-for the products, whose published interval is normal).
+`error` is the root mean square error over runs and repeats, in points; `documents` how many
+documents the direct ratio would need for the same error; coverage is that of nominal 80 %
+(Student's t for the number of documents, except for the products, whose published interval is
+normal).
 
 KBPO_SHARED_DATA names the folder that holds redocred/ if it is not ../shared/data.
 """
@@ -46,7 +48,9 @@ WAYS = ("direct", "θν common", "θν per system", "totals", "totals, regressio
 
 @dataclass(frozen=True)
 class World:
-    """Statements of the pool, one row each, and the documents: true facts that nobody states, and length."""
+    """Statements of the pool, one row each, and the documents: true facts that nobody states, and
+    length.
+    """
 
     P: np.ndarray
     member: np.ndarray
@@ -103,7 +107,10 @@ def lengths() -> np.ndarray:
 def sample(world: World, rng: np.random.Generator) -> Labels:
     """Return draws of every run, with what g makes of them."""
     draws = np.concatenate(
-        [np.searchsorted(column, rng.random(DRAWS) * column[-1], side="right") for column in world.cumulative.T]
+        [
+            np.searchsorted(column, rng.random(DRAWS) * column[-1], side="right")
+            for column in world.cumulative.T
+        ]
     )
     asked = np.zeros(world.target.max() + 1, dtype=bool)
     asked[world.target[draws]] = True
@@ -140,13 +147,28 @@ def product(world: World, labels: Labels, drawn: np.ndarray, support: str) -> Es
     document = np.concatenate([place[world.document[inside]], missed])
     by_any = np.concatenate([np.ones(inside.size), np.zeros(missed.size)])
     return joint_recall(
-        world.P[rows], np.repeat(np.arange(world.P.shape[1]), DRAWS), world.true[rows], world.P.T @ world.P,
-        world.member[rows], by_any, support=support, ddof=1, document=document, n_annotated=drawn.size,
+        world.P[rows],
+        np.repeat(np.arange(world.P.shape[1]), DRAWS),
+        world.true[rows],
+        world.P.T @ world.P,
+        world.member[rows],
+        by_any,
+        support=support,
+        ddof=1,
+        document=document,
+        n_annotated=drawn.size,
         n_documents=world.missed.size,
-    )  # fmt: skip
+    )
 
 
-def totals(world: World, labels: Labels, drawn: np.ndarray, *, regression: bool = False, fold_in: bool = False):
+def totals(
+    world: World,
+    labels: Labels,
+    drawn: np.ndarray,
+    *,
+    regression: bool = False,
+    fold_in: bool = False,
+):
     """Return T_i / (T + M)."""
     n, D, g = drawn.size, world.missed.size, labels.g
     place = np.full(D, -1)
@@ -157,11 +179,19 @@ def totals(world: World, labels: Labels, drawn: np.ndarray, *, regression: bool 
     pi = recalls.folded_in(world.pi[rows], n / D) if fold_in else world.pi[rows]
     about = np.column_stack([world.length, np.bincount(world.document, weights=g, minlength=D)])
     return recalls.recall(
-        world.member[rows], pi, world.true[rows], g[rows], g @ world.member, g.sum(), world.missed[drawn], D,
+        world.member[rows],
+        pi,
+        world.true[rows],
+        g[rows],
+        g @ world.member,
+        g.sum(),
+        world.missed[drawn],
+        D,
         target=np.unique(world.target[rows], return_inverse=True)[1],
         document=inside[rows] if fold_in else None,
-        features=about[drawn] if regression else None, feature_totals=about.sum(axis=0) if regression else None,
-    ).recall  # fmt: skip
+        features=about[drawn] if regression else None,
+        feature_totals=about.sum(axis=0) if regression else None,
+    ).recall
 
 
 def estimates(world: World, labels: Labels, drawn: np.ndarray) -> dict[str, Estimate]:
@@ -176,7 +206,9 @@ def estimates(world: World, labels: Labels, drawn: np.ndarray) -> dict[str, Esti
     }
 
 
-def measure(world: World, n_drawn: int, repeats: int, rng: np.random.Generator) -> list[list[object]]:
+def measure(
+    world: World, n_drawn: int, repeats: int, rng: np.random.Generator
+) -> list[list[object]]:
     """Return a row for each way."""
     truth, D = world.recall, world.missed.size
     errors: dict = {way: [] for way in WAYS}
@@ -185,7 +217,9 @@ def measure(world: World, n_drawn: int, repeats: int, rng: np.random.Generator) 
         labels = sample(world, rng)
         drawn = rng.choice(D, n_drawn, replace=False)
         for way, found in estimates(world, labels, drawn).items():
-            low, high = found.confidence_interval(LEVEL, method="wald" if way.startswith("θν") else "t")
+            low, high = found.confidence_interval(
+                LEVEL, method="wald" if way.startswith("θν") else "t"
+            )
             errors[way].append(found.value - truth)
             hits[way].append((low <= truth) & (truth <= high))
     table: list[list[object]] = []
@@ -195,9 +229,18 @@ def measure(world: World, n_drawn: int, repeats: int, rng: np.random.Generator) 
         loss = np.mean(error**2)
         equivalent = 1 / (loss / reference * (1 / n_drawn - 1 / D) + 1 / D)
         bias = error.mean(axis=0)
-        table.append([n_drawn, way, float(100 * np.sqrt(loss)), float(100 * bias.mean()),
-                      float(100 * np.abs(bias).max()), float(equivalent), float(covered.mean()),
-                      float(covered.mean(axis=0).min())])  # fmt: skip
+        table.append(
+            [
+                n_drawn,
+                way,
+                float(100 * np.sqrt(loss)),
+                float(100 * bias.mean()),
+                float(100 * np.abs(bias).max()),
+                float(equivalent),
+                float(covered.mean()),
+                float(covered.mean(axis=0).min()),
+            ]
+        )
     return table
 
 
@@ -209,9 +252,20 @@ def main(repeats: int) -> None:
     rng, world = np.random.default_rng(17), load()
     table = [row for n_drawn in DOCUMENTS for row in measure(world, n_drawn, repeats, rng)]
     print(f"Recall of {world.P.shape[1]} runs, {DRAWS} draws each; {repeats} repeats\n")
-    tables.show("recall_documents", [
-        "annotated", "estimator", "error (points)", "mean bias", "largest |bias|", "documents", "80 %", "least",
-    ], table)  # fmt: skip
+    tables.show(
+        "recall_documents",
+        [
+            "annotated",
+            "estimator",
+            "error (points)",
+            "mean bias",
+            "largest |bias|",
+            "documents",
+            "80 %",
+            "least",
+        ],
+        table,
+    )
     print(f"{time.perf_counter() - started:.0f} s")
 
 

@@ -1,4 +1,6 @@
-"""Reads the Re-DocRED systems and their gold standard into arrays, for studies that repeat sampling and estimation."""
+"""Reads the Re-DocRED systems and their gold standard into arrays, for studies that repeat sampling
+and estimation.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class Pool:
     names: list[str]
     teams: list[str]
     keys: list[tuple[str, ...]]
-    """(u + missed) instances: first those that a system states, then gold instances that none states"""
+    """(u + missed) instances: first those that a system states, then gold instances that none
+    states"""
     true: NDArray[np.float64]
     member: NDArray[np.bool_]
     """(u + missed, m)"""
@@ -102,7 +105,9 @@ def read(chosen: list[str]) -> Pool:
         subject = _codes([links[row[0], row[1], row[2]] for row in claims[name]])
         object_ = _codes([links[row[0], row[4], row[5]] for row in claims[name]])
         for kind in KINDS:
-            p[kind][index, j] = weights(kind, subject=subject, predicate=predicate_code[index], object=object_)
+            p[kind][index, j] = weights(
+                kind, subject=subject, predicate=predicate_code[index], object=object_
+            )
     pairs = [(k[0], *sorted([(int(k[1]), int(k[2])), (int(k[4]), int(k[5]))])) for k in keys]
     return Pool(
         names=chosen,
@@ -117,18 +122,25 @@ def read(chosen: list[str]) -> Pool:
         confidence=confidence,
         n_documents=len(documents),
         types=np.stack(
-            [_codes([kind_of_mention[k[0], k[a], k[b]] for k in keys]) for a, b in ((1, 2), (4, 5))], axis=1
+            [
+                _codes([kind_of_mention[k[0], k[a], k[b]] for k in keys])
+                for a, b in ((1, 2), (4, 5))
+            ],
+            axis=1,
         ),
     )
 
 
 def entities(keys: list[tuple[str, ...]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the codes of subject and object of each prediction, one code an entity of a document."""
+    """Return the codes of subject and object of each prediction, one code an entity of a
+    document.
+    """
     table = rows(DATA / "mentions.tsv.gz")
     entity = {(row[0], row[1], row[2]): (row[0], row[4]) for row in table}
     code: dict[tuple[str, str], int] = {}
     subject, object_ = (
-        np.array([code.setdefault(entity[key[0], key[at], key[at + 1]], len(code)) for key in keys]) for at in (1, 4)
+        np.array([code.setdefault(entity[key[0], key[at], key[at + 1]], len(code)) for key in keys])
+        for at in (1, 4)
     )
     return subject, object_
 
@@ -136,7 +148,9 @@ def entities(keys: list[tuple[str, ...]]) -> tuple[NDArray[np.int64], NDArray[np
 def _links(name: str) -> dict[tuple[str, str, str], str]:
     """(document, begin, end) -> the system's own entity, from its knowledge base."""
     found = {}
-    with gzip.open(DATA / "systems" / f"{name}.kb.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
+    with gzip.open(
+        DATA / "systems" / f"{name}.kb.tsv.gz", "rt", encoding="utf-8", newline="\n"
+    ) as file:
         for line in file:
             row = line.rstrip("\n").split("\t")
             if len(row) > 3 and row[1] == "mention":

@@ -2,9 +2,10 @@
 
     python benchmarks/rescore.py [--systems 20] [--design poisson] [--half-width 0.03]
 
-Real systems are taken in, planned, drawn and judged by the gold standard, without web pages and queue, in a database of
-its own on the server that the settings name (our own one if none); 100 documents are annotated. Then the board is
-scored three times with everything in place: what a worker does after each label, once the debounce has passed.
+Real systems are taken in, planned, drawn and judged by the gold standard, without web pages and
+queue, in a database of its own on the server that the settings name (our own one if none); 100
+documents are annotated. Then the board is scored three times with everything in place: what a
+worker does after each label, once the debounce has passed.
 """
 
 from __future__ import annotations
@@ -41,13 +42,27 @@ def opened(design: str, half_width: str) -> Track:
     schema = str(data / "schema.json")
     call_command("load_corpus", "Real", str(data / "corpus.jsonl.gz"), schema=schema, stdout=silent)
     call_command(
-        "create_track", "Real", corpus="real", budget=Decimal(10**6), half_width=Decimal(half_width), scope="document",
-        criterion="relation", design=design, open=True, stdout=silent,
-    )  # fmt: skip
-    call_command(
-        "import_annotations", "real", data / "gold.tsv.gz", data / "mentions.tsv.gz", sample=100, seed=1, closed=True,
+        "create_track",
+        "Real",
+        corpus="real",
+        budget=Decimal(10**6),
+        half_width=Decimal(half_width),
+        scope="document",
+        criterion="relation",
+        design=design,
+        open=True,
         stdout=silent,
-    )  # fmt: skip
+    )
+    call_command(
+        "import_annotations",
+        "real",
+        data / "gold.tsv.gz",
+        data / "mentions.tsv.gz",
+        sample=100,
+        seed=1,
+        closed=True,
+        stdout=silent,
+    )
     track = Track.objects.get()
     settle_mentions(track)
     return track
@@ -65,7 +80,10 @@ def settle_mentions(track: Track) -> None:
         for row in redocred.rows(redocred.DATA / "mentions.tsv.gz")
     }
     targets = targets_at(track.corpus, list(canonical))
-    record(NewLabel(targets[one], {"canonical": span}, "crowd", "gold", 3, "gold") for one, span in canonical.items())
+    record(
+        NewLabel(targets[one], {"canonical": span}, "crowd", "gold", 3, "gold")
+        for one, span in canonical.items()
+    )
 
 
 def submitted(track: Track, name: str) -> Submission:
@@ -114,7 +132,9 @@ def answer(row: Submission, gold: set[tuple[str, ...]]) -> None:
     from kbpo.sampling.models import Sample
     from kbpo.tracks.registry import kind_of
 
-    drawn = list(Sample.objects.filter(batch__submission=row).values_list("target_id", flat=True).distinct())
+    drawn = list(
+        Sample.objects.filter(batch__submission=row).values_list("target_id", flat=True).distinct()
+    )
     drafts = list(kind_of(row.track).questions(drawn, [row.pk]))
     targets = Target.objects.in_bulk([draft.target_id for draft in drafts])
     keys = dict(Document.objects.values_list("pk", "key"))
@@ -129,7 +149,11 @@ def answer(row: Submission, gold: set[tuple[str, ...]]) -> None:
             for part in draft.shown
             if (keys[target.document_id], *ends[part[-1]][0], part[:-1], *ends[part[-1]][1]) in gold
         ]
-        labels.append(NewLabel(target.pk, {"shown": draft.shown, "holds": holds}, "crowd", "majority", 3, "gold"))
+        labels.append(
+            NewLabel(
+                target.pk, {"shown": draft.shown, "holds": holds}, "crowd", "majority", 3, "gold"
+            )
+        )
     record(labels)
 
 
@@ -150,12 +174,18 @@ def measure(names: list[str], design: str, half_width: str) -> None:
         print(f"  {name}: on the board after {time.perf_counter() - start:.1f} s", flush=True)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    print(f"{len(names)} systems, {Prediction.objects.count():,} predictions, {Label.objects.count():,} labels")
+    print(
+        f"{len(names)} systems, {Prediction.objects.count():,} predictions,"
+        f" {Label.objects.count():,} labels"
+    )
     for _ in range(3):
         start, cpu = time.perf_counter(), time.process_time()
         with transaction.atomic():
             evaluate(track)
-        print(f"  scored anew in {time.perf_counter() - start:.2f} s ({time.process_time() - cpu:.2f} s in Python)")
+        print(
+            f"  scored anew in {time.perf_counter() - start:.2f} s ({time.process_time() - cpu:.2f}"
+            " s in Python)"
+        )
     start = time.perf_counter()
     board(track, distribution="instance", criterion="relation")
     print(f"  the board read in {time.perf_counter() - start:.3f} s")
@@ -164,12 +194,16 @@ def measure(names: list[str], design: str, half_width: str) -> None:
     with transaction.atomic():
         profile.runcall(evaluate, track)
     table = io.StringIO()
-    pstats.Stats(profile, stream=table).sort_stats("cumulative").print_stats("kbpo/(evaluation|sampling|tracks)", 16)
+    pstats.Stats(profile, stream=table).sort_stats("cumulative").print_stats(
+        "kbpo/(evaluation|sampling|tracks)", 16
+    )
     print(table.getvalue()[table.getvalue().index("ncalls") :])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--systems", type=int, default=20)
     parser.add_argument("--design", default="poisson", choices=["poisson", "iid"])
     parser.add_argument("--half-width", default="0.03")

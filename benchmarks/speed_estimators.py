@@ -1,9 +1,10 @@
-"""Time and memory of the published estimators: `estimators/` against the formulas written in plain Python.
+"""Time and memory of the published estimators: `estimators/` against the formulas written in plain
+Python.
 
 usage: python benchmarks/speed_estimators.py [PREDICTIONS ...]        (default: 10000 100000 1000000)
 
-For 10, 40 and 100 systems that make so many predictions together, of which popular ones are shared, and 500 labelled
-draws of each system:
+For 10, 40 and 100 systems that make so many predictions together, of which popular ones are shared,
+and 500 labelled draws of each system:
 
 weights       p(x) of every prediction, `entity_relation`
 mixture       Σ_x p_i p_j of all pairs of systems, and the weights w_ij
@@ -11,11 +12,12 @@ joint         precision of every system from the draws of all, with its variance
 bootstrap     1,000 replicates of all of them
 required      how many draws the last system needs when the others are there
 
-The plain side (benchmarks/plain_formulas.py) does part after part (a system, a pair of systems, a replicate, a size)
-for a few seconds; the time for the parts that are left is taken to be the same a part, and marked ~. Seconds are CPU
-time on one thread. Memory is the peak in MB of what Python and NumPy allocate during a step (on the plain side during
-one part of it); in the row `data` it is what dictionaries and arrays keep. `agreement` is the largest relative
-difference of the numbers of both sides.
+The plain side (benchmarks/plain_formulas.py) does part after part (a system, a pair of systems, a
+replicate, a size) for a few seconds; the time for the parts that are left is taken to be the same a
+part, and marked ~. Seconds are CPU time on one thread. Memory is the peak in MB of what Python and
+NumPy allocate during a step (on the plain side during one part of it); in the row `data` it is what
+dictionaries and arrays keep. `agreement` is the largest relative difference of the numbers of both
+sides.
 
 The second table fits seconds ∝ systems^a · predictions^b.
 """
@@ -51,7 +53,9 @@ STEPS = ("weights", "mixture", "joint", "bootstrap", "required")
 
 @dataclass(frozen=True)
 class Predictions:
-    """Instances of each system, and codes (N, 3) of subject, predicate and object of each instance."""
+    """Instances of each system, and codes (N, 3) of subject, predicate and object of each
+    instance.
+    """
 
     of: list[np.ndarray]
     facts: np.ndarray
@@ -60,7 +64,9 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a step took, and what came out: seconds for all of it, whether that is extrapolated, MB, numbers."""
+    """What a step took, and what came out: seconds for all of it, whether that is extrapolated, MB,
+    numbers.
+    """
 
     seconds: float
     extrapolated: bool
@@ -69,12 +75,19 @@ class Spent:
 
 
 def simulate(m: int, n: int, rng: np.random.Generator) -> Predictions:
-    """Return predictions of m systems, n in all; an instance is the more often stated the more popular it is."""
+    """Return predictions of m systems, n in all; an instance is the more often stated the more
+    popular it is.
+    """
     size = n // m
     universe = max(n // 4, 3 * size)
     popularity = np.log(1 + np.arange(universe)[::-1] / universe)
-    of = [np.sort(np.argpartition(rng.exponential(size=universe) / (popularity + 0.05), size)[:size]) for _ in range(m)]
-    facts = np.column_stack([rng.integers(0, k, universe) for k in (universe // 12 + 1, 40, universe // 12 + 1)])
+    of = [
+        np.sort(np.argpartition(rng.exponential(size=universe) / (popularity + 0.05), size)[:size])
+        for _ in range(m)
+    ]
+    facts = np.column_stack(
+        [rng.integers(0, k, universe) for k in (universe // 12 + 1, 40, universe // 12 + 1)]
+    )
     return Predictions(of, facts, (rng.random(universe) < 0.6).astype(float))
 
 
@@ -89,7 +102,9 @@ class Arrays:
     def weights(self) -> list[np.ndarray]:
         """Return p of every system's predictions."""
         return [
-            distributions.weights("entity_relation", subject=c[:, 0], predicate=c[:, 1], object=c[:, 2])
+            distributions.weights(
+                "entity_relation", subject=c[:, 0], predicate=c[:, 1], object=c[:, 2]
+            )
             for c in self.codes
         ]
 
@@ -97,7 +112,9 @@ class Arrays:
         """Return P (N, m)."""
         ends = np.cumsum([0, *(one.size for one in p)])
         shape = (self.given.true.size, self.m)
-        by_system = sparse.csc_array((np.concatenate(p), np.concatenate(self.given.of), ends), shape=shape)
+        by_system = sparse.csc_array(
+            (np.concatenate(p), np.concatenate(self.given.of), ends), shape=shape
+        )
         return sparse.csr_array(by_system)
 
     def drawn(self, draws: list[np.ndarray]) -> None:
@@ -118,10 +135,15 @@ class Arrays:
     def bootstrap(self) -> list[np.ndarray]:
         """Return replicates (one a row)."""
         terms = self.terms()
-        return list(bootstrap.bootstrap(
-            lambda taken: taken @ terms, self.rows.size, rng=np.random.default_rng(1), stratum=self.system,
-            n_resamples=REPLICATES,
-        ).replicates)  # fmt: skip
+        return list(
+            bootstrap.bootstrap(
+                lambda taken: taken @ terms,
+                self.rows.size,
+                rng=np.random.default_rng(1),
+                stratum=self.system,
+                n_resamples=REPLICATES,
+            ).replicates
+        )
 
     def terms(self) -> np.ndarray:
         """Return what each draw adds to the score of each system."""
@@ -196,7 +218,9 @@ def clock(function: Callable[[], list[np.ndarray]]) -> Spent:
 
 
 def by_parts(parts: Callable[[], Iterable[np.ndarray]], number: int, factor: int = 1) -> Spent:
-    """Return what all parts would take, from those that can be done in time; each stands for `factor` like it."""
+    """Return what all parts would take, from those that can be done in time; each stands for
+    `factor` like it.
+    """
     started, found = time.process_time(), []
     for part in parts():
         found.append(part)
@@ -215,7 +239,9 @@ class Memory(NamedTuple):
 
 
 def traced(make: Callable[[], Made]) -> tuple[Made, Memory]:
-    """Return what is made, and the memory that it took; not timed, as watching every allocation takes time."""
+    """Return what is made, and the memory that it took; not timed, as watching every allocation
+    takes time.
+    """
     tracemalloc.start()
     made = make()
     kept, peak = tracemalloc.get_traced_memory()
@@ -224,11 +250,15 @@ def traced(make: Callable[[], Made]) -> tuple[Made, Memory]:
 
 
 def plan_plainly(there: Dictionaries, arrays: Arrays, n: int) -> tuple[Spent, float]:
-    """Return what the search for n would take the plain side, and how far its planned variances are off."""
+    """Return what the search for n would take the plain side, and how far its planned variances are
+    off.
+    """
     started = time.process_time()
     newcomer = plain.Newcomer(there.p, there.shared[-1], there.draws[:-1], there.labels[:-1])
     made = time.process_time() - started
-    memory = traced(lambda: plain.Newcomer(there.p, there.shared[-1], there.draws[:-1], there.labels[:-1]))[1].peak
+    memory = traced(
+        lambda: plain.Newcomer(there.p, there.shared[-1], there.draws[:-1], there.labels[:-1])
+    )[1].peak
     sizes = [n, max(n - 1, 0), *range(max(n - 1, 0))]  # the search tries 0 … n; the last two decide
     tried = by_parts(lambda: (np.array([newcomer.variance(size)]) for size in sizes), n + 1)
     found = np.concatenate(tried.found)
@@ -255,11 +285,24 @@ def cell(m: int, n: int) -> list[list[object]]:
     ours = {step: clock(getattr(arrays, step)) for step in STEPS}
     there, by_dictionaries = traced(lambda: Dictionaries(given))
     there.take(arrays, draws)
-    rows: list[list[object]] = [["data", m, n, "", "", "", by_dictionaries.kept, by_arrays.kept, ""]]
+    rows: list[list[object]] = [
+        ["data", m, n, "", "", "", by_dictionaries.kept, by_arrays.kept, ""]
+    ]
     for step in STEPS:
         theirs, off = against(step, there, arrays, ours[step])
-        rows.append([step, m, n, theirs.seconds, "~" if theirs.extrapolated else "", ours[step].seconds,
-                     theirs.memory, ours[step].memory, off])  # fmt: skip
+        rows.append(
+            [
+                step,
+                m,
+                n,
+                theirs.seconds,
+                "~" if theirs.extrapolated else "",
+                ours[step].seconds,
+                theirs.memory,
+                ours[step].memory,
+                off,
+            ]
+        )
     return rows
 
 
@@ -269,9 +312,13 @@ def against(step: str, there: Dictionaries, arrays: Arrays, ours: Spent) -> tupl
         return plan_plainly(there, arrays, int(ours.found[0][0]))
     if step != "bootstrap":
         theirs = by_parts(getattr(there, step), arrays.m)
-        return theirs, difference(np.concatenate(ours.found[: len(theirs.found)]), np.concatenate(theirs.found))
+        return theirs, difference(
+            np.concatenate(ours.found[: len(theirs.found)]), np.concatenate(theirs.found)
+        )
     theirs = by_parts(there.bootstrap, REPLICATES, arrays.m)
-    times = np.array([np.concatenate(times) for times in there.taken[: len(theirs.found)]], dtype=float)
+    times = np.array(
+        [np.concatenate(times) for times in there.taken[: len(theirs.found)]], dtype=float
+    )
     return theirs, difference(times @ arrays.terms()[:, 0], np.concatenate(theirs.found))
 
 
@@ -282,12 +329,19 @@ def draw(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def exponents(rows: list[list[object]]) -> list[list[object]]:
-    """Return, for each step, the exponents of systems and predictions on both sides, by least squares of logarithms."""
+    """Return, for each step, the exponents of systems and predictions on both sides, by least
+    squares of logarithms.
+    """
     table: list[list[object]] = []
     for step in STEPS:
         some = [row for row in rows if row[0] == step]
-        x = np.column_stack([np.ones(len(some)), *np.log(np.array([row[1:3] for row in some], dtype=float)).T])
-        fits = [np.linalg.lstsq(x, np.log([max(row[at], 1e-6) for row in some]), rcond=None)[0] for at in (3, 5)]
+        x = np.column_stack(
+            [np.ones(len(some)), *np.log(np.array([row[1:3] for row in some], dtype=float)).T]
+        )
+        fits = [
+            np.linalg.lstsq(x, np.log([max(row[at], 1e-6) for row in some]), rcond=None)[0]
+            for at in (3, 5)
+        ]
         table.append([step, *(float(value) for fit in fits for value in fit[1:])])
     return table
 
@@ -297,14 +351,35 @@ def main(predictions: tuple[int, ...]) -> None:
     started = time.perf_counter()
     rows = [row for m in SYSTEMS for n in predictions for row in cell(m, n)]
     print(f"{LABELS} labelled draws of each system, {REPLICATES} replicates\n")
-    tables.show("speed_estimators", [
-        "step", "systems", "predictions", "plain s", "", "ours s", "faster", "plain MB", "ours MB", "agreement",
-    ], [shown(row) for row in rows])  # fmt: skip
+    tables.show(
+        "speed_estimators",
+        [
+            "step",
+            "systems",
+            "predictions",
+            "plain s",
+            "",
+            "ours s",
+            "faster",
+            "plain MB",
+            "ours MB",
+            "agreement",
+        ],
+        [shown(row) for row in rows],
+    )
     if len(predictions) > 1:
         print("\nseconds ∝ systems^a · predictions^b\n")
-        tables.show("speed_estimators_exponents", [
-            "step", "plain: a", "b", "ours: a", "b",
-        ], exponents(rows))  # fmt: skip
+        tables.show(
+            "speed_estimators_exponents",
+            [
+                "step",
+                "plain: a",
+                "b",
+                "ours: a",
+                "b",
+            ],
+            exponents(rows),
+        )
     worst = max(float(row[8]) for row in rows if row[0] != "data")
     print(f"numbers agree to {worst:.0e}; {time.perf_counter() - started:.0f} s")
     if worst > 1e-10:
@@ -317,7 +392,17 @@ def shown(row: list[object]) -> list[object]:
     memory = [f"{value:.3g}" for value in memory]
     if step == "data":
         return [step, m, n, "", "", "", "", *memory, ""]
-    return [step, m, n, f"{theirs:.3g}", mark, f"{ours:.3g}", f"{theirs / ours:.0f}", *memory, f"{off:.0e}"]
+    return [
+        step,
+        m,
+        n,
+        f"{theirs:.3g}",
+        mark,
+        f"{ours:.3g}",
+        f"{theirs / ours:.0f}",
+        *memory,
+        f"{off:.0e}",
+    ]
 
 
 if __name__ == "__main__":

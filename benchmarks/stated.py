@@ -1,4 +1,6 @@
-"""What the 28 real runs on Re-DocRED state, the true facts that none of them states, and a model of what is true."""
+"""What the 28 real runs on Re-DocRED state, the true facts that none of them states, and a model of
+what is true.
+"""
 
 import sys
 from dataclasses import dataclass
@@ -14,8 +16,8 @@ from estimators import crossfit
 class Stated:
     """Every instance that any run states, one row each.
 
-    ``target`` is the code of its mention pair, 0 … n_targets − 1; ``missed`` counts per document the true instances
-    that no run states.
+    ``target`` is the code of its mention pair, 0 … n_targets − 1; ``missed`` counts per document
+    the true instances that no run states.
     """
 
     systems: list[str]
@@ -37,10 +39,11 @@ class Stated:
         return self.true @ self.membership / (self.true.sum() + self.missed.sum())
 
     def model(self, rng: np.random.Generator, n_labels: int = 1500) -> np.ndarray:
-        """Return a guess g for every row, learnt from a random few labels and cross-fitted by target.
+        """Return a guess g for every row, learnt from a random few labels and cross-fitted by
+        target.
 
-        Simpler than the service's, which knows of confidences, types and entities too (`estimators.features.Claims`):
-        what is studied with it does not hang on how good g is.
+        Simpler than the service's, which knows of confidences, types and entities too
+        (`estimators.features.Claims`): what is studied with it does not hang on how good g is.
         """
         predicates = np.eye(self.predicate.max() + 1)[self.predicate]
         votes = self.membership.sum(axis=1, keepdims=True) / 5

@@ -9,10 +9,17 @@ OUT = Path(__file__).parent / "out"
 def show(name: str, header: list[str], rows: list[list[object]]) -> None:
     """Print the rows under the header, aligned, and write them to out/NAME.csv."""
     write(name, header, rows)
-    cells = [header] + [[f"{c:.3f}" if isinstance(c, float) else str(c) for c in row] for row in rows]
+    cells = [header] + [
+        [f"{c:.3f}" if isinstance(c, float) else str(c) for c in row] for row in rows
+    ]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     for row in cells:
-        print("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))))
+        print(
+            "  ".join(
+                c.ljust(w) if i == 0 else c.rjust(w)
+                for i, (c, w) in enumerate(zip(row, widths, strict=True))
+            )
+        )
     print(f"\nwritten to {OUT / name}.csv")
 
 

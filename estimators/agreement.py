@@ -1,6 +1,8 @@
-"""How far people agree beyond chance: Fleiss' κ and Krippendorff's α, each ready for a bootstrap over units.
+"""How far people agree beyond chance: Fleiss' κ and Krippendorff's α, each ready for a bootstrap
+over units.
 
-Also offered here: :func:`majority`, :func:`token_majority` and :func:`dawid_skene` of :mod:`estimators.votes`.
+Also offered here: :func:`majority`, :func:`token_majority` and :func:`dawid_skene` of
+:mod:`estimators.votes`.
 """
 
 from __future__ import annotations
@@ -41,9 +43,9 @@ LEVELS = ("nominal", "ordinal", "interval")
 def fleiss_kappa(counts: Any, *, weights: ArrayLike | None = None) -> Numbers:
     """Return Fleiss' κ = (P̄ − P̄_e) / (1 − P̄_e).
 
-    P̄ is the mean over items of Σ_k c_ik (c_ik − 1) / (c_i (c_i − 1)), the share of pairs of raters who agree; P̄_e is
-    Σ_k p_k², p_k the share of all ratings that are k. Items may have different numbers of ratings; those with fewer
-    than two are left out.
+    P̄ is the mean over items of Σ_k c_ik (c_ik − 1) / (c_i (c_i − 1)), the share of pairs of raters
+    who agree; P̄_e is Σ_k p_k², p_k the share of all ratings that are k. Items may have different
+    numbers of ratings; those with fewer than two are left out.
 
     Parameters
     ----------
@@ -94,13 +96,19 @@ def fleiss_kappa(counts: Any, *, weights: ArrayLike | None = None) -> Numbers:
 
 
 def krippendorff_alpha(
-    values: ArrayLike, unit: ArrayLike, annotator: ArrayLike, *, level: str, weights: ArrayLike | None = None
+    values: ArrayLike,
+    unit: ArrayLike,
+    annotator: ArrayLike,
+    *,
+    level: str,
+    weights: ArrayLike | None = None,
 ) -> Numbers:
     """Return Krippendorff's α = 1 − D_o / D_e.
 
-    With o_ck the coincidences, Σ_u (pairs of values c, k of different annotators on u) / (m_u − 1), n_c = Σ_k o_ck and
-    n = Σ_c n_c: D_o = Σ o_ck δ²_ck / n and D_e = Σ n_c n_k δ²_ck / (n (n − 1)). δ² is 1{c ≠ k} (nominal), (c − k)²
-    (interval) or (Σ_{g from c to k} n_g − (n_c + n_k)/2)² (ordinal).
+    With o_ck the coincidences, Σ_u (pairs of values c, k of different annotators on u) / (m_u − 1),
+    n_c = Σ_k o_ck and n = Σ_c n_c: D_o = Σ o_ck δ²_ck / n and D_e = Σ n_c n_k δ²_ck / (n (n − 1)).
+    δ² is 1{c ≠ k} (nominal), (c − k)² (interval) or (Σ_{g from c to k} n_g − (n_c + n_k)/2)²
+    (ordinal).
 
     Parameters
     ----------
@@ -111,7 +119,8 @@ def krippendorff_alpha(
     level : {"nominal", "ordinal", "interval"}
         What differences between values mean.
     weights : array_like of float, shape (B, U), optional
-        Multiplicities, in B resamples, of the U distinct units that have an answer, in the order of their codes.
+        Multiplicities, in B resamples, of the U distinct units that have an answer, in the order of
+        their codes.
 
     Returns
     -------
@@ -149,7 +158,9 @@ def krippendorff_alpha(
 
 
 def _nominal(table: sparse.csr_array, answers: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return α of every row of weights at once: δ² is the same in all, and its square forms are sums of squares."""
+    """Return α of every row of weights at once: δ² is the same in all, and its square forms are
+    sums of squares.
+    """
     disagreement = (answers**2 - table.power(2).sum(axis=1)) / (answers - 1)
     totals = weights @ table
     n = totals.sum(axis=1)
@@ -159,10 +170,13 @@ def _nominal(table: sparse.csr_array, answers: FloatArray, weights: FloatArray) 
     return 1 - alpha
 
 
-def _alpha(table: FloatArray, answers: FloatArray, weight: FloatArray, categories: FloatArray, level: str) -> float:
+def _alpha(
+    table: FloatArray, answers: FloatArray, weight: FloatArray, categories: FloatArray, level: str
+) -> float:
     totals = weight @ table
     distance = _squared_distance(categories, totals, level)
-    # An answer is not paired with itself, but its distance to itself is 0: the square form counts the right pairs.
+    # An answer is not paired with itself, but its distance to itself is 0: the square form counts
+    # the right pairs.
     disagreement = (table @ distance * table).sum(axis=1) / (answers - 1)
     expected = float(totals @ distance @ totals)
     if expected <= 0:

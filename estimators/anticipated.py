@@ -1,7 +1,9 @@
-"""What the model expects the variance of recall and F1 to be: the floor that keeps their intervals from collapsing.
+"""What the model expects the variance of recall and F1 to be: the floor that keeps their intervals
+from collapsing.
 
-:func:`estimators.horvitz_thompson.anticipated_variance` is the same for precision, whose terms all have one sign and
-one criterion. A term of recall is the prediction as its system states it, less its share of all true facts.
+:func:`estimators.horvitz_thompson.anticipated_variance` is the same for precision, whose terms all
+have one sign and one criterion. A term of recall is the prediction as its system states it, less
+its share of all true facts.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ class Belief:
     pi : (N,) array
         Inclusion probability of each prediction's target.
     g, pool_g : (N,) array
-        The model's guess that the prediction is right, and that it is a true fact of the pool (what the denominator of
-        recall asks for: less, where the numerator asks for links too).
+        The model's guess that the prediction is right, and that it is a true fact of the pool (what
+        the denominator of recall asks for: less, where the numerator asks for links too).
     pool_weight : (N,) array
         Share of a fact of the pool that each prediction stands for.
     target : (N,) integer array
@@ -58,10 +60,11 @@ class Belief:
     def variance(self, own: sparse.csr_array, share: ArrayLike) -> FloatArray:
         """Return A_i of ``Σ_S [u_i(x) (f − g) − s_i v(x) (f° − g°)]/π``, one a system.
 
-        ``A_i = c Σ_τ (1/π − 1) {ρ [Σ_{x∈τ} d_i]² + (1 − ρ) Σ_{x∈τ} d_i²}`` with d_i² the variance that g and g° give
-        the bracket: ``u² g(1−g) + (s v)² g°(1−g°) − 2 u s v g(1−g°)``, f never above f°. Predictions of a target are
-        taken to err together to the extent ρ whatever the signs of their terms: those that others state exclude
-        rather than support each other, and count with the other sign.
+        ``A_i = c Σ_τ (1/π − 1) {ρ [Σ_{x∈τ} d_i]² + (1 − ρ) Σ_{x∈τ} d_i²}`` with d_i² the variance
+        that g and g° give the bracket: ``u² g(1−g) + (s v)² g°(1−g°) − 2 u s v g(1−g°)``, f never
+        above f°. Predictions of a target are taken to err together to the extent ρ whatever the
+        signs of their terms: those that others state exclude rather than support each other, and
+        count with the other sign.
 
         Parameters
         ----------
@@ -73,11 +76,13 @@ class Belief:
         Returns
         -------
         (m,) array
-            Infinite where a system's own prediction can never be asked. For other predictions that cannot, the model
-            alone stands, with its own variance.
+            Infinite where a system's own prediction can never be asked. For other predictions that
+            cannot, the model alone stands, with its own variance.
         """
         taken = np.asarray(share, dtype=np.float64)
-        chooser = sparse.csr_array((np.ones(self.target.size), (self.target, np.arange(self.target.size))))
+        chooser = sparse.csr_array(
+            (np.ones(self.target.size), (self.target, np.arange(self.target.size)))
+        )
         odds = self._odds(chooser)
         base = self.pool_weight * np.sqrt(self.pool_g * (1 - self.pool_g))
         cells = sparse.coo_array(own)
@@ -89,10 +94,16 @@ class Belief:
             for values in (spread - less, spread**2 - less**2)
         )
         whole, squares = chooser @ base, chooser @ base**2
-        together = taken**2 * (odds @ whole**2) + 2 * taken * (first.T @ (odds * whole)) + first.power(2).T @ odds
+        together = (
+            taken**2 * (odds @ whole**2)
+            + 2 * taken * (first.T @ (odds * whole))
+            + first.power(2).T @ odds
+        )
         apart = taken**2 * (odds @ squares) + second.T @ odds
         rho = self.correlation
-        total: FloatArray = self.overconfidence * np.maximum(rho * together + (1 - rho) * apart, 0.0)
+        total: FloatArray = self.overconfidence * np.maximum(
+            rho * together + (1 - rho) * apart, 0.0
+        )
         total[system[(self.pi[row] == 0) & (spread > 0)]] = np.inf
         return total
 
@@ -114,7 +125,8 @@ class Belief:
 
 
 def beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> FloatArray:
-    """Return the part of a variance that does not come from targets being asked one by one: that of the documents.
+    """Return the part of a variance that does not come from targets being asked one by one: that of
+    the documents.
 
     To be added to what the model expects, which knows of targets only.
 
@@ -146,7 +158,8 @@ def beyond_targets(influence: FloatArray, design: Design, n_targets: int) -> Flo
 
 
 def f1_weights(precision: Estimate, recall: Estimate) -> tuple[FloatArray, FloatArray]:
-    """Return what a step of precision, and one of recall, is worth in F1: ``2 R²/(P + R)²`` and ``2 P²/(P + R)²``.
+    """Return what a step of precision, and one of recall, is worth in F1: ``2 R²/(P + R)²`` and ``2
+    P²/(P + R)²``.
 
     Parameters
     ----------

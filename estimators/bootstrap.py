@@ -1,5 +1,6 @@
-"""Bootstrap by multinomial weights: a resample is how often each row was taken, so a statistic of B resamples is one
-matrix product. By strata (each system's draws by themselves) and by clusters (documents whole).
+"""Bootstrap by multinomial weights: a resample is how often each row was taken, so a statistic of B
+resamples is one matrix product. By strata (each system's draws by themselves) and by clusters
+(documents whole).
 
 Intervals: basic (the published "empirical bootstrap"), percentile and BCa (Efron 1987).
 """
@@ -35,8 +36,8 @@ class Bootstrap:
     replicates : (B,) or (B, m) array
         The statistic of each resample.
     acceleration : float or (m,) array
-        Skewness of the leave-one-out values over 6, for BCa; NaN where they do not vary. Worked out when it is first
-        asked for: it takes the statistic of as many samples as there are units.
+        Skewness of the leave-one-out values over 6, for BCa; NaN where they do not vary. Worked out
+        when it is first asked for: it takes the statistic of as many samples as there are units.
 
     Examples
     --------
@@ -61,12 +62,15 @@ class Bootstrap:
         """The standard deviation of the replicates."""
         return plain(self.replicates.std(axis=0, ddof=1))
 
-    def confidence_interval(self, confidence_level: float = 0.8, method: str = "basic") -> ConfidenceInterval:
+    def confidence_interval(
+        self, confidence_level: float = 0.8, method: str = "basic"
+    ) -> ConfidenceInterval:
         """Return the interval at `confidence_level`.
 
-        `basic` reflects the replicates' quantiles about the value: (2 θ̂ − Q(1 − α/2), 2 θ̂ − Q(α/2)), the published one;
-        `percentile` takes them as they are; `bca` shifts them for bias and skewness. Replicates that are NaN (a
-        resample without any true draw) are left out.
+        `basic` reflects the replicates' quantiles about the value: (2 θ̂ − Q(1 − α/2), 2 θ̂ −
+        Q(α/2)), the published one;
+        `percentile` takes them as they are; `bca` shifts them for bias and skewness. Replicates
+        that are NaN (a resample without any true draw) are left out.
 
         Raises
         ------
@@ -100,8 +104,8 @@ def resample_weights(
 ) -> FloatArray:
     """Return how often each row is taken in each resample, shape (n_resamples, n).
 
-    Within each stratum as many units are drawn, with replacement, as it has; a unit is a row, or a cluster of rows
-    that come and go together.
+    Within each stratum as many units are drawn, with replacement, as it has; a unit is a row, or a
+    cluster of rows that come and go together.
 
     Parameters
     ----------
@@ -145,8 +149,9 @@ def bootstrap(
     Parameters
     ----------
     statistic : callable
-        Takes row weights (B, n) and returns (B,) or (B, m): the statistic of each weighted sample. Weights of 1
-        everywhere stand for the data themselves; leaving a unit out gives the rest of its stratum weights above 1.
+        Takes row weights (B, n) and returns (B,) or (B, m): the statistic of each weighted sample.
+        Weights of 1 everywhere stand for the data themselves; leaving a unit out gives the rest of
+        its stratum weights above 1.
     n : int
         Number of rows, 1 or more.
     rng : numpy.random.Generator
@@ -170,7 +175,8 @@ def bootstrap(
 
     Examples
     --------
-    A joint precision is a sum of terms, so its replicates are weights @ terms; here a plain mean of four labels.
+    A joint precision is a sum of terms, so its replicates are weights @ terms; here a plain mean of
+    four labels.
 
     >>> labels = np.array([1.0, 1.0, 0.0, 1.0])
     >>> result = bootstrap(lambda weights: weights @ labels / 4, 4, rng=np.random.default_rng(0))
@@ -186,9 +192,12 @@ def bootstrap(
     value = _apply(statistic, np.ones((1, n)))[0]
     step = max(1, ENTRIES_AT_A_TIME // n)
     parts = [
-        _apply(statistic, _take(units, min(step, n_resamples - start), rng)) for start in range(0, n_resamples, step)
+        _apply(statistic, _take(units, min(step, n_resamples - start), rng))
+        for start in range(0, n_resamples, step)
     ]
-    return Bootstrap(plain(value), np.concatenate(parts), lambda: plain(_acceleration(statistic, units, step)))
+    return Bootstrap(
+        plain(value), np.concatenate(parts), lambda: plain(_acceleration(statistic, units, step))
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +220,9 @@ def _read_units(n: int, stratum: ArrayLike | None, cluster: ArrayLike | None) ->
     home = strata[first]
     for row in np.flatnonzero(home[of_row] != strata):
         raise ValueError(f"a cluster must lie in one stratum; got cluster {clusters[row]} in two")
-    return _Units(of_row, [np.flatnonzero(home == code) for code in np.unique(home)] if names.size else [])
+    return _Units(
+        of_row, [np.flatnonzero(home == code) for code in np.unique(home)] if names.size else []
+    )
 
 
 def _take(units: _Units, n_resamples: int, rng: np.random.Generator) -> FloatArray:
@@ -219,19 +230,25 @@ def _take(units: _Units, n_resamples: int, rng: np.random.Generator) -> FloatArr
     for members in units.strata:
         size = len(members)
         drawn = rng.integers(0, size, (n_resamples, size)) + size * np.arange(n_resamples)[:, None]
-        counts[:, members] = np.bincount(drawn.ravel(), minlength=n_resamples * size).reshape(n_resamples, size)
+        counts[:, members] = np.bincount(drawn.ravel(), minlength=n_resamples * size).reshape(
+            n_resamples, size
+        )
     return counts[:, units.of_row]
 
 
 def _apply(statistic: Statistic, weights: FloatArray) -> FloatArray:
     result = np.asarray(statistic(weights), dtype=np.float64)
     if result.ndim not in (1, 2) or len(result) != len(weights):
-        raise ValueError(f"statistic must return {len(weights)} rows, one a resample; got shape {result.shape}")
+        raise ValueError(
+            f"statistic must return {len(weights)} rows, one a resample; got shape {result.shape}"
+        )
     return result
 
 
 def _leave_one_out(units: _Units, members: IntArray, step: int) -> Iterator[FloatArray]:
-    """Yield row weights, a few units of one stratum left out in turn, the others of the stratum scaled up."""
+    """Yield row weights, a few units of one stratum left out in turn, the others of the stratum
+    scaled up.
+    """
     for start in range(0, len(members), step):
         left_out = members[start : start + step]
         weights = np.ones((len(left_out), units.number))
@@ -241,13 +258,17 @@ def _leave_one_out(units: _Units, members: IntArray, step: int) -> Iterator[Floa
 
 
 def _acceleration(statistic: Statistic, units: _Units, step: int) -> FloatArray:
-    """Return Σ_s n_s⁻³ Σ l³ / (6 (Σ_s n_s⁻² Σ l²)^{3/2}), l = (n_s − 1)(mean of the leave-one-out values − value)."""
+    """Return Σ_s n_s⁻³ Σ l³ / (6 (Σ_s n_s⁻² Σ l²)^{3/2}), l = (n_s − 1)(mean of the leave-one-out
+    values − value).
+    """
     cubes, squares = 0.0, 0.0
     for members in units.strata:
         size = len(members)
         if size == 1:
             continue
-        left_out = np.concatenate([_apply(statistic, w) for w in _leave_one_out(units, members, step)])
+        left_out = np.concatenate(
+            [_apply(statistic, w) for w in _leave_one_out(units, members, step)]
+        )
         influence = (size - 1) * (left_out.mean(axis=0) - left_out)
         cubes = cubes + (influence**3).sum(axis=0) / size**3
         squares = squares + (influence**2).sum(axis=0) / size**2
@@ -255,7 +276,9 @@ def _acceleration(statistic: Statistic, units: _Units, step: int) -> FloatArray:
     return np.where(flat, np.nan, np.asarray(cubes) / (6 * np.where(flat, 1, squares) ** 1.5))
 
 
-def _ends(replicates: FloatArray, value: float, skew: float, tail: float, method: str) -> tuple[float, float]:
+def _ends(
+    replicates: FloatArray, value: float, skew: float, tail: float, method: str
+) -> tuple[float, float]:
     if not replicates.size or not np.isfinite(value):
         return np.nan, np.nan
     if method == "bca":
@@ -266,7 +289,9 @@ def _ends(replicates: FloatArray, value: float, skew: float, tail: float, method
     return (2 * value - high, 2 * value - low) if method == "basic" else (low, high)
 
 
-def _bca_tails(replicates: FloatArray, value: float, skew: float, tail: float) -> tuple[float, float]:
+def _bca_tails(
+    replicates: FloatArray, value: float, skew: float, tail: float
+) -> tuple[float, float]:
     """Return the two probabilities at which BCa reads the replicates' quantiles."""
     below = ((replicates < value).mean() + (replicates <= value).mean()) / 2
     edge = 0.5 / replicates.size

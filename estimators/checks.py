@@ -1,4 +1,6 @@
-"""Checks of arguments: every function returns the checked array as float64, or names the offending value."""
+"""Checks of arguments: every function returns the checked array as float64, or names the offending
+value.
+"""
 
 from __future__ import annotations
 
@@ -69,14 +71,18 @@ def codes(name: str, values: ArrayLike, n: int, *, lowest: int = 0) -> IntArray:
 
 
 def groups(name: str, values: ArrayLike, n: int) -> IntArray:
-    """Return 0 … k − 1 for the k codes among ``values``, in their order: memory then grows with k, not with a code."""
+    """Return 0 … k − 1 for the k codes among ``values``, in their order: memory then grows with k,
+    not with a code.
+    """
     return np.unique(codes(name, values, n), return_inverse=True)[1].astype(np.int64)
 
 
 def level(confidence_level: float) -> float:
     """Return the confidence level; it lies strictly between 0 and 1."""
     if not 0 < confidence_level < 1:
-        raise ValueError(f"confidence_level must lie strictly between 0 and 1; got {confidence_level!r}")
+        raise ValueError(
+            f"confidence_level must lie strictly between 0 and 1; got {confidence_level!r}"
+        )
     return float(confidence_level)
 
 

@@ -1,7 +1,8 @@
 """Intervals that hold at every moment at once, for scores that are watched while answers come in.
 
-An 80 % confidence sequence contains the mean at *all* times with probability 0.8, so one may look after every answer
-and stop when one likes; the price is width. Both sequences are from Waudby-Smith and Ramdas (2024).
+An 80 % confidence sequence contains the mean at *all* times with probability 0.8, so one may look
+after every answer and stop when one likes; the price is width. Both sequences are from Waudby-Smith
+and Ramdas (2024).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ BLOCK = 2_000_000  # cells of time × grid held in memory at once
 
 
 class ConfidenceSequence(NamedTuple):
-    """The ends of the interval after each term, (n,) each; every interval lies inside the one before.
+    """The ends of the interval after each term, (n,) each; every interval lies inside the one
+    before.
 
     Examples
     --------
@@ -44,14 +46,15 @@ def betting(
     """Return the hedged betting confidence sequence of a bounded mean.
 
     For every candidate mean m two gamblers bet that the truth is higher, or lower: capital
-    ``K±_t(m) = Π_{i≤t} (1 ± λ_i^± (x_i − m))``. Where m is the mean neither can hope to multiply a stake by 1/α
-    (Ville), so ``{m : max(½ K⁺_t, ½ K⁻_t) < 1/α}`` at all times t contains it with probability 1 − α.
-    Equations 23 to 26 of the paper, predictable plug-in bets.
+    ``K±_t(m) = Π_{i≤t} (1 ± λ_i^± (x_i − m))``. Where m is the mean neither can hope to multiply a
+    stake by 1/α (Ville), so ``{m : max(½ K⁺_t, ½ K⁻_t) < 1/α}`` at all times t contains it with
+    probability 1 − α. Equations 23 to 26 of the paper, predictable plug-in bets.
 
     Parameters
     ----------
     x : (n,) array
-        Terms in the order in which they came, within ``bounds``, each with the same mean given those before.
+        Terms in the order in which they came, within ``bounds``, each with the same mean given
+        those before.
     confidence_level : float
         1 − α, strictly between 0 and 1; it holds over all times together.
     planned_n : int, optional
@@ -64,7 +67,8 @@ def betting(
     Returns
     -------
     ConfidenceSequence
-        Running intersection; where it would become empty (which has probability at most α) it stays as it was.
+        Running intersection; where it would become empty (which has probability at most α) it stays
+        as it was.
 
     Raises
     ------
@@ -108,7 +112,9 @@ def _log_gain(bet: FloatArray, x: FloatArray, m: FloatArray) -> FloatArray:
 
 
 def _ends(kept: BoolArray, before: tuple[int, int]) -> tuple[IntArray, IntArray]:
-    """Return the first and the last candidate left at each time; where none is, those of the last time with any."""
+    """Return the first and the last candidate left at each time; where none is, those of the last
+    time with any.
+    """
     n_left = int(kept.any(axis=1).sum())  # candidates never come back
     first, last = np.empty(len(kept), dtype=np.int64), np.empty(len(kept), dtype=np.int64)
     first[:n_left] = kept[:n_left].argmax(axis=1)
@@ -124,7 +130,8 @@ def empirical_bernstein(
     planned_n: int | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
 ) -> ConfidenceSequence:
-    """Return the empirical-Bernstein confidence sequence of a bounded mean: wider, but in closed form.
+    """Return the empirical-Bernstein confidence sequence of a bounded mean: wider, but in closed
+    form.
 
     ``Σ λ_i x_i / Σ λ_i ± (log(2/α) + Σ (x_i − μ̂_{i−1})² (−log(1 − λ_i) − λ_i)) / Σ λ_i``
     (theorem 2 of the paper, predictable plug-in bets).
@@ -156,7 +163,9 @@ def empirical_bernstein(
         return _scaled(unit, unit, bounds)
     bet = np.minimum(_bets(unit, alpha, planned_n), BET)
     weight = np.cumsum(bet)
-    error = np.log(2 / alpha) + np.cumsum((unit - _means_before(unit)) ** 2 * (-np.log1p(-bet) - bet))
+    error = np.log(2 / alpha) + np.cumsum(
+        (unit - _means_before(unit)) ** 2 * (-np.log1p(-bet) - bet)
+    )
     centre, half = np.cumsum(bet * unit) / weight, error / weight
     low = np.maximum.accumulate(np.clip(centre - half, 0, 1))
     high = np.minimum.accumulate(np.clip(centre + half, 0, 1))
@@ -187,7 +196,9 @@ def _means_before(x: FloatArray) -> FloatArray:
 
 
 def _bets(x: FloatArray, alpha: float, planned_n: int | None) -> FloatArray:
-    """Return λ_t = √(2 log(2/α) / (σ̂²_{t−1} n)), n the plan or t log(1 + t): only what came before is used."""
+    """Return λ_t = √(2 log(2/α) / (σ̂²_{t−1} n)), n the plan or t log(1 + t): only what came before
+    is used.
+    """
     if planned_n is not None and planned_n < 1:
         raise ValueError(f"planned_n must be at least 1; got {planned_n!r}")
     t = np.arange(1, x.size + 1)

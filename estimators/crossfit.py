@@ -1,7 +1,8 @@
 """The model g: what is free predicts what people will say, and no label predicts itself.
 
-Ridge-penalised logistic regression, fitted once for each fold on the labels of all other folds. The fold belongs to the
-target, so that rows of one target never vouch for each other (cross-fitting: Chernozhukov et al. 2018).
+Ridge-penalised logistic regression, fitted once for each fold on the labels of all other folds. The
+fold belongs to the target, so that rows of one target never vouch for each other (cross-fitting:
+Chernozhukov et al. 2018).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class _Model(NamedTuple):
 
 
 def folds(keys: Iterable[str | bytes | int], k: int, *, key: bytes) -> IntArray:
-    """Return the fold, 0 … k − 1, of each target key: a keyed hash, so it never changes and cannot be chosen.
+    """Return the fold, 0 … k − 1, of each target key: a keyed hash, so it never changes and cannot
+    be chosen.
 
     Parameters
     ----------
@@ -73,11 +75,12 @@ def predict(
     weight: ArrayLike | None = None,
     clip: float = 0.02,
 ) -> FloatArray:
-    """Return g for every row of ``features_all``: its fold's logistic model, fitted on the other folds' labels.
+    """Return g for every row of ``features_all``: its fold's logistic model, fitted on the other
+    folds' labels.
 
     Each model minimises ``−Σ w [f log g + (1 − f) log(1 − g)] + ½ ridge |β|²`` with
-    ``g = 1 / (1 + exp(−(β₀ + x·β)))``; the intercept is not penalised, half a right and half a wrong label are added so
-    that it stays finite.
+    ``g = 1 / (1 + exp(−(β₀ + x·β)))``; the intercept is not penalised, half a right and half a
+    wrong label are added so that it stays finite.
 
     Parameters
     ----------
@@ -117,9 +120,14 @@ def predict(
     """
     f = checks.labels("label", label)
     known = np.flatnonzero(~np.isnan(f))
-    learn, everything = _matrix("features_labelled", features_labelled), _matrix("features_all", features_all)
+    learn, everything = (
+        _matrix("features_labelled", features_labelled),
+        _matrix("features_all", features_all),
+    )
     if learn.shape != (f.size, everything.shape[1]):
-        raise ValueError(f"features_labelled must be {(f.size, everything.shape[1])}; got {learn.shape}")
+        raise ValueError(
+            f"features_labelled must be {(f.size, everything.shape[1])}; got {learn.shape}"
+        )
     fold_known = checks.codes("fold_labelled", fold_labelled, f.size)[known]
     fold_wanted = checks.codes("fold_all", fold_all, everything.shape[0])
     w = np.ones(f.size) if weight is None else checks.non_negative("weight", weight)
@@ -167,7 +175,9 @@ def _loss(
     return loss, np.concatenate([[error.sum()], x.T @ error + ridge * theta[1:]])
 
 
-def _newton(x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, theta: FloatArray) -> FloatArray:
+def _newton(
+    x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, theta: FloatArray
+) -> FloatArray:
     """Return the minimum by Newton's steps, halved where they overshoot."""
     loss, gradient = _loss(theta, x, f, w, ridge)
     for _ in range(50):
@@ -189,15 +199,24 @@ def _hessian(theta: FloatArray, x: sparse.csr_array, w: FloatArray, ridge: float
     g = expit(theta[0] + x @ theta[1:])
     curvature = w * g * (1 - g)
     hessian = np.empty((theta.size, theta.size))
-    hessian[1:, 1:] = (x.T @ x.multiply(curvature[:, None])).toarray() + ridge * np.eye(theta.size - 1)
+    hessian[1:, 1:] = (x.T @ x.multiply(curvature[:, None])).toarray() + ridge * np.eye(
+        theta.size - 1
+    )
     hessian[0, 0] = curvature.sum() + 1e-10
     hessian[0, 1:] = hessian[1:, 0] = x.T @ curvature
     return hessian
 
 
-def _quasi_newton(x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, theta: FloatArray) -> FloatArray:
+def _quasi_newton(
+    x: sparse.csr_array, f: FloatArray, w: FloatArray, ridge: float, theta: FloatArray
+) -> FloatArray:
     """Return the minimum by L-BFGS, for more columns than a Hessian is worth."""
     fitted: FloatArray = minimize(
-        _loss, theta, args=(x, f, w, ridge), jac=True, method="L-BFGS-B", options={"maxiter": 500, "gtol": 1e-6}
+        _loss,
+        theta,
+        args=(x, f, w, ridge),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 500, "gtol": 1e-6},
     ).x
     return fitted

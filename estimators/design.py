@@ -1,4 +1,6 @@
-"""From influences to variances and covariances: what chance did, and what it might have done instead."""
+"""From influences to variances and covariances: what chance did, and what it might have done
+instead.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +16,27 @@ from estimators.sums import by_code
 class Design:
     """How the labelled targets (and annotated documents) came in.
 
-    The rows of a design are labelled targets and, where recall is estimated, annotated documents. Row τ came in with
-    probability π(τ), and its influence z is its term in the estimate.
+    The rows of a design are labelled targets and, where recall is estimated, annotated documents.
+    Row τ came in with probability π(τ), and its influence z is its term in the estimate.
 
     Without clusters (Poisson sampling) ``V = Σ (1 − π) z²``, exactly unbiased.
 
     With clusters there are two ways in: by itself, with π₁, or with its whole document, with β; so
-    ``π = 1 − (1 − π₁)(1 − β)``. With ``b = (1 − π₁) z`` and b_d its sum over the rows of annotated document d,
+    ``π = 1 − (1 − π₁)(1 − β)``. With ``b = (1 − π₁) z`` and b_d its sum over the rows of annotated
+    document d,
 
         V = Σ (1 − π) z² + n_d/(n_d − 1) Σ_d (1 − β_d)(b_d − b̄)² − Σ (1 − β) b²
 
-    b̄ the mean of the b_d weighted by 1 − β_d. For n_d of D documents drawn without replacement (β = n_d/D) this is
-    exactly unbiased; for unequal β_d and a fixed number it is Hájek's (1964) approximation. A document's own term is a
-    row of its own with π = β: its first and last term cancel. Every document drawn needs a cluster code, also one
-    without any row; documents with β = 1 (a first stage on which all else is conditioned) add nothing.
+    b̄ the mean of the b_d weighted by 1 − β_d. For n_d of D documents drawn without replacement (β
+    = n_d/D) this is exactly unbiased; for unequal β_d and a fixed number it is Hájek's (1964)
+    approximation. A document's own term is a row of its own with π = β: its first and last term
+    cancel. Every document drawn needs a cluster code, also one without any row; documents with β =
+    1 (a first stage on which all else is conditioned) add nothing.
 
-    A row in an annotated document for which that is no way in has code −1 and π = π₁, like a row elsewhere. Where a
-    document brings a row in only with probability q (``answered``: some questions in it are given up), let α be the
-    probability without the document: ``π = (1 − β) α + β q``, ``b = (1 − α/q) z``, and all else stays as it is.
+    A row in an annotated document for which that is no way in has code −1 and π = π₁, like a row
+    elsewhere. Where a document brings a row in only with probability q (``answered``: some
+    questions in it are given up), let α be the probability without the document: ``π = (1 − β) α +
+    β q``, ``b = (1 − α/q) z``, and all else stays as it is.
 
     Parameters
     ----------
@@ -44,8 +49,8 @@ class Design:
     n_clusters : int, optional
         Number of annotated documents; the highest code + 1 if left out.
     answered : (t,) array, optional
-        q, the probability of a row given that its document is annotated; 1 if left out. Rows without a document may
-        have any.
+        q, the probability of a row given that its document is annotated; 1 if left out. Rows
+        without a document may have any.
 
     Raises
     ------
@@ -87,7 +92,9 @@ class Design:
         if answered is not None:
             self.answered = checks.positive_probabilities("answered", answered)
             if self.answered.shape != self.pi.shape:
-                raise ValueError(f"answered must have {self.pi.size} rows; got shape {self.answered.shape}")
+                raise ValueError(
+                    f"answered must have {self.pi.size} rows; got shape {self.answered.shape}"
+                )
         if cluster is not None and beta is not None:
             self._take_clusters(cluster, beta, n_clusters)
 
@@ -96,15 +103,24 @@ class Design:
         least = int(self.cluster.max(initial=-1)) + 1
         self.n_clusters = least if n_clusters is None else n_clusters
         if self.n_clusters < least:
-            raise ValueError(f"n_clusters must be at least {least}, the highest code + 1; got {n_clusters!r}")
+            raise ValueError(
+                f"n_clusters must be at least {least}, the highest code + 1; got {n_clusters!r}"
+            )
         chance = checks.positive_probabilities("beta", beta)
         if chance.shape not in ((), (self.n_clusters,)):
-            raise ValueError(f"beta must be one number or have shape ({self.n_clusters},); got {chance.shape}")
+            raise ValueError(
+                f"beta must be one number or have shape ({self.n_clusters},); got {chance.shape}"
+            )
         self.beta = np.broadcast_to(chance, (self.n_clusters,)).astype(np.float64)
         inside = self.cluster >= 0
-        short = self.pi[inside] < self.beta[self.cluster[inside]] * self.answered[inside] * (1 - 1e-12)
+        short = self.pi[inside] < self.beta[self.cluster[inside]] * self.answered[inside] * (
+            1 - 1e-12
+        )
         if short.any():
-            raise ValueError(f"pi of a row in a document must be at least beta; got {self.pi[inside][short][0]!r}")
+            raise ValueError(
+                "pi of a row in a document must be at least beta; got"
+                f" {self.pi[inside][short][0]!r}"
+            )
 
     def variance(self, influence: ArrayLike) -> Numbers:
         """Return the variance of each estimate: a number for (t,), an (m,) array for (t, m)."""
@@ -116,7 +132,9 @@ class Design:
         return float(total[0]) if single else total
 
     def covariance(self, a: ArrayLike, b: ArrayLike | None = None) -> Numbers:
-        """Return Cov(a, b): a number for two (t,), an (m, k) matrix for (t, m) and (t, k). ``b`` defaults to ``a``."""
+        """Return Cov(a, b): a number for two (t,), an (m, k) matrix for (t, m) and (t, k). ``b``
+        defaults to ``a``.
+        """
         left, left_single = self._rows("a", a)
         right, right_single = (left, left_single) if b is None else self._rows("b", b)
         total: FloatArray = (left * (1 - self.pi)[:, None]).T @ right
@@ -125,24 +143,34 @@ class Design:
         return plain(total[0 if left_single else slice(None), 0 if right_single else slice(None)])
 
     def document_term(self, influence: ArrayLike) -> Numbers:
-        """Return the part of the variance that comes from drawing whole documents (0 without clusters).
+        """Return the part of the variance that comes from drawing whole documents (0 without
+        clusters).
 
-        To be added to an anticipated variance, which knows of targets only and would otherwise be no floor.
+        To be added to an anticipated variance, which knows of targets only and would otherwise be
+        no floor.
         """
         z, single = self._rows("influence", influence)
-        between = np.zeros(z.shape[1]) if self.cluster is None else self._between(z, z, diagonal=True)
+        between = (
+            np.zeros(z.shape[1]) if self.cluster is None else self._between(z, z, diagonal=True)
+        )
         return float(between[0]) if single else between
 
     def _between(self, a: FloatArray, b: FloatArray, *, diagonal: bool) -> FloatArray:
-        """Return Hájek's variance of the documents' sums, less what the single rows have counted already."""
+        """Return Hájek's variance of the documents' sums, less what the single rows have counted
+        already.
+        """
         assert self.cluster is not None and self.beta is not None
         inside = self.cluster >= 0
         code = self.cluster[inside]
         open_document = 1 - self.beta
         chance = open_document[code]
         given = self.answered[inside]
-        with np.errstate(divide="ignore", invalid="ignore"):  # 1 - alpha / q; without any given up 1 - pi_1
-            alone_not = np.where(chance > 0, (given - self.pi[inside]) / (given * chance), 0.0)[:, None]
+        with np.errstate(
+            divide="ignore", invalid="ignore"
+        ):  # 1 - alpha / q; without any given up 1 - pi_1
+            alone_not = np.where(chance > 0, (given - self.pi[inside]) / (given * chance), 0.0)[
+                :, None
+            ]
         left, right = a[inside] * alone_not, b[inside] * alone_not
         product = "tm,tm->m" if diagonal else "tm,tk->mk"
         within = np.einsum(product, left * chance[:, None], right)
@@ -161,7 +189,9 @@ class Design:
     def _rows(self, name: str, influence: ArrayLike) -> tuple[FloatArray, bool]:
         z = np.asarray(influence, dtype=np.float64)
         if z.ndim not in (1, 2) or z.shape[0] != self.pi.size:
-            raise ValueError(f"{name} must have {self.pi.size} rows, one for each pi; got shape {z.shape}")
+            raise ValueError(
+                f"{name} must have {self.pi.size} rows, one for each pi; got shape {z.shape}"
+            )
         return (z[:, None], True) if z.ndim == 1 else (z, False)
 
 
@@ -170,7 +200,9 @@ def _centre(sums: FloatArray, share: FloatArray) -> FloatArray:
     return centred
 
 
-def target_probabilities(pi: ArrayLike, target: ArrayLike, *, n_targets: int | None = None) -> FloatArray:
+def target_probabilities(
+    pi: ArrayLike, target: ArrayLike, *, n_targets: int | None = None
+) -> FloatArray:
     """Return π of every target, from the π of rows that carry target codes.
 
     Parameters
@@ -180,7 +212,8 @@ def target_probabilities(pi: ArrayLike, target: ArrayLike, *, n_targets: int | N
     target : (n,) integer array
         Code of each row's target.
     n_targets : int, optional
-        Number of targets; the highest code + 1 if left out. A target without a row gets 1: it has no term either.
+        Number of targets; the highest code + 1 if left out. A target without a row gets 1: it has
+        no term either.
 
     Returns
     -------
@@ -204,15 +237,18 @@ def target_probabilities(pi: ArrayLike, target: ArrayLike, *, n_targets: int | N
     out[code] = chance
     differs = ~np.isclose(out[code], chance, rtol=1e-9, atol=0)
     if differs.any():
-        raise ValueError(f"pi must be one number a target; target {code[differs][0]} has {chance[differs][0]!r} too")
+        raise ValueError(
+            f"pi must be one number a target; target {code[differs][0]} has"
+            f" {chance[differs][0]!r} too"
+        )
     return out
 
 
 def contrast(a: Estimate, b: Estimate, design: Design) -> Estimate:
     """Return the difference a − b of two estimates from the same targets, with its own variance.
 
-    The influence of a difference is the difference of the influences, so what both share cancels; two separate
-    half-widths would know nothing of that.
+    The influence of a difference is the difference of the influences, so what both share cancels;
+    two separate half-widths would know nothing of that.
 
     Parameters
     ----------
@@ -240,7 +276,9 @@ def contrast(a: Estimate, b: Estimate, design: Design) -> Estimate:
     0.0
     """
     if a.influence.shape != b.influence.shape:
-        raise ValueError(f"influences must have the same shape; got {a.influence.shape} and {b.influence.shape}")
+        raise ValueError(
+            f"influences must have the same shape; got {a.influence.shape} and {b.influence.shape}"
+        )
     influence = a.influence - b.influence
     return Estimate(
         value=plain(np.asarray(a.value) - np.asarray(b.value)),

@@ -1,7 +1,8 @@
-"""Sampling distributions p_i over the predictions of one system: which predictions its precision weighs, and how much.
+"""Sampling distributions p_i over the predictions of one system: which predictions its precision
+weighs, and how much.
 
-Precision is π_i = Σ_{x ∈ X_i} p_i(x) f_i(x), so a distribution is both what is drawn from and what is meant by "the"
-precision (Chaganty 2018, section 3.6.1; Chaganty et al. 2017, section 4.1).
+Precision is π_i = Σ_{x ∈ X_i} p_i(x) f_i(x), so a distribution is both what is drawn from and what
+is meant by "the" precision (Chaganty 2018, section 3.6.1; Chaganty et al. 2017, section 4.1).
 """
 
 from __future__ import annotations
@@ -17,28 +18,36 @@ KINDS = ("instance", "relation", "entity", "entity_relation")
 SUM_TOLERANCE = 1e-9
 
 
-def weights(kind: str, *, subject: ArrayLike, predicate: ArrayLike, object: ArrayLike) -> FloatArray:
+def weights(
+    kind: str, *, subject: ArrayLike, predicate: ArrayLike, object: ArrayLike
+) -> FloatArray:
     """Return p_i(x) of every prediction x of one system: positive numbers that sum to 1.
 
-    ==================  ============================================  ==========================================
-    kind                p_i(x) ∝                                      what it weighs alike
-    ==================  ============================================  ==========================================
+    ==================  ============================================
+    ========================================== kind                p_i(x) ∝
+    what it weighs alike
+    ==================  ============================================
+    ==========================================
     `instance`          1                                             every prediction (micro average)
     `relation`          1 / |rel(x)|                                  every predicate
     `entity`            1 / |subj(x)|                                 every subject entity
     `entity_relation`   |subj-relns(x)| / (|subj(x)| · |rel(x)|)      predicates, and entities by what is said of them
-    ==================  ============================================  ==========================================
+    ==================  ============================================
+    ==========================================
 
-    |rel(x)| counts the system's predictions with x's predicate, |subj(x)| those about x's subject entity, and
-    |subj-relns(x)| the distinct (predicate, object entity) pairs that it states of that subject entity.
+    |rel(x)| counts the system's predictions with x's predicate, |subj(x)| those about x's subject
+    entity, and
+    |subj-relns(x)| the distinct (predicate, object entity) pairs that it states of that subject
+    entity.
 
     Parameters
     ----------
     kind : str
         `instance`, `relation`, `entity` or `entity_relation`.
     subject, predicate, object : array_like of int, shape (n,)
-        Codes (0 or more) of subject entity, predicate and object entity of each of the system's n predictions, by the
-        system's own linking. Every justification is a prediction of its own, so a row may occur twice.
+        Codes (0 or more) of subject entity, predicate and object entity of each of the system's n
+        predictions, by the system's own linking. Every justification is a prediction of its own, so
+        a row may occur twice.
 
     Returns
     -------
@@ -69,12 +78,16 @@ def weights(kind: str, *, subject: ArrayLike, predicate: ArrayLike, object: Arra
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
     n = np.size(subject)
-    subjects, predicates = checks.codes("subject", subject, n), checks.codes("predicate", predicate, n)
+    subjects, predicates = (
+        checks.codes("subject", subject, n),
+        checks.codes("predicate", predicate, n),
+    )
     return normalise(_unnormalised(kind, subjects, predicates, checks.codes("object", object, n)))
 
 
 def normalise(weight: ArrayLike) -> FloatArray:
-    """Return `weight` divided by its sum: the distribution that any weight or filter (0 and 1) over predictions means.
+    """Return `weight` divided by its sum: the distribution that any weight or filter (0 and 1) over
+    predictions means.
 
     Parameters
     ----------
@@ -117,8 +130,9 @@ def overlap(P: ArrayLike | sparse.sparray | sparse.spmatrix) -> FloatArray:
     Parameters
     ----------
     P : array_like of float or scipy.sparse, shape (N, m)
-        Probability of every one of the N instances that anybody predicts under each of the m systems; each column
-        sums to 1 (or to 0, for a system that predicts nothing). Sparse where there are many: most are 0.
+        Probability of every one of the N instances that anybody predicts under each of the m
+        systems; each column sums to 1 (or to 0, for a system that predicts nothing). Sparse where
+        there are many: most are 0.
 
     Returns
     -------
@@ -148,20 +162,26 @@ def overlap(P: ArrayLike | sparse.sparray | sparse.spmatrix) -> FloatArray:
         raise ValueError(f"P must have two dimensions; got shape {matrix.shape}")
     sums = np.asarray(matrix.sum(axis=0))
     for column in np.flatnonzero((np.abs(sums - 1) > SUM_TOLERANCE) & (sums != 0)):
-        raise ValueError(f"every column of P must sum to 1; column {column} sums to {float(sums[column])!r}")
+        raise ValueError(
+            f"every column of P must sum to 1; column {column} sums to {float(sums[column])!r}"
+        )
     product = matrix.T @ matrix
     dense: FloatArray = product.toarray() if sparse.issparse(product) else product
     return dense
 
 
-def _unnormalised(kind: str, subject: IntArray, predicate: IntArray, object: IntArray) -> FloatArray:
+def _unnormalised(
+    kind: str, subject: IntArray, predicate: IntArray, object: IntArray
+) -> FloatArray:
     if kind == "instance":
         return np.ones(len(subject))
     if kind == "relation":
         return 1 / _group_sizes(predicate)
     if kind == "entity":
         return 1 / _group_sizes(subject)
-    return _distinct_facts(subject, predicate, object) / (_group_sizes(subject) * _group_sizes(predicate))
+    return _distinct_facts(subject, predicate, object) / (
+        _group_sizes(subject) * _group_sizes(predicate)
+    )
 
 
 def _group_sizes(group: IntArray) -> FloatArray:
@@ -171,7 +191,9 @@ def _group_sizes(group: IntArray) -> FloatArray:
 
 
 def _distinct_facts(subject: IntArray, predicate: IntArray, object: IntArray) -> FloatArray:
-    """Return, for every row, how many distinct (predicate, object) pairs are stated of its subject."""
+    """Return, for every row, how many distinct (predicate, object) pairs are stated of its
+    subject.
+    """
     if not len(subject):
         return np.zeros(0)
     _, row = np.unique(subject, return_inverse=True)

@@ -1,6 +1,7 @@
 """True facts that nobody predicted, from annotated documents.
 
-References: Särndal, Swensson and Wretman (1992), sections 3.3 and 6.4; Hájek (1964); Chaganty 2018, section 3.5.
+References: Särndal, Swensson and Wretman (1992), sections 3.3 and 6.4; Hájek (1964); Chaganty 2018,
+section 3.5.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from estimators.estimate import Estimate
 
 
 def folded_in(pi: ArrayLike, beta: ArrayLike) -> FloatArray:
-    """Return ``1 − (1 − π)(1 − β)``: the probability of a label when its document may be annotated too.
+    """Return ``1 − (1 − π)(1 − β)``: the probability of a label when its document may be annotated
+    too.
 
     Parameters
     ----------
@@ -35,7 +37,9 @@ def folded_in(pi: ArrayLike, beta: ArrayLike) -> FloatArray:
     >>> folded_in(np.array([0.5]), 0.2).round(6).tolist()
     [0.6]
     """
-    together: FloatArray = 1 - (1 - checks.probabilities("pi", pi)) * (1 - checks.probabilities("beta", beta))
+    together: FloatArray = 1 - (1 - checks.probabilities("pi", pi)) * (
+        1 - checks.probabilities("beta", beta)
+    )
     return together
 
 
@@ -49,8 +53,9 @@ def unseen(
 ) -> Estimate:
     """Return M, the number of true facts in all documents that no submission states.
 
-    ``M = (D/n_d) Σ_d M_d``, or ``Σ_d M_d/π_d`` with unequal probabilities; with features, plus what a weighted
-    regression of M_d on them expects of the documents not drawn (the generalised regression estimator).
+    ``M = (D/n_d) Σ_d M_d``, or ``Σ_d M_d/π_d`` with unequal probabilities; with features, plus what
+    a weighted regression of M_d on them expects of the documents not drawn (the generalised
+    regression estimator).
 
     Parameters
     ----------
@@ -59,8 +64,9 @@ def unseen(
     n_documents : int
         D, documents in the corpus.
     inclusion : (n_d,) array, optional
-        π_d in (0, 1]. Two stages: 1 for the documents of the first, the probability given the first for the second.
-        Mix any weighting with a uniform one, so that every document of the corpus has π_d > 0.
+        π_d in (0, 1]. Two stages: 1 for the documents of the first, the probability given the first
+        for the second. Mix any weighting with a uniform one, so that every document of the corpus
+        has π_d > 0.
     features : (n_d, k) array, optional
         Per annotated document, say its length and Σ g; a constant is added.
     feature_totals : (k,) array
@@ -69,13 +75,15 @@ def unseen(
     Returns
     -------
     Estimate
-        Influence M_d/π_d (residuals with features, scaled up by their leverage); degrees of freedom n_d − 1 − k,
-        certain documents not counted. NaN without an annotated document; the variance is NaN with a single one.
+        Influence M_d/π_d (residuals with features, scaled up by their leverage); degrees of freedom
+        n_d − 1 − k, certain documents not counted. NaN without an annotated document; the variance
+        is NaN with a single one.
 
     Raises
     ------
     ValueError
-        If a count is negative or NaN, D is smaller than n_d, or there are too few documents for the features.
+        If a count is negative or NaN, D is smaller than n_d, or there are too few documents for the
+        features.
 
     Notes
     -----
@@ -89,7 +97,9 @@ def unseen(
     """
     found = checks.non_negative("counts", counts)
     if found.ndim != 1 or found.size > n_documents:
-        raise ValueError(f"counts must be one number a document, at most {n_documents}; got shape {found.shape}")
+        raise ValueError(
+            f"counts must be one number a document, at most {n_documents}; got shape {found.shape}"
+        )
     if found.size == 0:
         return Estimate(np.nan, np.nan, 0, np.zeros(0), degrees_of_freedom=0.0)
     beta = document_probabilities(found.size, n_documents, inclusion)
@@ -97,7 +107,9 @@ def unseen(
     if features is not None:
         terms, value, used = _regression(found, beta, n_documents, features, feature_totals)
     variance = Design(beta, cluster=np.arange(found.size), beta=beta).variance(terms)
-    return Estimate(value, variance, int(found.size), terms, degrees_of_freedom=_degrees_of_freedom(beta, used))
+    return Estimate(
+        value, variance, int(found.size), terms, degrees_of_freedom=_degrees_of_freedom(beta, used)
+    )
 
 
 def document_probabilities(n: int, n_documents: int, inclusion: ArrayLike | None) -> FloatArray:
@@ -143,17 +155,27 @@ def _degrees_of_freedom(beta: FloatArray, used: int) -> float:
 
 
 def _regression(
-    found: FloatArray, beta: FloatArray, n_documents: int, features: ArrayLike, feature_totals: ArrayLike | None
+    found: FloatArray,
+    beta: FloatArray,
+    n_documents: int,
+    features: ArrayLike,
+    feature_totals: ArrayLike | None,
 ) -> tuple[FloatArray, float, int]:
     """Return the residual terms, the generalised regression estimate and the number of features."""
     x = checks.finite("features", features)
     if feature_totals is None:
-        raise ValueError("feature_totals, the features' sums over all documents, go with features; got none")
+        raise ValueError(
+            "feature_totals, the features' sums over all documents, go with features; got none"
+        )
     sums = checks.finite("feature_totals", feature_totals)
     if x.ndim != 2 or x.shape[0] != found.size or sums.shape != x.shape[1:]:
-        raise ValueError(f"features must be ({found.size}, k) with (k,) totals; got {x.shape} and {sums.shape}")
+        raise ValueError(
+            f"features must be ({found.size}, k) with (k,) totals; got {x.shape} and {sums.shape}"
+        )
     if found.size <= x.shape[1] + 1:
-        raise ValueError(f"{x.shape[1]} features need more than {x.shape[1] + 1} documents; got {found.size}")
+        raise ValueError(
+            f"{x.shape[1]} features need more than {x.shape[1] + 1} documents; got {found.size}"
+        )
     x = np.column_stack([np.ones(found.size), x])
     inverse = np.linalg.pinv(x.T @ (x / beta[:, None]))
     coefficients = inverse @ (x.T @ (found / beta))

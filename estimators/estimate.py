@@ -26,8 +26,9 @@ class Estimate:
     n : int or (m,) array
         Labelled targets (or documents) behind it.
     influence : (t,) or (t, m) array
-        One term per target or document: what that target's label moves the estimate by, weighted by its inclusion
-        probability. ``Design.variance(influence)`` is the variance, ``Design.covariance(a, b)`` any covariance.
+        One term per target or document: what that target's label moves the estimate by, weighted by
+        its inclusion probability. ``Design.variance(influence)`` is the variance,
+        ``Design.covariance(a, b)`` any covariance.
     degrees_of_freedom : float or (m,) array
         For the method "t", and for the widening of "wilson"; infinite by default.
     anticipated : float or (m,) array
@@ -57,7 +58,9 @@ class Estimate:
         """The square root of the variance."""
         return plain(np.sqrt(self.variance))
 
-    def confidence_interval(self, confidence_level: float = 0.8, method: str = "wald") -> ConfidenceInterval:
+    def confidence_interval(
+        self, confidence_level: float = 0.8, method: str = "wald"
+    ) -> ConfidenceInterval:
         """Return the interval at ``confidence_level``.
 
         Parameters
@@ -65,8 +68,9 @@ class Estimate:
         confidence_level : float
             Nominal coverage, strictly between 0 and 1.
         method : {"wald", "t", "wilson"}
-            "wald": value ± z·√V, not clipped, fit for differences. "t": the same with Student's quantile.
-            "wilson": for scores in [0, 1], see :func:`estimators.intervals.score_interval`.
+            "wald": value ± z·√V, not clipped, fit for differences. "t": the same with Student's
+            quantile. "wilson": for scores in [0, 1], see
+            :func:`estimators.intervals.score_interval`.
 
         Raises
         ------
@@ -99,7 +103,8 @@ def with_columns(estimate: Estimate, own: Mapping[int, Estimate]) -> Estimate:
     estimate : Estimate
         Of m systems.
     own : mapping of column to Estimate
-        Estimates of one system each, with influences over the same rows; degrees of freedom stay as they are.
+        Estimates of one system each, with influences over the same rows; degrees of freedom stay as
+        they are.
 
     Returns
     -------

@@ -1,4 +1,6 @@
-"""Features of predictions for the model g, from what is free: who states them, how sure of it, and what else."""
+"""Features of predictions for the model g, from what is free: who states them, how sure of it, and
+what else.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,15 @@ from estimators.checks import FloatArray, IntArray
 Matrix: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 
 RIDGE = {
-    "1": 0.0, "system": 2.0, "standing": 2.0, "votes": 2.0, "predicate": 6.0, "types": 10.0, "crowd": 10.0,
+    "1": 0.0, "system": 2.0, "standing": 2.0, "votes": 2.0, "predicate": 6.0, "types": 10.0,
+    "crowd": 10.0,
     "number": 40.0,
 }  # fmt: skip
-"""Penalty of each family of columns, 1 over the variance that its coefficients are expected to have: chosen on 28 real
-systems, where twice or half as much costs 1 to 2 % more variance. Distances and lengths of texts, as ``numbers``, and a
-column for each frequent word between and beside the two names, with and without the predicate, were worth nothing there
-that the systems had not said already."""
+"""Penalty of each family of columns, 1 over the variance that its coefficients are expected to
+have: chosen on 28 real systems, where twice or half as much costs 1 to 2 % more variance.
+Distances and lengths of texts, as ``numbers``, and a column for each frequent word between and
+beside the two names, with and without the predicate, were worth nothing there that the systems
+had not said already."""
 LEAST_ROWS = 50
 """A predicate or type that fewer rows have gets no column: hardly any of them would be labelled."""
 
@@ -56,8 +60,8 @@ class Features:
 class Claims:
     """What is free to know of a pool: n predictions of m systems. Nothing may be left out.
 
-    The service and the replays that its figures come from both tell the model of their pools by this, so that they
-    cannot drift apart.
+    The service and the replays that its figures come from both tell the model of their pools by
+    this, so that they cannot drift apart.
 
     Attributes
     ----------
@@ -87,9 +91,15 @@ class Claims:
     def features(self) -> Features:
         """Return the features of every prediction."""
         return features(
-            self.membership, target=self.target, team=self.team, confidence=self.confidence, predicate=self.predicate,
-            types=self.types, subject=self.subject, object=self.object,
-        )  # fmt: skip
+            self.membership,
+            target=self.target,
+            team=self.team,
+            confidence=self.confidence,
+            predicate=self.predicate,
+            types=self.types,
+            subject=self.subject,
+            object=self.object,
+        )
 
 
 class _Columns(NamedTuple):
@@ -112,22 +122,24 @@ def features(
 ) -> Features:
     """Return the features of every prediction of the pool.
 
-    In the order of what they are worth on real systems: one 0/1 column a system; one a system for where its confidence
-    stands among its own (calibrated against each other by the fit, whatever their scales); the logarithms of how many
-    systems and teams agree, and of what else is said of the target, of the subject and of the object; one column a
-    frequent predicate; one a frequent pair of types; numbers of any kind.
+    In the order of what they are worth on real systems: one 0/1 column a system; one a system for
+    where its confidence stands among its own (calibrated against each other by the fit, whatever
+    their scales); the logarithms of how many systems and teams agree, and of what else is said of
+    the target, of the subject and of the object; one column a frequent predicate; one a frequent
+    pair of types; numbers of any kind.
 
     Parameters
     ----------
     membership : (n, m) array or scipy.sparse
-        Which systems state each of the n predictions of the pool; every row is stated by one at least.
+        Which systems state each of the n predictions of the pool; every row is stated by one at
+        least.
     target : (n,) integer array
         Target of each row.
     team : (m,) integer array, optional
         Team of each system; every system is a team of its own if left out.
     confidence : (n, m) array or scipy.sparse, optional
-        Confidence of each statement, on any scale; read only where ``membership`` is positive. NaN, or nothing stored
-        in a sparse one: none given.
+        Confidence of each statement, on any scale; read only where ``membership`` is positive. NaN,
+        or nothing stored in a sparse one: none given.
     predicate, types : (n,) integer array, optional
         Codes of the predicate and of the pair of types.
     subject, object : (n,) integer array, optional
@@ -169,13 +181,17 @@ def features(
         parts.append(_numbers(checks.finite("numbers", numbers), n))
     return Features(
         matrix=sparse.csr_array(sparse.hstack([part.matrix for part in parts], format="csr")),
-        penalty=np.concatenate([np.full(part.matrix.shape[1], RIDGE[part.family]) for part in parts]),
+        penalty=np.concatenate(
+            [np.full(part.matrix.shape[1], RIDGE[part.family]) for part in parts]
+        ),
         names=tuple(part.family + one for part in parts for one in part.codes),
     )
 
 
 def _stated(membership: Matrix) -> sparse.csr_array:
-    stated = sparse.csr_array(membership, dtype=np.float64, copy=True)  # what follows changes it in place
+    stated = sparse.csr_array(
+        membership, dtype=np.float64, copy=True
+    )  # what follows changes it in place
     checks.non_negative("membership", stated.data)
     stated.eliminate_zeros()
     stated.sum_duplicates()
@@ -189,7 +205,9 @@ def _votes(stated: sparse.csr_array, team: IntArray) -> _Columns:
     """Return the logarithms of how many systems, and of how many teams, state each row."""
     chooser = sparse.csr_array((np.ones(team.size), (np.arange(team.size), team)))
     systems, teams = np.diff(stated.indptr), np.diff(sparse.csr_array(stated @ chooser).indptr)
-    return _Columns("votes", [" systems", " teams"], sparse.csr_array(np.log(np.column_stack([systems, teams]))))
+    return _Columns(
+        "votes", [" systems", " teams"], sparse.csr_array(np.log(np.column_stack([systems, teams])))
+    )
 
 
 def _crowd(
@@ -199,7 +217,9 @@ def _crowd(
     subject: ArrayLike | None,
     object: ArrayLike | None,
 ) -> _Columns:
-    """Return how much is said of the row's target, of its predicate, and by it of its subject and of its object."""
+    """Return how much is said of the row's target, of its predicate, and by it of its subject and
+    of its object.
+    """
     n = target.size
     votes = np.diff(stated.indptr).astype(np.float64)
     on_target = np.bincount(target, weights=votes)[target]
@@ -217,13 +237,17 @@ def _crowd(
             if entity is not None:
                 slot = checks.codes(name, entity, n) * (int(what.max(initial=0)) + 1) + what
                 slot = np.unique(slot, return_inverse=True)[1]
-                columns[f" votes on {name} and predicate"] = np.log(np.bincount(slot, weights=votes)[slot])
+                columns[f" votes on {name} and predicate"] = np.log(
+                    np.bincount(slot, weights=votes)[slot]
+                )
     table = np.column_stack([_standard(column) for column in columns.values()])
     return _Columns("crowd", list(columns), sparse.csr_array(table))
 
 
 def _standing(stated: sparse.csr_array, confidence: Matrix) -> _Columns:
-    """Return where each confidence stands among its system's: from −1 (least) to 1 (most), 0 in the middle."""
+    """Return where each confidence stands among its system's: from −1 (least) to 1 (most), 0 in the
+    middle.
+    """
     place = stated.tocsc()
     place.sort_indices()
     sure = _confidences(place, confidence)
@@ -234,12 +258,23 @@ def _standing(stated: sparse.csr_array, confidence: Matrix) -> _Columns:
 
 
 def _confidences(by_system: sparse.csc_array, confidence: Matrix) -> FloatArray:
-    """Return the confidence of each statement, in the order in which ``by_system`` stores them; NaN for none."""
+    """Return the confidence of each statement, in the order in which ``by_system`` stores them; NaN
+    for none.
+    """
     n, m = by_system.shape
-    row, system = by_system.indices.astype(np.int64), np.repeat(np.arange(m), np.diff(by_system.indptr))
-    given = sparse.csc_array(confidence, dtype=np.float64) if sparse.issparse(confidence) else np.asarray(confidence)
+    row, system = (
+        by_system.indices.astype(np.int64),
+        np.repeat(np.arange(m), np.diff(by_system.indptr)),
+    )
+    given = (
+        sparse.csc_array(confidence, dtype=np.float64)
+        if sparse.issparse(confidence)
+        else np.asarray(confidence)
+    )
     if given.shape != by_system.shape:
-        raise ValueError(f"confidence must have the shape of membership, {by_system.shape}; got {given.shape}")
+        raise ValueError(
+            f"confidence must have the shape of membership, {by_system.shape}; got {given.shape}"
+        )
     if isinstance(given, np.ndarray):
         return np.asarray(given[row, system], dtype=np.float64)
     given.sort_indices()
@@ -273,12 +308,18 @@ def _indicators(family: str, code: IntArray) -> _Columns:
 def _numbers(values: FloatArray, n: int) -> _Columns:
     if values.ndim != 2 or values.shape[0] != n:
         raise ValueError(f"numbers must have shape ({n}, k); got {values.shape}")
-    table = np.column_stack([_standard(column) for column in values.T]) if values.shape[1] else np.zeros((n, 0))
+    table = (
+        np.column_stack([_standard(column) for column in values.T])
+        if values.shape[1]
+        else np.zeros((n, 0))
+    )
     return _Columns("number", [f" {j}" for j in range(values.shape[1])], sparse.csr_array(table))
 
 
 def _standard(column: FloatArray) -> FloatArray:
     """Return the column with mean 0 and standard deviation 1; 0 where it does not vary."""
     spread = float(column.std()) if column.size else 0.0
-    scaled: FloatArray = (column - column.mean()) / spread if spread > 1e-12 else np.zeros(column.size)
+    scaled: FloatArray = (
+        (column - column.mean()) / spread if spread > 1e-12 else np.zeros(column.size)
+    )
     return scaled

@@ -1,10 +1,12 @@
 """Precision from targets labelled with known, unequal probabilities: difference, centred, Hájek.
 
-Rows are labelled predictions, p their weight under each system, π the inclusion probability of the row's target, f the
-label and g the model's cross-fitted guess. Terms a (f − g) with a = p/π are summed per target *before* they are
-squared: a target is asked once, and all its predictions are right or wrong together.
+Rows are labelled predictions, p their weight under each system, π the inclusion probability of the
+row's target, f the label and g the model's cross-fitted guess. Terms a (f − g) with a = p/π are
+summed per target *before* they are squared: a target is asked once, and all its predictions are
+right or wrong together.
 
-References: Horvitz and Thompson (1952); Hájek (1971); Särndal, Swensson and Wretman (1992), sections 5.7 and 6.3.
+References: Horvitz and Thompson (1952); Hájek (1971); Särndal, Swensson and Wretman (1992),
+sections 5.7 and 6.3.
 """
 
 from __future__ import annotations
@@ -19,7 +21,16 @@ from estimators.checks import FloatArray, Numbers
 from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.intervals import score_interval, wilson
-from estimators.labelled import Rows, by_target, columns, estimate, exactly, gather, labelled_targets, over_systems
+from estimators.labelled import (
+    Rows,
+    by_target,
+    columns,
+    estimate,
+    exactly,
+    gather,
+    labelled_targets,
+    over_systems,
+)
 from estimators.seen import recondition, visible_total
 from estimators.sums import by_code
 
@@ -39,7 +50,8 @@ WIDEST = 0.25
 
 
 def inclusion_iid(P: ArrayLike, n: ArrayLike, *, target: ArrayLike | None = None) -> FloatArray:
-    """Return the probability that each row's target is drawn at least once by independent draws of every system.
+    """Return the probability that each row's target is drawn at least once by independent draws of
+    every system.
 
     ``π = 1 − Π_j (1 − Σ_{x∈τ} p_j(x))^{n_j}``
 
@@ -94,10 +106,12 @@ def difference(
     design: Design | None = None,
     anticipated: ArrayLike = 0.0,
 ) -> Estimate:
-    """Return the difference estimate of precision: the model's total, corrected by weighted residuals.
+    """Return the difference estimate of precision: the model's total, corrected by weighted
+    residuals.
 
-    ``π̂ = Σ_{X_i} p g + Σ_S a (f − g)``, ``V = Σ_τ (1 − π) [Σ_{x∈τ} a (f − g)]²``; both exactly unbiased under Poisson
-    sampling with probabilities fixed beforehand and a g that did not see the label.
+    ``π̂ = Σ_{X_i} p g + Σ_S a (f − g)``, ``V = Σ_τ (1 − π) [Σ_{x∈τ} a (f − g)]²``; both exactly
+    unbiased under Poisson sampling with probabilities fixed beforehand and a g that did not see the
+    label.
 
     Parameters
     ----------
@@ -106,7 +120,8 @@ def difference(
     pi : (n,) array
         Inclusion probability of the row's target, in (0, 1].
     label : (n,) or (n, m) array
-        f in [0, 1]; NaN is missing and left out. (n, m): column i is f_i, for criteria that depend on the system.
+        f in [0, 1]; NaN is missing and left out. (n, m): column i is f_i, for criteria that depend
+        on the system.
     g : (n,) or (n, m) array
         Cross-fitted prediction of f, in [0, 1].
     total_g : float or (m,) array
@@ -116,9 +131,10 @@ def difference(
     n_targets : int, optional
         Rows of the influence; the highest code + 1 if left out.
     exact : (n,) boolean array, optional
-        Rows whose label the team could see when it uploaded: they count for themselves, p f, and for nothing else.
-        One without a label (it was given up) has the mean error of the other rows; that it may differ from them is a
-        term of its own in the variance, unless its ``pi`` is 1. Without other rows it has that of the model.
+        Rows whose label the team could see when it uploaded: they count for themselves, p f, and
+        for nothing else. One without a label (it was given up) has the mean error of the other
+        rows; that it may differ from them is a term of its own in the variance, unless its ``pi``
+        is 1. Without other rows it has that of the model.
     design : Design, optional
         For labels that came in with documents (clusters); Poisson sampling with ``pi`` if left out.
     anticipated : float or (m,) array
@@ -127,13 +143,14 @@ def difference(
     Returns
     -------
     Estimate
-        Numbers for p (n,), arrays for (n, m). ``n`` counts labelled targets in the support; the influence has one row a
-        target. Without any label the value is ``total_g`` and n is 0.
+        Numbers for p (n,), arrays for (n, m). ``n`` counts labelled targets in the support; the
+        influence has one row a target. Without any label the value is ``total_g`` and n is 0.
 
     Raises
     ------
     ValueError
-        If shapes disagree, or a weight, probability, label or guess is out of range; the message names the value.
+        If shapes disagree, or a weight, probability, label or guess is out of range; the message
+        names the value.
 
     Examples
     --------
@@ -150,7 +167,11 @@ def difference(
     value = over_systems(total_g, z.shape[1]) + z.sum(axis=0) + missing * mean + exactly(rows)
     if missing.any():
         more = _ratio(missing, a.sum(axis=0), empty=0.0)
-        z = z + more * np.where(rows.known, a * (rows.residual - mean), 0.0) + _of_absent(rows, a, mean)
+        z = (
+            z
+            + more * np.where(rows.known, a * (rows.residual - mean), 0.0)
+            + _of_absent(rows, a, mean)
+        )
     return estimate(rows, value, z, over_systems(total_g, z.shape[1]), anticipated=anticipated)
 
 
@@ -168,16 +189,18 @@ def centred(
     total_p: ArrayLike = 1.0,
     anticipated: ArrayLike = 0.0,
 ) -> Estimate:
-    """Return the centred difference estimate of precision: the model's total plus its weighted mean error.
+    """Return the centred difference estimate of precision: the model's total plus its weighted mean
+    error.
 
-    ``π̂ = Σ_{X_i} p g + μ``, ``μ = Σ_S a (f − g) / Σ_S a``, ``V = Σ_τ (1 − π) [Σ_{x∈τ} a (f − g − μ)]²``. Costs nothing
-    with a good g and saves a bad one, whose common error μ removes; a constant g gives :func:`hajek`.
+    ``π̂ = Σ_{X_i} p g + μ``, ``μ = Σ_S a (f − g) / Σ_S a``, ``V = Σ_τ (1 − π) [Σ_{x∈τ} a (f − g −
+    μ)]²``. Costs nothing with a good g and saves a bad one, whose common error μ removes; a
+    constant g gives :func:`hajek`.
 
     Parameters
     ----------
     p, pi, label, g, total_g, target, n_targets, exact, design, anticipated
-        As for :func:`difference`. Exact rows add p (f − g); μ is taken from the other rows, and applied to them and
-        to exact rows without a label.
+        As for :func:`difference`. Exact rows add p (f − g); μ is taken from the other rows, and
+        applied to them and to exact rows without a label.
     total_p : float or (m,) array
         Σ p over all predictions of each system: 1 for a distribution, else the weight of a slice.
 
@@ -207,17 +230,24 @@ def centred(
     z = np.where(rows.known, a * (rows.residual - mean), 0.0) * _stretch(inexact, missing)
     if missing.any():
         z = z + _of_absent(rows, a, mean)
-    return estimate(rows, model + exactly(rows) + np.maximum(inexact, 0.0) * mean, z, model, anticipated=anticipated)
+    return estimate(
+        rows,
+        model + exactly(rows) + np.maximum(inexact, 0.0) * mean,
+        z,
+        model,
+        anticipated=anticipated,
+    )
 
 
 def _of_absent(rows: Rows, a: FloatArray, mean: FloatArray) -> FloatArray:
     """Return terms (n, m) of exact rows without a label, for which the other rows stand.
 
-    What is true of them may differ by chance from what is true of the others: were both drawn from one population with
-    the spread σ² of the residuals, their totals differ with the variance ``σ² (Σ_M p² + (P_M/P_U)² Σ_U p²)``, M the
-    rows without a label, U the others. The sample's own variance knows nothing of it. To σ² as n others tell it, 1/n is
-    added: a few of them may agree by luck. Where there are none, nothing is known of M but the model's guess, and the
-    variance is that of one residual of ½, ``P_M²/4``. Terms have (1 − π) z² in sum equal to that.
+    What is true of them may differ by chance from what is true of the others: were both drawn from
+    one population with the spread σ² of the residuals, their totals differ with the variance ``σ²
+    (Σ_M p² + (P_M/P_U)² Σ_U p²)``, M the rows without a label, U the others. The sample's own
+    variance knows nothing of it. To σ² as n others tell it, 1/n is added: a few of them may agree
+    by luck. Where there are none, nothing is known of M but the model's guess, and the variance is
+    that of one residual of ½, ``P_M²/4``. Terms have (1 − π) z² in sum equal to that.
     """
     p = rows.absent
     weight, squares, total = a.sum(axis=0), (p**2).sum(axis=0), p.sum(axis=0)
@@ -233,9 +263,13 @@ def _of_absent(rows: Rows, a: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def _stretch(inexact: FloatArray, missing: FloatArray) -> FloatArray:
-    """Return by how much more than themselves the rows that were sampled stand for: exact rows without a label too."""
+    """Return by how much more than themselves the rows that were sampled stand for: exact rows
+    without a label too.
+    """
     sampled = inexact - missing
-    return np.divide(inexact, sampled, out=np.ones(inexact.shape), where=(sampled > 1e-9) & (missing > 0))
+    return np.divide(
+        inexact, sampled, out=np.ones(inexact.shape), where=(sampled > 1e-9) & (missing > 0)
+    )
 
 
 def hajek(
@@ -247,11 +281,13 @@ def hajek(
     n_targets: int | None = None,
     design: Design | None = None,
 ) -> Estimate:
-    """Return Hájek's estimate of precision, for when there is no model yet: a weighted mean of the labels.
+    """Return Hájek's estimate of precision, for when there is no model yet: a weighted mean of the
+    labels.
 
-    ``π̂ = Σ_S a f / Σ_S a``, ``V = Σ_τ (1 − π) [Σ_{x∈τ} a (f − π̂)]²``. The anticipated variance comes from the labels
-    themselves with half a right and half a wrong one added: ``Σ_τ (1 − π) [Σ_{x∈τ} a]² ḡ (1 − ḡ)``, so that an interval
-    does not shrink to a point because all labels happen to agree.
+    ``π̂ = Σ_S a f / Σ_S a``, ``V = Σ_τ (1 − π) [Σ_{x∈τ} a (f − π̂)]²``. The anticipated variance
+    comes from the labels themselves with half a right and half a wrong one added: ``Σ_τ (1 − π)
+    [Σ_{x∈τ} a]² ḡ (1 − ḡ)``, so that an interval does not shrink to a point because all labels
+    happen to agree.
 
     Parameters
     ----------
@@ -296,12 +332,16 @@ def anticipated_variance(
     document_term: ArrayLike = 0.0,
     correlation: float = 1.0,
 ) -> Numbers:
-    """Return the variance that the model expects of the difference estimate, a floor for the realised one.
+    """Return the variance that the model expects of the difference estimate, a floor for the
+    realised one.
 
-    ``A_i = c Σ_τ (1/π − 1) {ρ [Σ_{x∈τ} p_i s]² + (1 − ρ) Σ_{x∈τ} p_i² s²}``, ``s² = g (1 − g)``, with
-    ``c = max(1, Σ_S (f − g)² / Σ_S g (1 − g))`` over all labels of the pool: a model that is surer than it should be is
-    scaled up. Predictions that share a target are taken to be wrong together (ρ = 1), the careful assumption, unless
-    ``correlation`` says how much they are; without ``target`` this is ``c Σ p² (1/π − 1) g (1 − g)``.
+    ``A_i = c Σ_τ (1/π − 1) {ρ [Σ_{x∈τ} p_i s]² + (1 − ρ) Σ_{x∈τ} p_i² s²}``, ``s² = g (1 − g)``,
+    with
+    ``c = max(1, Σ_S (f − g)² / Σ_S g (1 − g))`` over all labels of the pool: a model that is surer
+    than it should be is scaled up. Predictions that share a target are taken to be wrong together
+    (ρ = 1), the careful assumption, unless
+    ``correlation`` says how much they are; without ``target`` this is ``c Σ p² (1/π − 1) g (1 −
+    g)``.
 
     Parameters
     ----------
@@ -316,9 +356,11 @@ def anticipated_variance(
     target : (N,) integer array, optional
         Target codes.
     document_term : float or (m,) array
-        :meth:`Design.document_term` of the estimate's influence, where labels came in with documents; not below 0.
+        :meth:`Design.document_term` of the estimate's influence, where labels came in with
+        documents; not below 0.
     correlation : float
-        ρ in [0, 1], of the errors of predictions that share a target: :func:`estimators.model.correlation`.
+        ρ in [0, 1], of the errors of predictions that share a target:
+        :func:`estimators.model.correlation`.
 
     Returns
     -------
@@ -337,14 +379,18 @@ def anticipated_variance(
     0.0625
     """
     single = not sparse.issparse(p_all) and np.ndim(np.asarray(p_all)) == 1
-    weights = sparse.csr_array(np.asarray(p_all, dtype=np.float64)[:, None] if single else p_all, dtype=np.float64)
+    weights = sparse.csr_array(
+        np.asarray(p_all, dtype=np.float64)[:, None] if single else p_all, dtype=np.float64
+    )
     if not weights.data.all():  # a stored zero times an infinite variance would be undefined
         weights = weights.copy()
         weights.eliminate_zeros()
     checks.non_negative("p_all", weights.data)
     chance, guess = checks.probabilities("pi_all", pi_all), checks.probabilities("g_all", g_all)
     if chance.shape != (weights.shape[0],) or guess.shape != chance.shape:
-        raise ValueError(f"p_all, pi_all, g_all must agree; got {weights.shape}, {chance.shape}, {guess.shape}")
+        raise ValueError(
+            f"p_all, pi_all, g_all must agree; got {weights.shape}, {chance.shape}, {guess.shape}"
+        )
     with np.errstate(divide="ignore"):
         odds = np.sqrt(guess * (1 - guess) * (1 / chance - 1))
     odds[(guess * (1 - guess)) == 0] = 0.0

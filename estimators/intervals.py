@@ -29,7 +29,9 @@ class ConfidenceInterval(NamedTuple):
     high: Numbers
 
 
-def wilson(value: ArrayLike, n_effective: ArrayLike, confidence_level: float = 0.8) -> ConfidenceInterval:
+def wilson(
+    value: ArrayLike, n_effective: ArrayLike, confidence_level: float = 0.8
+) -> ConfidenceInterval:
     """Return Wilson's score interval of a proportion.
 
     The set of all p with ``(value − p)² ≤ z² p (1 − p) / n_effective`` (Wilson 1927).
@@ -39,7 +41,8 @@ def wilson(value: ArrayLike, n_effective: ArrayLike, confidence_level: float = 0
     value : float or (m,) array
         Estimated proportions, in [0, 1].
     n_effective : float or (m,) array
-        The number of independent labels that the estimate is worth; > 0, need not be whole, may be infinite.
+        The number of independent labels that the estimate is worth; > 0, need not be whole, may be
+        infinite.
     confidence_level : float
         Nominal coverage, strictly between 0 and 1.
 
@@ -67,7 +70,9 @@ def wilson(value: ArrayLike, n_effective: ArrayLike, confidence_level: float = 0
     shrink = 1 / (1 + z * z / n)
     centre = (p + z * z / (2 * n)) * shrink
     half = z * np.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2) * shrink
-    return ConfidenceInterval(plain(np.clip(centre - half, 0, 1)), plain(np.clip(centre + half, 0, 1)))
+    return ConfidenceInterval(
+        plain(np.clip(centre - half, 0, 1)), plain(np.clip(centre + half, 0, 1))
+    )
 
 
 def score_interval(
@@ -82,13 +87,16 @@ def score_interval(
 ) -> ConfidenceInterval:
     """Return the interval of a weighted proportion that the board prints.
 
-    ``V = max(variance, anticipated)``; ``p̃ = clip(value, max(½/n, min(½ total_g, 2/n)), 1 − ½/n)``;
-    ``n_eff = p̃(1 − p̃)/V``; Wilson's interval of (p̃, n_eff), extended to contain the value clipped to [0, 1].
+    ``V = max(variance, anticipated)``; ``p̃ = clip(value, max(½/n, min(½ total_g, 2/n)), 1 −
+    ½/n)``;
+    ``n_eff = p̃(1 − p̃)/V``; Wilson's interval of (p̃, n_eff), extended to contain the value
+    clipped to [0, 1].
 
-    The realised variance is too small exactly when the labels seen happen to agree (all right, all wrong), so the
-    anticipated variance is its floor, and p̃ keeps away from the ends where a proportion would seem free of error.
-    What the model says counts for p̃ only as far as labels can still agree with it: not capped at 2/n, a model that
-    promises far too much would lift p̃ above the truth, and the interval with it (it then covers 0.5 for 0.8).
+    The realised variance is too small exactly when the labels seen happen to agree (all right, all
+    wrong), so the anticipated variance is its floor, and p̃ keeps away from the ends where a
+    proportion would seem free of error. What the model says counts for p̃ only as far as labels can
+    still agree with it: not capped at 2/n, a model that promises far too much would lift p̃ above
+    the truth, and the interval with it (it then covers 0.5 for 0.8).
 
     Parameters
     ----------
@@ -108,7 +116,8 @@ def score_interval(
     Returns
     -------
     ConfidenceInterval
-        NaN where the value is NaN; [0, 1] where there is no label or no finite variance; the point where V = 0.
+        NaN where the value is NaN; [0, 1] where there is no label or no finite variance; the point
+        where V = 0.
 
     Raises
     ------
@@ -124,7 +133,10 @@ def score_interval(
     ConfidenceInterval(low=0.25, high=0.25)
     """
     estimate, spread, floor, count, model, df = np.broadcast_arrays(
-        *(np.asarray(x, dtype=np.float64) for x in (value, variance, anticipated, n, total_g, degrees_of_freedom))
+        *(
+            np.asarray(x, dtype=np.float64)
+            for x in (value, variance, anticipated, n, total_g, degrees_of_freedom)
+        )
     )
     for name, array in (("variance", spread), ("anticipated", floor)):
         if np.any(array < 0):
@@ -144,11 +156,14 @@ def score_interval(
     low = np.where(exact, clipped, np.where(blind, 0.0, np.minimum(low, clipped)))
     high = np.where(exact, clipped, np.where(blind, 1.0, np.maximum(high, clipped)))
     undefined = np.isnan(estimate)
-    return ConfidenceInterval(plain(np.where(undefined, np.nan, low)), plain(np.where(undefined, np.nan, high)))
+    return ConfidenceInterval(
+        plain(np.where(undefined, np.nan, low)), plain(np.where(undefined, np.nan, high))
+    )
 
 
 def t_over_z(degrees_of_freedom: ArrayLike, confidence_level: float) -> Numbers:
-    """Return Student's quantile over the normal one: how much wider an interval is with few degrees of freedom.
+    """Return Student's quantile over the normal one: how much wider an interval is with few degrees
+    of freedom.
 
     Parameters
     ----------
@@ -170,5 +185,7 @@ def t_over_z(degrees_of_freedom: ArrayLike, confidence_level: float) -> Numbers:
     df = np.asarray(degrees_of_freedom, dtype=np.float64)
     middle = 0.5 + checks.level(confidence_level) / 2
     with np.errstate(invalid="ignore"):
-        ratio = np.where(df > 0, student.ppf(middle, np.where(df > 0, df, 1.0)) / norm.ppf(middle), np.inf)
+        ratio = np.where(
+            df > 0, student.ppf(middle, np.where(df > 0, df, 1.0)) / norm.ppf(middle), np.inf
+        )
     return plain(np.where(np.isposinf(df), 1.0, ratio))

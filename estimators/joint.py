@@ -1,10 +1,12 @@
-"""The published estimators of precision and F1: simple (a system's own draws) and joint (everybody's draws).
+"""The published estimators of precision and F1: simple (a system's own draws) and joint
+(everybody's draws).
 
-Those of recall stand in :mod:`estimators.pool` and can be had from here too. All of them treat draws as independent,
-with replacement: an instance drawn twice counts twice.
+Those of recall stand in :mod:`estimators.pool` and can be had from here too. All of them treat
+draws as independent, with replacement: an instance drawn twice counts twice.
 
-The `influence` of a result has one row a draw, in the order given, 0 where the label is missing. Variance and
-covariance are plain quadratic forms of it: Var = Σ influence², Cov of systems i and k = Σ influence_i · influence_k.
+The `influence` of a result has one row a draw, in the order given, 0 where the label is missing.
+Variance and covariance are plain quadratic forms of it: Var = Σ influence², Cov of systems i and k
+= Σ influence_i · influence_k.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ def simple_precision(label: ArrayLike, system: ArrayLike, m: int, *, ddof: int =
     Parameters
     ----------
     label : array_like of float, shape (n,)
-        1 for a right prediction, 0 for a wrong one, NaN for one without a label (which is left out, not wrong).
+        1 for a right prediction, 0 for a wrong one, NaN for one without a label (which is left out,
+        not wrong).
     system : array_like of int, shape (n,)
         The system, 0 … m − 1, whose draw it is.
     m : int
@@ -51,7 +54,8 @@ def simple_precision(label: ArrayLike, system: ArrayLike, m: int, *, ddof: int =
     Returns
     -------
     Estimate
-        `value`, `variance` and `n` (m,), `influence` (n, m). A system without a label has value and variance NaN.
+        `value`, `variance` and `n` (m,), `influence` (n, m). A system without a label has value and
+        variance NaN.
 
     Raises
     ------
@@ -93,20 +97,24 @@ def joint_precision(
 ) -> Estimate:
     """Return each system's precision from the draws of all systems.
 
-    π̂_i = Σ_j (w_ij / n_j) Σ_{x ∈ X̂_j} p_i(x) f(x) / q_i(x), q_i = Σ_j w_ij p_j, n_j the labelled draws of system j.
+    π̂_i = Σ_j (w_ij / n_j) Σ_{x ∈ X̂_j} p_i(x) f(x) / q_i(x), q_i = Σ_j w_ij p_j, n_j the labelled
+    draws of system j.
 
-    A system with n_j = 0 gives no draws and gets weight 0; the others' weights sum to 1 all the same. Its own score
-    then rests on what it shares with others: the part of X_i that no draw can reach counts as 0. (Call this with
-    labels of 1 everywhere: the value estimates the share of p_i that is reached.)
+    A system with n_j = 0 gives no draws and gets weight 0; the others' weights sum to 1 all the
+    same. Its own score then rests on what it shares with others: the part of X_i that no draw can
+    reach counts as 0. (Call this with labels of 1 everywhere: the value estimates the share of p_i
+    that is reached.)
 
     Parameters
     ----------
     P : array_like of float, shape (n, m)
-        Probability of each drawn instance under each system; 0 where the system does not predict it.
+        Probability of each drawn instance under each system; 0 where the system does not predict
+        it.
     system : array_like of int, shape (n,)
         The system whose distribution the draw came from.
     label : array_like of float, shape (n,) or (n, m)
-        1 right, 0 wrong, NaN missing. With (n, m), column i judges the prediction as system i makes it.
+        1 right, 0 wrong, NaN missing. With (n, m), column i judges the prediction as system i makes
+        it.
     overlap : array_like of float, shape (m, m), or None
         Σ_x p_i(x) p_j(x) over all instances; only the heuristic weights need it.
     method : {"heuristic", "balance", "uniform"}
@@ -117,14 +125,15 @@ def joint_precision(
     Returns
     -------
     Estimate
-        `value` (m,), unbiased but not confined to [0, 1]; `variance` (m,), see :func:`precision_variance`; `n` (m,),
-        labelled draws that the system predicts; `influence` (n, m). A system of which no labelled draw is predicted
-        has value and variance NaN.
+        `value` (m,), unbiased but not confined to [0, 1]; `variance` (m,), see
+        :func:`precision_variance`; `n` (m,), labelled draws that the system predicts; `influence`
+        (n, m). A system of which no labelled draw is predicted has value and variance NaN.
 
     Raises
     ------
     ValueError
-        A probability or label out of range; shapes that disagree; a draw with probability 0 under its own system.
+        A probability or label out of range; shapes that disagree; a draw with probability 0 under
+        its own system.
 
     References
     ----------
@@ -144,12 +153,17 @@ def joint_precision(
 
 
 def joint_terms(
-    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike | None, *, method: str = "heuristic"
+    P: ArrayLike,
+    system: ArrayLike,
+    label: ArrayLike,
+    overlap: ArrayLike | None,
+    *,
+    method: str = "heuristic",
 ) -> FloatArray:
     """Return what each draw adds to the joint precision of each system, shape (n, m).
 
-    The column sums are the estimates, and multiplicities of a resample within systems, (B, n) @ (n, m), give the
-    bootstrap replicates. Arguments, errors and equation as in :func:`joint_precision`.
+    The column sums are the estimates, and multiplicities of a resample within systems, (B, n) @ (n,
+    m), give the bootstrap replicates. Arguments, errors and equation as in :func:`joint_precision`.
 
     Parameters
     ----------
@@ -178,10 +192,12 @@ def precision_variance(
     method: str = "heuristic",
     ddof: int = 0,
 ) -> FloatArray:
-    """Return the variance of each system's joint precision, shape (m,): theorem 2 with sample moments put in.
+    """Return the variance of each system's joint precision, shape (m,): theorem 2 with sample
+    moments put in.
 
-    Var π̂_i = Σ_j (w_ij² / n_j) { E_{p_j}[(p_i f / q_i)²] − (E_{p_j}[p_i f / q_i])² }, the expectations replaced by
-    means over the labelled draws of system j. Arguments and errors as in :func:`joint_precision`; NaN as there.
+    Var π̂_i = Σ_j (w_ij² / n_j) { E_{p_j}[(p_i f / q_i)²] − (E_{p_j}[p_i f / q_i])² }, the
+    expectations replaced by means over the labelled draws of system j. Arguments and errors as in
+    :func:`joint_precision`; NaN as there.
 
     Parameters
     ----------
@@ -210,18 +226,20 @@ def precision_variance(
 
 
 def f1(precision: Estimate, recall: Estimate) -> Estimate:
-    """Return F1 = 2 π r / (π + r), its variance by the delta method from the joint covariance of both.
+    """Return F1 = 2 π r / (π + r), its variance by the delta method from the joint covariance of
+    both.
 
-    The influence of F1 is 2 (r² ψ_π + π² ψ_r) / (π + r)², ψ the influences of precision π and recall r; the variance
-    is Σ influence² and (2 π² / (π + r)²)² times the second-order part of the recall's variance (lemma 1). Both slopes
-    are ½ where π = r = 0, as all along π = r. For targets with inclusion probabilities see
+    The influence of F1 is 2 (r² ψ_π + π² ψ_r) / (π + r)², ψ the influences of precision π and
+    recall r; the variance is Σ influence² and (2 π² / (π + r)²)² times the second-order part of the
+    recall's variance (lemma 1). Both slopes are ½ where π = r = 0, as all along π = r. For targets
+    with inclusion probabilities see
     :func:`estimators.recall.f1`.
 
     Parameters
     ----------
     precision, recall : Estimate
-        From the same draws. If the recall's influence has more rows (the documents of :func:`joint_recall` stand
-        below the draws), they are rows in which precision has no part.
+        From the same draws. If the recall's influence has more rows (the documents of
+        :func:`joint_recall` stand below the draws), they are rows in which precision has no part.
 
     Returns
     -------
@@ -256,12 +274,16 @@ def f1(precision: Estimate, recall: Estimate) -> Estimate:
         variance=plain(np.einsum("t...,t...->...", influence, influence) + by_r**2 * beyond),
         n=_count(np.minimum(precision.n, recall.n)),
         influence=influence,
-        degrees_of_freedom=plain(np.minimum(precision.degrees_of_freedom, recall.degrees_of_freedom)),
+        degrees_of_freedom=plain(
+            np.minimum(precision.degrees_of_freedom, recall.degrees_of_freedom)
+        ),
     )
 
 
 def _precision_terms(draws: Draws, method: str) -> tuple[FloatArray, BoolArray]:
-    """Return the terms and which of the draws count (labelled, with a positive weight), both (n, m)."""
+    """Return the terms and which of the draws count (labelled, with a positive weight), both (n,
+    m).
+    """
     counted, terms = np.empty(draws.P.shape, dtype=np.bool_), np.empty(draws.P.shape)
     reached = np.zeros(draws.n_systems, dtype=np.bool_)
     for rows, inverse in draws.inverse_proposals(method):
@@ -273,8 +295,12 @@ def _precision_terms(draws: Draws, method: str) -> tuple[FloatArray, BoolArray]:
     return terms, counted
 
 
-def _from_terms(terms: FloatArray, counted: BoolArray, n: IntArray, draws: Draws, ddof: int) -> Estimate:
-    """Return the Estimate whose values are the column sums of `terms`; NaN for a system with n = 0."""
+def _from_terms(
+    terms: FloatArray, counted: BoolArray, n: IntArray, draws: Draws, ddof: int
+) -> Estimate:
+    """Return the Estimate whose values are the column sums of `terms`; NaN for a system with n =
+    0.
+    """
     unknown = n == 0
     influence = draws.centred(terms, counted, ddof=ddof)
     influence[:, unknown] = np.nan
@@ -300,7 +326,9 @@ def _own_only(system: ArrayLike, n: int, m: int) -> FloatArray:
 def _fitting(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return both influences with as many rows, zeros put below the shorter first."""
     if a.ndim != b.ndim or a.shape[1:] != b.shape[1:] or len(a) > len(b):
-        raise ValueError(f"influences of precision and recall do not fit; got shapes {a.shape} and {b.shape}")
+        raise ValueError(
+            f"influences of precision and recall do not fit; got shapes {a.shape} and {b.shape}"
+        )
     padding = [(0, len(b) - len(a))] + [(0, 0)] * (a.ndim - 1)
     return np.pad(a, padding), b
 

@@ -1,4 +1,6 @@
-"""Labelled predictions as the precision estimators see them: checked, weighted, and gathered by target."""
+"""Labelled predictions as the precision estimators see them: checked, weighted, and gathered by
+target.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class Rows(NamedTuple):
     exact: BoolArray
     p: FloatArray
     absent: FloatArray
-    """(n, m) weight of exact rows without a label: the rows that are not exact have to stand for them"""
+    """(n, m) weight of exact rows without a label: the rows that are not exact have to stand for
+    them"""
     target: IntArray
     design: Design
     single: bool
@@ -39,7 +42,9 @@ def gather(
     exact: ArrayLike | None,
     design: Design | None,
 ) -> Rows:
-    """Return the checked rows; the arguments are those of :func:`estimators.horvitz_thompson.difference`."""
+    """Return the checked rows; the arguments are those of
+    :func:`estimators.horvitz_thompson.difference`.
+    """
     weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
     single = weight.ndim == 1
     n = weight.shape[0]
@@ -48,7 +53,9 @@ def gather(
     weight, f, guess = columns(weight, checks.labels("label", label), checks.probabilities("g", g))
     for name, array in (("label", f), ("g", guess)):
         if array.shape not in ((n, 1), weight.shape, (1, 1)):
-            raise ValueError(f"{name} must have {n} rows and one column or {weight.shape[1]}; got {array.shape}")
+            raise ValueError(
+                f"{name} must have {n} rows and one column or {weight.shape[1]}; got {array.shape}"
+            )
     code = np.arange(n) if target is None else checks.codes("target", target, n)
     known = ~np.isnan(f) & (weight > 0)
     certain = np.zeros(n, dtype=np.bool_) if exact is None else np.asarray(exact, dtype=np.bool_)
@@ -94,9 +101,16 @@ def labelled_targets(rows: Rows) -> IntArray:
 
 
 def estimate(
-    rows: Rows, value: FloatArray, z: FloatArray, total_g: FloatArray, *, anticipated: ArrayLike = 0.0
+    rows: Rows,
+    value: FloatArray,
+    z: FloatArray,
+    total_g: FloatArray,
+    *,
+    anticipated: ArrayLike = 0.0,
 ) -> Estimate:
-    """Return the estimate with the terms z (n, m) as its influence, in numbers if there is one system."""
+    """Return the estimate with the terms z (n, m) as its influence, in numbers if there is one
+    system.
+    """
     influence = by_target(rows, z)
     variance = np.where(np.isnan(value), np.nan, rows.design.variance(influence))
     count = labelled_targets(rows)

@@ -1,10 +1,11 @@
-"""What annotators miss: the share of true predictions that annotation had found, and recall with that put right.
+"""What annotators miss: the share of true predictions that annotation had found, and recall with
+that put right.
 
-Annotators who read a whole document overlook facts. Of the predictions in it that were asked directly (drawn, or all of
-them) and are true, the share c that annotation had marked says how many; that of true facts which nobody predicted they
-found the same share is the assumption of capture and recapture (Petersen 1896; Lincoln 1930). Where what systems
-overlook is also what people overlook, c is too high and the corrected recall still too high, though less than the plain
-one.
+Annotators who read a whole document overlook facts. Of the predictions in it that were asked
+directly (drawn, or all of them) and are true, the share c that annotation had marked says how many;
+that of true facts which nobody predicted they found the same share is the assumption of capture and
+recapture (Petersen 1896; Lincoln 1930). Where what systems overlook is also what people overlook, c
+is too high and the corrected recall still too high, though less than the plain one.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ def found_share(
 ) -> Estimate:
     """Return c, the share of true predictions in annotated documents that annotation had marked.
 
-    ``c = Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f m / Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f`` over directly asked predictions in annotated
-    documents: f right, m marked, w the share of a fact that it stands for. Where all predictions of these documents
-    were asked, π = 1: nothing but the documents is then left to chance, and they alone carry the influence.
+    ``c = Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f m / Σ_d (1/β_d) Σ_{τ ∈ d} (w/π) f`` over directly asked
+    predictions in annotated documents: f right, m marked, w the share of a fact that it stands for.
+    Where all predictions of these documents were asked, π = 1: nothing but the documents is then
+    left to chance, and they alone carry the influence.
 
     Parameters
     ----------
@@ -49,21 +51,23 @@ def found_share(
     document : (n,) integer array
         Position of its annotated document; −1: in none, and it does not count.
     design : Design
-        That of :func:`estimators.recall.recall` (targets, then documents). With labels folded in, π must be 1.
+        That of :func:`estimators.recall.recall` (targets, then documents). With labels folded in, π
+        must be 1.
     target : (n,) integer array, optional
         Code of each row's target among the design's rows; of a row with π = 1 any will do.
 
     Returns
     -------
     Estimate
-        ``n`` counts the true ones; NaN without any. The influence has the design's rows: a document carries its
-        (k_d − c l_d)/(β_d L); a target √β_d of its own term, since the rest is in what the documents' sums vary by
-        (exact where all documents are annotated).
+        ``n`` counts the true ones; NaN without any. The influence has the design's rows: a document
+        carries its (k_d − c l_d)/(β_d L); a target √β_d of its own term, since the rest is in what
+        the documents' sums vary by (exact where all documents are annotated).
 
     Raises
     ------
     ValueError
-        If shapes disagree, a probability leaves (0, 1], or the design has labels folded in and some π is below 1.
+        If shapes disagree, a probability leaves (0, 1], or the design has labels folded in and some
+        π is below 1.
 
     Examples
     --------
@@ -78,10 +82,14 @@ def found_share(
     code = np.arange(f.size) if target is None else checks.codes("target", target, f.size)
     beta = np.ones(0) if design.beta is None else design.beta
     certain = chance >= 1
-    if design.cluster is not None and np.any(design.cluster[: design.pi.size - beta.size] >= 0) and not certain.all():
+    if (
+        design.cluster is not None
+        and np.any(design.cluster[: design.pi.size - beta.size] >= 0)
+        and not certain.all()
+    ):
         raise ValueError(
-            "labels of documents are folded in: everything in them is known, so that pi of each row must be 1; got"
-            f" {chance[~certain][0]!r}"
+            "labels of documents are folded in: everything in them is known, so that pi of each"
+            f" row must be 1; got {chance[~certain][0]!r}"
         )
     counts = (inside >= 0) & (f == 1)
     of = np.maximum(inside, 0)
@@ -105,7 +113,8 @@ def found_share(
 
 
 def with_misses(found: Recall, share: Estimate) -> Recall:
-    """Return ``found`` with M/c in the place of M: ``r_i = T_i / (T + M/c)``, its variance by the delta method.
+    """Return ``found`` with M/c in the place of M: ``r_i = T_i / (T + M/c)``, its variance by the
+    delta method.
 
     Parameters
     ----------
@@ -117,7 +126,8 @@ def with_misses(found: Recall, share: Estimate) -> Recall:
     Returns
     -------
     Recall
-        NaN where c is NaN or 0: nothing then says how much was missed. What was anticipated of ``found`` is gone.
+        NaN where c is NaN or 0: nothing then says how much was missed. What was anticipated of
+        ``found`` is gone.
 
     Examples
     --------
@@ -143,9 +153,15 @@ def with_misses(found: Recall, share: Estimate) -> Recall:
     above[:n_targets] = np.reshape(systems.influence, (n_targets, -1))
     ratios = np.asarray(systems.value) / truth
     influence = (above - np.outer(whole, ratios)) / truth
-    own_pool = np.pad(pool.influence, (0, missed.influence.size)) - whole * (float(pool.value) / truth)
+    own_pool = np.pad(pool.influence, (0, missed.influence.size)) - whole * (
+        float(pool.value) / truth
+    )
     unseen = Estimate(
-        value, float(np.asarray(found.design.variance(z))), missed.n, z, degrees_of_freedom=missed.degrees_of_freedom
+        value,
+        float(np.asarray(found.design.variance(z))),
+        missed.n,
+        z,
+        degrees_of_freedom=missed.degrees_of_freedom,
     )
     return replace(
         found,

@@ -1,7 +1,8 @@
-"""Draws of several systems read as draws from one mixture: the weights w_ij, the mixture q_i and importance weights.
+"""Draws of several systems read as draws from one mixture: the weights w_ij, the mixture q_i and
+importance weights.
 
-System i is scored with everybody's draws: a draw of system j counts w_ij p_i(x) / (n_j q_i(x)), where
-q_i(x) = Σ_j w_ij p_j(x) (Chaganty 2018, section 3.4.3).
+System i is scored with everybody's draws: a draw of system j counts w_ij p_i(x) / (n_j q_i(x)),
+where q_i(x) = Σ_j w_ij p_j(x) (Chaganty 2018, section 3.4.3).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ ENTRIES_AT_A_TIME = 1_000_000
 def mixture_weights(overlap: ArrayLike, n: ArrayLike, *, method: str = "heuristic") -> FloatArray:
     """Return the weight w_ij of system j's draws in the score of system i, shape (m, m).
 
-    `heuristic` (the published one): w_ij ∝ n_j Σ_x p_i(x) p_j(x); `balance`: w_ij = n_j / Σ_j n_j; `uniform`: the
-    same for every system that has labelled draws.
+    `heuristic` (the published one): w_ij ∝ n_j Σ_x p_i(x) p_j(x); `balance`: w_ij = n_j / Σ_j n_j;
+    `uniform`: the same for every system that has labelled draws.
 
     Parameters
     ----------
@@ -37,13 +38,15 @@ def mixture_weights(overlap: ArrayLike, n: ArrayLike, *, method: str = "heuristi
     Returns
     -------
     ndarray of float64, shape (m, m)
-        Row i sums to 1. It is all 0 where no labelled draw can tell anything of system i: under `heuristic` if i
-        shares nothing with a system that has labels, otherwise only if nobody has labels.
+        Row i sums to 1. It is all 0 where no labelled draw can tell anything of system i: under
+        `heuristic` if i shares nothing with a system that has labels, otherwise only if nobody has
+        labels.
 
     Raises
     ------
     ValueError
-        An unknown method; an overlap that is negative, not finite or not symmetric; a number of draws below 0.
+        An unknown method; an overlap that is negative, not finite or not symmetric; a number of
+        draws below 0.
 
     References
     ----------
@@ -59,12 +62,20 @@ def mixture_weights(overlap: ArrayLike, n: ArrayLike, *, method: str = "heuristi
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     counts = checks.non_negative("n", n)
-    return _shares(_read_overlap(overlap, counts.size), np.broadcast_to(counts, (counts.size, counts.size)), method)
+    return _shares(
+        _read_overlap(overlap, counts.size),
+        np.broadcast_to(counts, (counts.size, counts.size)),
+        method,
+    )
 
 
 def _shares(overlap: FloatArray, counts: FloatArray, method: str) -> FloatArray:
     """Return w_ij where n_j is `counts` (m, m), row i for the score of system i."""
-    pull = {"heuristic": overlap * counts, "balance": counts, "uniform": (counts > 0).astype(np.float64)}[method]
+    pull = {
+        "heuristic": overlap * counts,
+        "balance": counts,
+        "uniform": (counts > 0).astype(np.float64),
+    }[method]
     total = pull.sum(axis=1, keepdims=True)
     shares: FloatArray = np.divide(pull, total, out=np.zeros_like(pull), where=total > 0)
     return shares
@@ -87,7 +98,8 @@ def proposal(P: ArrayLike, W: ArrayLike) -> FloatArray:
     Raises
     ------
     ValueError
-        A probability or weight outside [0, 1]; a row of W that sums to neither 1 nor 0, within 1e-9.
+        A probability or weight outside [0, 1]; a row of W that sums to neither 1 nor 0, within
+        1e-9.
 
     References
     ----------
@@ -100,7 +112,9 @@ def proposal(P: ArrayLike, W: ArrayLike) -> FloatArray:
     """
     probability, weight = checks.probabilities("P", P), checks.probabilities("W", W)
     if probability.ndim != 2 or weight.shape != (probability.shape[1],) * 2:
-        raise ValueError(f"P must be (n, m) and W (m, m); got {probability.shape} and {weight.shape}")
+        raise ValueError(
+            f"P must be (n, m) and W (m, m); got {probability.shape} and {weight.shape}"
+        )
     sums = weight.sum(axis=1)
     for row in np.flatnonzero((np.abs(sums - 1) > 1e-9) & (sums != 0)):
         raise ValueError(f"every row of W must sum to 1; row {row} sums to {float(sums[row])!r}")
@@ -112,7 +126,8 @@ def proposal(P: ArrayLike, W: ArrayLike) -> FloatArray:
 class Draws:
     """Checked draws of m systems: n rows of P, system and label, and the systems' overlap.
 
-    `label` is (n, m): column i says whether the drawn prediction is right as system i states it; NaN is missing.
+    `label` is (n, m): column i says whether the drawn prediction is right as system i states it;
+    NaN is missing.
     """
 
     P: FloatArray
@@ -132,20 +147,23 @@ class Draws:
     def inverse_proposal(self, i: int, labelled: BoolArray, method: str) -> FloatArray:
         """Return w_ij / (n_j q_i(x)) for every draw x of a system j, shape (n,).
 
-        It is 0 for a draw that is not labelled or does not count for i, so that nothing is divided by 0: a draw that
-        counts has q_i(x) ≥ w_ij p_j(x) > 0.
+        It is 0 for a draw that is not labelled or does not count for i, so that nothing is divided
+        by 0: a draw that counts has q_i(x) ≥ w_ij p_j(x) > 0.
         """
         counts = self.counts(labelled)
         weight = mixture_weights(self.overlap, counts, method=method)[i]
         numerator = np.where(labelled, weight[self.system], 0.0)
         denominator = counts[self.system] * (self.P @ weight)
-        inverse: FloatArray = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=numerator > 0)
+        inverse: FloatArray = np.divide(
+            numerator, denominator, out=np.zeros_like(numerator), where=numerator > 0
+        )
         return inverse
 
     def inverse_proposals(self, method: str) -> Iterator[tuple[slice, FloatArray]]:
         """Yield some rows after the other with w_ij / (n_j q_i(x)) of every system i, (rows, m).
 
-        As :meth:`inverse_proposal`, all systems at once: a draw counts for those whose column of `label` is known.
+        As :meth:`inverse_proposal`, all systems at once: a draw counts for those whose column of
+        `label` is known.
         """
         labelled = ~np.isnan(self.label)
         counts = by_code(labelled.astype(np.float64), self.system, self.n_systems).T
@@ -155,14 +173,18 @@ class Draws:
         for start in range(0, self.system.size, step):
             rows = slice(start, start + step)
             numerator = by_draw[self.system[rows]] * labelled[rows]
-            yield rows, np.divide(numerator, self.P[rows] @ weight.T, out=numerator, where=numerator > 0)
+            yield (
+                rows,
+                np.divide(numerator, self.P[rows] @ weight.T, out=numerator, where=numerator > 0),
+            )
 
     def centred(self, terms: FloatArray, counted: BoolArray, *, ddof: int = 0) -> FloatArray:
-        """Return each counted draw's term minus the mean of its system's counted draws, 0 for the others.
+        """Return each counted draw's term minus the mean of its system's counted draws, 0 for the
+        others.
 
-        The sum of squares is Σ_j n_j Var_j, Var_j the variance of the terms of system j's draws with divisor
-        n_j − ddof; NaN from a system of which no more than ddof draws count. Terms are (n,), or (n, m) with a column
-        for each score.
+        The sum of squares is Σ_j n_j Var_j, Var_j the variance of the terms of system j's draws
+        with divisor n_j − ddof; NaN from a system of which no more than ddof draws count. Terms are
+        (n,), or (n, m) with a column for each score.
         """
         counts = by_code(counted.astype(np.float64), self.system, self.n_systems)
         residual = np.where(counted, terms, 0.0)
@@ -176,14 +198,20 @@ class Draws:
 
 
 def read_draws(
-    P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike | None, *, method: str = "heuristic"
+    P: ArrayLike,
+    system: ArrayLike,
+    label: ArrayLike,
+    overlap: ArrayLike | None,
+    *,
+    method: str = "heuristic",
 ) -> Draws:
     """Return the draws, checked; raise ValueError naming what is wrong with them.
 
     Only the heuristic weights look at `overlap`; for the other methods it may be None.
 
-    A `label` of shape (n,) holds for every system; with shape (n, m) column i is system i's. There a prediction that i
-    does not make (p_i = 0) counts as labelled, and not right, as soon as anybody's column has a label.
+    A `label` of shape (n,) holds for every system; with shape (n, m) column i is system i's. There
+    a prediction that i does not make (p_i = 0) counts as labelled, and not right, as soon as
+    anybody's column has a label.
     """
     probability = checks.probabilities("P", P)
     if probability.ndim != 2:
@@ -194,14 +222,18 @@ def read_draws(
         raise ValueError(f"system must be less than {m}; got {int(drawn_from.max())}")
     own = probability[np.arange(n), drawn_from]
     for row in np.flatnonzero(own == 0):
-        raise ValueError(f"P of a draw under its own system must be positive; got 0.0 for draw {row}")
+        raise ValueError(
+            f"P of a draw under its own system must be positive; got 0.0 for draw {row}"
+        )
     shared = np.zeros((m, m)) if overlap is None else _read_overlap(overlap, m)
     if method != "heuristic":
         return Draws(probability, drawn_from, _labels_by_system(label, probability), shared)
     if overlap is None:
         raise ValueError("overlap is needed for the heuristic weights; got None")
     for empty in np.flatnonzero(np.diag(shared)[drawn_from] == 0):
-        raise ValueError(f"overlap of system {drawn_from[empty]} with itself must be positive; it has draws")
+        raise ValueError(
+            f"overlap of system {drawn_from[empty]} with itself must be positive; it has draws"
+        )
     return Draws(probability, drawn_from, _labels_by_system(label, probability), shared)
 
 
@@ -220,7 +252,9 @@ def _read_overlap(overlap: ArrayLike, m: int) -> FloatArray:
     if shared.shape != (m, m):
         raise ValueError(f"overlap must have shape ({m}, {m}); got {shared.shape}")
     if not np.allclose(shared, shared.T, rtol=1e-9, atol=0):
-        i, j = (int(index) for index in np.argwhere(~np.isclose(shared, shared.T, rtol=1e-9, atol=0))[0])
+        i, j = (
+            int(index) for index in np.argwhere(~np.isclose(shared, shared.T, rtol=1e-9, atol=0))[0]
+        )
         raise ValueError(
             f"overlap must be symmetric; got {float(shared[i, j])!r} and {float(shared[j, i])!r} "
             f"for systems {i} and {j}"

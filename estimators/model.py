@@ -1,10 +1,12 @@
 """The service's model g: a cross-fitted ridge logistic regression of the labels on what is free.
 
-:func:`guess` is the way in: plain arrays, g for every prediction. No label predicts itself: rows of a fold are
-predicted by a model that saw only the labels of the other folds (Chernozhukov et al. 2018), and a fold holds whole
-targets. A fit can start from an earlier one, also one with fewer systems, and is then quick.
+:func:`guess` is the way in: plain arrays, g for every prediction. No label predicts itself: rows of
+a fold are predicted by a model that saw only the labels of the other folds (Chernozhukov et al.
+2018), and a fold holds whole targets. A fit can start from an earlier one, also one with fewer
+systems, and is then quick.
 
-:func:`correlation` and :func:`expected_error` say how far g may be trusted, for planning and for anticipated variances.
+:func:`correlation` and :func:`expected_error` say how far g may be trusted, for planning and for
+anticipated variances.
 """
 
 from __future__ import annotations
@@ -68,7 +70,8 @@ def guess(
     numbers: ArrayLike | None = None,
     start: Model | None = None,
 ) -> Model:
-    """Return g for every prediction of the pool, learnt from the labels there are: :func:`features`, then :func:`fit`.
+    """Return g for every prediction of the pool, learnt from the labels there are:
+    :func:`features`, then :func:`fit`.
 
     Parameters
     ----------
@@ -104,17 +107,26 @@ def guess(
     for odd in code[folds[first][group] != folds]:
         raise ValueError(f"fold must be one a target; target {odd} lies in several")
     found = features(
-        membership, target=target, team=team, confidence=confidence, predicate=predicate, types=types,
-        subject=subject, object=object, numbers=numbers,
-    )  # fmt: skip
+        membership,
+        target=target,
+        team=team,
+        confidence=confidence,
+        predicate=predicate,
+        types=types,
+        subject=subject,
+        object=object,
+        numbers=numbers,
+    )
     return fit(found, label, folds, start=start)
 
 
-def fit(features: Features, label: ArrayLike, fold: ArrayLike, *, start: Model | None = None) -> Model:
+def fit(
+    features: Features, label: ArrayLike, fold: ArrayLike, *, start: Model | None = None
+) -> Model:
     """Return the cross-fitted ridge logistic regression of the labels on the features.
 
-    For each fold k the coefficients minimise ``−Σ_{not in k} [f log g + (1 − f) log(1 − g)] + ½ Σ_j penalty_j β_j²``,
-    half a right and half a wrong label added so that the constant stays finite.
+    For each fold k the coefficients minimise ``−Σ_{not in k} [f log g + (1 − f) log(1 − g)] + ½ Σ_j
+    penalty_j β_j²``, half a right and half a wrong label added so that the constant stays finite.
 
     Parameters
     ----------
@@ -125,7 +137,8 @@ def fit(features: Features, label: ArrayLike, fold: ArrayLike, *, start: Model |
     fold : (n,) integer array
         Fold of each row's target.
     start : Model, optional
-        An earlier fit, perhaps with other systems: saves time, and changes nothing but the last digits.
+        An earlier fit, perhaps with other systems: saves time, and changes nothing but the last
+        digits.
 
     Returns
     -------
@@ -162,13 +175,19 @@ def fit(features: Features, label: ArrayLike, fold: ArrayLike, *, start: Model |
 
 
 def correlation(
-    label: ArrayLike, g: ArrayLike, target: ArrayLike, membership: Matrix, *, prior: tuple[float, float] = (1.0, 20.0)
+    label: ArrayLike,
+    g: ArrayLike,
+    target: ArrayLike,
+    membership: Matrix,
+    *,
+    prior: tuple[float, float] = (1.0, 20.0),
 ) -> float:
     """Return how much the errors f − g of predictions that share a target go together.
 
-    ``ρ = Σ [(Σ_{x∈τ} r)² − Σ r²] / Σ [(Σ_{x∈τ} s)² − Σ s²]``, r = f − g and s² = g (1 − g), over the labelled
-    predictions of each system and target; clipped to [0, 1]. Only what one system states together counts: predicates
-    that different systems state of a pair exclude each other, those of one system rather agree.
+    ``ρ = Σ [(Σ_{x∈τ} r)² − Σ r²] / Σ [(Σ_{x∈τ} s)² − Σ s²]``, r = f − g and s² = g (1 − g), over
+    the labelled predictions of each system and target; clipped to [0, 1]. Only what one system
+    states together counts: predicates that different systems state of a pair exclude each other,
+    those of one system rather agree.
 
     Parameters
     ----------
@@ -203,7 +222,9 @@ def correlation(
     stated = sparse.csr_array(membership, dtype=np.float64, copy=True)
     stated.eliminate_zeros()
     if guess.shape != f.shape or stated.shape[0] != f.size:
-        raise ValueError(f"label, g and membership must agree; got {f.shape}, {guess.shape} and {stated.shape}")
+        raise ValueError(
+            f"label, g and membership must agree; got {f.shape}, {guess.shape} and {stated.shape}"
+        )
     known = np.flatnonzero(~np.isnan(f))
     cells = stated[known].tocoo()
     row, system = cells.coords
@@ -218,17 +239,20 @@ def correlation(
 
 def _products(values: FloatArray, code: IntArray) -> float:
     """Return Σ (Σ v)² − Σ v² over the codes: twice the products of values that share one."""
-    return float(np.sum(by_code(values, code, int(code.max(initial=-1)) + 1) ** 2) - np.sum(values**2))
+    return float(
+        np.sum(by_code(values, code, int(code.max(initial=-1)) + 1) ** 2) - np.sum(values**2)
+    )
 
 
 def expected_error(
     p: ArrayLike, g: ArrayLike, target: ArrayLike, *, correlation: float = 1.0, floor: float = FLOOR
 ) -> FloatArray:
-    """Return v, the expected squared error of g at each prediction of a system, as water-filling wants it.
+    """Return v, the expected squared error of g at each prediction of a system, as water-filling
+    wants it.
 
-    ``v = max(g (1 − g), floor)``, scaled up within each target so that ``Σ p² v`` is what the target's summed term is
-    expected to have: ``ρ (Σ p √v)² + (1 − ρ) Σ p² v``. Several statements about one pair are right or wrong together to
-    the extent ρ, and worth more of a question.
+    ``v = max(g (1 − g), floor)``, scaled up within each target so that ``Σ p² v`` is what the
+    target's summed term is expected to have: ``ρ (Σ p √v)² + (1 − ρ) Σ p² v``. Several statements
+    about one pair are right or wrong together to the extent ρ, and worth more of a question.
 
     Parameters
     ----------
@@ -257,8 +281,14 @@ def expected_error(
     """
     weight, guess = checks.non_negative("p", p), checks.probabilities("g", g)
     if guess.shape != weight.shape or weight.ndim != 1:
-        raise ValueError(f"p and g must have the same one-dimensional shape; got {weight.shape} and {guess.shape}")
-    code, share = checks.groups("target", target, weight.size), float(checks.probabilities("correlation", correlation))
+        raise ValueError(
+            f"p and g must have the same one-dimensional shape; got {weight.shape} and"
+            f" {guess.shape}"
+        )
+    code, share = (
+        checks.groups("target", target, weight.size),
+        float(checks.probabilities("correlation", correlation)),
+    )
     v = np.maximum(guess * (1 - guess), floor)
     n_targets = int(code.max(initial=-1)) + 1
     together = by_code(weight * np.sqrt(v), code, n_targets) ** 2
@@ -269,9 +299,11 @@ def expected_error(
 
 
 class _Problem(NamedTuple):
-    """Labelled rows, fold by fold, and below them the two halves of a label, which every fold learns from.
+    """Labelled rows, fold by fold, and below them the two halves of a label, which every fold
+    learns from.
 
-    ``weight`` (n, k) is 0 where row and fold do not go together; ``ends`` (k + 1,) is where each fold's rows begin.
+    ``weight`` (n, k) is 0 where row and fold do not go together; ``ends`` (k + 1,) is where each
+    fold's rows begin.
     """
 
     x: FloatArray
@@ -281,7 +313,9 @@ class _Problem(NamedTuple):
     penalty: FloatArray
 
 
-def _problem(rows: sparse.csr_array, f: FloatArray, fold: IntArray, n_folds: int, penalty: FloatArray) -> _Problem:
+def _problem(
+    rows: sparse.csr_array, f: FloatArray, fold: IntArray, n_folds: int, penalty: FloatArray
+) -> _Problem:
     order = np.argsort(fold, kind="stable")
     halves = np.zeros((2, rows.shape[1]))
     halves[:, 0] = 1.0
@@ -295,10 +329,11 @@ def _problem(rows: sparse.csr_array, f: FloatArray, fold: IntArray, n_folds: int
 
 
 def _minimise(problem: _Problem, start: FloatArray) -> FloatArray:
-    """Return each fold's minimum (d, k), by Newton's steps with Hessians that are made anew now and then.
+    """Return each fold's minimum (d, k), by Newton's steps with Hessians that are made anew now and
+    then.
 
-    A Hessian is taken at the folds' mean and without the fold's own rows, so that one product serves all folds. They
-    differ little, and a few cheap steps take each to its own minimum.
+    A Hessian is taken at the folds' mean and without the fold's own rows, so that one product
+    serves all folds. They differ little, and a few cheap steps take each to its own minimum.
     """
     beta = start.copy()
     eta = problem.x @ beta
@@ -307,7 +342,9 @@ def _minimise(problem: _Problem, start: FloatArray) -> FloatArray:
         inverse = _inverse_hessians(problem, beta.mean(axis=1))
         for _ in range(STEPS):
             error = problem.weight * (expit(eta) - problem.f)
-            step: FloatArray = np.einsum("kij,jk->ik", inverse, problem.x.T @ error + problem.penalty * beta)
+            step: FloatArray = np.einsum(
+                "kij,jk->ik", inverse, problem.x.T @ error + problem.penalty * beta
+            )
             move, scale = problem.x @ step, np.ones(beta.shape[1])
             while True:
                 attempt = _loss(problem, beta - scale * step, eta - scale * move)

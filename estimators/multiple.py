@@ -1,7 +1,8 @@
 """All pairs of systems at once: which differ, where each may rank, and whom a tie line joins.
 
-The level holds for the family: with 28 systems there are 378 pairs, and at 80 % each some 75 of them would "differ" by
-chance. References: Romano and Wolf (2005) for the step-down, Mohamad, Goeman and van Zwet (2022) for the ranks.
+The level holds for the family: with 28 systems there are 378 pairs, and at 80 % each some 75 of
+them would "differ" by chance. References: Romano and Wolf (2005) for the step-down, Mohamad, Goeman
+and van Zwet (2022) for the ranks.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Comparison:
     difference, low, high : (m, m) array
         Row minus column, and its simultaneous interval (single step).
     different : (m, m) boolean array
-        Which pairs differ at the family's level, by step-down: at least those whose interval excludes 0.
+        Which pairs differ at the family's level, by step-down: at least those whose interval
+        excludes 0.
     critical : float
         Half-widths in standard errors of the difference.
     confidence_level : float
@@ -61,11 +63,12 @@ def simultaneous_intervals(
     repeats: int = 10_000,
     degrees_of_freedom: float = np.inf,
 ) -> Comparison:
-    """Return simultaneous intervals of all pairwise differences, by the largest |t| of a parametric bootstrap.
+    """Return simultaneous intervals of all pairwise differences, by the largest |t| of a parametric
+    bootstrap.
 
-    Draws ``Z ~ N(0, covariance)``; the critical value is the quantile of ``max_{i<k} |Z_i − Z_k| / se_ik``. Pairs
-    beyond it differ; without them the maximum is smaller, so the test is repeated on the rest until no more fall
-    (step-down).
+    Draws ``Z ~ N(0, covariance)``; the critical value is the quantile of ``max_{i<k} |Z_i − Z_k| /
+    se_ik``. Pairs beyond it differ; without them the maximum is smaller, so the test is repeated on
+    the rest until no more fall (step-down).
 
     Parameters
     ----------
@@ -90,7 +93,8 @@ def simultaneous_intervals(
     Raises
     ------
     ValueError
-        If the covariance is not symmetric, square and positive semidefinite, or an option is out of range.
+        If the covariance is not symmetric, square and positive semidefinite, or an option is out of
+        range.
 
     Examples
     --------
@@ -106,21 +110,37 @@ def simultaneous_intervals(
     defined = np.isfinite(score)
     spread = _covariance(score, spread, defined)
     if repeats < 100 or not degrees_of_freedom > 0:
-        raise ValueError(f"repeats must be at least 100, degrees positive; got {repeats!r}, {degrees_of_freedom!r}")
+        raise ValueError(
+            f"repeats must be at least 100, degrees positive; got {repeats!r},"
+            f" {degrees_of_freedom!r}"
+        )
     difference = score[:, None] - score[None, :]
     variance = np.diag(spread)[:, None] + np.diag(spread)[None, :] - 2 * spread
-    error = np.sqrt(np.where(variance > ROUNDING * max(np.diag(spread).max(initial=0.0), 1e-300), variance, 0.0))
+    error = np.sqrt(
+        np.where(variance > ROUNDING * max(np.diag(spread).max(initial=0.0), 1e-300), variance, 0.0)
+    )
     draws = _draws(spread, repeats, degrees_of_freedom, rng)
-    pairs = [(i, k) for i in range(score.size) for k in range(i) if error[i, k] > 0 and defined[i] and defined[k]]
-    critical, apart = _step_down(draws, np.array(pairs, dtype=np.int64).reshape(-1, 2), difference, error, level)
+    pairs = [
+        (i, k)
+        for i in range(score.size)
+        for k in range(i)
+        if error[i, k] > 0 and defined[i] and defined[k]
+    ]
+    critical, apart = _step_down(
+        draws, np.array(pairs, dtype=np.int64).reshape(-1, 2), difference, error, level
+    )
     certain = (error == 0) & (np.abs(difference) > 0)
     half = np.where(np.isfinite(difference), critical * error, np.nan)
-    return Comparison(score, difference, difference - half, difference + half, apart | certain, critical, level)
+    return Comparison(
+        score, difference, difference - half, difference + half, apart | certain, critical, level
+    )
 
 
 def _covariance(score: FloatArray, spread: FloatArray, defined: BoolArray) -> FloatArray:
     if score.ndim != 1 or spread.shape != (score.size, score.size):
-        raise ValueError(f"values must be (m,) and covariance (m, m); got {score.shape} and {spread.shape}")
+        raise ValueError(
+            f"values must be (m,) and covariance (m, m); got {score.shape} and {spread.shape}"
+        )
     spread[~defined] = 0.0
     spread[:, ~defined] = 0.0
     checks.finite("covariance", spread)
@@ -129,12 +149,16 @@ def _covariance(score: FloatArray, spread: FloatArray, defined: BoolArray) -> Fl
         raise ValueError("covariance must be symmetric; it is not")
     least = np.linalg.eigvalsh(spread).min(initial=0.0)
     if least < -1e-6 * scale:
-        raise ValueError(f"covariance must be positive semidefinite; its least eigenvalue is {least!r}")
+        raise ValueError(
+            f"covariance must be positive semidefinite; its least eigenvalue is {least!r}"
+        )
     return spread
 
 
 def _draws(spread: FloatArray, repeats: int, df: float, rng: np.random.Generator) -> FloatArray:
-    """Return (repeats, m) errors with this covariance; singular ones (identical systems) are no obstacle."""
+    """Return (repeats, m) errors with this covariance; singular ones (identical systems) are no
+    obstacle.
+    """
     eigenvalues, vectors = np.linalg.eigh(spread)
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
     draws: FloatArray = rng.standard_normal((repeats, spread.shape[0])) @ root.T
@@ -150,7 +174,9 @@ def _step_down(
     while len(left):
         critical = float(np.quantile(_largest(draws, left, error), level))
         first = first or critical
-        falls = np.abs(difference[left[:, 0], left[:, 1]]) > critical * error[left[:, 0], left[:, 1]]
+        falls = (
+            np.abs(difference[left[:, 0], left[:, 1]]) > critical * error[left[:, 0], left[:, 1]]
+        )
         if not falls.any():
             break
         apart[left[falls, 0], left[falls, 1]] = True
@@ -164,12 +190,15 @@ def _largest(draws: FloatArray, pairs: IntArray, error: FloatArray) -> FloatArra
     scale = error[one, other]
     step = max(1, CELLS // len(pairs))
     blocks = (draws[start : start + step] for start in range(0, len(draws), step))
-    return np.concatenate([(np.abs(block[:, one] - block[:, other]) / scale).max(axis=1) for block in blocks])
+    return np.concatenate(
+        [(np.abs(block[:, one] - block[:, other]) / scale).max(axis=1) for block in blocks]
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class RankIntervals:
-    """The best and the worst rank that each system may have, 1 the best; NaN scores rank from 1 to m.
+    """The best and the worst rank that each system may have, 1 the best; NaN scores rank from 1 to
+    m.
 
     Examples
     --------
@@ -184,7 +213,8 @@ class RankIntervals:
 
 
 def rank_intervals(comparison: Comparison) -> RankIntervals:
-    """Return for each system the ranks that it may have, all right together with the comparison's level.
+    """Return for each system the ranks that it may have, all right together with the comparison's
+    level.
 
     ``best = 1 + #{k significantly better}``, ``worst = m − #{k significantly worse}``.
 
@@ -213,10 +243,11 @@ def rank_intervals(comparison: Comparison) -> RankIntervals:
 
 
 def tie_groups(comparison: Comparison) -> list[tuple[int, ...]]:
-    """Return the maximal groups of neighbours in rank none of whose pairs differ: the tie lines of a board.
+    """Return the maximal groups of neighbours in rank none of whose pairs differ: the tie lines of
+    a board.
 
-    Groups may overlap (A ties with B and B with C while A and C differ), none lies inside another, and every system
-    with a score is in at least one, if need be alone.
+    Groups may overlap (A ties with B and B with C while A and C differ), none lies inside another,
+    and every system with a score is in at least one, if need be alone.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Crowd labels corrected by a few expert checks: prediction-powered estimates, and where to check.
 
-The crowd's score c takes the place of the label, and experts who check a subset with known probabilities e estimate
-what that costs (Angelopoulos et al. 2023; two-phase sampling: Särndal, Swensson and Wretman 1992, section 9.8).
-Whatever the crowd's errors depend on, the sum is unbiased.
+The crowd's score c takes the place of the label, and experts who check a subset with known
+probabilities e estimate what that costs (Angelopoulos et al. 2023; two-phase sampling: Särndal,
+Swensson and Wretman 1992, section 9.8). Whatever the crowd's errors depend on, the sum is unbiased.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from estimators.labelled import columns
 from estimators.recall import Recall, Totals, from_totals
 from estimators.sums import by_code
 
-LEAST_DOUBT = 0.01  # even the surest crowd is checked now and then, or its errors there could never be seen
+LEAST_DOUBT = (
+    0.01  # even the surest crowd is checked now and then, or its errors there could never be seen
+)
 
 
 def ppi(
@@ -40,10 +42,11 @@ def ppi(
 
     ``π̂ = Σ p g + Σ_S a (c − g) + Σ_E (a/e)(f* − c)`` with a = p/π, and
 
-        V = Σ_S a² (1 − π)(c − g)² + Σ_E (a/e)² (1 − eπ)(f* − c)² + 2 Σ_E (a²/e)(1 − π)(c − g)(f* − c)
+        V = Σ_S a² (1 − π)(c − g)² + Σ_E (a/e)² (1 − eπ)(f* − c)² + 2 Σ_E (a²/e)(1 − π)(c − g)(f* −
+        c)
 
-    with all terms summed per target before they are multiplied; both are exactly unbiased under Poisson sampling of
-    targets and of checks.
+    with all terms summed per target before they are multiplied; both are exactly unbiased under
+    Poisson sampling of targets and of checks.
 
     Parameters
     ----------
@@ -58,7 +61,8 @@ def ppi(
     expert : (n,) array
         f* in [0, 1], NaN where not checked. A target is checked as a whole.
     expert_probability : (n,) array
-        e, the probability with which the row's target was to be checked once it was labelled, in (0, 1].
+        e, the probability with which the row's target was to be checked once it was labelled, in
+        (0, 1].
     total_g : float or (m,) array
         Σ p g over all predictions.
     target, n_targets
@@ -67,8 +71,9 @@ def ppi(
     Returns
     -------
     Estimate
-        The influence has 2t rows for t targets: ``Σ a (c − g) + Σ (a/e)(f* − c)`` for each, then ``√π Σ (a/e)(f* − c)``
-        for each. :func:`expert_design` is the design of these rows; it gives V and every covariance.
+        The influence has 2t rows for t targets: ``Σ a (c − g) + Σ (a/e)(f* − c)`` for each, then
+        ``√π Σ (a/e)(f* − c)`` for each. :func:`expert_design` is the design of these rows; it gives
+        V and every covariance.
 
     Raises
     ------
@@ -108,9 +113,10 @@ def corrected(
 ) -> Estimate:
     """Return an estimate that took the crowd's scores for the truth, corrected by expert checks.
 
-    Adds ``Σ_E (a/e)(f* − c)`` with a = p/π to any estimate that is a sum of terms over labelled targets (difference,
-    centred), with the variance of both phases as for :func:`ppi`. The correction is exactly unbiased for what the
-    expert would have changed in all p f, whatever the first estimate is.
+    Adds ``Σ_E (a/e)(f* − c)`` with a = p/π to any estimate that is a sum of terms over labelled
+    targets (difference, centred), with the variance of both phases as for :func:`ppi`. The
+    correction is exactly unbiased for what the expert would have changed in all p f, whatever the
+    first estimate is.
 
     Parameters
     ----------
@@ -121,8 +127,8 @@ def corrected(
     p, pi, crowd, expert, expert_probability, target
         As for :func:`ppi`; crowd and expert may be (n, m), for criteria that depend on the system.
     scale : float or (t,) array
-        What the influence was multiplied with, for :func:`estimators.seen.on_common_design`; ``pi`` is then the
-        system's own.
+        What the influence was multiplied with, for :func:`estimators.seen.on_common_design`; ``pi``
+        is then the system's own.
 
     Returns
     -------
@@ -149,20 +155,30 @@ def corrected(
     for name, array in (("pi", chance), ("expert_probability", e)):
         if array.shape != (n,):
             raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
-    weight, score, truth = columns(weight, checks.labels("crowd", crowd), checks.labels("expert", expert))
+    weight, score, truth = columns(
+        weight, checks.labels("crowd", crowd), checks.labels("expert", expert)
+    )
     for name, array in (("crowd", score), ("expert", truth)):
         if array.shape not in ((n, 1), weight.shape):
-            raise ValueError(f"{name} must have {n} rows and one column or {weight.shape[1]}; got {array.shape}")
+            raise ValueError(
+                f"{name} must have {n} rows and one column or {weight.shape[1]}; got {array.shape}"
+            )
     code = np.arange(n) if target is None else checks.codes("target", target, n)
     second = np.nan_to_num(weight * (truth - score)) / (chance * e)[:, None]
     n_targets = design.pi.size
     both = expert_design(chance, e, target=code, n_targets=n_targets, design=design)
-    factor = np.reshape(np.broadcast_to(np.asarray(scale, dtype=np.float64), (n_targets,)), (n_targets, 1))
-    z = np.reshape(estimate.influence, (n_targets, weight.shape[1])) + factor * by_code(second, code, n_targets)
+    factor = np.reshape(
+        np.broadcast_to(np.asarray(scale, dtype=np.float64), (n_targets,)), (n_targets, 1)
+    )
+    z = np.reshape(estimate.influence, (n_targets, weight.shape[1])) + factor * by_code(
+        second, code, n_targets
+    )
     influence = np.concatenate([z, by_code(np.sqrt(chance)[:, None] * second, code, n_targets)])
     value = np.asarray(estimate.value) + second.sum(axis=0)
     if not single:
-        return replace(estimate, value=value, variance=both.variance(influence), influence=influence)
+        return replace(
+            estimate, value=value, variance=both.variance(influence), influence=influence
+        )
     z = influence[:, 0]
     return replace(estimate, value=float(value[0]), variance=both.variance(z), influence=z)
 
@@ -175,9 +191,11 @@ def expert_design(
     n_targets: int | None = None,
     design: Design | None = None,
 ) -> Design:
-    """Return the design of the influence of :func:`ppi`: π for the t targets, then e for their checks.
+    """Return the design of the influence of :func:`ppi`: π for the t targets, then e for their
+    checks.
 
-    With ``z = Σ a (c − g) + Σ (a/e)(f* − c)`` and ``y = √π Σ (a/e)(f* − c)`` the variance of :func:`ppi` is
+    With ``z = Σ a (c − g) + Σ (a/e)(f* − c)`` and ``y = √π Σ (a/e)(f* − c)`` the variance of
+    :func:`ppi` is
     ``Σ (1 − π) z² + Σ (1 − e) y²``, so one quadratic form serves both phases.
 
     Parameters
@@ -203,24 +221,36 @@ def expert_design(
     chance = checks.positive_probabilities("pi", pi)
     code = np.arange(chance.size) if target is None else checks.codes("target", target, chance.size)
     checked = target_probabilities(expert_probability, code, n_targets=n_targets)
-    labelled = Design(target_probabilities(chance, code, n_targets=n_targets)) if design is None else design
+    labelled = (
+        Design(target_probabilities(chance, code, n_targets=n_targets))
+        if design is None
+        else design
+    )
     if checked.shape != labelled.pi.shape:
-        raise ValueError(f"design must have {checked.size} rows, one a target; got {labelled.pi.size}")
+        raise ValueError(
+            f"design must have {checked.size} rows, one a target; got {labelled.pi.size}"
+        )
     both = np.concatenate([labelled.pi, checked])
     if labelled.cluster is None or labelled.beta is None:
         return Design(both)
     cluster = np.concatenate([labelled.cluster, np.full(checked.size, -1, dtype=np.int64)])
     given = np.concatenate([labelled.answered, np.ones(checked.size)])
-    return Design(both, cluster=cluster, beta=labelled.beta, n_clusters=labelled.n_clusters, answered=given)
+    return Design(
+        both, cluster=cluster, beta=labelled.beta, n_clusters=labelled.n_clusters, answered=given
+    )
 
 
-def corrected_recall(found: Recall, systems: Estimate, pool: Estimate, expert_probability: ArrayLike) -> Recall:
+def corrected_recall(
+    found: Recall, systems: Estimate, pool: Estimate, expert_probability: ArrayLike
+) -> Recall:
     """Return recall from totals that expert checks corrected.
 
-    ``r_i = (T_i + C_i)/(T + C + M)`` with ``C_i = Σ_{E ∩ X_i} (f* − c)/(πe)`` and C the same over the pool, so that
-    what the expert takes from a system's finds is taken from what there is to find, too. The term of a target is
-    ``(1{x ∈ X_i} − r_i) [(c − g)/π + (f* − c)/(πe)]/(T + M)``, that of its check, and of a document, likewise. M stays
-    as it is: what people found in documents and nobody predicted is not checked by experts.
+    ``r_i = (T_i + C_i)/(T + C + M)`` with ``C_i = Σ_{E ∩ X_i} (f* − c)/(πe)`` and C the same over
+    the pool, so that what the expert takes from a system's finds is taken from what there is to
+    find, too. The term of a target is
+    ``(1{x ∈ X_i} − r_i) [(c − g)/π + (f* − c)/(πe)]/(T + M)``, that of its check, and of a
+    document, likewise. M stays as it is: what people found in documents and nobody predicted is not
+    checked by experts.
 
     Parameters
     ----------
@@ -234,8 +264,9 @@ def corrected_recall(found: Recall, systems: Estimate, pool: Estimate, expert_pr
     Returns
     -------
     Recall
-        Its design has the t targets, their t checks, then the documents; precision as :func:`corrected` returns it
-        has its rows at the same places, so :func:`estimators.recall.f1` joins the two.
+        Its design has the t targets, their t checks, then the documents; precision as
+        :func:`corrected` returns it has its rows at the same places, so
+        :func:`estimators.recall.f1` joins the two.
 
     Raises
     ------
@@ -261,7 +292,9 @@ def corrected_recall(found: Recall, systems: Estimate, pool: Estimate, expert_pr
         raise ValueError(f"expert_probability must have shape ({n},); got {e.shape}")
     for name, one in (("systems", systems), ("pool", pool)):
         if one.influence.shape[0] != 2 * n:
-            raise ValueError(f"{name} must have {2 * n} rows of influence; got {one.influence.shape[0]}")
+            raise ValueError(
+                f"{name} must have {2 * n} rows of influence; got {one.influence.shape[0]}"
+            )
     return from_totals(Totals(systems, pool), found.unseen, _with_checks(found.design, n, e))
 
 
@@ -272,15 +305,19 @@ def _with_checks(design: Design, n: int, e: FloatArray) -> Design:
         return Design(pi)
     cluster = np.insert(design.cluster, n, np.full(n, -1))
     given = np.insert(design.answered, n, np.ones(n))
-    return Design(pi, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters, answered=given)
+    return Design(
+        pi, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters, answered=given
+    )
 
 
 def expert_probabilities(a: ArrayLike, doubt: ArrayLike, *, budget: float) -> FloatArray:
-    """Return the probabilities with which to check each labelled target, for a given expected number of checks.
+    """Return the probabilities with which to check each labelled target, for a given expected
+    number of checks.
 
-    ``e ∝ √(Σ_i a_i²) · √doubt``, at most 1, summing to the budget: the least variance that the budget buys, if
-    ``doubt = q (1 − q)`` is right about where the crowd errs. A doubt below 0.01 counts as 0.01, so that no target with
-    weight is beyond checking.
+    ``e ∝ √(Σ_i a_i²) · √doubt``, at most 1, summing to the budget: the least variance that the
+    budget buys, if
+    ``doubt = q (1 − q)`` is right about where the crowd errs. A doubt below 0.01 counts as 0.01, so
+    that no target with weight is beyond checking.
 
     Parameters
     ----------
@@ -320,13 +357,17 @@ def expert_probabilities(a: ArrayLike, doubt: ArrayLike, *, budget: float) -> Fl
 
 
 def _share_out(size: FloatArray, budget: float) -> FloatArray:
-    """Return min(1, λ size) with the sum ``budget``: what exceeds 1 is cut off and shared among the others."""
+    """Return min(1, λ size) with the sum ``budget``: what exceeds 1 is cut off and shared among the
+    others.
+    """
     chance: FloatArray = np.where(size > 0, 1.0, 0.0)
     if budget >= chance.sum():
         return chance
     order = np.argsort(-size, kind="stable")
     rest = np.cumsum(size[order][::-1])[::-1]
-    first = int(np.argmax(size[order] * (budget - np.arange(size.size)) <= rest))  # so many are certain
+    first = int(
+        np.argmax(size[order] * (budget - np.arange(size.size)) <= rest)
+    )  # so many are certain
     chance = np.minimum(1.0, (budget - first) / rest[first] * size)
     chance[order[:first]] = 1.0
     return chance

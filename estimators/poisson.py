@@ -1,8 +1,9 @@
 """Which targets to ask: keyed uniforms, thresholds raised like water, and the order of asking.
 
-A target is asked iff its uniform number lies below its threshold (Poisson sampling). Thresholds only ever rise, so
-every system reuses all that was asked for the others. Reference: Särndal, Swensson and Wretman (1992), section 3.5;
-the allocation is Neyman's (1934), started from the thresholds that are there already.
+A target is asked iff its uniform number lies below its threshold (Poisson sampling). Thresholds
+only ever rise, so every system reuses all that was asked for the others. Reference: Särndal,
+Swensson and Wretman (1992), section 3.5; the allocation is Neyman's (1934), started from the
+thresholds that are there already.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ PROGRESS = 0.995  # every stage plans for at most this share of the plan before
 
 
 def uniforms(keys: Iterable[str | bytes | int], *, key: bytes) -> FloatArray:
-    """Return one number in [0, 1) for each of ``keys``: the same for ever, unpredictable without the secret key.
+    """Return one number in [0, 1) for each of ``keys``: the same for ever, unpredictable without
+    the secret key.
 
     The first 53 bits of a keyed BLAKE2b hash.
 
@@ -52,7 +54,12 @@ def uniforms(keys: Iterable[str | bytes | int], *, key: bytes) -> FloatArray:
     if not 1 <= len(key) <= 64:
         raise ValueError(f"key must have 1 to 64 bytes; got {len(key)}")
     start = blake2b(key=key, digest_size=8)
-    return np.fromiter((_bits(start.copy(), name) for name in keys), dtype=np.uint64).astype(np.float64) * 2.0**-53
+    return (
+        np.fromiter((_bits(start.copy(), name) for name in keys), dtype=np.uint64).astype(
+            np.float64
+        )
+        * 2.0**-53
+    )
 
 
 def _bits(state: blake2b, name: str | bytes | int) -> int:
@@ -70,7 +77,8 @@ def water_fill(
 ) -> FloatArray:
     """Return the thresholds that meet a planned variance with the fewest expected new questions.
 
-    ``π(τ) = max(π_old(τ), min(1, λ s_τ))``, ``s_τ² = Σ_{x∈τ} p(x)² v(x)``, with the least λ ≥ 0 for which
+    ``π(τ) = max(π_old(τ), min(1, λ s_τ))``, ``s_τ² = Σ_{x∈τ} p(x)² v(x)``, with the least λ ≥ 0 for
+    which
     ``Σ_τ s_τ² (1/π − 1) ≤ target_variance``, by bisection.
 
     Parameters
@@ -89,12 +97,14 @@ def water_fill(
     Returns
     -------
     (n,) array
-        π of each row's target, nowhere below ``pi_old``; equal to it if the variance is met already.
+        π of each row's target, nowhere below ``pi_old``; equal to it if the variance is met
+        already.
 
     Raises
     ------
     ValueError
-        If a weight, threshold or variance is out of range, or rows of one target disagree about its threshold.
+        If a weight, threshold or variance is out of range, or rows of one target disagree about its
+        threshold.
 
     Examples
     --------
@@ -112,11 +122,14 @@ def water_fill(
     return _raise(old, size, _multiplier(old, size, target_variance))[code]
 
 
-def alone(p: ArrayLike, v: ArrayLike, multiplier: float, *, target: ArrayLike | None = None) -> FloatArray:
-    """Return what a system would ask by itself with the λ of :func:`water_fill`: ``min(1, λ s_τ)``, whatever was asked.
+def alone(
+    p: ArrayLike, v: ArrayLike, multiplier: float, *, target: ArrayLike | None = None
+) -> FloatArray:
+    """Return what a system would ask by itself with the λ of :func:`water_fill`: ``min(1, λ s_τ)``,
+    whatever was asked.
 
-    It lies nowhere above the thresholds that are raised with it, so that u below it means that the target is asked:
-    the targets with u below it are a sample of the system's own.
+    It lies nowhere above the thresholds that are raised with it, so that u below it means that the
+    target is asked: the targets with u below it are a sample of the system's own.
 
     Parameters
     ----------
@@ -171,11 +184,16 @@ def multiplier(
     if not target_variance > 0:
         raise ValueError(f"target_variance must be positive; got {target_variance!r}")
     old, size, _ = _by_target(p, pi_old, v, target)
-    return 0.0 if _planned(size, old) <= target_variance else _multiplier(old, size, target_variance)
+    return (
+        0.0 if _planned(size, old) <= target_variance else _multiplier(old, size, target_variance)
+    )
 
 
-def planned_variance(p: ArrayLike, pi: ArrayLike, v: ArrayLike, *, target: ArrayLike | None = None) -> float:
-    """Return ``Σ_τ s_τ² (1/π − 1)``, the variance that thresholds π promise; infinite if some weight is never asked.
+def planned_variance(
+    p: ArrayLike, pi: ArrayLike, v: ArrayLike, *, target: ArrayLike | None = None
+) -> float:
+    """Return ``Σ_τ s_τ² (1/π − 1)``, the variance that thresholds π promise; infinite if some
+    weight is never asked.
 
     Parameters
     ----------
@@ -198,14 +216,23 @@ def planned_variance(p: ArrayLike, pi: ArrayLike, v: ArrayLike, *, target: Array
 
 
 def next_goal(
-    planned: float, variance: float, anticipated: float, *, target_variance: float, stage: int, most: float = 4.0
+    planned: float,
+    variance: float,
+    anticipated: float,
+    *,
+    target_variance: float,
+    stage: int,
+    most: float = 4.0,
 ) -> float:
-    """Return the planned variance that the next stage should raise thresholds to, after some did not suffice.
+    """Return the planned variance that the next stage should raise thresholds to, after some did
+    not suffice.
 
-    The second stage goes for what the model anticipates, ``planned · target/anticipated``: the first is coarse, and a
-    variance realised by its few labels is mostly chance. From then on half of what is missing, in logarithms,
-    ``planned · √(target/max(variance, anticipated))``: a variance above the target is in part bad luck, and going all
-    the way would pay for it. Always below what is planned so far, so that the stages come to an end.
+    The second stage goes for what the model anticipates, ``planned · target/anticipated``: the
+    first is coarse, and a variance realised by its few labels is mostly chance. From then on half
+    of what is missing, in logarithms,
+    ``planned · √(target/max(variance, anticipated))``: a variance above the target is in part bad
+    luck, and going all the way would pay for it. Always below what is planned so far, so that the
+    stages come to an end.
 
     Parameters
     ----------
@@ -242,7 +269,8 @@ def next_goal(
             raise ValueError(f"{name} must be positive and finite; got {value!r}")
     if stage < 1 or not (variance >= 0 and anticipated >= 0):
         raise ValueError(
-            f"stage must be 1 or more, the variances 0 or more; got {stage!r}, {variance!r}, {anticipated!r}"
+            f"stage must be 1 or more, the variances 0 or more; got {stage!r}, {variance!r},"
+            f" {anticipated!r}"
         )
     if stage == 1 and anticipated > target_variance:
         step = target_variance / min(anticipated, most * target_variance)
@@ -266,7 +294,10 @@ def _by_target(
     weight, chance = checks.non_negative("p", p), checks.probabilities("pi", pi)
     spread = np.broadcast_to(checks.non_negative("v", v), weight.shape)
     if weight.ndim != 1 or chance.shape != weight.shape:
-        raise ValueError(f"p and pi must have the same one-dimensional shape; got {weight.shape} and {chance.shape}")
+        raise ValueError(
+            f"p and pi must have the same one-dimensional shape; got {weight.shape} and"
+            f" {chance.shape}"
+        )
     if target is None:
         return chance, weight * np.sqrt(spread), np.arange(weight.size)
     code = checks.groups("target", target, weight.size)
@@ -328,8 +359,9 @@ def select(u: ArrayLike, pi: ArrayLike) -> BoolArray:
 def asking_order(u: ArrayLike, pi: ArrayLike) -> IntArray:
     """Return the rows to ask, in the order of u/π.
 
-    Stopping after any of them leaves a sample too, with probability π × the share released: the share is the last u/π
-    that was asked. First come, first asked would bias scores while questions are open.
+    Stopping after any of them leaves a sample too, with probability π × the share released: the
+    share is the last u/π that was asked. First come, first asked would bias scores while questions
+    are open.
 
     Parameters
     ----------
@@ -362,10 +394,11 @@ def _unit(u: ArrayLike, pi: FloatArray) -> FloatArray:
 
 
 def without_given_up(pi: ArrayLike, answered: ArrayLike, stratum: ArrayLike) -> FloatArray:
-    """Return π × the answered share of each asked target's stratum: what is left when some targets are given up.
+    """Return π × the answered share of each asked target's stratum: what is left when some targets
+    are given up.
 
-    A target that nobody answers, however often it is asked, is missing; that others of its stratum stand for it is an
-    assumption, and the page that prints the estimate says so.
+    A target that nobody answers, however often it is asked, is missing; that others of its stratum
+    stand for it is an assumption, and the page that prints the estimate says so.
 
     Parameters
     ----------

@@ -1,7 +1,9 @@
-"""The published estimator of recall: the pool's recall θ times each system's recall within the pool ν.
+"""The published estimator of recall: the pool's recall θ times each system's recall within the pool
+ν.
 
-θ comes from documents (or instances) annotated exhaustively, ν from the labelled draws of all systems that turned out
-true; r̂_i = θ̂ ν̂_i (Chaganty 2018, section 3.4.3 and appendix A.1). :mod:`estimators.joint` offers these functions too.
+θ comes from documents (or instances) annotated exhaustively, ν from the labelled draws of all
+systems that turned out true; r̂_i = θ̂ ν̂_i (Chaganty 2018, section 3.4.3 and appendix A.1).
+:mod:`estimators.joint` offers these functions too.
 """
 
 from __future__ import annotations
@@ -28,9 +30,10 @@ def pool_recall(
 ) -> Estimate:
     """Return θ̂, the share of all true instances that at least one system predicts.
 
-    θ̂ = Σ_{x ∈ Ŷ_0} p_0(x) g(x) / Σ_{x ∈ Ŷ_0} p_0(x), g(x) = 1 if anybody predicts x, Ŷ_0 the true instances found by
-    exhaustive annotation. With documents as clusters, r_d the sum of p_0 (g − θ̂) / Σ p_0 in document d:
-    Var θ̂ = (1 − n_d/D) n_d/(n_d − 1) Σ_d r_d². Without: Σ_x r_x², every instance drawn by itself.
+    θ̂ = Σ_{x ∈ Ŷ_0} p_0(x) g(x) / Σ_{x ∈ Ŷ_0} p_0(x), g(x) = 1 if anybody predicts x, Ŷ_0 the true
+    instances found by exhaustive annotation. With documents as clusters, r_d the sum of p_0 (g −
+    θ̂) / Σ p_0 in document d: Var θ̂ = (1 − n_d/D) n_d/(n_d − 1) Σ_d r_d². Without: Σ_x r_x², every
+    instance drawn by itself.
 
     Parameters
     ----------
@@ -39,27 +42,32 @@ def pool_recall(
     weight : array_like of float, shape (n_0,), optional
         p_0, up to a factor; 1 by default.
     document : array_like of int, shape (n_0,), optional
-        Code of its document. Annotated documents were drawn whole, so this is what an honest variance needs.
+        Code of its document. Annotated documents were drawn whole, so this is what an honest
+        variance needs.
     n_annotated : int, optional
-        Number n_d of documents annotated, those without a true instance among them; the number of distinct codes
-        if left out.
+        Number n_d of documents annotated, those without a true instance among them; the number of
+        distinct codes if left out.
     n_documents : int, optional
-        Number D of documents they were drawn from, for the finite-population factor 1 − n_d/D; infinite if left out.
+        Number D of documents they were drawn from, for the finite-population factor 1 − n_d/D;
+        infinite if left out.
 
     Returns
     -------
     Estimate
-        Single numbers. `influence` has one row an instance, or one a distinct document in the order of the codes;
-        Var = Σ influence². NaN without any instance (or weight), and variance NaN with one document of several.
+        Single numbers. `influence` has one row an instance, or one a distinct document in the order
+        of the codes; Var = Σ influence². NaN without any instance (or weight), and variance NaN
+        with one document of several.
 
     Raises
     ------
     ValueError
-        A membership that is not 0 or 1, a negative weight, numbers of documents that contradict each other.
+        A membership that is not 0 or 1, a negative weight, numbers of documents that contradict
+        each other.
 
     References
     ----------
-    Chaganty 2018, section 3.4.3; the cluster variance: Cochran 1977, section 6.3 (ratio estimators).
+    Chaganty 2018, section 3.4.3; the cluster variance: Cochran 1977, section 6.3 (ratio
+    estimators).
 
     Examples
     --------
@@ -74,11 +82,15 @@ def pool_recall(
     theta = (share * found).sum() if total > 0 else np.nan
     terms = share * (found - theta)
     if document is not None:
-        terms = _by_document(terms, checks.codes("document", document, found.size), n_annotated, n_documents)
+        terms = _by_document(
+            terms, checks.codes("document", document, found.size), n_annotated, n_documents
+        )
     elif n_annotated is not None or n_documents is not None:
         raise ValueError("n_annotated and n_documents need document; got None")
     variance = np.einsum("t,t->", terms, terms) if total > 0 else np.nan
-    return Estimate(value=plain(theta), variance=plain(variance), n=int((mass > 0).sum()), influence=terms)
+    return Estimate(
+        value=plain(theta), variance=plain(variance), n=int((mass > 0).sum()), influence=terms
+    )
 
 
 def pooled_recall(
@@ -94,17 +106,19 @@ def pooled_recall(
 ) -> Estimate:
     """Return ν̂_i, the share of the pool's true instances that system i predicts.
 
-    ν̂_i = Σ_j (w_j / n_j) Σ_{x ∈ X̂_j} p_0 f g_i / q  divided by  Σ_j (w_j / n_j) Σ_{x ∈ X̂_j} p_0 f / q, where f is the
-    label, g_i(x) = 1 if i predicts x, and under `common` one mixture for all, w_j = n_j / n, q = Σ_j w_j p_j.
+    ν̂_i = Σ_j (w_j / n_j) Σ_{x ∈ X̂_j} p_0 f g_i / q  divided by  Σ_j (w_j / n_j) Σ_{x ∈ X̂_j} p_0
+    f / q, where f is the label, g_i(x) = 1 if i predicts x, and under `common` one mixture for all,
+    w_j = n_j / n, q = Σ_j w_j p_j.
 
-    `per_system` is the form with weights w_ij and a mixture q_i for each system. It is **not consistent** when
-    instances of the pool lie outside the support of q_i: it then measures the share of that support only, and is too
-    large. It is here for comparison.
+    `per_system` is the form with weights w_ij and a mixture q_i for each system. It is **not
+    consistent** when instances of the pool lie outside the support of q_i: it then measures the
+    share of that support only, and is too large. It is here for comparison.
 
     Parameters
     ----------
     P, system, label, overlap
-        The draws, as in :func:`estimators.joint.joint_precision`; label (n,). Only `per_system` needs overlap.
+        The draws, as in :func:`estimators.joint.joint_precision`; label (n,). Only `per_system`
+        needs overlap.
     membership : array_like of bool, shape (n, m)
         Whether system i predicts the drawn instance.
     weight : array_like of float, shape (n,), optional
@@ -116,7 +130,8 @@ def pooled_recall(
     Returns
     -------
     Estimate
-        `value`, `variance` (delta method for the ratio, theorem 4's Var ν̂), `n` (true draws that count), all (m,), and
+        `value`, `variance` (delta method for the ratio, theorem 4's Var ν̂), `n` (true draws that
+        count), all (m,), and
         `influence` (n, m) with Var = Σ influence². NaN where no draw that counts is true.
 
     Raises
@@ -151,8 +166,12 @@ def pooled_recall(
         n[i] = np.count_nonzero(share)
         if total > 0:
             value[i] = (share * member[:, i]).sum() / total
-            influence[:, i] = draws.centred(share * (member[:, i] - value[i]) / total, inverse > 0, ddof=ddof)
-    return Estimate(value=value, variance=np.einsum("tm,tm->m", influence, influence), n=n, influence=influence)
+            influence[:, i] = draws.centred(
+                share * (member[:, i] - value[i]) / total, inverse > 0, ddof=ddof
+            )
+    return Estimate(
+        value=value, variance=np.einsum("tm,tm->m", influence, influence), n=n, influence=influence
+    )
 
 
 def joint_recall(
@@ -173,7 +192,8 @@ def joint_recall(
 ) -> Estimate:
     """Return r̂_i = θ̂ ν̂_i, each system's recall among all true instances.
 
-    Var r̂_i = θ̂² Var ν̂_i + ν̂_i² Var θ̂ + Var θ̂ Var ν̂_i, the draws and the documents being independent samples.
+    Var r̂_i = θ̂² Var ν̂_i + ν̂_i² Var θ̂ + Var θ̂ Var ν̂_i, the draws and the documents being
+    independent samples.
 
     Parameters
     ----------
@@ -187,9 +207,9 @@ def joint_recall(
     Returns
     -------
     Estimate
-        `value`, `variance` (m,); `n` (m,), the true draws and annotated instances together; `influence`
-        (n + rows of θ̂, m): θ̂ times ν̂'s rows, and below them ν̂_i times θ̂'s. Its sum of squares is the variance without
-        the last, second-order term.
+        `value`, `variance` (m,); `n` (m,), the true draws and annotated instances together;
+        `influence` (n + rows of θ̂, m): θ̂ times ν̂'s rows, and below them ν̂_i times θ̂'s. Its sum
+        of squares is the variance without the last, second-order term.
 
     Raises
     ------
@@ -208,24 +228,34 @@ def joint_recall(
     ([0.75, 0.375], (7, 2))
     """
     theta = pool_recall(
-        predicted_by_any, pool_weight, document=document, n_annotated=n_annotated, n_documents=n_documents
+        predicted_by_any,
+        pool_weight,
+        document=document,
+        n_annotated=n_annotated,
+        n_documents=n_documents,
     )
-    nu = pooled_recall(P, system, label, overlap, membership, weight=weight, support=support, ddof=ddof)
+    nu = pooled_recall(
+        P, system, label, overlap, membership, weight=weight, support=support, ddof=ddof
+    )
     value = np.asarray(nu.value)
     by_theta = theta.influence[:, None] * value
     return Estimate(
         value=theta.value * value,
-        variance=theta.value**2 * nu.variance + value**2 * theta.variance + theta.variance * nu.variance,
+        variance=theta.value**2 * nu.variance
+        + value**2 * theta.variance
+        + theta.variance * nu.variance,
         n=np.asarray(nu.n + theta.n),
         influence=np.concatenate([theta.value * nu.influence, by_theta]),
     )
 
 
 def recall_by_inclusion(theta: Estimate, counted: Totals, pi: ArrayLike) -> Estimate:
-    """Return r̂_i = θ̂ ν̂_i where targets were asked with known probabilities, in the place of :func:`joint_recall`.
+    """Return r̂_i = θ̂ ν̂_i where targets were asked with known probabilities, in the place of
+    :func:`joint_recall`.
 
-    ``ν̂_i = T_i/T`` with ``T_i = Σ_{S ∩ X_i} f/π``: the same self-normalised reweighting, by the probability with which
-    anybody's sample holds a target, where the publication counts draws. Variance as for :func:`joint_recall`.
+    ``ν̂_i = T_i/T`` with ``T_i = Σ_{S ∩ X_i} f/π``: the same self-normalised reweighting, by the
+    probability with which anybody's sample holds a target, where the publication counts draws.
+    Variance as for :func:`joint_recall`.
 
     Parameters
     ----------
@@ -239,8 +269,8 @@ def recall_by_inclusion(theta: Estimate, counted: Totals, pi: ArrayLike) -> Esti
     Returns
     -------
     Estimate
-        As :func:`joint_recall`; the rows of ν̂'s influence are those of the totals times √(1 − π), so that the variance
-        is a sum of squares here too. NaN where nothing is true.
+        As :func:`joint_recall`; the rows of ν̂'s influence are those of the totals times √(1 − π),
+        so that the variance is a sum of squares here too. NaN where nothing is true.
 
     Raises
     ------
@@ -249,7 +279,8 @@ def recall_by_inclusion(theta: Estimate, counted: Totals, pi: ArrayLike) -> Esti
 
     References
     ----------
-    Chaganty 2018, section 3.4.3; Särndal, Swensson and Wretman 1992, section 5.6 (ratios under Poisson sampling).
+    Chaganty 2018, section 3.4.3; Särndal, Swensson and Wretman 1992, section 5.6 (ratios under
+    Poisson sampling).
 
     Examples
     --------
@@ -316,14 +347,22 @@ def _weight(weight: ArrayLike | None, n: int) -> FloatArray:
     return values
 
 
-def _by_document(terms: FloatArray, document: IntArray, n_annotated: int | None, n_documents: int | None) -> FloatArray:
-    """Return the terms summed per document, scaled so that their squares sum to the cluster variance."""
+def _by_document(
+    terms: FloatArray, document: IntArray, n_annotated: int | None, n_documents: int | None
+) -> FloatArray:
+    """Return the terms summed per document, scaled so that their squares sum to the cluster
+    variance.
+    """
     codes, row = np.unique(document, return_inverse=True)
     n = codes.size if n_annotated is None else n_annotated
     if n < codes.size:
-        raise ValueError(f"n_annotated must be at least {codes.size}, the documents that occur; got {n!r}")
+        raise ValueError(
+            f"n_annotated must be at least {codes.size}, the documents that occur; got {n!r}"
+        )
     if n_documents is not None and n_documents < n:
-        raise ValueError(f"n_documents must be at least {n}, the documents annotated; got {n_documents!r}")
+        raise ValueError(
+            f"n_documents must be at least {n}, the documents annotated; got {n_documents!r}"
+        )
     unseen_share = 1.0 if n_documents is None else 1 - n / n_documents
     spread = n / (n - 1) if n > 1 else np.nan
     scale = np.sqrt(unseen_share * spread) if unseen_share > 0 else 0.0

@@ -1,7 +1,8 @@
 """Pooling bias: what a system loses because nobody assessed what it alone found.
 
-Under pooling, only what the pool's systems and the human annotators found is assessed, and anything else counts as
-wrong. A new team's unique finds are outside the pool, so its score is too low (Chaganty 2018, sections 3.2 and 3.3).
+Under pooling, only what the pool's systems and the human annotators found is assessed, and anything
+else counts as wrong. A new team's unique finds are outside the pool, so its score is too low
+(Chaganty 2018, sections 3.2 and 3.3).
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Scores:
 class PoolingBias:
     """Scores with a system's team in the pool (`true`) and without it (`unpooled`).
 
-    `precision`, `recall` and `f1`, (m,) each, are true minus unpooled: positive where the system is underrated.
+    `precision`, `recall` and `f1`, (m,) each, are true minus unpooled: positive where the system is
+    underrated.
 
     Examples
     --------
@@ -77,11 +79,12 @@ def pooling_bias(
 ) -> PoolingBias:
     """Return what each system's scores lose if its team had not been in the pool.
 
-    An assessed instance is right if its label says so, and under `anydoc` if any assessed true instance states the
-    same relation, whatever its provenance. Precision is the share of a system's instances that are right, the others
-    and those that nobody assessed being wrong; recall the share of the relations known to be true that its right
-    instances state; F1 their harmonic mean. Without a team, what its systems alone found leaves the pool; what another
-    team or a human annotator found too stays.
+    An assessed instance is right if its label says so, and under `anydoc` if any assessed true
+    instance states the same relation, whatever its provenance. Precision is the share of a system's
+    instances that are right, the others and those that nobody assessed being wrong; recall the
+    share of the relations known to be true that its right instances state; F1 their harmonic mean.
+    Without a team, what its systems alone found leaves the pool; what another team or a human
+    annotator found too stays.
 
     Parameters
     ----------
@@ -100,8 +103,8 @@ def pooling_bias(
     Returns
     -------
     PoolingBias
-        Precision of a system that predicts nothing is NaN, and so is recall if no relation is known to be true; F1 is
-        NaN where either is, and 0 where both are 0.
+        Precision of a system that predicts nothing is NaN, and so is recall if no relation is known
+        to be true; F1 is NaN where either is, and 0 where both are 0.
 
     Raises
     ------
@@ -135,14 +138,17 @@ def pooling_bias(
     for one in np.unique(teams):
         own = teams == one
         pooled = people | member[:, ~own].any(axis=1)
-        without = _scores(member[:, own], (truth == 1) & (pooled | ~member[:, own].any(axis=1)), relations, metric)
+        without = _scores(
+            member[:, own], (truth == 1) & (pooled | ~member[:, own].any(axis=1)), relations, metric
+        )
         for name in ("precision", "recall", "f1"):
             getattr(unpooled, name)[own] = getattr(without, name)
     return PoolingBias(everything, unpooled)
 
 
 def largest_gap(scores: ArrayLike) -> float:
-    """Return the largest difference between neighbours in rank: a bias above it can move any system past another.
+    """Return the largest difference between neighbours in rank: a bias above it can move any system
+    past another.
 
     Parameters
     ----------
@@ -176,16 +182,22 @@ def largest_gap(scores: ArrayLike) -> float:
 
 
 def _scores(member: BoolArray, known: BoolArray, relation: IntArray, metric: str) -> Scores:
-    """Return the scores of the columns of `member` where `known` instances are true and all else is wrong."""
+    """Return the scores of the columns of `member` where `known` instances are true and all else is
+    wrong.
+    """
     n_relations = int(relation.max(initial=-1)) + 1
     stated = np.bincount(relation[known], minlength=n_relations) > 0
     right = member & (known if metric == "official" else stated[relation])[:, None]
-    found = np.array([np.count_nonzero(np.bincount(relation[column])) for column in right.T], dtype=np.float64)
+    found = np.array(
+        [np.count_nonzero(np.bincount(relation[column])) for column in right.T], dtype=np.float64
+    )
     size, total = member.sum(axis=0), float(stated.sum())
     precision = np.divide(right.sum(axis=0), size, out=np.full(size.size, np.nan), where=size > 0)
     recall = found / total if total else np.full(size.size, np.nan)
     both = precision + recall
-    f1 = np.divide(2 * precision * recall, both, out=np.where(np.isnan(both), np.nan, 0.0), where=both > 0)
+    f1 = np.divide(
+        2 * precision * recall, both, out=np.where(np.isnan(both), np.nan, 0.0), where=both > 0
+    )
     return Scores(precision, recall, f1)
 
 

@@ -1,11 +1,15 @@
-"""Recall from totals: what is true of what was predicted, and what annotators found that nobody predicted.
+"""Recall from totals: what is true of what was predicted, and what annotators found that nobody
+predicted.
 
-The unit is the fact, counted once in T_i (true facts of system i), T (of the pool) and M (true facts in no submission):
-``r_i = T_i / (T + M)``. T_i and T are difference estimates over labelled facts, M a total over annotated documents.
+The unit is the fact, counted once in T_i (true facts of system i), T (of the pool) and M (true
+facts in no submission):
+``r_i = T_i / (T + M)``. T_i and T are difference estimates over labelled facts, M a total over
+annotated documents.
 
-Influences have one row a target and then one row an annotated document, so that :class:`estimators.design.Design` gives
-every variance, also where the documents' own labels of pool targets count too ("two ways in").
-References: Särndal, Swensson and Wretman (1992), sections 3.3, 5.6 and 6.4; Chaganty 2018, section 3.5.
+Influences have one row a target and then one row an annotated document, so that
+:class:`estimators.design.Design` gives every variance, also where the documents' own labels of pool
+targets count too ("two ways in"). References: Särndal, Swensson and Wretman (1992), sections 3.3,
+5.6 and 6.4; Chaganty 2018, section 3.5.
 """
 
 from __future__ import annotations
@@ -25,7 +29,17 @@ from estimators.documents import document_probabilities, folded_in, unseen
 from estimators.estimate import Estimate, with_columns
 from estimators.horvitz_thompson import difference
 
-__all__ = ["Recall", "Totals", "f1", "folded_in", "from_totals", "recall", "totals", "unseen", "with_anticipated"]
+__all__ = [
+    "Recall",
+    "Totals",
+    "f1",
+    "folded_in",
+    "from_totals",
+    "recall",
+    "totals",
+    "unseen",
+    "with_anticipated",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +111,9 @@ def totals(
     Parameters
     ----------
     membership : (n, m) array
-        1 where a system states the labelled fact, 0 where not. Where several instances of the pool state one fact, each
-        stands for its share: 1 over the number of them (of the system's own, of the pool's in ``pool_weight``).
+        1 where a system states the labelled fact, 0 where not. Where several instances of the pool
+        state one fact, each stands for its share: 1 over the number of them (of the system's own,
+        of the pool's in ``pool_weight``).
     pi : (n,) array
         Inclusion probability of the fact's target, in (0, 1].
     label, g : (n,) or (n, m) array
@@ -110,7 +125,8 @@ def totals(
     target, n_targets
         As for :func:`estimators.horvitz_thompson.difference`.
     pool_label, pool_g : (n,) array, optional
-        For a criterion that depends on the system: the label (and guess) that the denominator asks for.
+        For a criterion that depends on the system: the label (and guess) that the denominator asks
+        for.
     pool_weight : (n,) array, optional
         Share of a fact of the pool that each row stands for; 1 if left out.
 
@@ -122,7 +138,8 @@ def totals(
     Raises
     ------
     ValueError
-        As :func:`estimators.horvitz_thompson.difference`, or if the pool's labels are needed and missing.
+        As :func:`estimators.horvitz_thompson.difference`, or if the pool's labels are needed and
+        missing.
 
     Examples
     --------
@@ -133,13 +150,21 @@ def totals(
     """
     members = checks.probabilities("membership", membership)
     if members.ndim != 2:
-        raise ValueError(f"membership must be an (n, m) array of shares in [0, 1]; got shape {members.shape}")
+        raise ValueError(
+            f"membership must be an (n, m) array of shares in [0, 1]; got shape {members.shape}"
+        )
     if np.ndim(label) == 2 and pool_label is None:
         raise ValueError("pool_label is needed where the label depends on the system; got none")
     systems = difference(members, pi, label, g, total_g, target=target, n_targets=n_targets)
     own_label, own_g = label if pool_label is None else pool_label, g if pool_g is None else pool_g
-    everything = np.ones(members.shape[0]) if pool_weight is None else checks.probabilities("pool_weight", pool_weight)
-    pool = difference(everything, pi, own_label, own_g, pool_total_g, target=target, n_targets=n_targets)
+    everything = (
+        np.ones(members.shape[0])
+        if pool_weight is None
+        else checks.probabilities("pool_weight", pool_weight)
+    )
+    pool = difference(
+        everything, pi, own_label, own_g, pool_total_g, target=target, n_targets=n_targets
+    )
     return Totals(systems, pool)
 
 
@@ -167,26 +192,31 @@ def recall(
 ) -> Recall:
     """Return recall of every system and of the pool, with the documents as clusters.
 
-    ``r_i = T_i/(T + M)``, ``θ = T/(T + M)``. The term of a target is ``(1{x ∈ X_i} − r_i)(f − g)/(π (T + M))``, that of
-    an annotated document ``−r_i D M_d/(n_d (T + M))``; the variance is the design's, with the finite-population factor
-    1 − n_d/D, and intervals take Student's t with n_d − 1 degrees of freedom.
+    ``r_i = T_i/(T + M)``, ``θ = T/(T + M)``. The term of a target is ``(1{x ∈ X_i} − r_i)(f − g)/(π
+    (T + M))``, that of an annotated document ``−r_i D M_d/(n_d (T + M))``; the variance is the
+    design's, with the finite-population factor 1 − n_d/D, and intervals take Student's t with n_d −
+    1 degrees of freedom.
 
     Parameters
     ----------
-    membership, pi, label, g, total_g, pool_total_g, target, n_targets, pool_label, pool_g, pool_weight
+    membership, pi, label, g, total_g, pool_total_g, target, n_targets, pool_label, pool_g,
+    pool_weight
         As for :func:`totals`.
     counts, n_documents, inclusion, features, feature_totals
         As for :func:`unseen`.
     document : (n,) integer array, optional
-        Folds the documents' own labels in: for each labelled row the position in ``counts`` of the annotated document
-        that its target lies in, −1 for none. ``pi`` must then be :func:`folded_in` with β = n_d/D. Only documents
-        drawn with equal probabilities. A target for which its document is no way in has −1, and its own ``pi``.
+        Folds the documents' own labels in: for each labelled row the position in ``counts`` of the
+        annotated document that its target lies in, −1 for none. ``pi`` must then be
+        :func:`folded_in` with β = n_d/D. Only documents drawn with equal probabilities. A target
+        for which its document is no way in has −1, and its own ``pi``.
     own : mapping of column to Estimate, optional
-        T_i of systems whose team had seen labels when it uploaded, in place of what the common probabilities give:
-        from :func:`estimators.horvitz_thompson.difference` with probabilities of its own, its influence put
+        T_i of systems whose team had seen labels when it uploaded, in place of what the common
+        probabilities give: from :func:`estimators.horvitz_thompson.difference` with probabilities
+        of its own, its influence put
         :func:`estimators.seen.on_common_design`.
     answered : (n,) array, optional
-        Of each labelled row the probability of its label, given that its document is annotated, as for
+        Of each labelled row the probability of its label, given that its document is annotated, as
+        for
         :class:`estimators.design.Design`; ``pi`` is then (1 − β) α + β q.
 
     Returns
@@ -197,8 +227,8 @@ def recall(
     Raises
     ------
     ValueError
-        As :func:`totals` and :func:`unseen`; if ``document`` comes with ``inclusion``, names a document that is not
-        there, or differs within a target.
+        As :func:`totals` and :func:`unseen`; if ``document`` comes with ``inclusion``, names a
+        document that is not there, or differs within a target.
 
     Examples
     --------
@@ -208,15 +238,31 @@ def recall(
     ([0.5], 0.5)
     """
     counted = totals(
-        membership, pi, label, g, total_g, pool_total_g,
-        target=target, n_targets=n_targets, pool_label=pool_label, pool_g=pool_g, pool_weight=pool_weight,
-    )  # fmt: skip
+        membership,
+        pi,
+        label,
+        g,
+        total_g,
+        pool_total_g,
+        target=target,
+        n_targets=n_targets,
+        pool_label=pool_label,
+        pool_g=pool_g,
+        pool_weight=pool_weight,
+    )
     counted = replace(counted, systems=with_columns(counted.systems, own or {}))
-    missed = unseen(counts, n_documents, inclusion=inclusion, features=features, feature_totals=feature_totals)
+    missed = unseen(
+        counts, n_documents, inclusion=inclusion, features=features, feature_totals=feature_totals
+    )
     if document is not None and inclusion is not None:
-        raise ValueError("document labels fold in only where documents have equal probabilities; got inclusion too")
+        raise ValueError(
+            "document labels fold in only where documents have equal probabilities; got"
+            " inclusion too"
+        )
     beta = document_probabilities(max(missed.influence.size, 1), max(n_documents, 1), inclusion)
-    design = _design(np.asarray(pi, dtype=np.float64), target, counted, missed, document, beta, answered)
+    design = _design(
+        np.asarray(pi, dtype=np.float64), target, counted, missed, document, beta, answered
+    )
     return from_totals(counted, missed, design)
 
 
@@ -241,9 +287,13 @@ def _design(
         rows = checks.codes("document", document, pi.size, lowest=-1)
         inside[code] = rows
         if rows.max(initial=-1) >= n_drawn:
-            raise ValueError(f"document must be below {n_drawn}, the number of counts; got {rows.max()}")
+            raise ValueError(
+                f"document must be below {n_drawn}, the number of counts; got {rows.max()}"
+            )
         if np.any(inside[code] != rows):
-            raise ValueError(f"document must be one a target; target {code[inside[code] != rows][0]} has several")
+            raise ValueError(
+                f"document must be one a target; target {code[inside[code] != rows][0]} has several"
+            )
     given = np.ones(n_targets + n_drawn)
     if answered is not None:
         given[code] = checks.positive_probabilities("answered", answered)
@@ -266,7 +316,8 @@ def from_totals(counted: Totals, missed: Estimate, design: Design) -> Recall:
     Returns
     -------
     Recall
-        With linearised influences, ``(z_i − r_i (z_T + z_M))/(T + M)``; NaN where T + M is not positive.
+        With linearised influences, ``(z_i − r_i (z_T + z_M))/(T + M)``; NaN where T + M is not
+        positive.
 
     Examples
     --------
@@ -288,7 +339,9 @@ def from_totals(counted: Totals, missed: Estimate, design: Design) -> Recall:
     labelled, df = int(counted.pool.n), missed.degrees_of_freedom
     count: IntArray = np.full(values.size - 1, labelled)
     systems = Estimate(values[:-1], variance[:-1], count, influence[:, :-1], degrees_of_freedom=df)
-    pool = Estimate(float(values[-1]), float(variance[-1]), labelled, influence[:, -1], degrees_of_freedom=df)
+    pool = Estimate(
+        float(values[-1]), float(variance[-1]), labelled, influence[:, -1], degrees_of_freedom=df
+    )
     return Recall(systems, pool, counted, missed, design)
 
 
@@ -305,18 +358,20 @@ def with_anticipated(
     pool_weight: ArrayLike | None = None,
     correlation: float = 1.0,
 ) -> Recall:
-    """Return ``found`` with the variance that the model anticipates, the floor of its "wilson" intervals.
+    """Return ``found`` with the variance that the model anticipates, the floor of its "wilson"
+    intervals.
 
-    ``A_i = c Σ_pool (1{x ∈ X_i} − r_i)² (1/π − 1) g (1 − g)/(T + M)²``, summed per target, plus what comes from the
-    documents: the variance of their own terms, −r_i M_d/(π_d (T + M)), and of the labels that came in with them.
-    Without it A would be no floor.
+    ``A_i = c Σ_pool (1{x ∈ X_i} − r_i)² (1/π − 1) g (1 − g)/(T + M)²``, summed per target, plus
+    what comes from the documents: the variance of their own terms, −r_i M_d/(π_d (T + M)), and of
+    the labels that came in with them. Without it A would be no floor.
 
     Parameters
     ----------
     found : Recall
         From :func:`recall`.
     membership_all : (N, m) array or scipy.sparse
-        Which systems state each fact of the pool, labelled or not (its share, where several instances state one).
+        Which systems state each fact of the pool, labelled or not (its share, where several
+        instances state one).
     pi_all, g_all, label, g, target, correlation
         As for :func:`estimators.horvitz_thompson.anticipated_variance`.
     pool_g, pool_weight : (N,) array, optional
@@ -344,8 +399,14 @@ def with_anticipated(
         pi=checks.probabilities("pi_all", pi_all),
         g=guess,
         pool_g=guess if pool_g is None else checks.probabilities("pool_g", pool_g),
-        pool_weight=np.ones(guess.size) if pool_weight is None else checks.probabilities("pool_weight", pool_weight),
-        target=np.arange(guess.size) if target is None else checks.codes("target", target, guess.size),
+        pool_weight=(
+            np.ones(guess.size)
+            if pool_weight is None
+            else checks.probabilities("pool_weight", pool_weight)
+        ),
+        target=(
+            np.arange(guess.size) if target is None else checks.codes("target", target, guess.size)
+        ),
         correlation=float(checks.probabilities("correlation", correlation)),
         overconfidence=overconfidence(label, g),
     )
@@ -358,13 +419,14 @@ def with_anticipated(
 def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:
     """Return the harmonic mean of precision and recall, its variance by the delta method.
 
-    ``F = 2PR/(P + R)``; influence ``2 (R² z_P + P² z_R)/(P + R)²``, so that the covariance of the two is in it.
+    ``F = 2PR/(P + R)``; influence ``2 (R² z_P + P² z_R)/(P + R)²``, so that the covariance of the
+    two is in it.
 
     Parameters
     ----------
     precision, recall : Estimate
-        Of the same systems and criterion. Where one has fewer rows (precision has no documents), the missing rows
-        count as 0: both must number their targets alike.
+        Of the same systems and criterion. Where one has fewer rows (precision has no documents),
+        the missing rows count as 0: both must number their targets alike.
     design : Design
         Of the longer influence, :attr:`Recall.design`.
 
@@ -387,7 +449,9 @@ def f1(precision: Estimate, recall: Estimate, design: Design) -> Estimate:
     """
     P, R = np.asarray(precision.value, dtype=np.float64), np.asarray(recall.value, dtype=np.float64)
     if P.shape != R.shape:
-        raise ValueError(f"precision and recall must be of the same systems; got shapes {P.shape} and {R.shape}")
+        raise ValueError(
+            f"precision and recall must be of the same systems; got shapes {P.shape} and {R.shape}"
+        )
     nothing = (P == 0) & (R == 0)
     by_precision, by_recall = f1_weights(precision, recall)
     influence = by_precision * _padded(precision, design) + by_recall * _padded(recall, design)

@@ -1,4 +1,6 @@
-"""How many draws an interval of given width needs: of a single system, and of a newcomer whom others' labels help."""
+"""How many draws an interval of given width needs: of a single system, and of a newcomer whom
+others' labels help.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,13 @@ SIZES_AT_A_TIME = 64
 ENTRIES_AT_A_TIME = 200_000
 
 
-def for_half_width(half_width: float, confidence_level: float, p: float = 0.5, *, tolerance: float = 5e-4) -> int:
+def for_half_width(
+    half_width: float, confidence_level: float, p: float = 0.5, *, tolerance: float = 5e-4
+) -> int:
     """Return the number of independent labels whose interval for a proportion p is ± `half_width`.
 
-    The smallest n with z √(p (1 − p) / n) ≤ `half_width` (1 + `tolerance`), z the normal quantile of the level.
+    The smallest n with z √(p (1 − p) / n) ≤ `half_width` (1 + `tolerance`), z the normal quantile
+    of the level.
 
     Parameters
     ----------
@@ -33,7 +38,8 @@ def for_half_width(half_width: float, confidence_level: float, p: float = 0.5, *
     p : float
         The proportion expected; ½ is the worst case.
     tolerance : float, keyword-only
-        Relative excess of the half-width that passes, as half-widths are quoted to three digits at most.
+        Relative excess of the half-width that passes, as half-widths are quoted to three digits at
+        most.
 
     Returns
     -------
@@ -93,7 +99,9 @@ def half_width(n: int, confidence_level: float, p: float = 0.5) -> float:
     if not n >= 1:
         raise ValueError(f"n must be 1 or more; got {n!r}")
     proportion = float(checks.probabilities("p", p))
-    return float(norm.ppf(0.5 + checks.level(confidence_level) / 2)) * sqrt(proportion * (1 - proportion) / n)
+    return float(norm.ppf(0.5 + checks.level(confidence_level) / 2)) * sqrt(
+        proportion * (1 - proportion) / n
+    )
 
 
 def required_samples(
@@ -107,27 +115,30 @@ def required_samples(
     bounds: tuple[int, int],
     own_term: str = "second_moment",
 ) -> int:
-    """Return how many instances to draw from a new system so that its joint precision reaches a variance.
+    """Return how many instances to draw from a new system so that its joint precision reaches a
+    variance.
 
-    The smallest n_m within `bounds` whose planned variance (see :func:`planned_variance`) is at most
-    `target_variance`, within a relative 1e-9. The planned variance need not fall as n_m grows, so every size is tried
-    from the lowest up until one will do.
+    The smallest n_m within `bounds` whose planned variance (see :func:`planned_variance`) is at
+    most
+    `target_variance`, within a relative 1e-9. The planned variance need not fall as n_m grows, so
+    every size is tried from the lowest up until one will do.
 
     Parameters
     ----------
     P_new_support : array_like of float, shape (N, m)
-        Probability of each of the N predictions of the new system under every system. The new system is the last
-        column, and sums to 1.
+        Probability of each of the N predictions of the new system under every system. The new
+        system is the last column, and sums to 1.
     P, system, label
-        The draws so far, (n, m), (n,), (n,), as in :func:`estimators.joint.joint_precision`; none of them is of the
-        new system, though it has its column in P.
+        The draws so far, (n, m), (n,), (n,), as in :func:`estimators.joint.joint_precision`; none
+        of them is of the new system, though it has its column in P.
     overlap : array_like of float, shape (m, m)
         Σ_x p_i(x) p_j(x), the new system included.
     target_variance : float
         Positive; for instance 0.25 / 500, the variance of 500 labels of a proportion of ½.
     bounds : (int, int)
-        Least and greatest size to consider. With (0, 500) existing labels alone may do, and 500 are enough: a
-        system's own 500 draws have variance 0.25 / 500 at worst, though the published bound says 1 / 500.
+        Least and greatest size to consider. With (0, 500) existing labels alone may do, and 500 are
+        enough: a system's own 500 draws have variance 0.25 / 500 at worst, though the published
+        bound says 1 / 500.
     own_term : {"second_moment", "largest_variance"}
         How the variance of the new draws is bounded; see :func:`planned_variance`.
 
@@ -139,8 +150,8 @@ def required_samples(
     Raises
     ------
     ValueError
-        As joint_precision; bounds that are negative or the wrong way round; a target that is not positive; draws of
-        the new system; a last column that does not sum to 1.
+        As joint_precision; bounds that are negative or the wrong way round; a target that is not
+        positive; draws of the new system; a last column that does not sum to 1.
 
     References
     ----------
@@ -162,7 +173,9 @@ def required_samples(
     start = low
     while start <= high:
         # The least size first, by itself: it is often enough, where others' labels do.
-        sizes = np.arange(start, start + 1 if start == low else min(start + SIZES_AT_A_TIME, high + 1))
+        sizes = np.arange(
+            start, start + 1 if start == low else min(start + SIZES_AT_A_TIME, high + 1)
+        )
         reached = np.flatnonzero(plan.variance(sizes) <= enough)
         if reached.size:
             return int(sizes[reached[0]])
@@ -180,13 +193,15 @@ def planned_variance(
     *,
     own_term: str = "second_moment",
 ) -> FloatArray:
-    """Return the variance that the new system's joint precision should have after each number of its own draws.
+    """Return the variance that the new system's joint precision should have after each number of
+    its own draws.
 
-    Σ_{j<m} (w_j² / n_j) V_j + (w_m² / n_m) Σ_{x ∈ X_m} p_m(x) (p_m(x) / q(x))², where q = Σ_j w_j p_j with the
-    heuristic weights and V_j is the variance of p_m f / q over the labelled draws of system j. The last sum is the
-    published bound: it takes every new prediction as right and subtracts no square, so a system that shares nothing
-    has 1/n, four times what it can have. `own_term="largest_variance"` puts the largest variance of p_m f / q over
-    all f in [0, 1] in its place; then such a system has 1/(4n).
+    Σ_{j<m} (w_j² / n_j) V_j + (w_m² / n_m) Σ_{x ∈ X_m} p_m(x) (p_m(x) / q(x))², where q = Σ_j w_j
+    p_j with the heuristic weights and V_j is the variance of p_m f / q over the labelled draws of
+    system j. The last sum is the published bound: it takes every new prediction as right and
+    subtracts no square, so a system that shares nothing has 1/n, four times what it can have.
+    `own_term="largest_variance"` puts the largest variance of p_m f / q over all f in [0, 1] in its
+    place; then such a system has 1/(4n).
 
     Parameters
     ----------
@@ -200,7 +215,8 @@ def planned_variance(
     Returns
     -------
     ndarray of float64, shape (k,)
-        Infinite for 0 draws if others' labelled draws cannot reach every prediction of the new system.
+        Infinite for 0 draws if others' labelled draws cannot reach every prediction of the new
+        system.
 
     Raises
     ------
@@ -220,7 +236,11 @@ def planned_variance(
     [0.046875, 0.07421875]
     """
     sizes = np.asarray(n_new)
-    if sizes.ndim != 1 or (sizes.size and not np.issubdtype(sizes.dtype, np.integer)) or (sizes < 0).any():
+    if (
+        sizes.ndim != 1
+        or (sizes.size and not np.issubdtype(sizes.dtype, np.integer))
+        or (sizes < 0).any()
+    ):
         raise ValueError(f"n_new must hold whole numbers of 0 or more; got {n_new!r}")
     plan = _read_plan(P_new_support, P, system, label, overlap, own_term)
     return plan.variance(sizes.astype(np.int64))
@@ -228,10 +248,12 @@ def planned_variance(
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What the planned variance needs: q = w p_m + (1 − w) q_old, so only q_old / p_m and the share w matter.
+    """What the planned variance needs: q = w p_m + (1 − w) q_old, so only q_old / p_m and the share
+    w matter.
 
-    `mass` is Σ p_m over the predictions that have the ratio `ratio` = q_old / p_m. Of the labelled draws only those
-    that the new system predicts and that are not wrong add anything: `label` is their f, `draw_ratio` their ratio,
+    `mass` is Σ p_m over the predictions that have the ratio `ratio` = q_old / p_m. Of the labelled
+    draws only those that the new system predicts and that are not wrong add anything: `label` is
+    their f, `draw_ratio` their ratio,
     `draw_system` whose they are; these are sorted by system.
     """
 
@@ -250,35 +272,51 @@ class _Plan:
     def variance(self, sizes: IntArray) -> FloatArray:
         """Return the planned variance of each number of draws, shape (k,)."""
         step = max(1, ENTRIES_AT_A_TIME // (self.ratio.size + self.label.size + 1))
-        parts = [self._variance(sizes[start : start + step]) for start in range(0, sizes.size, step)]
+        parts = [
+            self._variance(sizes[start : start + step]) for start in range(0, sizes.size, step)
+        ]
         return np.concatenate([np.zeros(0), *parts])
 
     def _variance(self, sizes: IntArray) -> FloatArray:
         some = np.maximum(sizes, 1)
         share = some * self.own_pull / (some * self.own_pull + self.old_pull)
         h = 1 / (share[:, None] + (1 - share)[:, None] * self.ratio)
-        own = (self.mass * h**2).sum(axis=1) if self.own_term == "second_moment" else _largest_variance(h, self.mass)
+        own = (
+            (self.mass * h**2).sum(axis=1)
+            if self.own_term == "second_moment"
+            else _largest_variance(h, self.mass)
+        )
         planned = share**2 / some * own + self._old_variance(share)
         unreached = self.old_pull == 0 or bool((self.ratio == 0).any())
         none: FloatArray = np.full(1, np.inf) if unreached else self._old_variance(np.zeros(1))
         return np.where(sizes == 0, none, planned)
 
     def _old_variance(self, share: FloatArray) -> FloatArray:
-        """Return Σ_j (w_j² / n_j) V_j for each share of the new draws, w_j the old weights times 1 − share."""
+        """Return Σ_j (w_j² / n_j) V_j for each share of the new draws, w_j the old weights times 1
+        − share.
+        """
         if not self.label.size:
             return np.zeros(share.size)
         h = self.label / (share[:, None] + (1 - share)[:, None] * self.draw_ratio)
         starts = np.flatnonzero(np.diff(self.draw_system, prepend=-1))
         owner = self.draw_system[starts]
         n = self.old_counts[owner]
-        mean, square = np.add.reduceat(h, starts, axis=1) / n, np.add.reduceat(h**2, starts, axis=1) / n
+        mean, square = (
+            np.add.reduceat(h, starts, axis=1) / n,
+            np.add.reduceat(h**2, starts, axis=1) / n,
+        )
         weight = (1 - share)[:, None] * self.old_weight[owner]
         total: FloatArray = (weight**2 / n * np.maximum(square - mean**2, 0)).sum(axis=1)
         return total
 
 
 def _read_plan(
-    P_new_support: ArrayLike, P: ArrayLike, system: ArrayLike, label: ArrayLike, overlap: ArrayLike, own_term: str
+    P_new_support: ArrayLike,
+    P: ArrayLike,
+    system: ArrayLike,
+    label: ArrayLike,
+    overlap: ArrayLike,
+    own_term: str,
 ) -> _Plan:
     if own_term not in OWN_TERMS:
         raise ValueError(f"own_term must be one of {', '.join(OWN_TERMS)}; got {own_term!r}")
@@ -293,7 +331,9 @@ def _read_plan(
     counts = draws.counts(labelled)
     old_weight = mixture_weights(draws.overlap, counts)[-1]
     f = draws.label[:, 0]
-    adds = np.flatnonzero(labelled & (draws.P[:, -1] > 0) & (f > 0) & (old_weight[draws.system] > 0))
+    adds = np.flatnonzero(
+        labelled & (draws.P[:, -1] > 0) & (f > 0) & (old_weight[draws.system] > 0)
+    )
     adds = adds[np.argsort(draws.system[adds], kind="stable")]
     ratio, row = np.unique((support @ old_weight) / support[:, -1], return_inverse=True)
     return _Plan(
@@ -311,10 +351,11 @@ def _read_plan(
 
 
 def _largest_variance(h: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return the largest E[h² f] − (E[h f])² that chances f of being right can give, for each row of h (k, r).
+    """Return the largest E[h² f] − (E[h f])² that chances f of being right can give, for each row
+    of h (k, r).
 
-    Each row of h falls, and its entries have the probabilities `mass`. The worst f is 1 above some h, 0 below it, and
-    a fraction at it: including more pays while h > 2 E[h f].
+    Each row of h falls, and its entries have the probabilities `mass`. The worst f is 1 above some
+    h, 0 below it, and a fraction at it: including more pays while h > 2 E[h f].
     """
     first = np.cumsum(mass * h, axis=1) - mass * h
     second = np.cumsum(mass * h**2, axis=1) - mass * h**2

@@ -1,6 +1,8 @@
-"""Drawing the documents of a second stage: proportional to what they say of the first one's entities, never zero.
+"""Drawing the documents of a second stage: proportional to what they say of the first one's
+entities, never zero.
 
-References: Särndal, Swensson and Wretman (1992), section 3.6; Madow (1949), randomised systematic sampling.
+References: Särndal, Swensson and Wretman (1992), section 3.6; Madow (1949), randomised systematic
+sampling.
 """
 
 from __future__ import annotations
@@ -12,8 +14,11 @@ from estimators import checks
 from estimators.checks import FloatArray, IntArray
 
 
-def tf_idf(document: ArrayLike, entity: ArrayLike, count: ArrayLike, n_documents: int) -> FloatArray:
-    """Return Σ_e tf_de · log(D / df_e) of every document, shape (D,), from (document, entity, count) triples.
+def tf_idf(
+    document: ArrayLike, entity: ArrayLike, count: ArrayLike, n_documents: int
+) -> FloatArray:
+    """Return Σ_e tf_de · log(D / df_e) of every document, shape (D,), from (document, entity,
+    count) triples.
 
     An entity that occurs in every document tells none of them apart: its idf is 0.
 
@@ -29,7 +34,8 @@ def tf_idf(document: ArrayLike, entity: ArrayLike, count: ArrayLike, n_documents
     Returns
     -------
     (n_documents,) array
-        0 for a document without any of the entities, or with none but those that all documents have.
+        0 for a document without any of the entities, or with none but those that all documents
+        have.
 
     Raises
     ------
@@ -47,18 +53,24 @@ def tf_idf(document: ArrayLike, entity: ArrayLike, count: ArrayLike, n_documents
     if (times <= 0).any():
         raise ValueError(f"count must be above 0; got {times[times <= 0][0]!r}")
     if rows.max(initial=-1) >= n_documents:
-        raise ValueError(f"document must be below {n_documents}, the number of documents; got {rows.max()}")
+        raise ValueError(
+            f"document must be below {n_documents}, the number of documents; got {rows.max()}"
+        )
     found_in = np.bincount(columns)
     idf = np.log(n_documents / np.maximum(found_in, 1))
-    total: FloatArray = np.bincount(rows, weights=times * idf[columns], minlength=n_documents).astype(np.float64)
+    total: FloatArray = np.bincount(
+        rows, weights=times * idf[columns], minlength=n_documents
+    ).astype(np.float64)
     return total
 
 
 def proportional(size: ArrayLike, n: int, *, uniform: float = 0.5) -> FloatArray:
-    """Return inclusion probabilities of n among N units: mixed from proportional to ``size`` and uniform.
+    """Return inclusion probabilities of n among N units: mixed from proportional to ``size`` and
+    uniform.
 
-    ``π = min(1, c q)`` with ``q = (1 − ε) size/Σ size + ε/N`` and c such that Σ π = n; so no probability is below
-    ε n/N, and no weight 1/π is above 1/ε times that of a uniform draw. Without any size all are n/N.
+    ``π = min(1, c q)`` with ``q = (1 − ε) size/Σ size + ε/N`` and c such that Σ π = n; so no
+    probability is below ε n/N, and no weight 1/π is above 1/ε times that of a uniform draw. Without
+    any size all are n/N.
 
     Parameters
     ----------
@@ -100,7 +112,9 @@ def proportional(size: ArrayLike, n: int, *, uniform: float = 0.5) -> FloatArray
     certain = np.zeros(sizes.size, dtype=np.bool_)
     while True:  # each round makes at least one unit certain, or ends
         left = n - int(certain.sum())
-        pi = np.where(certain, 1.0, left * q / max(float(q[~certain].sum()), np.finfo(np.float64).tiny))
+        pi = np.where(
+            certain, 1.0, left * q / max(float(q[~certain].sum()), np.finfo(np.float64).tiny)
+        )
         over = (pi >= 1 - 1e-12) & ~certain
         if not over.any():
             return pi
@@ -108,11 +122,13 @@ def proportional(size: ArrayLike, n: int, *, uniform: float = 0.5) -> FloatArray
 
 
 def systematic(pi: ArrayLike, rng: np.random.Generator) -> IntArray:
-    """Return the units drawn, in random order: a systematic sample of randomly ordered units, Σ π in number.
+    """Return the units drawn, in random order: a systematic sample of randomly ordered units, Σ π
+    in number.
 
-    Every unit is drawn with exactly its π. The order of the units is random, so that the joint probabilities are close
-    to those of the sample of greatest entropy, and :class:`estimators.design.Design` with these π as ``beta`` gives the
-    variance. The order of the result is random too, and independent of which are drawn.
+    Every unit is drawn with exactly its π. The order of the units is random, so that the joint
+    probabilities are close to those of the sample of greatest entropy, and
+    :class:`estimators.design.Design` with these π as ``beta`` gives the variance. The order of the
+    result is random too, and independent of which are drawn.
 
     Parameters
     ----------

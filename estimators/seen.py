@@ -1,9 +1,10 @@
 """Who has seen what: labels that a team could see are no sample of what it uploads next.
 
-A team that deletes what it was shown to be wrong would otherwise be scored on its own key. So the targets that its
-earlier submissions (or public ones) state are split by what it could see at upload: a visible label counts for itself
-alone, with certainty (``exact=`` of the estimators); a target shown as *unjudged* is known to have u ≥ π_old, and is
-sampled anew with the conditional probability.
+A team that deletes what it was shown to be wrong would otherwise be scored on its own key. So the
+targets that its earlier submissions (or public ones) state are split by what it could see at
+upload: a visible label counts for itself alone, with certainty (``exact=`` of the estimators); a
+target shown as *unjudged* is known to have u ≥ π_old, and is sampled anew with the conditional
+probability.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from estimators.checks import FloatArray, Numbers, plain
 
 
 def visible_total(p: ArrayLike, label: ArrayLike) -> Numbers:
-    """Return Σ p f over the visible labels, exactly: each stands for itself, none for its neighbours.
+    """Return Σ p f over the visible labels, exactly: each stands for itself, none for its
+    neighbours.
 
     Parameters
     ----------
@@ -45,8 +47,9 @@ def visible_total(p: ArrayLike, label: ArrayLike) -> Numbers:
 def recondition(pi_new: ArrayLike, pi_old: ArrayLike) -> FloatArray:
     """Return the probability that a target shown as unjudged under π_old is asked under π_new.
 
-    ``P(u < π_new | u ≥ π_old) = (π_new − π_old) / (1 − π_old)``. It is 0 where the threshold was not raised: such a
-    target can never be asked, and an estimate over it is not defined until it is.
+    ``P(u < π_new | u ≥ π_old) = (π_new − π_old) / (1 − π_old)``. It is 0 where the threshold was
+    not raised: such a target can never be asked, and an estimate over it is not defined until it
+    is.
 
     Parameters
     ----------
@@ -71,9 +74,13 @@ def recondition(pi_new: ArrayLike, pi_old: ArrayLike) -> FloatArray:
     """
     new, old = checks.probabilities("pi_new", pi_new), checks.probabilities("pi_old", pi_old)
     if np.any(old >= 1):
-        raise ValueError("pi_old must be below 1: a target that was certain to be asked is not unjudged; got 1.0")
+        raise ValueError(
+            "pi_old must be below 1: a target that was certain to be asked is not unjudged; got 1.0"
+        )
     if np.any(new < old):
-        raise ValueError(f"pi_new must be at least pi_old; got {new[new < old][0]!r} below {old[new < old][0]!r}")
+        raise ValueError(
+            f"pi_new must be at least pi_old; got {new[new < old][0]!r} below {old[new < old][0]!r}"
+        )
     chance: FloatArray = (new - old) / (1 - old)
     return chance
 
@@ -99,24 +106,30 @@ def threshold(conditional: ArrayLike, pi_old: ArrayLike) -> FloatArray:
     >>> threshold(np.array([0.5]), np.array([0.2])).round(6).tolist()
     [0.6]
     """
-    chance, old = checks.probabilities("conditional", conditional), checks.probabilities("pi_old", pi_old)
+    chance, old = (
+        checks.probabilities("conditional", conditional),
+        checks.probabilities("pi_old", pi_old),
+    )
     raised: FloatArray = old + chance * (1 - old)
     return raised
 
 
 def on_common_design(influence: ArrayLike, pi_own: ArrayLike, pi: ArrayLike) -> FloatArray:
-    """Return the influence so scaled that the design of all systems gives it the variance of its own.
+    """Return the influence so scaled that the design of all systems gives it the variance of its
+    own.
 
-    A submission with seen targets has its own conditional probabilities, the board has one design. Scaled by
-    ``√((1 − π_own)/(1 − π))`` the variance ``Σ (1 − π) z²`` is the submission's own; covariances with other systems
-    take the geometric mean of both factors.
+    A submission with seen targets has its own conditional probabilities, the board has one design.
+    Scaled by
+    ``√((1 − π_own)/(1 − π))`` the variance ``Σ (1 − π) z²`` is the submission's own; covariances
+    with other systems take the geometric mean of both factors.
 
     Parameters
     ----------
     influence : (t,) or (t, m) array
         Made with ``pi_own``.
     pi_own, pi : (t,) array
-        Probabilities of the targets for this submission, and for everybody; a target with π = 1 keeps its term.
+        Probabilities of the targets for this submission, and for everybody; a target with π = 1
+        keeps its term.
 
     Returns
     -------
@@ -132,7 +145,10 @@ def on_common_design(influence: ArrayLike, pi_own: ArrayLike, pi: ArrayLike) -> 
     z = checks.finite("influence", influence)
     own, common = checks.probabilities("pi_own", pi_own), checks.positive_probabilities("pi", pi)
     if own.shape != common.shape or z.shape[:1] != common.shape:
-        raise ValueError(f"influence, pi_own and pi must have as many rows; got {z.shape}, {own.shape}, {common.shape}")
+        raise ValueError(
+            f"influence, pi_own and pi must have as many rows; got {z.shape}, {own.shape},"
+            f" {common.shape}"
+        )
     open_ = common < 1
     factor = np.sqrt(np.divide(1 - own, 1 - common, out=np.ones(common.shape), where=open_))
     scaled: FloatArray = (z.T * factor).T

@@ -19,6 +19,8 @@ def by_code(rows: FloatArray, code: IntArray, n_codes: int) -> FloatArray:
     """
     if rows.ndim == 1:
         return np.bincount(code, weights=rows, minlength=n_codes).astype(np.float64)
-    chooser = sparse.csr_array((np.ones(code.size), (code, np.arange(code.size))), shape=(n_codes, code.size))
+    chooser = sparse.csr_array(
+        (np.ones(code.size), (code, np.arange(code.size))), shape=(n_codes, code.size)
+    )
     total: FloatArray = chooser @ rows
     return total

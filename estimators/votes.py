@@ -1,4 +1,5 @@
-"""Several people's answers to one question, turned into one: majority, majority by token, Dawid and Skene's model.
+"""Several people's answers to one question, turned into one: majority, majority by token, Dawid and
+Skene's model.
 
 :mod:`estimators.agreement` offers these functions too.
 """
@@ -19,7 +20,9 @@ TIES = ("missing", "lowest", "highest")
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Answers that were given, one a row: a value, the unit (question) it is about, and who gave it."""
+    """Answers that were given, one a row: a value, the unit (question) it is about, and who gave
+    it.
+    """
 
     value: FloatArray
     unit: IntArray
@@ -32,19 +35,27 @@ def read_votes(values: ArrayLike, unit: ArrayLike, annotator: ArrayLike | None) 
     if given.ndim != 1 or np.isinf(given).any():
         raise ValueError(f"values must be finite or NaN, in one dimension; got shape {given.shape}")
     units = checks.codes("unit", unit, given.size)
-    people = np.arange(given.size) if annotator is None else checks.codes("annotator", annotator, given.size)
+    people = (
+        np.arange(given.size)
+        if annotator is None
+        else checks.codes("annotator", annotator, given.size)
+    )
     kept = ~np.isnan(given)
     votes = Votes(given[kept], units[kept], people[kept])
-    pairs, times = np.unique(np.column_stack([votes.unit, votes.annotator]), axis=0, return_counts=True)
+    pairs, times = np.unique(
+        np.column_stack([votes.unit, votes.annotator]), axis=0, return_counts=True
+    )
     for twice, who in pairs[times > 1]:
-        raise ValueError(f"an annotator must answer a unit once; got annotator {who} on unit {twice} again")
+        raise ValueError(
+            f"an annotator must answer a unit once; got annotator {who} on unit {twice} again"
+        )
     return votes
 
 
 @dataclass(frozen=True, eq=False)
 class Majority:
-    """The answer of most, for each unit: `unit` (U,) codes in rising order, `value` (U,) with NaN for a tie that is
-    not broken, `share` (U,) of the votes that it got, `n` (U,) votes.
+    """The answer of most, for each unit: `unit` (U,) codes in rising order, `value` (U,) with NaN
+    for a tie that is not broken, `share` (U,) of the votes that it got, `n` (U,) votes.
 
     Examples
     --------
@@ -73,7 +84,8 @@ def majority(
     annotator : array_like of int, shape (v,), optional
         Who answered; only to refuse people who answer twice.
     ties : {"missing", "lowest", "highest"}
-        What a unit gets whose most frequent answers are equally frequent: NaN, or the lowest or highest of them.
+        What a unit gets whose most frequent answers are equally frequent: NaN, or the lowest or
+        highest of them.
 
     Returns
     -------
@@ -112,8 +124,9 @@ def majority(
 
 
 def count_votes(votes: Votes) -> tuple[IntArray, FloatArray, sparse.csr_array]:
-    """Return the units (U,) and values (K,) that occur, in rising order, and the table (U, K) of how often: sparse, for
-    there may be as many values as units."""
+    """Return the units (U,) and values (K,) that occur, in rising order, and the table (U, K) of
+    how often: sparse, for there may be as many values as units.
+    """
     units, row = np.unique(votes.unit, return_inverse=True)
     categories, column = np.unique(votes.value, return_inverse=True)
     return units, categories, tally(row, column, (units.size, categories.size))
@@ -143,7 +156,8 @@ def tally(row: IntArray, column: IntArray, shape: tuple[int, int]) -> sparse.csr
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Spans of tokens: `spans` (k, 2) half-open, `share` (k,) the mean share of annotators who marked their tokens.
+    """Spans of tokens: `spans` (k, 2) half-open, `share` (k,) the mean share of annotators who
+    marked their tokens.
 
     Examples
     --------
@@ -156,11 +170,13 @@ class Spans:
     share: FloatArray
 
 
-def token_majority(spans: ArrayLike, annotator: ArrayLike, n_tokens: int, n_annotators: int) -> Spans:
+def token_majority(
+    spans: ArrayLike, annotator: ArrayLike, n_tokens: int, n_annotators: int
+) -> Spans:
     """Return the spans made of the tokens that more than half of the annotators marked.
 
-    Tokens side by side make one span, unless among the annotators who marked both of them more begin a new span at
-    the second than go on.
+    Tokens side by side make one span, unless among the annotators who marked both of them more
+    begin a new span at the second than go on.
 
     Parameters
     ----------
@@ -206,8 +222,12 @@ def token_majority(spans: ArrayLike, annotator: ArrayLike, n_tokens: int, n_anno
     return Spans(np.column_stack([first, ends]).astype(np.int64), np.array(share, dtype=np.float64))
 
 
-def _marks(spans: ArrayLike, annotator: ArrayLike, n_tokens: int, n_annotators: int) -> tuple[BoolArray, BoolArray]:
-    """Return which tokens each annotator marked and where their spans begin, both (n_annotators, n_tokens)."""
+def _marks(
+    spans: ArrayLike, annotator: ArrayLike, n_tokens: int, n_annotators: int
+) -> tuple[BoolArray, BoolArray]:
+    """Return which tokens each annotator marked and where their spans begin, both (n_annotators,
+    n_tokens).
+    """
     ranges = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
     people = checks.codes("annotator", annotator, len(ranges))
     if (people >= n_annotators).any():
@@ -216,7 +236,9 @@ def _marks(spans: ArrayLike, annotator: ArrayLike, n_tokens: int, n_annotators: 
     begins = np.zeros_like(marked)
     for (begin, end), who in zip(ranges, people, strict=True):
         if not 0 <= begin < end <= n_tokens:
-            raise ValueError(f"a span must lie in 0 … {n_tokens} and not be empty; got [{begin}, {end})")
+            raise ValueError(
+                f"a span must lie in 0 … {n_tokens} and not be empty; got [{begin}, {end})"
+            )
         marked[who, begin:end] = True
         begins[who, begin] = True
     return marked, begins
@@ -270,10 +292,12 @@ def dawid_skene(
     max_iterations: int = 200,
     tolerance: float = 1e-8,
 ) -> DawidSkene:
-    """Return the posterior classes of all units and the annotators' confusion matrices, by expectation-maximisation.
+    """Return the posterior classes of all units and the annotators' confusion matrices, by
+    expectation-maximisation.
 
-    posterior(u, k) ∝ prior(k) Π_{votes l of a on u} confusion(a, k, l), begun at the shares of the votes. `smoothing`
-    is added to every count of a confusion matrix and of the prior, so that no probability is 0.
+    posterior(u, k) ∝ prior(k) Π_{votes l of a on u} confusion(a, k, l), begun at the shares of the
+    votes. `smoothing` is added to every count of a confusion matrix and of the prior, so that no
+    probability is 0.
 
     Parameters
     ----------
@@ -296,7 +320,8 @@ def dawid_skene(
     Raises
     ------
     ValueError
-        A value that is no class; an annotator who answers a unit twice; options or times that are not positive.
+        A value that is no class; an annotator who answers a unit twice; options or times that are
+        not positive.
 
     References
     ----------
@@ -304,14 +329,19 @@ def dawid_skene(
 
     Examples
     --------
-    Two people agree, a third says the opposite of them each time: his answers still count, turned round.
+    Two people agree, a third says the opposite of them each time: his answers still count, turned
+    round.
 
     >>> votes = [1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1]
     >>> result = dawid_skene(votes, unit=[0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3], annotator=[0, 1, 2] * 4)
     >>> result.posterior[:, 1].round(2).tolist()
     [1.0, 0.0, 1.0, 0.0]
     """
-    for name, option in (("smoothing", smoothing), ("max_iterations", max_iterations), ("tolerance", tolerance)):
+    for name, option in (
+        ("smoothing", smoothing),
+        ("max_iterations", max_iterations),
+        ("tolerance", tolerance),
+    ):
         if not option > 0:
             raise ValueError(f"{name} must be positive; got {option!r}")
     votes = read_votes(values, unit, annotator)
@@ -321,7 +351,9 @@ def dawid_skene(
     alike = np.ones(units.size) if times is None else np.asarray(times, dtype=np.float64)[units]
     if not np.all(alike > 0):
         raise ValueError(f"times must be positive; got {float(alike.min())}")
-    posterior = _shares(np.bincount(row * k + answer, minlength=units.size * k).reshape(units.size, k), axis=1)
+    posterior = _shares(
+        np.bincount(row * k + answer, minlength=units.size * k).reshape(units.size, k), axis=1
+    )
     prior, confusion = np.full(k, 1 / max(k, 1)), np.zeros((people.size, k, k))
     rounds, moved = 0, np.inf
     while rounds < max_iterations and moved > tolerance:

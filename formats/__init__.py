@@ -1,1 +1,3 @@
-"""The files of the service: corpora, schemas, annotations, and the doors through which a knowledge base comes in."""
+"""The files of the service: corpora, schemas, annotations, and the doors through which a knowledge
+base comes in.
+"""

@@ -1,4 +1,6 @@
-"""Exhaustive annotation of documents: the mentions and the relations that hold, as tab-separated tables."""
+"""Exhaustive annotation of documents: the mentions and the relations that hold, as tab-separated
+tables.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,8 +16,26 @@ from formats.splitting import Span
 
 Lines = Iterator[tuple[int, str]]
 
-MENTION_COLUMNS = ("doc_id", "begin", "end", "type", "entity", "gloss", "canonical_begin", "canonical_end")
-GOLD_COLUMNS = ("doc_id", "subj_begin", "subj_end", "predicate", "obj_begin", "obj_end", "prov_begin", "prov_end")
+MENTION_COLUMNS = (
+    "doc_id",
+    "begin",
+    "end",
+    "type",
+    "entity",
+    "gloss",
+    "canonical_begin",
+    "canonical_end",
+)
+GOLD_COLUMNS = (
+    "doc_id",
+    "subj_begin",
+    "subj_end",
+    "predicate",
+    "obj_begin",
+    "obj_end",
+    "prov_begin",
+    "prov_end",
+)
 LINK = "link"  # a last column of `mentions.tsv` that may be missing
 BATCH = 1_000
 _MASK = (1 << 60) - 1
@@ -49,7 +69,9 @@ class GoldRecord:
     line: int
 
 
-def read_mentions(lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report) -> Iterator[MentionRecord]:
+def read_mentions(
+    lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
+) -> Iterator[MentionRecord]:
     """The mentions of a `mentions.tsv`; all else is in the report."""
     seen = CompactMap()
     for number, line, row, view in _rows(lines, MENTION_COLUMNS, corpus, report, (LINK,)):
@@ -72,7 +94,9 @@ def read_mentions(lines: Lines, corpus: CorpusLookup, schema: Schema, report: Re
             yield MentionRecord(view.id, span, row[3], row[4], canonical, number, link)
 
 
-def read_gold(lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report) -> Iterator[GoldRecord]:
+def read_gold(
+    lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
+) -> Iterator[GoldRecord]:
     """The relations of a `gold.tsv`, with inverse names turned round; all else is in the report."""
     seen = CompactMap()
     for number, line, row, view in _rows(lines, GOLD_COLUMNS, corpus, report):
@@ -91,7 +115,9 @@ def read_gold(lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
             report.add("schema.itself", number, text, line)
         else:
             predicate, subject, object_ = found
-            first = seen.add((hash(view.id) & _MASK, *subject, hash(predicate) & _MASK, *object_), number)
+            first = seen.add(
+                (hash(view.id) & _MASK, *subject, hash(predicate) & _MASK, *object_), number
+            )
             if first != -1:
                 text = f"Same relation as line {first}. The first one is kept."
                 report.add("consistency.duplicate", number, text, line)
@@ -100,15 +126,24 @@ def read_gold(lines: Lines, corpus: CorpusLookup, schema: Schema, report: Report
 
 
 def _rows(
-    lines: Lines, columns: Sequence[str], corpus: CorpusLookup, report: Report, more: Sequence[str] = ()
+    lines: Lines,
+    columns: Sequence[str],
+    corpus: CorpusLookup,
+    report: Report,
+    more: Sequence[str] = (),
 ) -> Iterator[tuple[int, str, list[str], DocumentView]]:
-    """The rows below the header with the right number of columns and a known document; `more` columns may follow."""
+    """The rows below the header with the right number of columns and a known document; `more`
+    columns may follow.
+    """
     header = next(lines, None)
     if header is None:
         return
     names = header[1].split("\t")
     if names not in (list(columns), [*columns, *more]):
-        text = f"The first line must name the columns: {', '.join(columns)}. Nothing of the file is used."
+        text = (
+            f"The first line must name the columns: {', '.join(columns)}. Nothing of the file is"
+            " used."
+        )
         report.add("syntax.header", header[0], text, header[1])
         return
     while batch := list(islice(lines, BATCH)):
@@ -116,7 +151,10 @@ def _rows(
         corpus.prefetch({row[2][0] for row in rows})
         for number, line, row in rows:
             if len(row) != len(names):
-                text = f"This line has {len(row)} columns, but {len(names)} are expected. It is dropped."
+                text = (
+                    f"This line has {len(row)} columns, but {len(names)} are expected. It is"
+                    " dropped."
+                )
                 report.add("syntax.columns", number, text, line)
                 continue
             view = corpus.get(row[0])
@@ -133,21 +171,29 @@ def _split(numbered: tuple[int, str]) -> _Row | None:
 
 
 def _spans(
-    number: int, line: str, row: list[str], places: Sequence[tuple[int, int]], view: DocumentView, report: Report
+    number: int,
+    line: str,
+    row: list[str],
+    places: Sequence[tuple[int, int]],
+    view: DocumentView,
+    report: Report,
 ) -> list[Span] | None:
     """The spans in these pairs of columns, or None after a message."""
     spans = []
     for first, last in places:
         culprit = column(line, first)[0], column(line, last)[1]
         if not (_OFFSET.fullmatch(row[first]) and _OFFSET.fullmatch(row[last])):
-            text = f"{quoted(row[first])} and {quoted(row[last])} cannot be read as offsets. The line is dropped."
+            text = (
+                f"{quoted(row[first])} and {quoted(row[last])} cannot be read as offsets. The line"
+                " is dropped."
+            )
             report.add("syntax.offsets", number, text, line, culprit)
             return None
         span = int(row[first]), int(row[last])
         if not view.holds(span):
             text = (
-                f"The span {span[0]}-{span[1]} is empty or lies outside the document, whose text has "
-                f"{len(view.text):,} characters. The line is dropped."
+                f"The span {span[0]}-{span[1]} is empty or lies outside the document, whose text"
+                f" has {len(view.text):,} characters. The line is dropped."
             )
             report.add("reference.offsets", number, text, line, culprit)
             return None

@@ -1,4 +1,6 @@
-"""The checks that all doors share: predicates, types, duplicates, inverses, and whether anything was usable."""
+"""The checks that all doors share: predicates, types, duplicates, inverses, and whether anything
+was usable.
+"""
 
 from array import array
 from collections.abc import Sequence
@@ -15,9 +17,13 @@ _ALONE, _PAIRED = 1, 2
 
 
 class ClaimChecks:
-    """What has been claimed so far, compactly (some 50 bytes a relation), and the messages that follow from it."""
+    """What has been claimed so far, compactly (some 50 bytes a relation), and the messages that
+    follow from it.
+    """
 
-    def __init__(self, corpus: CorpusLookup, schema: Schema, limits: Limits, report: Report) -> None:
+    def __init__(
+        self, corpus: CorpusLookup, schema: Schema, limits: Limits, report: Report
+    ) -> None:
         self.corpus = corpus
         self.schema = schema
         self.limits = limits
@@ -38,7 +44,10 @@ class ClaimChecks:
     def unknown_document(self, name: str, number: int, line: str, culprit: Columns | None) -> None:
         """Nothing; says that the corpus does not have the document."""
         self._unknown_documents += 1
-        text = f"The document {quoted(name)} is not in the corpus. What this line says about it is dropped."
+        text = (
+            f"The document {quoted(name)} is not in the corpus. What this line says about it is"
+            " dropped."
+        )
         self.report.add("reference.document", number, text, line, culprit)
 
     def document_number(self, name: str) -> int:
@@ -63,7 +72,9 @@ class ClaimChecks:
             text = f"{quoted(name)} is not evaluated here. The line is ignored."
             self.report.add("schema.ignored_predicate", number, text, line, culprit)
             return
-        text = f"The schema has no predicate {quoted(name)}{self._similar(name)}. The line is dropped."
+        text = (
+            f"The schema has no predicate {quoted(name)}{self._similar(name)}. The line is dropped."
+        )
         self.report.add("schema.unknown_predicate", number, text, line, culprit)
 
     def _similar(self, name: str) -> str:
@@ -71,20 +82,31 @@ class ClaimChecks:
         same = [known for known in self.schema.predicates if known.lower() == folded]
         return f"; is {quoted(same[0])} meant" if same else ""
 
-    def wrong_types(self, predicate: str, subject_type: str, object_type: str, number: int, source: str) -> None:
-        """Nothing; says that the predicate cannot hold between these types. Dropping the claim would be a favour."""
+    def wrong_types(
+        self, predicate: str, subject_type: str, object_type: str, number: int, source: str
+    ) -> None:
+        """Nothing; says that the predicate cannot hold between these types. Dropping the claim
+        would be a favour.
+        """
         pairs = ", ".join(f"{s} and {o}" for s, o in self.schema.predicates[predicate].types[:4])
         text = (
-            f"{predicate} does not hold between {subject_type} and {object_type} in the schema, only between {pairs}. "
-            "The relation is kept, but nobody will be asked for it: it counts as wrong."
+            f"{predicate} does not hold between {subject_type} and {object_type} in the schema,"
+            f" only between {pairs}. The relation is kept, but nobody will be asked for it: it"
+            " counts as wrong."
         )
         self.report.add("schema.arguments", number, text, source)
 
     def accept(self, claim: RelationClaim, turned: bool, source: str) -> bool:
-        """True if the claim is new; a duplicate is reported and False. Contradictions are reported, but accepted."""
+        """True if the claim is new; a duplicate is reported and False. Contradictions are reported,
+        but accepted.
+        """
         if claim.subject == claim.object:
-            self.report.add("schema.itself", claim.line, "Subject and object are the same mention. The relation is "
-                                                         "dropped.", source)  # fmt: skip
+            self.report.add(
+                "schema.itself",
+                claim.line,
+                "Subject and object are the same mention. The relation is dropped.",
+                source,
+            )
             return False
         document = self.document_number(claim.document)
         predicate = self._predicates[claim.predicate]
@@ -114,7 +136,9 @@ class ClaimChecks:
         text = f"Same relation as line {line}{other}. The first one is kept."
         self.report.add("consistency.duplicate", claim.line, text, source)
 
-    def _check_inverse(self, claim: RelationClaim, document: int, predicate: int, row: int, source: str) -> None:
+    def _check_inverse(
+        self, claim: RelationClaim, document: int, predicate: int, row: int, source: str
+    ) -> None:
         inverse = self._inverse(claim.predicate, claim.object_type)
         if inverse == -1:
             return
@@ -128,8 +152,8 @@ class ClaimChecks:
         contrary = self._rows.get((document, object_begin, object_end, predicate, begin, end))
         if contrary != -1:
             text = (
-                f"{claim.predicate} holds in one direction only, but line {self._lines[contrary]} states it the other "
-                "way round. Both are kept; one of them must be wrong."
+                f"{claim.predicate} holds in one direction only, but line {self._lines[contrary]}"
+                " states it the other way round. Both are kept; one of them must be wrong."
             )
             self.report.add("consistency.inverse", claim.line, text, source)
 
@@ -141,15 +165,17 @@ class ClaimChecks:
             found = self._inverses[key] = -1 if name is None else self._predicates[name]
         return found
 
-    def _check_group(self, claim: RelationClaim, document: int, predicate: int, row: int, source: str) -> None:
+    def _check_group(
+        self, claim: RelationClaim, document: int, predicate: int, row: int, source: str
+    ) -> None:
         group = self.schema.groups[claim.predicate]
         earlier = self._group_rows.add((document, *claim.subject, group, *claim.object), row)
         if earlier == -1 or self._row_predicates[earlier] == predicate:
             return
         other = self._predicate_names[self._row_predicates[earlier]]
         text = (
-            f"{claim.predicate} and {other} (line {self._lines[earlier]}) exclude each other, but are stated of the "
-            "same pair. Both are kept; one of them must be wrong."
+            f"{claim.predicate} and {other} (line {self._lines[earlier]}) exclude each other, but"
+            " are stated of the same pair. Both are kept; one of them must be wrong."
         )
         self.report.add("consistency.predicates", claim.line, text, source)
 
@@ -160,17 +186,25 @@ class ClaimChecks:
             return
         self._missing_inverses()
         if not self._documents and self._unknown_documents:
-            self.report.add("reference.other_corpus", 0, "None of the documents that the file names is in this corpus. "
-                            "It looks like a file for another corpus.")  # fmt: skip
+            self.report.add(
+                "reference.other_corpus",
+                0,
+                "None of the documents that the file names is in this corpus. "
+                "It looks like a file for another corpus.",
+            )
         if not self._lines:
-            self.report.add("syntax.nothing_usable", 0, "The file has no usable relation. It is refused.")
+            self.report.add(
+                "syntax.nothing_usable", 0, "The file has no usable relation. It is refused."
+            )
 
     def _missing_inverses(self) -> None:
         count = self._states.count(_ALONE)
         if not count:
             return
         rows: list[int] = []
-        while len(rows) < 3 and (at := self._states.find(_ALONE, rows[-1] + 1 if rows else 0)) != -1:
+        while (
+            len(rows) < 3 and (at := self._states.find(_ALONE, rows[-1] + 1 if rows else 0)) != -1
+        ):
             rows.append(at)
         lines = [self._lines[row] for row in rows]
         shown = _enumerate(lines) + (" …" if count > len(lines) else "")

@@ -1,4 +1,6 @@
-"""A map from 64-bit hashes to small numbers that takes 12 bytes a slot, a sixth of what a dict of ints takes."""
+"""A map from 64-bit hashes to small numbers that takes 12 bytes a slot, a sixth of what a dict of
+ints takes.
+"""
 
 from array import array
 
@@ -7,7 +9,8 @@ Key = tuple[int, ...]
 
 
 class CompactMap:
-    """Numbers by key, where only the 64-bit hash of a key is kept (open addressing, at most two thirds full).
+    """Numbers by key, where only the 64-bit hash of a key is kept (open addressing, at most two
+    thirds full).
 
     The parts of a key are not negative: Python gives -1 and -2 one hash.
     Among two million keys two have the same hash with a probability of about one in ten million.

@@ -38,8 +38,12 @@ class _Bad(Exception):
         self.code = code
 
 
-def read_corpus(lines: Iterable[tuple[int, str]], limits: Limits, report: Report) -> Iterator[DocumentRecord]:
-    """The usable documents of a corpus; what is wrong goes into the report with its line, and drops the document."""
+def read_corpus(
+    lines: Iterable[tuple[int, str]], limits: Limits, report: Report
+) -> Iterator[DocumentRecord]:
+    """The usable documents of a corpus; what is wrong goes into the report with its line, and drops
+    the document.
+    """
     first_lines: dict[str, int] = {}
     unknown_keys: set[str] = set()
     for number, line in lines:
@@ -49,15 +53,23 @@ def read_corpus(lines: Iterable[tuple[int, str]], limits: Limits, report: Report
             data = _parse(line)
             record = _record(data, number, limits, report, line)
             if record.id in first_lines:
-                raise _Bad("consistency.document_twice", f"The document id {quoted(record.id)} is that of line "
-                           f"{first_lines[record.id]} already. The first document is kept.")  # fmt: skip
+                raise _Bad(
+                    "consistency.document_twice",
+                    f"The document id {quoted(record.id)} is that of line "
+                    f"{first_lines[record.id]} already. The first document is kept.",
+                )
         except _Bad as defect:
             report.add(defect.code, number, str(defect), line)
             continue
         for key in data.keys() - _KEYS - unknown_keys:
             unknown_keys.add(key)
-            report.add("syntax.key_unknown", number, f"The key {quoted(key)} is not known. It is ignored, here and in "
-                                                     "all further lines.", line)  # fmt: skip
+            report.add(
+                "syntax.key_unknown",
+                number,
+                f"The key {quoted(key)} is not known. It is ignored, here and in "
+                "all further lines.",
+                line,
+            )
         first_lines[record.id] = number
         yield record
 
@@ -82,26 +94,47 @@ def _parse(line: str) -> dict[str, Any]:
     return data
 
 
-def _record(data: dict[str, Any], number: int, limits: Limits, report: Report, line: str) -> DocumentRecord:
+def _record(
+    data: dict[str, Any], number: int, limits: Limits, report: Report, line: str
+) -> DocumentRecord:
     for key in ("id", "text"):
         if key not in data:
             raise _Bad("syntax.key_missing", f"The document has no {key}. It is dropped.")
     identifier, text, title = data["id"], data["text"], data.get("title") or ""
-    if not isinstance(identifier, str) or not identifier or _BAD_ID.search(identifier) or len(identifier) > 200:
-        raise _Bad("syntax.value", "The id of a document is a string of at most 200 characters without white space "
-                                   "and commas. The document is dropped.")  # fmt: skip
+    if (
+        not isinstance(identifier, str)
+        or not identifier
+        or _BAD_ID.search(identifier)
+        or len(identifier) > 200
+    ):
+        raise _Bad(
+            "syntax.value",
+            "The id of a document is a string of at most 200 characters without white space "
+            "and commas. The document is dropped.",
+        )
     if not isinstance(text, str) or not text.strip() or not isinstance(title, str):
-        raise _Bad("syntax.value", f"Title and text of {quoted(identifier)} must be strings, and the text not empty. "
-                                   "The document is dropped.")  # fmt: skip
+        raise _Bad(
+            "syntax.value",
+            f"Title and text of {quoted(identifier)} must be strings, and the text not empty. "
+            "The document is dropped.",
+        )
     if _SURROGATE_OR_NUL.search(text) or _SURROGATE_OR_NUL.search(title):
-        raise _Bad("syntax.control", f"The text of {quoted(identifier)} holds a character that no text has (NUL or "
-                                     "half a surrogate pair). The document is dropped.")  # fmt: skip
+        raise _Bad(
+            "syntax.control",
+            f"The text of {quoted(identifier)} holds a character that no text has (NUL or "
+            "half a surrogate pair). The document is dropped.",
+        )
     if len(text) > limits.document_characters:
-        raise _Bad("limits.document", f"The text of {quoted(identifier)} has {len(text):,} characters; allowed are "
-                                      f"{limits.document_characters:,}. The document is dropped.")  # fmt: skip
+        raise _Bad(
+            "limits.document",
+            f"The text of {quoted(identifier)} has {len(text):,} characters; allowed are "
+            f"{limits.document_characters:,}. The document is dropped.",
+        )
     tokens, sentences = _segments(data, identifier, text)
     identifier = normalize("NFC", identifier)
-    return DocumentRecord(identifier, title, _date(data, number, report, line), text, tokens, sentences, number)
+    return DocumentRecord(
+        identifier, title, _date(data, number, report, line), text, tokens, sentences, number
+    )
 
 
 def _date(data: dict[str, Any], number: int, report: Report, line: str) -> str | None:
@@ -111,14 +144,20 @@ def _date(data: dict[str, Any], number: int, report: Report, line: str) -> str |
     try:
         return date.fromisoformat(value).isoformat()
     except (TypeError, ValueError):
-        text = f"The date {quoted(str(value))} is not of the form 2013-03-17. The document is kept without a date."
+        text = (
+            f"The date {quoted(str(value))} is not of the form 2013-03-17. The document is kept"
+            " without a date."
+        )
         report.add("syntax.date", number, text, line)
         return None
 
 
 def _segments(data: dict[str, Any], identifier: str, text: str) -> tuple[list[Span], list[Span]]:
     """Tokens and sentences, as given or as found in the text."""
-    given, sentences = _spans(data, "tokens", identifier, text), _spans(data, "sentences", identifier, text)
+    given, sentences = (
+        _spans(data, "tokens", identifier, text),
+        _spans(data, "sentences", identifier, text),
+    )
     if sentences is None:
         sentences = split_sentences(text)
         if given:
@@ -137,21 +176,33 @@ def _spans(data: dict[str, Any], key: str, identifier: str, text: str) -> list[S
     if values is None:
         return None
     if not isinstance(values, list):
-        raise _Bad("syntax.value", f"The {key} of {quoted(identifier)} are not a list of [begin, end]. The document is "
-                                   "dropped.")  # fmt: skip
+        raise _Bad(
+            "syntax.value",
+            f"The {key} of {quoted(identifier)} are not a list of [begin, end]. The document is "
+            "dropped.",
+        )
     spans, last, length = [], 0, len(text)
     for value in values:
         span = parse_span(value)
         if span is None:
-            raise _Bad("syntax.offsets", f"{quoted(str(value))} in the {key} of {quoted(identifier)} is no pair "
-                                         "[begin, end] of numbers. The document is dropped.")  # fmt: skip
+            raise _Bad(
+                "syntax.offsets",
+                f"{quoted(str(value))} in the {key} of {quoted(identifier)} is no pair "
+                "[begin, end] of numbers. The document is dropped.",
+            )
         begin, end = span
         if not 0 <= begin < end <= length:
-            raise _Bad("reference.offsets", f"[{begin}, {end}] in the {key} of {quoted(identifier)} is empty or lies "
-                       f"outside the text, which has {length:,} characters. The document is dropped.")  # fmt: skip
+            raise _Bad(
+                "reference.offsets",
+                f"[{begin}, {end}] in the {key} of {quoted(identifier)} is empty or lies "
+                f"outside the text, which has {length:,} characters. The document is dropped.",
+            )
         if begin < last:
-            raise _Bad("consistency.order", f"[{begin}, {end}] in the {key} of {quoted(identifier)} begins before the "
-                                            "one before it ends. The document is dropped.")  # fmt: skip
+            raise _Bad(
+                "consistency.order",
+                f"[{begin}, {end}] in the {key} of {quoted(identifier)} begins before the "
+                "one before it ends. The document is dropped.",
+            )
         last = end
         spans.append(span)
     return spans or None
@@ -159,7 +210,12 @@ def _spans(data: dict[str, Any], key: str, identifier: str, text: str) -> list[S
 
 def parse_span(value: object) -> Span | None:
     """The pair of whole numbers in a JSON value, or None."""
-    if isinstance(value, list) and len(value) == 2 and type(value[0]) is int and type(value[1]) is int:
+    if (
+        isinstance(value, list)
+        and len(value) == 2
+        and type(value[0]) is int
+        and type(value[1]) is int
+    ):
         return value[0], value[1]
     return None
 
@@ -186,5 +242,8 @@ def _check_straddling(tokens: list[Span], sentences: list[Span], identifier: str
         while at < len(sentences) and sentences[at][1] <= begin:
             at += 1
         if at < len(sentences) and end > sentences[at][1]:
-            raise _Bad("consistency.straddle", f"The token [{begin}, {end}] of {quoted(identifier)} straddles the end "
-                       f"of the sentence {list(sentences[at])}. The document is dropped.")  # fmt: skip
+            raise _Bad(
+                "consistency.straddle",
+                f"The token [{begin}, {end}] of {quoted(identifier)} straddles the end "
+                f"of the sentence {list(sentences[at])}. The document is dropped.",
+            )

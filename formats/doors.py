@@ -65,7 +65,9 @@ def read_claims(
 
 
 def _refuse(lines: Iterator[tuple[int, str]], door: Door | None, report: Report) -> None:
-    """Nothing; says why the file cannot be read: what is wrong with its text first, its format otherwise."""
+    """Nothing; says why the file cannot be read: what is wrong with its text first, its format
+    otherwise.
+    """
     first = next(lines, None)
     if report.fatal:
         return
@@ -74,13 +76,25 @@ def _refuse(lines: Iterator[tuple[int, str]], door: Door | None, report: Report)
             return
     line = first[1] if first else ""
     if door == "mention_level":
-        text = "This is a mention-level file. The service reads TAC KBP knowledge bases and JSON Lines so far."
+        text = (
+            "This is a mention-level file. The service reads TAC KBP knowledge bases and JSON Lines"
+            " so far."
+        )
     elif line.lstrip().startswith("["):
-        text = "This looks like a JSON array. JSON Lines have one object a line, and no brackets around all of them."
+        text = (
+            "This looks like a JSON array. JSON Lines have one object a line, and no brackets"
+            " around all of them."
+        )
     elif line.lstrip().startswith("<"):
-        text = "This looks like XML or a page of the web, not like a knowledge base. Nothing of it is used."
+        text = (
+            "This looks like XML or a page of the web, not like a knowledge base. Nothing of it is"
+            " used."
+        )
     else:
-        text = "The file is neither a TAC KBP knowledge base (tab-separated) nor JSON Lines. Nothing of it is used."
+        text = (
+            "The file is neither a TAC KBP knowledge base (tab-separated) nor JSON Lines. Nothing"
+            " of it is used."
+        )
     report.add("syntax.format", first[0] if first else 0, text, line)
 
 

@@ -1,4 +1,6 @@
-"""The JSON Lines door: one relation a line, with half-open spans, for systems that start from nothing."""
+"""The JSON Lines door: one relation a line, with half-open spans, for systems that start from
+nothing.
+"""
 
 import re
 from array import array
@@ -20,8 +22,16 @@ from formats.tac_kb import inside
 
 BATCH = 1_000
 REQUIRED = ("doc", "subject", "predicate", "object")
-OPTIONAL = ("provenance", "confidence", "subject_type", "object_type", "subject_canonical", "object_canonical",
-            "subject_link", "object_link")  # fmt: skip
+OPTIONAL = (
+    "provenance",
+    "confidence",
+    "subject_type",
+    "object_type",
+    "subject_canonical",
+    "object_canonical",
+    "subject_link",
+    "object_link",
+)
 _KNOWN = frozenset({*REQUIRED, *OPTIONAL})
 _STRINGS = ("doc", "predicate", "subject_type", "object_type", "subject_link", "object_link")
 _SPANS = ("subject", "object", "subject_canonical", "object_canonical")
@@ -41,7 +51,11 @@ class _Argument:
 
 
 def read_json_lines(
-    lines: Iterator[tuple[int, str]], corpus: CorpusLookup, schema: Schema, limits: Limits, report: Report
+    lines: Iterator[tuple[int, str]],
+    corpus: CorpusLookup,
+    schema: Schema,
+    limits: Limits,
+    report: Report,
 ) -> Iterator[RelationClaim]:
     """The claims of the lines, in their order; all else is in the report."""
     checks = ClaimChecks(corpus, schema, limits, report)
@@ -87,7 +101,9 @@ class _JsonLines:
         """The object on a line with values of the right kinds, or None after a message."""
         data = parse_object(line)
         if data is None:
-            self._report.add("syntax.json", number, "This line is not one JSON object. It is dropped.", line)
+            self._report.add(
+                "syntax.json", number, "This line is not one JSON object. It is dropped.", line
+            )
             return None
         for key in REQUIRED:
             if key not in data:
@@ -97,7 +113,10 @@ class _JsonLines:
         for key in data.keys() - _KNOWN:
             if key not in self._unknown_keys and len(self._unknown_keys) < 100:
                 self._unknown_keys.add(key)
-                text = f"The key {quoted(key)} is not known. It is ignored, here and in all further lines."
+                text = (
+                    f"The key {quoted(key)} is not known. It is ignored, here and in all further"
+                    " lines."
+                )
                 self._report.add("syntax.key_unknown", number, text, line, _where(line, key))
         return data if self._values(number, line, data) else None
 
@@ -108,7 +127,9 @@ class _JsonLines:
             if value is None and key not in REQUIRED:
                 continue
             if not isinstance(value, str) or not value or _UNSTORABLE.search(value):
-                return self._bad("syntax.value", number, line, key, "is not a string without control characters")
+                return self._bad(
+                    "syntax.value", number, line, key, "is not a string without control characters"
+                )
             data[key] = normalize("NFC", value)
         for key in _SPANS:
             value = data.get(key)
@@ -116,29 +137,52 @@ class _JsonLines:
                 continue
             data[key] = parse_span(value)
             if data[key] is None:
-                return self._bad("syntax.offsets", number, line, key, "is not a pair [begin, end] of whole numbers")
+                return self._bad(
+                    "syntax.offsets",
+                    number,
+                    line,
+                    key,
+                    "is not a pair [begin, end] of whole numbers",
+                )
         provenance = data.get("provenance")
         if provenance is not None:
-            spans = [parse_span(value) for value in provenance] if isinstance(provenance, list) else [None]
+            spans = (
+                [parse_span(value) for value in provenance]
+                if isinstance(provenance, list)
+                else [None]
+            )
             if None in spans:
-                return self._bad("syntax.offsets", number, line, "provenance", "is not a list of [begin, end]")
+                return self._bad(
+                    "syntax.offsets", number, line, "provenance", "is not a list of [begin, end]"
+                )
             data["provenance"] = spans
         confidence = data.get("confidence")
-        if confidence is not None and not (type(confidence) in (int, float) and 0 <= confidence <= 1):
-            text = f"The confidence {quoted(str(confidence))} is no number from 0 to 1. The line is kept without it."
+        if confidence is not None and not (
+            type(confidence) in (int, float) and 0 <= confidence <= 1
+        ):
+            text = (
+                f"The confidence {quoted(str(confidence))} is no number from 0 to 1. The line is"
+                " kept without it."
+            )
             self._report.add("syntax.confidence", number, text, line, _where(line, "confidence"))
             data["confidence"] = None
         return True
 
     def _bad(self, code: str, number: int, line: str, key: str, what: str) -> bool:
-        self._report.add(code, number, f"{quoted(key)} {what}. The line is dropped.", line, _where(line, key))
+        self._report.add(
+            code, number, f"{quoted(key)} {what}. The line is dropped.", line, _where(line, key)
+        )
         return False
 
-    def _resolve(self, number: int, line: str, data: dict[str, Any]) -> tuple[RelationClaim, bool] | None:
+    def _resolve(
+        self, number: int, line: str, data: dict[str, Any]
+    ) -> tuple[RelationClaim, bool] | None:
         """The claim on a line and whether it was turned round, or None after a message."""
         reading = self._schema.reading(data["predicate"])
         if reading is None:
-            self._checks.unread_predicate(data["predicate"], number, line, _where(line, "predicate"))
+            self._checks.unread_predicate(
+                data["predicate"], number, line, _where(line, "predicate")
+            )
             return None
         view = self._checks.corpus.get(data["doc"])
         if view is None:
@@ -153,7 +197,9 @@ class _JsonLines:
         subject_types = self._schema.subject_types(predicate.name)
         object_types = self._schema.object_types(predicate.name)
         subject = self._argument(number, line, data, view, first, subject_types)
-        object_ = self._argument(number, line, data, view, second, object_types) if subject else None
+        object_ = (
+            self._argument(number, line, data, view, second, object_types) if subject else None
+        )
         if subject is None or object_ is None:
             return None
         if not self._schema.allowed(predicate.name, subject.type, object_.type):
@@ -178,7 +224,9 @@ class _JsonLines:
         )
         return claim, turned
 
-    def _provenance(self, number: int, line: str, data: dict[str, Any], view: DocumentView) -> list[Span] | None:
+    def _provenance(
+        self, number: int, line: str, data: dict[str, Any], view: DocumentView
+    ) -> list[Span] | None:
         """The provenance as given, or the sentences over both mentions; None after a message."""
         for key in _SPANS:
             if data.get(key) is not None and not view.holds(data[key]):
@@ -199,22 +247,33 @@ class _JsonLines:
 
     def _outside(self, number: int, line: str, key: str, view: DocumentView) -> None:
         text = (
-            f"{quoted(key)} is empty or lies outside the document, whose text has {len(view.text):,} characters. "
-            "The line is dropped."
+            f"{quoted(key)} is empty or lies outside the document, whose text has"
+            f" {len(view.text):,} characters. The line is dropped."
         )
         self._report.add("reference.offsets", number, text, line, _where(line, key))
 
     def _argument(
-        self, number: int, line: str, data: dict[str, Any], view: DocumentView, role: str, allowed: tuple[str, ...]
+        self,
+        number: int,
+        line: str,
+        data: dict[str, Any],
+        view: DocumentView,
+        role: str,
+        allowed: tuple[str, ...],
     ) -> _Argument | None:
-        """The subject or the object with its type: as given, of the known mention, or the only one allowed."""
+        """The subject or the object with its type: as given, of the known mention, or the only one
+        allowed.
+        """
         span: Span = data[role]
         name = data.get(f"{role}_type") or view.mention_types.get(span)
         if name is None and len(allowed) == 1:
             name = allowed[0]
         key = f"{role}_type"
         if name is None:
-            text = f"The {role} has no type: the line names none, and the corpus has no mention there. It is dropped."
+            text = (
+                f"The {role} has no type: the line names none, and the corpus has no mention there."
+                " It is dropped."
+            )
             self._report.add("reference.untyped", number, text, line, _where(line, role))
             return None
         if name not in self._schema.entity_types:
@@ -241,7 +300,9 @@ class _MentionFacts:
         self._link_names: list[str] = [""]
         self._link_numbers: dict[str, int] = {"": 0}
 
-    def reconcile(self, document: str, argument: _Argument, role: str, number: int, line: str) -> _Argument:
+    def reconcile(
+        self, document: str, argument: _Argument, role: str, number: int, line: str
+    ) -> _Argument:
         """The argument with the facts that an earlier line stated of the same mention."""
         key = (self._checks.document_number(document), *argument.span)
         row = self._rows.add(key, len(self._lines))
@@ -254,15 +315,22 @@ class _MentionFacts:
         first = self._lines[row]
         name = self._type_names[self._types[row]]
         if name != argument.type:
-            text = f"The {role} has the type {name} on line {first}, which is kept, and {argument.type} here."
-            self._report.add("consistency.two_types", number, text, line, _where(line, f"{role}_type"))
+            text = (
+                f"The {role} has the type {name} on line {first}, which is kept, and"
+                f" {argument.type} here."
+            )
+            self._report.add(
+                "consistency.two_types", number, text, line, _where(line, f"{role}_type")
+            )
             argument.type = name
         canonical = _unpack(self._canonicals[row])
         if canonical is None:
             self._canonicals[row] = _pack(argument.canonical)
         elif argument.canonical not in (None, canonical):
             text = f"The {role} has another canonical mention on line {first}, which is kept."
-            self._report.add("consistency.canonicals", number, text, line, _where(line, f"{role}_canonical"))
+            self._report.add(
+                "consistency.canonicals", number, text, line, _where(line, f"{role}_canonical")
+            )
         link = self._link_names[self._links[row]]
         if not link:
             self._links[row] = self._link_number(argument.link)

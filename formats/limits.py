@@ -1,4 +1,6 @@
-"""How large a file may be. The service may set other numbers; each limit has a message of its own."""
+"""How large a file may be. The service may set other numbers; each limit has a message of its
+own.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -7,7 +9,9 @@ MB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest file that a reader accepts, measured in bytes, lines, relations and characters."""
+    """The largest file that a reader accepts, measured in bytes, lines, relations and
+    characters.
+    """
 
     upload_bytes: int = 512 * MB
     unpacked_bytes: int = 4096 * MB
@@ -19,6 +23,9 @@ class Limits:
     messages: int = 10_000
 
     def for_corpus(self) -> "Limits":
-        """These limits with longer lines: a line of a corpus is a whole document with its offsets."""
-        # Up to 4 bytes a character of the text, and about 25 bytes for the offsets of a token of two characters.
+        """These limits with longer lines: a line of a corpus is a whole document with its
+        offsets.
+        """
+        # Up to 4 bytes a character of the text, and about 25 bytes for the offsets of a token of
+        # two characters.
         return replace(self, line_bytes=max(self.line_bytes, 20 * self.document_characters))

@@ -23,7 +23,9 @@ class DocumentView:
     """The types of known mentions, if the corpus has any."""
 
     @classmethod
-    def of(cls, record: DocumentRecord, mention_types: Mapping[Span, str] | None = None) -> "DocumentView":
+    def of(
+        cls, record: DocumentRecord, mention_types: Mapping[Span, str] | None = None
+    ) -> "DocumentView":
         """The view of a document that was read from a corpus file."""
         return cls(
             record.id,
@@ -45,7 +47,9 @@ class DocumentView:
 
     def token_range(self, span: Span) -> tuple[int, int]:
         """The index of the first token of a span, and that of its last token plus one."""
-        return bisect_right(self.token_begins, span[0]) - 1, bisect_left(self.token_ends, span[1]) + 1
+        return bisect_right(self.token_begins, span[0]) - 1, bisect_left(
+            self.token_ends, span[1]
+        ) + 1
 
     def sentences_over(self, *spans: Span) -> Span:
         """The smallest span of whole sentences over the given spans."""
@@ -61,7 +65,9 @@ class CorpusLookup(Protocol):
     """The documents of a corpus, from memory, or from a database with a cache before it."""
 
     def prefetch(self, documents: Collection[str]) -> None:
-        """Nothing; announces the ids that the next calls of `get` will ask for, at most a few hundred at a time."""
+        """Nothing; announces the ids that the next calls of `get` will ask for, at most a few
+        hundred at a time.
+        """
 
     def get(self, document: str) -> DocumentView | None:
         """The document with this id, or None if the corpus does not have it."""

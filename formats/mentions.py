@@ -26,8 +26,8 @@ class Mentions(NamedTuple):
 class MentionStore:
     """Mentions by entity and document, both as small numbers.
 
-    The mentions of one entity in one document are a chain of rows: a map gives the first row, and each row names
-    another one of the chain.
+    The mentions of one entity in one document are a chain of rows: a map gives the first row, and
+    each row names another one of the chain.
     """
 
     def __init__(self) -> None:
@@ -44,14 +44,17 @@ class MentionStore:
         return len(self._spans)
 
     def add(self, entity: int, document: int, span: Span, is_name: bool) -> int:
-        """The entity that has had a mention at this span before, or -1; the mention is added in any case."""
+        """The entity that has had a mention at this span before, or -1; the mention is added in any
+        case.
+        """
         packed = span[0] << _BITS | span[1] | (_NAME if is_name else 0)
         spans, following = self._spans, self._next
         row = len(spans)
         first = self._first.add((entity, document), row)
         if first != -1:
-            # The latest row goes in behind the first one, whose number is in the map for good. Most canonical mentions
-            # follow the line that says that they are mentions; they need no row of their own.
+            # The latest row goes in behind the first one, whose number is in the map for good. Most
+            # canonical mentions follow the line that says that they are mentions; they need no row
+            # of their own.
             latest = following[first] - 1 if following[first] else first
             if spans[latest] == packed:
                 self.row = latest
@@ -66,7 +69,8 @@ class MentionStore:
         return -1 if owner == entity else owner
 
     def add_canonical(self, entity: int, document: int, span: Span) -> Span | None:
-        """The canonical mention that the entity has in the document already, if it is another one; else None.
+        """The canonical mention that the entity has in the document already, if it is another one;
+        else None.
 
         To be called right after `add`: the mention that was added last is the canonical one.
         """

@@ -1,4 +1,6 @@
-"""What a reader has to say about a file: messages with a code, a line and a sentence, collected in a report."""
+"""What a reader has to say about a file: messages with a code, a line and a sentence, collected in
+a report.
+"""
 
 import re
 from collections import Counter
@@ -10,12 +12,15 @@ from formats.codes import CODES, FATAL, Severity
 Columns = tuple[int, int]
 
 EXCERPT = 240
-# PostgreSQL stores no NUL and UTF-8 has no surrogates; the other controls would disturb a terminal or a page.
+# PostgreSQL stores no NUL and UTF-8 has no surrogates; the other controls would disturb a terminal
+# or a page.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class FormatError(ValueError):
-    """A file of ours (a schema) that cannot be used at all; its text is a sentence for the person who wrote it."""
+    """A file of ours (a schema) that cannot be used at all; its text is a sentence for the person
+    who wrote it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,9 @@ class Message:
 
 
 class Report:
-    """All messages about one file: the first ones kept, all of them counted by code and severity."""
+    """All messages about one file: the first ones kept, all of them counted by code and
+    severity.
+    """
 
     def __init__(self, keep: int = 10_000) -> None:
         self.keep = keep
@@ -51,13 +58,19 @@ class Report:
         self.relation_lines = 0
         """How many of them state relations, usable or not."""
 
-    def add(self, code: str, line: int, text: str, source: str = "", culprit: Columns | None = None) -> None:
-        """Nothing; counts one message and keeps it while there is room. `source` is the whole line."""
+    def add(
+        self, code: str, line: int, text: str, source: str = "", culprit: Columns | None = None
+    ) -> None:
+        """Nothing; counts one message and keeps it while there is room. `source` is the whole
+        line.
+        """
         self.by_code[code] += 1
         self.fatal = self.fatal or code in FATAL
         if len(self.messages) < self.keep:
             shown, columns = excerpt(source, culprit)
-            self.messages.append(Message(code, CODES[code].severity, line, printable(text), shown, columns))
+            self.messages.append(
+                Message(code, CODES[code].severity, line, printable(text), shown, columns)
+            )
 
     def __iter__(self) -> Iterator[Message]:
         return iter(self.messages)
@@ -90,7 +103,9 @@ def printable(text: str) -> str:
 
 
 def quoted(text: str, limit: int = 60) -> str:
-    """The text in typographic quotation marks, shortened in the middle so that a sentence stays readable."""
+    """The text in typographic quotation marks, shortened in the middle so that a sentence stays
+    readable.
+    """
     if len(text) > limit:
         text = text[: limit * 2 // 3] + "…" + text[-limit // 4 :]
     return f"“{text}”"

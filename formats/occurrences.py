@@ -11,7 +11,9 @@ _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_DATE = re.compile(r"(?P<year>\d{4}|XXXX)(?:-(?P<month>\d\d|XX)(?:-(?P<day>\d\d|XX))?)?", re.IGNORECASE)
+_DATE = re.compile(
+    r"(?P<year>\d{4}|XXXX)(?:-(?P<month>\d\d|XX)(?:-(?P<day>\d\d|XX))?)?", re.IGNORECASE
+)
 _SPACE = re.compile(r"\s+")
 
 Patterns = tuple[re.Pattern[str], ...]
@@ -20,8 +22,8 @@ Patterns = tuple[re.Pattern[str], ...]
 def occurrences(text: str, value: str, within: Iterable[Span], is_date: bool) -> list[Span]:
     """The sorted spans of the value inside the given spans of the text.
 
-    The string as it is counts before its other writings (in another case; the written forms of a normalised date, the
-    fullest form first): the first writing that occurs at all gives all spans.
+    The string as it is counts before its other writings (in another case; the written forms of a
+    normalised date, the fullest form first): the first writing that occurs at all gives all spans.
     """
     within = list(within)
     if found := _find_all(text, value, within):
@@ -81,7 +83,9 @@ def _string_patterns(value: str) -> Patterns:
 
 @lru_cache(maxsize=4096)
 def _date_patterns(value: str) -> Patterns:
-    """The written forms of a date such as 2013-03-17, 2013-03-XX, 2013-03 or 2013, the fullest forms first."""
+    """The written forms of a date such as 2013-03-17, 2013-03-XX, 2013-03 or 2013, the fullest
+    forms first.
+    """
     match = _DATE.fullmatch(value.strip())
     if match is None:
         return ()
@@ -94,7 +98,9 @@ def _date_patterns(value: str) -> Patterns:
     if month is not None and day is not None:
         forms.append(rf"{_month(month)}\s+{_day(day)}|{_day(day)}\s+(?:of\s+)?{_month(month)}")
     if month is not None and year is not None:
-        forms.append(rf"{_month(month)},?\s+(?:of\s+)?{year:04}|{year:04}[-/]{month:02}|0?{month}[./]{year:04}")
+        forms.append(
+            rf"{_month(month)},?\s+(?:of\s+)?{year:04}|{year:04}[-/]{month:02}|0?{month}[./]{year:04}"
+        )
     if month is not None:
         forms.append(_month(month))
     if year is not None:
@@ -108,13 +114,15 @@ def _number(digits: str | None) -> int | None:
 
 def _full_date(year: int, month: int, day: int) -> str:
     name, number = _month(month), _day(day)
-    return "|".join((
-        rf"{name}\s+{number},?\s+{year:04}",
-        rf"{number}\s+(?:of\s+)?{name},?\s+{year:04}",
-        rf"{year:04}[-/.]{month:02}[-/.]{day:02}|{year:04}{month:02}{day:02}",
-        rf"0?{day}[./-]\s?0?{month}[./-]\s?{year:04}",
-        rf"0?{month}[/-]0?{day}[/-]{year:04}",
-    ))  # fmt: skip
+    return "|".join(
+        (
+            rf"{name}\s+{number},?\s+{year:04}",
+            rf"{number}\s+(?:of\s+)?{name},?\s+{year:04}",
+            rf"{year:04}[-/.]{month:02}[-/.]{day:02}|{year:04}{month:02}{day:02}",
+            rf"0?{day}[./-]\s?0?{month}[./-]\s?{year:04}",
+            rf"0?{month}[/-]0?{day}[/-]{year:04}",
+        )
+    )
 
 
 def _month(month: int) -> str:

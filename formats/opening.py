@@ -32,10 +32,12 @@ _MAGIC = {
 
 
 def open_text(source: Source, limits: Limits, report: Report) -> Iterator[tuple[int, str]]:
-    """The lines of the file with their numbers, without line ends, a byte-order mark or lines that are no text.
+    """The lines of the file with their numbers, without line ends, a byte-order mark or lines that
+    are no text.
 
-    The end of a line is `\\n` or `\\r\\n` and nothing else. Never raises for what the file holds: what is wrong goes
-    into the report, and `report.fatal` says that the lines so far are not the whole file.
+    The end of a line is `\\n` or `\\r\\n` and nothing else. Never raises for what the file holds:
+    what is wrong goes into the report, and `report.fatal` says that the lines so far are not the
+    whole file.
     """
     with ExitStack() as stack:
         if isinstance(source, str | os.PathLike):
@@ -49,20 +51,32 @@ def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
     """The content in blocks, unpacked if it begins like gzip, up to the limits."""
     compressed = _limited(raw, limits, report)
     first = next(compressed, b"")
-    blocks = _gunzip(first, compressed, limits, report) if first.startswith(GZIP) else _prepend(first, compressed)
+    blocks = (
+        _gunzip(first, compressed, limits, report)
+        if first.startswith(GZIP)
+        else _prepend(first, compressed)
+    )
     beginning = True
     size = 0
     for block in blocks:
         if beginning and block:
             beginning = False
             if kind := _binary(block):
-                report.add("syntax.binary", 0, f"The file is {kind}, not UTF-8 text. Nothing of it is used.")
+                report.add(
+                    "syntax.binary",
+                    0,
+                    f"The file is {kind}, not UTF-8 text. Nothing of it is used.",
+                )
                 return
             block = block.removeprefix(b"\xef\xbb\xbf")
         size += len(block)
         if size > limits.unpacked_bytes:
             allowed = limits.unpacked_bytes // MB
-            report.add("limits.unpacked", 0, f"Unpacked, the file has more than {allowed:,} MB. Nothing of it is used.")
+            report.add(
+                "limits.unpacked",
+                0,
+                f"Unpacked, the file has more than {allowed:,} MB. Nothing of it is used.",
+            )
             return
         yield block
     if not size and not report.fatal:
@@ -70,7 +84,9 @@ def _unpacked(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
 
 
 def _limited(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
-    """The bytes as uploaded, in chunks, up to the limit; the first chunk is long enough to tell what it is."""
+    """The bytes as uploaded, in chunks, up to the limit; the first chunk is long enough to tell
+    what it is.
+    """
     size = 0
     while chunk := raw.read(CHUNK):
         while not size and len(chunk) < BEGINNING and (more := raw.read(CHUNK)):
@@ -78,7 +94,9 @@ def _limited(raw: BinaryIO, limits: Limits, report: Report) -> Iterator[bytes]:
         size += len(chunk)
         if size > limits.upload_bytes:
             allowed = limits.upload_bytes // MB
-            report.add("limits.upload", 0, f"The file has more than {allowed:,} MB. Nothing of it is used.")
+            report.add(
+                "limits.upload", 0, f"The file has more than {allowed:,} MB. Nothing of it is used."
+            )
             return
         yield chunk
 
@@ -100,8 +118,12 @@ def _gunzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report)
             return
         size += len(block)
         if size > MB and size > limits.ratio * packed:
-            report.add("limits.ratio", 0, f"The file unpacks to more than {limits.ratio} times its size. Nothing of it "
-                                          "is used; please upload it unpacked if this is right.")  # fmt: skip
+            report.add(
+                "limits.ratio",
+                0,
+                f"The file unpacks to more than {limits.ratio} times its size. Nothing of it "
+                "is used; please upload it unpacked if this is right.",
+            )
             return
         yield block
         pending = unpacker.unconsumed_tail
@@ -115,7 +137,11 @@ def _gunzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report)
             if not pending:
                 return
             if not pending.startswith(GZIP):
-                report.add("syntax.gzip_trailing", 0, "Bytes follow the end of the gzip data. They are ignored.")
+                report.add(
+                    "syntax.gzip_trailing",
+                    0,
+                    "Bytes follow the end of the gzip data. They are ignored.",
+                )
                 return
             unpacker = zlib.decompressobj(31)
         elif not pending and len(block) < CHUNK * 4:
@@ -123,8 +149,12 @@ def _gunzip(first: bytes, rest: Iterator[bytes], limits: Limits, report: Report)
             packed += len(pending)
             if not pending:
                 if not report.fatal:
-                    report.add("syntax.gzip_truncated", 0, "The gzip file ends too early, as after an interrupted "
-                                                           "transfer. Nothing of it is used.")  # fmt: skip
+                    report.add(
+                        "syntax.gzip_truncated",
+                        0,
+                        "The gzip file ends too early, as after an interrupted "
+                        "transfer. Nothing of it is used.",
+                    )
                 return
 
 
@@ -151,7 +181,9 @@ def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
                 for line in whole.split(b"\n"):
                     number += 1
                     if number > limits.lines:
-                        text = f"The file has more than {limits.lines:,} lines. Nothing of it is used."
+                        text = (
+                            f"The file has more than {limits.lines:,} lines. Nothing of it is used."
+                        )
                         report.add("limits.lines", number, text)
                         return
                     text_line = _decoded(number, line, skipping, limits, report)
@@ -171,7 +203,9 @@ def _lines(blocks: Iterator[bytes], limits: Limits, report: Report) -> Iterator[
 
 
 def _plain(block: bytes, limits: Limits) -> list[str] | None:
-    """The lines of a block in which nothing is wrong, all at once; None if they have to be looked at one by one."""
+    """The lines of a block in which nothing is wrong, all at once; None if they have to be looked
+    at one by one.
+    """
     if b"\x00" in block:
         return None
     try:
@@ -194,7 +228,9 @@ def _decoded(number: int, raw: bytes, too_long: bool, limits: Limits, report: Re
     except UnicodeDecodeError as error:
         before = len(raw[: error.start].decode())
         text = f"Byte {error.start + 1} of this line is not UTF-8. The line is dropped."
-        report.add("syntax.encoding", number, text, raw.decode("utf-8", "replace"), (before, before + 1))
+        report.add(
+            "syntax.encoding", number, text, raw.decode("utf-8", "replace"), (before, before + 1)
+        )
         return None
     if "\x00" in line:
         at = line.index("\x00")

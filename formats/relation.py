@@ -1,4 +1,6 @@
-"""What every door gives: one claimed relation between two mentions of a document, and how the two are chosen."""
+"""What every door gives: one claimed relation between two mentions of a document, and how the two
+are chosen.
+"""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -10,7 +12,9 @@ from formats.splitting import Span
 
 @dataclass(slots=True)
 class RelationClaim:
-    """One relation instance that a system claims, in canonical direction, with what belongs to the prediction."""
+    """One relation instance that a system claims, in canonical direction, with what belongs to the
+    prediction.
+    """
 
     document: str
     subject: Span
@@ -34,18 +38,24 @@ Closeness = tuple[bool, int, Span, Span]
 
 
 def closeness(document: DocumentView, subject: Span, object_: Span) -> Closeness:
-    """The key that orders pairs: one sentence first, then fewer tokens between, then the earlier and the later span."""
+    """The key that orders pairs: one sentence first, then fewer tokens between, then the earlier
+    and the later span.
+    """
     first, second = (subject, object_) if subject <= object_ else (object_, subject)
     apart = document.sentence(first[0]) != document.sentence(second[0])
     gap = document.token_range(second)[0] - document.token_range(first)[1]
     return apart, max(0, gap), first, second
 
 
-def closest_pair(document: DocumentView, subjects: Sequence[Span], objects: Sequence[Span]) -> tuple[Span, Span] | None:
-    """The closest subject and object, both lists sorted; None if there is no pair of two different spans.
+def closest_pair(
+    document: DocumentView, subjects: Sequence[Span], objects: Sequence[Span]
+) -> tuple[Span, Span] | None:
+    """The closest subject and object, both lists sorted; None if there is no pair of two different
+    spans.
 
-    With the earlier span of a pair fixed, distance grows with the begin of the later one; so only the first span of
-    the other list at or after each span can be in the closest pair, and two walks over sorted lists find it.
+    With the earlier span of a pair fixed, distance grows with the begin of the later one; so only
+    the first span of the other list at or after each span can be in the closest pair, and two walks
+    over sorted lists find it.
     """
     if len(subjects) == 1 and len(objects) == 1:
         return (subjects[0], objects[0]) if subjects[0] != objects[0] else None

@@ -1,4 +1,6 @@
-"""The schema of a corpus or track: entity types, predicates, and the names that are turned round, mapped or ignored."""
+"""The schema of a corpus or track: entity types, predicates, and the names that are turned round,
+mapped or ignored.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,8 +13,15 @@ from unicodedata import normalize
 from formats.messages import FormatError, quoted
 
 SHIPPED = Path(__file__).parent / "schemas"
-_STRING_VALUED = {"DATE": "date", "TIME": "date", "TITLE": "string", "NUM": "number", "NUMBER": "number",
-                  "STRING": "string", "URL": "string"}  # fmt: skip
+_STRING_VALUED = {
+    "DATE": "date",
+    "TIME": "date",
+    "TITLE": "string",
+    "NUM": "number",
+    "NUMBER": "number",
+    "STRING": "string",
+    "URL": "string",
+}
 NO_RELATION = "no_relation"
 
 Argument = TypeVar("Argument")
@@ -20,7 +29,9 @@ Argument = TypeVar("Argument")
 
 @dataclass(frozen=True, slots=True)
 class EntityType:
-    """A type of mention: linkable (an entity of the world) or string-valued (a date, a title, a number)."""
+    """A type of mention: linkable (an entity of the world) or string-valued (a date, a title, a
+    number).
+    """
 
     name: str
     description: str = ""
@@ -60,13 +71,16 @@ class Predicate:
 
 @dataclass(frozen=True)
 class Schema:
-    """Which types and predicates there are, by falling frequency, and how other names of predicates are read."""
+    """Which types and predicates there are, by falling frequency, and how other names of predicates
+    are read.
+    """
 
     name: str
     entity_types: Mapping[str, EntityType]
     predicates: Mapping[str, Predicate]
     turned: Mapping[str, str] = field(default_factory=dict)
-    """Names of inverses that a submission may use: each is turned round to the predicate named here."""
+    """Names of inverses that a submission may use: each is turned round to the predicate named
+    here."""
     mapped: Mapping[str, str] = field(default_factory=dict)
     """Finer names that a submission may use, with the predicate that each is merged into."""
     ignored: frozenset[str] = frozenset()
@@ -79,11 +93,17 @@ class Schema:
         return predicate in self._readings or predicate in self.ignored
 
     def reading(self, predicate: str) -> tuple[Predicate, bool] | None:
-        """The canonical predicate that a name stands for and whether its arguments are turned, or None."""
+        """The canonical predicate that a name stands for and whether its arguments are turned, or
+        None.
+        """
         return self._readings.get(predicate)
 
-    def canonical(self, predicate: str, subject: Argument, object_: Argument) -> tuple[str, Argument, Argument] | None:
-        """The canonical predicate with its subject and object in that order; None if it is unknown or ignored."""
+    def canonical(
+        self, predicate: str, subject: Argument, object_: Argument
+    ) -> tuple[str, Argument, Argument] | None:
+        """The canonical predicate with its subject and object in that order; None if it is unknown
+        or ignored.
+        """
         reading = self._readings.get(predicate)
         if reading is None:
             return None
@@ -95,19 +115,29 @@ class Schema:
         return (predicate, subject_type, object_type) in self._allowed
 
     def object_types(self, predicate: str, subject_type: str | None = None) -> tuple[str, ...]:
-        """The types that the object may have, most frequent first; for any subject if its type is None."""
+        """The types that the object may have, most frequent first; for any subject if its type is
+        None.
+        """
         pairs = self.predicates[predicate].types
         return tuple(dict.fromkeys(o for s, o in pairs if subject_type in (None, s)))
 
     def subject_types(self, predicate: str, object_type: str | None = None) -> tuple[str, ...]:
-        """The types that the subject may have, most frequent first; for any object if its type is None."""
+        """The types that the subject may have, most frequent first; for any object if its type is
+        None.
+        """
         pairs = self.predicates[predicate].types
         return tuple(dict.fromkeys(s for s, o in pairs if object_type in (None, o)))
 
     def between(self, subject_types: Iterable[str], object_types: Iterable[str]) -> list[Predicate]:
-        """The predicates allowed from any of these subject types to any of these object types, in schema order."""
+        """The predicates allowed from any of these subject types to any of these object types, in
+        schema order.
+        """
         pairs = {(s, o) for s in subject_types for o in object_types}
-        return [predicate for predicate in self.predicates.values() if not pairs.isdisjoint(predicate.types)]
+        return [
+            predicate
+            for predicate in self.predicates.values()
+            if not pairs.isdisjoint(predicate.types)
+        ]
 
     def inverse(self, predicate: str, object_type: str) -> str | None:
         """The predicate from object to subject that says the same, if the schema has one."""
@@ -116,7 +146,9 @@ class Schema:
         return inverse if inverse in self.predicates else None
 
     def same_as(self, predicate: str, object_type: str) -> str | None:
-        """The inverse, if one holds whenever the other does: not where the gold standard keeps both by themselves."""
+        """The inverse, if one holds whenever the other does: not where the gold standard keeps both
+        by themselves.
+        """
         name = self.inverse(predicate, object_type)
         sure = name is not None and all(
             self.predicates[one].inverse_in_gold in (None, 1.0) for one in (predicate, name)
@@ -124,7 +156,9 @@ class Schema:
         return name if sure else None
 
     def linkable(self, entity_type: str) -> bool:
-        """True if mentions of this type refer to entities; False for dates, titles, numbers and unknown types."""
+        """True if mentions of this type refer to entities; False for dates, titles, numbers and
+        unknown types.
+        """
         found = self.entity_types.get(entity_type)
         return found is not None and found.linkable
 
@@ -148,7 +182,8 @@ class Schema:
         return {
             "name": self.name,
             "entity_types": [
-                {"name": t.name, "description": t.description, "value": t.value} for t in self.entity_types.values()
+                {"name": t.name, "description": t.description, "value": t.value}
+                for t in self.entity_types.values()
             ],
             "predicates": [_predicate_as_dict(p) for p in self.predicates.values()],
             "turned": dict(self.turned),
@@ -178,7 +213,9 @@ def shipped_schema(name: str) -> Schema:
 
 
 def load_schema(source: str | Path | Mapping[str, Any]) -> Schema:
-    """The schema in a JSON or YAML file, or in a mapping; raises FormatError with the reason if it is none."""
+    """The schema in a JSON or YAML file, or in a mapping; raises FormatError with the reason if it
+    is none.
+    """
     if isinstance(source, Mapping):
         return _build(source, str(source.get("name", "schema")))
     path = Path(source)
@@ -186,9 +223,15 @@ def load_schema(source: str | Path | Mapping[str, Any]) -> Schema:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FormatError(f"The schema {path.name} cannot be read: {error}.") from error
-    data = _parse_yaml(text, path.name) if path.suffix in (".yaml", ".yml") else _parse_json(text, path.name)
+    data = (
+        _parse_yaml(text, path.name)
+        if path.suffix in (".yaml", ".yml")
+        else _parse_json(text, path.name)
+    )
     if not isinstance(data, Mapping):
-        raise FormatError(f"The schema {path.name} is not an object with entity_types and predicates.")
+        raise FormatError(
+            f"The schema {path.name} is not an object with entity_types and predicates."
+        )
     return _build(data, str(data.get("name", path.stem)))
 
 
@@ -203,7 +246,9 @@ def _parse_yaml(text: str, name: str) -> Any:
     try:
         import yaml
     except ImportError as error:
-        raise FormatError("A schema in YAML needs the package PyYAML; JSON works without it.") from error
+        raise FormatError(
+            "A schema in YAML needs the package PyYAML; JSON works without it."
+        ) from error
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -239,7 +284,10 @@ def _entity_type(data: Mapping[str, Any]) -> EntityType:
     name = normalize("NFC", str(data["name"]))
     value = data["value"] if "value" in data else _STRING_VALUED.get(name)
     if value not in (None, "date", "number", "string"):
-        raise FormatError(f"The entity type {name} has the value {value!r}; it may be date, number, string or null.")
+        raise FormatError(
+            f"The entity type {name} has the value {value!r}; it may be date, number, string or"
+            " null."
+        )
     return EntityType(name, str(data.get("description") or ""), value)
 
 
@@ -255,21 +303,30 @@ def _predicate(data: Mapping[str, Any]) -> Predicate:
         inverse_by_object_type=dict(data.get("inverse_by_object_type") or {}),
         frequency=int(data.get("frequency") or 0),
         wikidata=data.get("wikidata"),
-        inverse_in_gold=None if data.get("inverse_in_gold") is None else float(data["inverse_in_gold"]),
+        inverse_in_gold=(
+            None if data.get("inverse_in_gold") is None else float(data["inverse_in_gold"])
+        ),
     )
 
 
 def _check(schema: Schema) -> None:
-    """Nothing; raises FormatError if a predicate names a type or a predicate that the schema does not have."""
+    """Nothing; raises FormatError if a predicate names a type or a predicate that the schema does
+    not have.
+    """
     if not schema.entity_types or not schema.predicates:
         raise FormatError("The schema has no entity types or no predicates.")
     for predicate in schema.predicates.values():
         for pair in predicate.types:
             for name in pair:
                 if name not in schema.entity_types:
-                    raise FormatError(f"The predicate {predicate.name} names the unknown type {quoted(name)}.")
+                    raise FormatError(
+                        f"The predicate {predicate.name} names the unknown type {quoted(name)}."
+                    )
         if predicate.inverse is not None and predicate.inverse not in schema.predicates:
-            raise FormatError(f"The predicate {predicate.name} has the unknown inverse {quoted(predicate.inverse)}.")
+            raise FormatError(
+                f"The predicate {predicate.name} has the unknown inverse"
+                f" {quoted(predicate.inverse)}."
+            )
         if "{subject}" not in predicate.template or "{object}" not in predicate.template:
             raise FormatError(f"The template of {predicate.name} lacks {{subject}} or {{object}}.")
     for name, target in (*schema.turned.items(), *schema.mapped.items()):
@@ -277,4 +334,6 @@ def _check(schema: Schema) -> None:
             raise FormatError(f"{name} stands for the unknown predicate {quoted(str(target))}.")
     unknown = {name for group in schema.exclusive for name in group} - set(schema.predicates)
     if unknown:
-        raise FormatError(f"A group of exclusive predicates names the unknown {', '.join(sorted(unknown))}.")
+        raise FormatError(
+            f"A group of exclusive predicates names the unknown {', '.join(sorted(unknown))}."
+        )

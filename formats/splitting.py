@@ -1,8 +1,9 @@
-"""Tokens and sentences of a text that comes without them: regular expressions and a short list of abbreviations.
+"""Tokens and sentences of a text that comes without them: regular expressions and a short list of
+abbreviations.
 
-Of the libraries that need no model, sentencex 1.0 finds a little fewer of the sentences of Re-DocRED (3,779 of 3,966;
-these rules 3,802) and panics on a line separator after an initial; spaCy 3.8 splits after fewer abbreviations and
-brings 300 MB.
+Of the libraries that need no model, sentencex 1.0 finds a little fewer of the sentences of
+Re-DocRED (3,779 of 3,966; these rules 3,802) and panics on a line separator after an initial; spaCy
+3.8 splits after fewer abbreviations and brings 300 MB.
 """
 
 import re
@@ -26,7 +27,9 @@ _STARTERS = _words("""
     but and or if when while after before since although however meanwhile who what why how no yes some many most
     both each one two according
     """)
-_BREAK = re.compile(r"""(?:(?P<stop>[.!?…]+)["'”’»)\]]*(?=\s|$)|[。！？]+[”’」』）]*)|\n[^\S\n]*\n""")  # fmt: skip
+_BREAK = re.compile(
+    r"""(?:(?P<stop>[.!?…]+)["'”’»)\]]*(?=\s|$)|[。！？]+[”’」』）]*)|\n[^\S\n]*\n"""
+)
 _NEXT = re.compile(r"""\s*(?P<open>["'“‘«(\[]*)(?P<word>\w+)?""")
 _LAST_WORD = re.compile(r"[\w.'’&-]*\Z")
 
@@ -48,7 +51,9 @@ _TOKEN = re.compile(
 
 def tokenise(text: str, begin: int = 0, end: int | None = None) -> list[Span]:
     """The spans of the tokens of a text, or of the part between begin and end."""
-    return [match.span() for match in _TOKEN.finditer(text, begin, len(text) if end is None else end)]
+    return [
+        match.span() for match in _TOKEN.finditer(text, begin, len(text) if end is None else end)
+    ]
 
 
 def split_sentences(text: str) -> list[Span]:
@@ -79,7 +84,8 @@ def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
     if following is None or (word is None and not following.group("open")):
         return True
     if word is not None and word[0].islower():
-        # “What?” he said; and after a full stop a lower-case word goes on, unless it is a name such as iPhone.
+        # “What?” he said; and after a full stop a lower-case word goes on, unless it is a name such
+        # as iPhone.
         return word.lower() != word
     if match.group("stop") != ".":
         return True
@@ -95,6 +101,8 @@ def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
 
 
 def _last_word(text: str, begin: int, end: int) -> str:
-    """The word that ends at `end`; at most 30 characters of it, which is longer than every abbreviation."""
+    """The word that ends at `end`; at most 30 characters of it, which is longer than every
+    abbreviation.
+    """
     found = _LAST_WORD.search(text, max(begin, end - 30), end)
     return found.group().lstrip("'’-&.") if found else ""

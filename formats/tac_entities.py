@@ -1,4 +1,6 @@
-"""The entities of a TAC KBP knowledge base: the first pass over the file, which collects types, mentions and links."""
+"""The entities of a TAC KBP knowledge base: the first pass over the file, which collects types,
+mentions and links.
+"""
 
 from array import array
 from collections.abc import Iterable
@@ -14,7 +16,9 @@ from formats.tac_lines import MENTIONS, LineReader
 BATCH = 1_000
 _UNTYPED, _BAD_TYPE = 0, 1
 
-_Mention = tuple[int, str, str, str, str, Span, str]  # line number, line, entity, kind, document, span, gloss
+_Mention = tuple[
+    int, str, str, str, str, Span, str
+]  # line number, line, entity, kind, document, span, gloss
 
 
 class Entities:
@@ -30,12 +34,16 @@ class Entities:
         self._type_names = [None, None, *checks.schema.entity_types]
         self._links: dict[int, str] = {}
         self._waiting: list[_Mention] = []
-        # Rows of mentions whose span another entity has too: row, the other entity, this entity, line.
+        # Rows of mentions whose span another entity has too: row, the other entity, this entity,
+        # line.
         self._shared = array("I")
 
     def collect(self, lines: Iterable[tuple[int, str]]) -> None:
         """Nothing; reads all lines about entities and passes over the relations."""
-        readers = dict.fromkeys(MENTIONS, self._read_mention) | {"type": self._read_type, "link": self._read_link}
+        readers = dict.fromkeys(MENTIONS, self._read_mention) | {
+            "type": self._read_type,
+            "link": self._read_link,
+        }
         for number, line in lines:
             fields = line.split("\t", 2)
             read = readers.get(fields[1]) if len(fields) > 1 else None
@@ -61,7 +69,10 @@ class Entities:
         if known is not None:
             return known
         if not entity.startswith(":") or len(entity) < 2 or " " in entity:
-            text = f"{quoted(entity)} is not an entity id, which begins with a colon (:E12). The line is dropped."
+            text = (
+                f"{quoted(entity)} is not an entity id, which begins with a colon (:E12). The line"
+                " is dropped."
+            )
             self._report.add("syntax.entity_id", number, text, line, column(line, 0))
             return None
         self._types.append(_UNTYPED)
@@ -70,7 +81,9 @@ class Entities:
 
     def _read_type(self, number: int, line: str, fields: list[str]) -> None:
         if len(fields) != 3:
-            return self._reader.wrong_columns(number, line, "3 (entity, type, name of the type)", len(fields))
+            return self._reader.wrong_columns(
+                number, line, "3 (entity, type, name of the type)", len(fields)
+            )
         entity = self._number(fields[0], number, line)
         if entity is None:
             return None
@@ -91,7 +104,9 @@ class Entities:
 
     def _read_link(self, number: int, line: str, fields: list[str]) -> None:
         if len(fields) not in (3, 4):
-            return self._reader.wrong_columns(number, line, "3 (entity, link, name in quotes)", len(fields))
+            return self._reader.wrong_columns(
+                number, line, "3 (entity, link, name in quotes)", len(fields)
+            )
         entity = self._number(fields[0], number, line)
         link = self._reader.string(number, line, fields, 2) if entity is not None else None
         if entity is None or link is None:
@@ -123,7 +138,14 @@ class Entities:
         self._waiting.clear()
 
     def _check_mention(
-        self, number: int, line: str, entity_id: str, kind: str, document: str, span: Span, gloss: str
+        self,
+        number: int,
+        line: str,
+        entity_id: str,
+        kind: str,
+        document: str,
+        span: Span,
+        gloss: str,
     ) -> None:
         entity = self._number(entity_id, number, line)
         if entity is None:
@@ -133,12 +155,16 @@ class Entities:
             self._checks.unknown_document(document, number, line, column(line, 3))
             return
         if not view.holds(span):
-            self._report.add("reference.offsets", number, outside(view, span), line, column(line, 3))
+            self._report.add(
+                "reference.offsets", number, outside(view, span), line, column(line, 3)
+            )
             return
         text = view.text[span[0] : span[1]]
         # A normalized mention has the value as its string (2013-03-17), not what the text says.
         if text != gloss and kind != "normalized_mention" and not same_text(text, gloss):
-            self._report.add("reference.gloss", number, _other_gloss(view, span, gloss), line, column(line, 3))
+            self._report.add(
+                "reference.gloss", number, _other_gloss(view, span, gloss), line, column(line, 3)
+            )
             return
         document_number = self._checks.document_number(document)
         owner = self.mentions.add(entity, document_number, span, MENTIONS[kind])
@@ -148,7 +174,10 @@ class Entities:
             first = self.mentions.add_canonical(entity, document_number, span)
             if first is not None:
                 kept = f"{quoted(view.text[first[0] : first[1]])} at {first[0]}-{first[1] - 1}"
-                sentence = f"{entity_id} has the canonical mention {kept} in this document already, which is kept."
+                sentence = (
+                    f"{entity_id} has the canonical mention {kept} in this document already, which"
+                    " is kept."
+                )
                 self._report.add("consistency.canonicals", number, sentence, line, column(line, 3))
 
     def _check_shared(self) -> None:
@@ -162,10 +191,15 @@ class Entities:
             both = f"This mention is one of {names[owner]} and of {names[entity]}"
             if self._types[owner] != self._types[entity]:
                 text = f"{both}, which have the types {self.type(owner)} and {self.type(entity)}."
-                self._report.add("consistency.two_types", line, f"{text} It is kept for {names[owner]} only.")
+                self._report.add(
+                    "consistency.two_types", line, f"{text} It is kept for {names[owner]} only."
+                )
                 self.mentions.remove(row)
             elif (first := self.link(owner)) != (second := self.link(entity)) and first and second:
-                text = f"{both}, which have the links {quoted(first)} and {quoted(second)}. Both are kept."
+                text = (
+                    f"{both}, which have the links {quoted(first)} and {quoted(second)}. Both are"
+                    " kept."
+                )
                 self._report.add("consistency.links", line, text)
 
 
@@ -173,7 +207,10 @@ def outside(view: DocumentView, span: Span) -> str:
     """The sentence that a span is empty or does not lie inside the text."""
     if span[0] >= span[1]:
         return "The span ends before it begins. The line is dropped."
-    return f"The span lies outside the document, whose text has {len(view.text):,} characters. The line is dropped."
+    return (
+        f"The span lies outside the document, whose text has {len(view.text):,} characters. The"
+        " line is dropped."
+    )
 
 
 def _other_gloss(view: DocumentView, span: Span, gloss: str) -> str:

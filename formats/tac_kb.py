@@ -1,7 +1,8 @@
-"""The TAC KBP ColdStart door: a knowledge base with entities, mentions and relations with inclusive offsets.
+"""The TAC KBP ColdStart door: a knowledge base with entities, mentions and relations with inclusive
+offsets.
 
-Relations may precede the mentions that they are about, so the file is read twice: first the entities, whose mentions
-are held compactly, then the relations, which are streamed.
+Relations may precede the mentions that they are about, so the file is read twice: first the
+entities, whose mentions are held compactly, then the relations, which are streamed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,10 +25,24 @@ _ENTITY_LINES = frozenset({*MENTIONS, "type", "link"})
 
 
 class _Relation:
-    """One relation line as read, in canonical direction; an argument is an entity's number or a string."""
+    """One relation line as read, in canonical direction; an argument is an entity's number or a
+    string.
+    """
 
-    __slots__ = ("confidence", "line", "number", "object", "object_id", "object_type", "predicate", "provenance",
-                 "subject", "subject_id", "subject_type", "turned")  # fmt: skip
+    __slots__ = (
+        "confidence",
+        "line",
+        "number",
+        "object",
+        "object_id",
+        "object_type",
+        "predicate",
+        "provenance",
+        "subject",
+        "subject_id",
+        "subject_type",
+        "turned",
+    )
 
     number: int
     line: str
@@ -44,9 +59,15 @@ class _Relation:
 
 
 def read_tac_kb(
-    open_lines: Callable[[Report], Lines], corpus: CorpusLookup, schema: Schema, limits: Limits, report: Report
+    open_lines: Callable[[Report], Lines],
+    corpus: CorpusLookup,
+    schema: Schema,
+    limits: Limits,
+    report: Report,
 ) -> Iterator[RelationClaim]:
-    """The claims of the relation lines, in their order. `open_lines` opens the file anew at each call."""
+    """The claims of the relation lines, in their order. `open_lines` opens the file anew at each
+    call.
+    """
     checks = ClaimChecks(corpus, schema, limits, report)
     entities = Entities(checks)
     entities.collect(content(open_lines(report), report))
@@ -128,7 +149,10 @@ class _Relations:
         number, line = relation.number, relation.line
         first_id, second_id = fields[0], fields[2]
         if first_id[:1] != ":":
-            text = f"{quoted(first_id)} is not an entity id, which begins with a colon (:E12). The line is dropped."
+            text = (
+                f"{quoted(first_id)} is not an entity id, which begins with a colon (:E12). The"
+                " line is dropped."
+            )
             self._report.add("syntax.entity_id", number, text, line, column(line, 0))
             return False
         first = self._entity(first_id, 0, number, line)
@@ -141,7 +165,9 @@ class _Relations:
         if first is None or second is None:
             return False
         if first == second:
-            text = f"{first_id} is subject and object. A relation of an entity to itself is dropped."
+            text = (
+                f"{first_id} is subject and object. A relation of an entity to itself is dropped."
+            )
             self._report.add("schema.itself", number, text, line, column(line, 2))
             return False
         if not relation.turned:
@@ -160,7 +186,10 @@ class _Relations:
         """The number of a typed entity, or None after a message."""
         found = self._entities.number(entity)
         if found is None:
-            text = f"The file does not define {quoted(entity)}: it has no mention and no type. The line is dropped."
+            text = (
+                f"The file does not define {quoted(entity)}: it has no mention and no type. The"
+                " line is dropped."
+            )
             self._report.add("reference.entity", number, text, line, column(line, index))
             return None
         if self._entities.type(found) is None:
@@ -170,31 +199,48 @@ class _Relations:
         return found
 
     def _read_types(self, relation: _Relation) -> bool:
-        """True if both arguments have types, which may still be the wrong ones for the predicate."""
+        """True if both arguments have types, which may still be the wrong ones for the
+        predicate.
+        """
         entities, schema = self._entities, self._schema
         relation.subject_type = entities.type(relation.subject) or ""
-        object_type = entities.type(relation.object) if isinstance(relation.object, int) else "STRING"
-        if object_type == "STRING" and not schema.allowed(relation.predicate, relation.subject_type, "STRING"):
+        object_type = (
+            entities.type(relation.object) if isinstance(relation.object, int) else "STRING"
+        )
+        if object_type == "STRING" and not schema.allowed(
+            relation.predicate, relation.subject_type, "STRING"
+        ):
             # Strings of no type of their own take the type of a string that the predicate asks for.
             wanted = schema.object_types(relation.predicate, relation.subject_type)
             object_type = next((name for name in wanted if not schema.linkable(name)), None)
             if object_type is None:
-                text = f"{relation.predicate} takes an entity as its object, not a string. The line is dropped."
+                text = (
+                    f"{relation.predicate} takes an entity as its object, not a string. The line is"
+                    " dropped."
+                )
                 culprit = column(relation.line, 2)
                 self._report.add("schema.string", relation.number, text, relation.line, culprit)
                 return False
         relation.object_type = object_type or ""
         if not schema.allowed(relation.predicate, relation.subject_type, relation.object_type):
             self._checks.wrong_types(
-                relation.predicate, relation.subject_type, relation.object_type, relation.number, relation.line
+                relation.predicate,
+                relation.subject_type,
+                relation.object_type,
+                relation.number,
+                relation.line,
             )
         return True
 
-    def _resolve(self, relation: _Relation, document: str, spans: list[Span]) -> RelationClaim | None:
+    def _resolve(
+        self, relation: _Relation, document: str, spans: list[Span]
+    ) -> RelationClaim | None:
         """The claim of a relation line in one document, or None after a message."""
         view = self._checks.corpus.get(document)
         if view is None:
-            self._checks.unknown_document(document, relation.number, relation.line, column(relation.line, 3))
+            self._checks.unknown_document(
+                document, relation.number, relation.line, column(relation.line, 3)
+            )
             return None
         size = len(view.text)
         for begin, end in spans:
@@ -232,9 +278,15 @@ class _Relations:
         arguments = ((relation.subject_id, subjects), (relation.object_id, objects))
         missing = [name for name, found in arguments if not found]
         if missing:
-            what = f"No mention of {' and none of '.join(missing)} lies inside the provenance in {document}"
+            what = (
+                f"No mention of {' and none of '.join(missing)} lies inside the provenance in"
+                f" {document}"
+            )
         else:
-            what = f"Subject and object have only one and the same mention inside the provenance in {document}"
+            what = (
+                "Subject and object have only one and the same mention inside the provenance in"
+                f" {document}"
+            )
         text = f"{what}. The relation is dropped."
         self._report.add("reference.provenance", relation.number, text, relation.line, culprit)
 
@@ -267,15 +319,28 @@ class _Relations:
         )
 
     def _note_canonicals(
-        self, relation: _Relation, document: str, number: int, subject: Mentions, object_: Mentions | None
+        self,
+        relation: _Relation,
+        document: str,
+        number: int,
+        subject: Mentions,
+        object_: Mentions | None,
     ) -> None:
-        """Nothing; says of each entity, once a document, that the file names no canonical mention."""
-        arguments = ((relation.subject, relation.subject_id, subject), (relation.object, relation.object_id, object_))
+        """Nothing; says of each entity, once a document, that the file names no canonical
+        mention.
+        """
+        arguments = (
+            (relation.subject, relation.subject_id, subject),
+            (relation.object, relation.object_id, object_),
+        )
         for entity, name, mentions in arguments:
             if not isinstance(entity, int) or mentions is None or mentions.is_named:
                 continue
             if self._uncanonical.add((entity, number), 0) == -1:
-                text = f"{name} has no canonical mention in {document}. Its first longest mention serves."
+                text = (
+                    f"{name} has no canonical mention in {document}. Its first longest mention"
+                    " serves."
+                )
                 self._report.add("reference.canonical", relation.number, text, relation.line)
 
 
@@ -284,4 +349,8 @@ def inside(mentions: Sequence[Span], provenance: Sequence[Span]) -> Sequence[Spa
     if len(provenance) == 1:
         begin, end = provenance[0]
         return [span for span in mentions if begin <= span[0] and span[1] <= end]
-    return [span for span in mentions if any(begin <= span[0] and span[1] <= end for begin, end in provenance)]
+    return [
+        span
+        for span in mentions
+        if any(begin <= span[0] and span[1] <= end for begin, end in provenance)
+    ]

@@ -1,4 +1,6 @@
-"""The syntax of one line of a TAC KBP ColdStart knowledge base: columns, quoted strings, provenance, confidence."""
+"""The syntax of one line of a TAC KBP ColdStart knowledge base: columns, quoted strings,
+provenance, confidence.
+"""
 
 import re
 from collections.abc import Iterator
@@ -24,11 +26,16 @@ Spans = dict[str, list[Span]]
 
 
 def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[int, str]]:
-    """The lines that say something, after the run id: no comments, no blank lines; composed (NFC)."""
+    """The lines that say something, after the run id: no comments, no blank lines; composed
+    (NFC).
+    """
     for number, line in lines:
         if line and line[0] != "#" and not line.isspace():
             if "\t" in line:
-                text = "The first line should be the run id, a word of your own. It is read like every other line."
+                text = (
+                    "The first line should be the run id, a word of your own. It is read like every"
+                    " other line."
+                )
                 report.add("syntax.run_id", number, text, line)
                 yield number, normalize("NFC", line.rstrip())
             break
@@ -43,7 +50,12 @@ def content(lines: Iterator[tuple[int, str]], report: Report) -> Iterator[tuple[
 
 def parse_string(field: str) -> str | None:
     """The content of a quoted string, None if the field is none."""
-    if len(field) > 2 and field[0] == field[-1] == '"' and "\\" not in field and field.find('"', 1) == len(field) - 1:
+    if (
+        len(field) > 2
+        and field[0] == field[-1] == '"'
+        and "\\" not in field
+        and field.find('"', 1) == len(field) - 1
+    ):
         return field[1:-1]
     match = _STRING.fullmatch(field)
     if match is None or not match.group(1).strip():
@@ -52,7 +64,9 @@ def parse_string(field: str) -> str | None:
 
 
 def parse_span(field: str) -> tuple[str, Span] | None:
-    """The document and the half-open span of `DOC:begin-end` with its inclusive end; None if it cannot be read."""
+    """The document and the half-open span of `DOC:begin-end` with its inclusive end; None if it
+    cannot be read.
+    """
     match = _SPAN.fullmatch(field)
     if match is None:
         return None
@@ -94,7 +108,11 @@ class LineReader:
     def wrong_columns(self, number: int, line: str, expected: str, found: int) -> None:
         """Nothing; says that the line has the wrong number of columns."""
         columns = "column" if found == 1 else "columns"
-        hint = " (columns are separated by tabs, not by blanks)" if "\t" not in line and " " in line else ""
+        hint = (
+            " (columns are separated by tabs, not by blanks)"
+            if "\t" not in line and " " in line
+            else ""
+        )
         text = f"This line has {found} {columns}, but {expected} are expected{hint}. It is dropped."
         self.report.add("syntax.columns", number, text, line)
 
@@ -103,13 +121,15 @@ class LineReader:
         value = parse_string(fields[index])
         if value is None:
             text = (
-                f'{quoted(fields[index])} is no string in double quotes with \\" and \\\\ as escapes, or it is empty. '
-                "The line is dropped."
+                f'{quoted(fields[index])} is no string in double quotes with \\" and \\\\ as'
+                " escapes, or it is empty. The line is dropped."
             )
             self.report.add("syntax.string", number, text, line, column(line, index))
         return value
 
-    def span(self, number: int, line: str, fields: list[str], index: int) -> tuple[str, Span] | None:
+    def span(
+        self, number: int, line: str, fields: list[str], index: int
+    ) -> tuple[str, Span] | None:
         """The document and span in a column, or None after a message."""
         value = parse_span(fields[index])
         if value is None:
@@ -128,11 +148,16 @@ class LineReader:
         self.report.add("syntax.offsets", number, text, line, column(line, index))
 
     def confidence(self, number: int, line: str, fields: list[str], index: int) -> float | None:
-        """The confidence in a column that may be missing; None, after a message, if it is no number from 0 to 1."""
+        """The confidence in a column that may be missing; None, after a message, if it is no number
+        from 0 to 1.
+        """
         if len(fields) <= index:
             return None
         value = parse_confidence(fields[index])
         if value is None:
-            text = f"The confidence {quoted(fields[index])} is no number from 0 to 1. The line is kept without it."
+            text = (
+                f"The confidence {quoted(fields[index])} is no number from 0 to 1. The line is kept"
+                " without it."
+            )
             self.report.add("syntax.confidence", number, text, line, column(line, index))
         return value

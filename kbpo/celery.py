@@ -1,6 +1,7 @@
 """The whole pipeline on one screen: Celery is the clock, the database is the queue.
 
-Every step claims rows by their status, does one thing and commits; a step that moved something nudges the next one.
+Every step claims rows by their status, does one thing and commits; a step that moved something
+nudges the next one.
 `manage.py tick` runs the same list once, without a broker.
 """
 
@@ -15,24 +16,41 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbpo.settings")
 
 PIPELINE: dict[str, str] = {
     # step       function that moves due rows and returns how many     the journey
-    "ingest":    "kbpo.submissions.ingest.tick",                     # 2  file -> Instance, Prediction, Problem
-    "plan":      "kbpo.sampling.distribution.tick",                  # 3  Predictions -> p_i and the plan
-    "draw":      "kbpo.sampling.draw.tick",                          # 4  p_i, Labels -> SampleBatch, Sample
-    "documents": "kbpo.sampling.second_stage.tick",                  # 4a documents of the first stage -> the second
+    # 2  file -> Instance, Prediction, Problem
+    "ingest":    "kbpo.submissions.ingest.tick",
+    # 3  Predictions -> p_i and the plan
+    "plan":      "kbpo.sampling.distribution.tick",
+    # 4  p_i, Labels -> SampleBatch, Sample
+    "draw":      "kbpo.sampling.draw.tick",
+    # 4a documents of the first stage -> the second
+    "documents": "kbpo.sampling.second_stage.tick",
     "ask":       "annotation.ask.tick",                              # 5  Sample -> Question
-    "read":      "annotation.read_documents.tick",                   # 5a ordered DocumentSample -> Questions -> settled
-    "sweep":     "annotation.sweep.tick",                            # 5b what nobody marked in them -> Questions
-    "publish":   "annotation.publish.tick",                          # 6  Question -> HIT, inside the budget
-    "put_back":  "annotation.take_down.tick",                        # 6a what a stop took down, once it is lifted
-    "collect":   "annotation.collect.tick",                          # 7  answers only the platform has; lost leases
-    "settle":    "annotation.settle.tick",                           # 8, 9  raw -> Response -> Label; approve and pay
-    "remit":     "annotation.remit.tick",                            # 9c what is owed on other platforms, paid there
-    "give_back": "annotation.give_back.tick",                        # 9a what nobody needs any more, to the budget
-    "leave":     "annotation.annotators.leave.tick",                 # 9b who asked to be erased, once nothing is owed
-    "estimate":  "kbpo.evaluation.estimate.tick",                    # 10 Labels + Samples + p -> Evaluation, Estimate
-    "books":     "annotation.check_books.tick",                      # 9d ledger, payments, answers held together
-    "divided":   "annotation.divided.tick",                          # 9e what people were divided about, to experts
-    "reap":      "kbpo.queue.reap",                                  # rows beyond their deadline are given up, in words
+    # 5a ordered DocumentSample -> Questions -> settled
+    "read":      "annotation.read_documents.tick",
+    # 5b what nobody marked in them -> Questions
+    "sweep":     "annotation.sweep.tick",
+    # 6  Question -> HIT, inside the budget
+    "publish":   "annotation.publish.tick",
+    # 6a what a stop took down, once it is lifted
+    "put_back":  "annotation.take_down.tick",
+    # 7  answers only the platform has; lost leases
+    "collect":   "annotation.collect.tick",
+    # 8, 9  raw -> Response -> Label; approve and pay
+    "settle":    "annotation.settle.tick",
+    # 9c what is owed on other platforms, paid there
+    "remit":     "annotation.remit.tick",
+    # 9a what nobody needs any more, to the budget
+    "give_back": "annotation.give_back.tick",
+    # 9b who asked to be erased, once nothing is owed
+    "leave":     "annotation.annotators.leave.tick",
+    # 10 Labels + Samples + p -> Evaluation, Estimate
+    "estimate":  "kbpo.evaluation.estimate.tick",
+    # 9d ledger, payments, answers held together
+    "books":     "annotation.check_books.tick",
+    # 9e what people were divided about, to experts
+    "divided":   "annotation.divided.tick",
+    # rows beyond their deadline are given up, in words
+    "reap":      "kbpo.queue.reap",
 }  # fmt: skip
 
 app = Celery("kbpo")

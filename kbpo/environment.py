@@ -1,8 +1,10 @@
 """Typed, loud readers of environment variables.
 
-Each reader returns a value of one type and remembers the setting (name, kind, default, help), so that a test can hold
-`.env.example` against what the code really reads. A wrong value stops the start with one sentence that names the
-variable, the value and what was expected. An empty value counts as unset: that is what `NAME=` in an env file means.
+Each reader returns a value of one type and remembers the setting (name, kind, default, help), so
+that a test can hold
+`.env.example` against what the code really reads. A wrong value stops the start with one sentence
+that names the variable, the value and what was expected. An empty value counts as unset: that is
+what `NAME=` in an env file means.
 """
 
 import os
@@ -42,9 +44,13 @@ def flag(name: str, default: bool, help: str) -> bool:
     return _read(name, "flag", default, help, _flag)
 
 
-def integer(name: str, default: int, help: str, *, minimum: int | None = None, maximum: int | None = None) -> int:
+def integer(
+    name: str, default: int, help: str, *, minimum: int | None = None, maximum: int | None = None
+) -> int:
     """A whole number within the bounds."""
-    return _read(name, "integer", default, help, lambda raw: _bounded(_whole(raw), minimum, maximum))
+    return _read(
+        name, "integer", default, help, lambda raw: _bounded(_whole(raw), minimum, maximum)
+    )
 
 
 def decimal(
@@ -58,7 +64,9 @@ def decimal(
     """An exact decimal number within the bounds: money and probabilities are never floats here."""
     low = None if minimum is None else Decimal(minimum)
     high = None if maximum is None else Decimal(maximum)
-    return _read(name, "decimal", Decimal(default), help, lambda raw: _bounded(_finite(raw), low, high))
+    return _read(
+        name, "decimal", Decimal(default), help, lambda raw: _bounded(_finite(raw), low, high)
+    )
 
 
 def choice(name: str, default: str, help: str, options: Iterable[str]) -> str:
@@ -95,7 +103,9 @@ def url(name: str, default: str, help: str, schemes: Iterable[str]) -> str:
 
     def convert(raw: str) -> str:
         if urlsplit(raw).scheme not in allowed:
-            raise ValueError(f"a URL that starts with {' or '.join(scheme + '://' for scheme in allowed)}")
+            raise ValueError(
+                f"a URL that starts with {' or '.join(scheme + '://' for scheme in allowed)}"
+            )
         return raw
 
     return _read(name, "url", default, help, convert)
@@ -104,18 +114,29 @@ def url(name: str, default: str, help: str, schemes: Iterable[str]) -> str:
 def database(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
     """The Django settings of the PostgreSQL database at `url`.
 
-    `postgres://user:password@host:port/database?option=value`; every part may be percent-encoded. `?host=/directory`
-    means the Unix socket in that directory; the other options go to libpq as they are (`sslmode`, `connect_timeout`).
+    `postgres://user:password@host:port/database?option=value`; every part may be percent-encoded.
+    `?host=/directory` means the Unix socket in that directory; the other options go to libpq as
+    they are (`sslmode`, `connect_timeout`).
     """
-    expected = "postgres://user:password@host:port/database, or postgres://user:password@/database?host=/directory"
+    expected = (
+        "postgres://user:password@host:port/database, or"
+        " postgres://user:password@/database?host=/directory"
+    )
     parts = urlsplit(url)
     try:
         port = parts.port
-        options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+        options = dict(
+            parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        )
     except ValueError as error:
         raise _wrong(name, url, expected) from error
     dbname = unquote(parts.path.removeprefix("/"))
-    if parts.scheme not in ("postgres", "postgresql") or not dbname or "/" in parts.path[1:] or parts.fragment:
+    if (
+        parts.scheme not in ("postgres", "postgresql")
+        or not dbname
+        or "/" in parts.path[1:]
+        or parts.fragment
+    ):
         raise _wrong(name, url, expected)
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -129,15 +150,22 @@ def database(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
 
 
 def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
-    """The Celery broker URL for the Redis at `redis_url`: Celery spells Unix sockets in its own way."""
+    """The Celery broker URL for the Redis at `redis_url`: Celery spells Unix sockets in its own
+    way.
+    """
     parts = urlsplit(redis_url)
     if parts.scheme in ("redis", "rediss") and parts.hostname:
         return redis_url
     if parts.scheme != "unix" or not parts.path.startswith("/"):
-        raise _wrong(name, redis_url, "redis://host:port/number, rediss://… or unix:///path/to/socket?db=number")
+        raise _wrong(
+            name,
+            redis_url,
+            "redis://host:port/number, rediss://… or unix:///path/to/socket?db=number",
+        )
     options = dict(parse_qsl(parts.query))
     options["virtual_host"] = options.pop("db", "0")
-    # kombu splits at the at sign before it decodes, so credentials keep their place and the path its encoding.
+    # kombu splits at the at sign before it decodes, so credentials keep their place and the path
+    # its encoding.
     credentials = parts.netloc.rpartition("@")[0]
     return f"redis+socket://{credentials + '@' if credentials else ''}{quote(unquote(parts.path))}?{urlencode(options)}"
 
@@ -160,7 +188,9 @@ def _register(setting: Setting) -> None:
         raise ValueError(f"{setting.name!r} is not a name for an environment variable")
     known = REGISTRY.setdefault(setting.name, setting)
     if known.kind != setting.kind:
-        raise ValueError(f"{setting.name} is read as {known.kind} in one place and as {setting.kind} in another")
+        raise ValueError(
+            f"{setting.name} is read as {known.kind} in one place and as {setting.kind} in another"
+        )
 
 
 def _shown(default: object) -> str:
@@ -172,7 +202,9 @@ def _shown(default: object) -> str:
 
 def _flag(raw: str) -> bool:
     """The truth of a flag's value."""
-    answers = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
+    answers = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(
+        ("0", "false", "no", "off"), False
+    )
     if raw.lower() not in answers:
         raise ValueError("true or false (1, yes, on; 0, no, off)")
     return answers[raw.lower()]
@@ -206,7 +238,9 @@ def _bounded(number: Any, minimum: Any, maximum: Any) -> Any:
 
 
 def _host(netloc: str) -> str:
-    """The host of a network location in the case in which it was written (a socket directory may stand there)."""
+    """The host of a network location in the case in which it was written (a socket directory may
+    stand there).
+    """
     host = netloc.rpartition("@")[2]
     return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
 

@@ -1,8 +1,10 @@
-"""The database is the queue: rows that move through statuses, claimed one at a time, retried, and given up in words.
+"""The database is the queue: rows that move through statuses, claimed one at a time, retried, and
+given up in words.
 
-A step works on one row like this: a short transaction claims the row (counts the attempt), a second one locks it, does
-the work and moves it on. A killed process loses its lock with its connection, so the row is free again at once, and the
-attempt it died in has been counted: a row that kills its worker is given up after `MAX_ATTEMPTS`, never tried for ever.
+A step works on one row like this: a short transaction claims the row (counts the attempt), a second
+one locks it, does the work and moves it on. A killed process loses its lock with its connection, so
+the row is free again at once, and the attempt it died in has been counted: a row that kills its
+worker is given up after `MAX_ATTEMPTS`, never tried for ever.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ BACKOFF = timedelta(seconds=5)
 
 
 class OwnersFault(Exception):
-    """Work that can never succeed, for a reason its owner can mend; the text is a sentence for them."""
+    """Work that can never succeed, for a reason its owner can mend; the text is a sentence for
+    them.
+    """
 
 
 Kind = TypeVar("Kind", bound=models.Model)
@@ -33,12 +37,16 @@ Kind = TypeVar("Kind", bound=models.Model)
 class MovingQuerySet(models.QuerySet[Kind]):
     def due(self, status: str) -> Self:
         """Rows in a status whose next try has come, oldest first."""
-        return self.filter(status=status, next_try_at__lte=timezone.now()).order_by("status_since", "pk")
+        return self.filter(status=status, next_try_at__lte=timezone.now()).order_by(
+            "status_since", "pk"
+        )
 
     def move(self, status: str, reason: str = "") -> int:
         """How many of these rows moved, as each does by `Moving.move`."""
         now = timezone.now()
-        return self.update(status=status, status_since=now, next_try_at=now, attempts=0, reason=reason)
+        return self.update(
+            status=status, status_since=now, next_try_at=now, attempts=0, reason=reason
+        )
 
     def counts(self) -> dict[str, int]:
         """Rows per status."""
@@ -46,17 +54,22 @@ class MovingQuerySet(models.QuerySet[Kind]):
 
 
 class Moving(models.Model):
-    """A row with a status. Waiting ones have a deadline (`DEADLINES`); `GIVEN_UP` is where it ends."""
+    """A row with a status. Waiting ones have a deadline (`DEADLINES`); `GIVEN_UP` is where it
+    ends.
+    """
 
     DEADLINES: ClassVar[dict[str, tuple[timedelta, str, str]]] = {}
-    """status -> (how long it may stay, the status it is given up to, the sentence its owner reads)."""
+    """status -> (how long it may stay, the status it is given up to, the sentence its owner
+    reads)."""
     GIVEN_UP: ClassVar[str] = "failed"
 
     status = models.CharField(max_length=16, db_index=True)
     status_since = models.DateTimeField(default=timezone.now)
     attempts = models.PositiveSmallIntegerField(default=0)
     next_try_at = models.DateTimeField(default=timezone.now)
-    reason = models.TextField(blank=True, default="", help_text="Why it waits or was given up, for its owner")
+    reason = models.TextField(
+        blank=True, default="", help_text="Why it waits or was given up, for its owner"
+    )
 
     objects = MovingQuerySet.as_manager()
 
@@ -70,7 +83,9 @@ class Moving(models.Model):
         self.attempts, self.reason = 0, reason
         for name, value in fields.items():
             setattr(self, name, value)
-        self.save(update_fields=["status", "status_since", "next_try_at", "attempts", "reason", *fields])
+        self.save(
+            update_fields=["status", "status_since", "next_try_at", "attempts", "reason", *fields]
+        )
 
     def retry(self) -> None:
         """Makes the row due at once with a fresh count of attempts (a person pressed Retry)."""
@@ -88,7 +103,9 @@ def work(
     limit: int = 100,
     where: dict[str, Any] | None = None,
 ) -> int:
-    """How many rows in `status` were handled. `handle(row)` runs in a transaction that holds the row's lock."""
+    """How many rows in `status` were handled. `handle(row)` runs in a transaction that holds the
+    row's lock.
+    """
     done, tried = 0, set[Any]()
     while len(tried) < limit and (row := _claim(model, status, tried, where or {})):
         tried.add(row.pk)
@@ -96,21 +113,32 @@ def work(
     return done
 
 
-def work_together(model: type[Row], status: str, handle: Callable[[list[Row]], None], *, limit: int = 100) -> int:
-    """How many rows in `status` were handled, up to `limit` of them in one transaction that holds their locks.
+def work_together(
+    model: type[Row], status: str, handle: Callable[[list[Row]], None], *, limit: int = 100
+) -> int:
+    """How many rows in `status` were handled, up to `limit` of them in one transaction that holds
+    their locks.
 
-    Only rows that nobody has tried yet go together. What a failure threw back, or a killed process left behind, is
-    tried alone from then on (`work`): no row is given up for another one's fault."""
+    Only rows that nobody has tried yet go together. What a failure threw back, or a killed process
+    left behind, is tried alone from then on (`work`): no row is given up for another one's fault.
+    """
     done, tried = 0, set[Any]()
     while pks := _claim_fresh(model, status, limit):
         try:
             with transaction.atomic():
                 rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
-                ours: list[Row] = list(rows.filter(pk__in=pks, status=status, attempts=1).order_by("pk"))  # type: ignore[arg-type]
+                ours: list[Row] = list(
+                    rows.filter(pk__in=pks, status=status, attempts=1).order_by("pk")
+                )  # type: ignore[arg-type]
                 handle(ours)
                 done += len(ours)
         except Exception:
-            log.exception("%s %s in status %s failed together; each is tried alone", len(pks), model.__name__, status)
+            log.exception(
+                "%s %s in status %s failed together; each is tried alone",
+                len(pks),
+                model.__name__,
+                status,
+            )
             break
         if not tried.isdisjoint(pks):  # handled, and due again at once: that is for the next tick
             break
@@ -134,7 +162,9 @@ def _claim_fresh(model: type[Row], status: str, limit: int) -> list[Any]:
 def _claim(model: type[Row], status: str, tried: set[Any], where: dict[str, Any]) -> Row | None:
     with transaction.atomic():
         rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
-        due = rows.filter(status=status, next_try_at__lte=timezone.now(), **where).exclude(pk__in=tried)
+        due = rows.filter(status=status, next_try_at__lte=timezone.now(), **where).exclude(
+            pk__in=tried
+        )
         row: Row | None = due.order_by("status_since", "pk").first()  # type: ignore[assignment]
         if row is not None:
             row.attempts += 1
@@ -151,25 +181,35 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
             if row is None:  # another worker has it
                 return False
             if row.attempts > MAX_ATTEMPTS:
-                row.move(row.GIVEN_UP, f"Started {MAX_ATTEMPTS} times and never finished. {row.reason}".strip())
+                row.move(
+                    row.GIVEN_UP,
+                    f"Started {MAX_ATTEMPTS} times and never finished. {row.reason}".strip(),
+                )
                 return True
             handle(row)
             return True
     except OwnersFault as fault:
         _settle_failure(model, claimed, str(fault), final=True)
-    except (
-        Exception
-    ) as error:  # a bug or a broken neighbour: logged with its traceback, told in a sentence, tried again
+    # a bug or a broken neighbour: logged with its traceback, told in a sentence, tried again
+    except Exception as error:
         log.exception("%s %s failed in status %s", model.__name__, claimed.pk, claimed.status)
-        what = "The database did not answer as expected" if isinstance(error, DatabaseError) else "An internal error"
-        _settle_failure(model, claimed, f"{what} ({type(error).__name__}). We were told.", final=False)
+        what = (
+            "The database did not answer as expected"
+            if isinstance(error, DatabaseError)
+            else "An internal error"
+        )
+        _settle_failure(
+            model, claimed, f"{what} ({type(error).__name__}). We were told.", final=False
+        )
     return False
 
 
 def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: bool) -> None:
     with transaction.atomic():
         row = (
-            model._default_manager.select_for_update(of=("self",)).filter(pk=claimed.pk, status=claimed.status).first()
+            model._default_manager.select_for_update(of=("self",))
+            .filter(pk=claimed.pk, status=claimed.status)
+            .first()
         )
         if row is None:
             return
@@ -183,7 +223,11 @@ def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: boo
 
 def reap() -> int:
     """How many rows were given up because they stayed in a waiting status beyond its deadline."""
-    return sum(_reap(model) for model in apps.get_models() if issubclass(model, Moving) and not model._meta.abstract)
+    return sum(
+        _reap(model)
+        for model in apps.get_models()
+        if issubclass(model, Moving) and not model._meta.abstract
+    )
 
 
 def _reap(model: type[Moving]) -> int:
@@ -198,20 +242,26 @@ def _reap(model: type[Moving]) -> int:
 
 
 def one_at_a_time(what: str, key: int) -> None:
-    """Waits until no other transaction is at the same thing, and keeps others waiting until this one ends."""
+    """Waits until no other transaction is at the same thing, and keeps others waiting until this
+    one ends.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s), %s)", [what, key])
 
 
 def nudge(step: str) -> None:
-    """Asks a worker to run a step as soon as this transaction commits. Best effort: the clock comes round anyway."""
+    """Asks a worker to run a step as soon as this transaction commits. Best effort: the clock comes
+    round anyway.
+    """
     transaction.on_commit(lambda: _send(step))
 
 
 def _send(step: str) -> None:
     try:
-        # By name, when it is needed: in a web process nobody else loads the application, and Celery's own default one
-        # would look for a broker that nobody configured.
-        import_string("kbpo.celery.app").send_task("kbpo.step", args=[step], retry=False, expires=60)
+        # By name, when it is needed: in a web process nobody else loads the application, and
+        # Celery's own default one would look for a broker that nobody configured.
+        import_string("kbpo.celery.app").send_task(
+            "kbpo.step", args=[step], retry=False, expires=60
+        )
     except Exception as error:  # a dead Redis costs patience, not work
         log.warning("Could not nudge %s: %s", step, error)

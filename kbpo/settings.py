@@ -1,4 +1,6 @@
-"""Settings of the service: one file, read from the environment. `.env.example` documents every variable."""
+"""Settings of the service: one file, read from the environment. `.env.example` documents every
+variable.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from pathlib import Path
 from kbpo import embedded, environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR = environment.path("KBPO_VAR", BASE_DIR / "var", "Where a local machine keeps its servers, uploads and secrets")
+VAR = environment.path(
+    "KBPO_VAR", BASE_DIR / "var", "Where a local machine keeps its servers, uploads and secrets"
+)
 VERSION = (re.search(r"^## (\S+)", (BASE_DIR / "CHANGELOG.md").read_text(), re.M) or ["", "0"])[1]
 
 
@@ -30,21 +34,29 @@ def _local_secret() -> str:
     return path.read_text()
 
 
-# -- Where it runs ------------------------------------------------------------------------------------------------
+# -- Where it runs
+# ------------------------------------------------------------------------------
 DEBUG = environment.flag("DEBUG", False, "Show tracebacks to developers; never on a server")
-LOCAL = environment.flag("KBPO_LOCAL", True, "A single machine without TLS (make demo); false on a server")
+LOCAL = environment.flag(
+    "KBPO_LOCAL", True, "A single machine without TLS (make demo); false on a server"
+)
 SECRET_KEY = environment.text(
     "SECRET_KEY",
     "" if os.environ.get("SECRET_KEY") else _local_secret(),
-    "Signs sessions and links: 50 random characters or more; empty: made once and kept under KBPO_VAR",
+    "Signs sessions and links: 50 random characters or more; empty: made once and kept under"
+    " KBPO_VAR",
 )
-SITE_URL = environment.url("SITE_URL", "http://127.0.0.1:8000", "Public address of the site", ["http", "https"])
+SITE_URL = environment.url(
+    "SITE_URL", "http://127.0.0.1:8000", "Public address of the site", ["http", "https"]
+)
 ALLOWED_HOSTS = environment.items(
     "ALLOWED_HOSTS", ["127.0.0.1", "localhost", "testserver"], "Host names that are served"
 )
 CSRF_TRUSTED_ORIGINS = [SITE_URL] if SITE_URL.startswith("https") else []
 
-DATABASE_URL = environment.text("DATABASE_URL", "", "PostgreSQL; empty: one of our own is started under var/")
+DATABASE_URL = environment.text(
+    "DATABASE_URL", "", "PostgreSQL; empty: one of our own is started under var/"
+)
 REDIS_URL = environment.text("REDIS_URL", "", "Redis; empty: one of our own is started under var/")
 DATABASES = {"default": environment.database(DATABASE_URL or embedded.database_url())}
 DATABASES["default"]["CONN_MAX_AGE"] = environment.integer(
@@ -53,7 +65,8 @@ DATABASES["default"]["CONN_MAX_AGE"] = environment.integer(
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 REDIS = REDIS_URL or embedded.redis_url()
 
-# -- Django -------------------------------------------------------------------------------------------------------
+# -- Django
+# ------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -107,7 +120,10 @@ TEMPLATES = [
 AUTH_USER_MODEL = "accounts.User"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "login"
@@ -124,9 +140,11 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
-        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if LOCAL
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        "BACKEND": (
+            "django.contrib.staticfiles.storage.StaticFilesStorage"
+            if LOCAL
+            else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        )
     },
 }
 WHITENOISE_USE_FINDERS = LOCAL
@@ -135,7 +153,8 @@ FILE_UPLOAD_PERMISSIONS = 0o600
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS}}
 
-# -- Security (check --deploy is clean with LOCAL=false) ------------------------------------------------------------
+# -- Security (check --deploy is clean with LOCAL=false)
+# ------------------------------------------------------------
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 SECURE_SSL_REDIRECT = not LOCAL
@@ -145,7 +164,8 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-# -- Celery: the clock; the database is the queue -------------------------------------------------------------------
+# -- Celery: the clock; the database is the queue
+# -------------------------------------------------------------------
 CELERY_BROKER_URL = environment.broker(REDIS)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
@@ -158,10 +178,14 @@ TICK_SECONDS = environment.decimal(
     "TICK_SECONDS", Decimal("5"), "Seconds between two rounds of the clock", minimum=Decimal("0.2")
 )
 DEBOUNCE_SECONDS = environment.decimal(
-    "DEBOUNCE_SECONDS", Decimal("5"), "Scores are made again at most once in this many seconds", minimum=Decimal("0")
+    "DEBOUNCE_SECONDS",
+    Decimal("5"),
+    "Scores are made again at most once in this many seconds",
+    minimum=Decimal("0"),
 )
 
-# -- The API --------------------------------------------------------------------------------------------------------
+# -- The API
+# ------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["kbpo.web.api.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],
@@ -171,62 +195,108 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {"TITLE": "KBP Online", "VERSION": VERSION, "SERVE_INCLUDE_SCHEMA": False}
 
-# -- Limits of uploads (formats.limits has the rest) ----------------------------------------------------------------
-UPLOAD_LIMIT_MB = environment.integer("UPLOAD_LIMIT_MB", 512, "Largest upload, in megabytes", minimum=1)
+# -- Limits of uploads (formats.limits has the rest)
+# ----------------------------------------------------------------
+UPLOAD_LIMIT_MB = environment.integer(
+    "UPLOAD_LIMIT_MB", 512, "Largest upload, in megabytes", minimum=1
+)
 UNPACKED_LIMIT_MB = environment.integer(
     "UNPACKED_LIMIT_MB", 4096, "Largest upload when unpacked, in megabytes", minimum=1
 )
-RELATION_LIMIT = environment.integer("RELATION_LIMIT", 2_000_000, "Most relations in one upload", minimum=1)
+RELATION_LIMIT = environment.integer(
+    "RELATION_LIMIT", 2_000_000, "Most relations in one upload", minimum=1
+)
 
-# -- The pool of our own annotators ---------------------------------------------------------------------------------
-LEASE_MINUTES = environment.integer("LEASE_MINUTES", 10, "Minutes that a question stays with an annotator", minimum=1)
+# -- The pool of our own annotators
+# ------------------------------------------------------------------------------
+LEASE_MINUTES = environment.integer(
+    "LEASE_MINUTES", 10, "Minutes that a question stays with an annotator", minimum=1
+)
 LEAVE_OUT_FOR = environment.items(
     "LEAVE_OUT_FOR",
     ["majority", "gold", "unread"],
     "Signals that leave a worker out by themselves: majority, gold, unread, too_fast",
 )
-WORKER_KEY = environment.text("WORKER_KEY", SECRET_KEY, "Keys the hash of workers' ids; never change it")
-
-# -- Mechanical Turk, or what speaks its protocol -------------------------------------------------------------------
-MTURK_ENDPOINT_URL = environment.url(
-    "MTURK_ENDPOINT_URL", "", "Requester endpoint of a marketplace; empty: there is none", ["http", "https"]
+WORKER_KEY = environment.text(
+    "WORKER_KEY", SECRET_KEY, "Keys the hash of workers' ids; never change it"
 )
-REAL_MONEY = environment.flag("REAL_MONEY", False, "Real money may move; must agree with MTURK_ENDPOINT_URL")
-MTURK_ACCESS_KEY_ID = environment.text("MTURK_ACCESS_KEY_ID", "", "Key of the requester; empty: as boto3 finds it")
+
+# -- Mechanical Turk, or what speaks its protocol
+# -------------------------------------------------------------------
+MTURK_ENDPOINT_URL = environment.url(
+    "MTURK_ENDPOINT_URL",
+    "",
+    "Requester endpoint of a marketplace; empty: there is none",
+    ["http", "https"],
+)
+REAL_MONEY = environment.flag(
+    "REAL_MONEY", False, "Real money may move; must agree with MTURK_ENDPOINT_URL"
+)
+MTURK_ACCESS_KEY_ID = environment.text(
+    "MTURK_ACCESS_KEY_ID", "", "Key of the requester; empty: as boto3 finds it"
+)
 MTURK_SECRET_ACCESS_KEY = environment.text("MTURK_SECRET_ACCESS_KEY", "", "The secret to that key")
-MTURK_NAME = environment.text("MTURK_NAME", "KBP Online", "Names our qualifications on a marketplace")
+MTURK_NAME = environment.text(
+    "MTURK_NAME", "KBP Online", "Names our qualifications on a marketplace"
+)
 MTURK_WORKER_SITES = environment.items(
     "MTURK_WORKER_SITES",
     ["https://www.mturk.com", "https://worker.mturk.com", "https://workersandbox.mturk.com"],
     "Sites that may show task pages in their frame, and that answers are sent to",
 )
 MTURK_NOTIFY_TOPIC = environment.text(
-    "MTURK_NOTIFY_TOPIC", "", "SNS topic (its ARN) that the marketplace tells of answers; empty: we only look"
+    "MTURK_NOTIFY_TOPIC",
+    "",
+    "SNS topic (its ARN) that the marketplace tells of answers; empty: we only look",
 )
 MTURK_TIMEOUT = environment.decimal(
-    "MTURK_TIMEOUT", Decimal("20"), "Seconds to wait for an answer of the endpoint", minimum=Decimal("0.1")
+    "MTURK_TIMEOUT",
+    Decimal("20"),
+    "Seconds to wait for an answer of the endpoint",
+    minimum=Decimal("0.1"),
 )
 MTURK_POLL_SECONDS = environment.decimal(
-    "MTURK_POLL_SECONDS", Decimal("30"), "Seconds between two looks at the marketplace", minimum=Decimal("0")
+    "MTURK_POLL_SECONDS",
+    Decimal("30"),
+    "Seconds between two looks at the marketplace",
+    minimum=Decimal("0"),
 )
 MTURK_QUESTIONS_PER_HIT = environment.integer(
-    "MTURK_QUESTIONS_PER_HIT", 5, "Most questions about one document in a HIT", minimum=1, maximum=50
+    "MTURK_QUESTIONS_PER_HIT",
+    5,
+    "Most questions about one document in a HIT",
+    minimum=1,
+    maximum=50,
 )
-MTURK_HIT_HOURS = environment.integer("MTURK_HIT_HOURS", 72, "Hours that a HIT is offered", minimum=1, maximum=8760)
+MTURK_HIT_HOURS = environment.integer(
+    "MTURK_HIT_HOURS", 72, "Hours that a HIT is offered", minimum=1, maximum=8760
+)
 MTURK_AUTO_APPROVAL_DAYS = environment.integer(
-    "MTURK_AUTO_APPROVAL_DAYS", 7, "Days after which the marketplace pays by itself", minimum=1, maximum=30
+    "MTURK_AUTO_APPROVAL_DAYS",
+    7,
+    "Days after which the marketplace pays by itself",
+    minimum=1,
+    maximum=30,
 )
 MTURK_REQUIRE_TUTORIAL = environment.flag(
     "MTURK_REQUIRE_TUTORIAL", False, "Only who passed the tutorial or was admitted may accept a HIT"
 )
-MTURK_TUTORIAL = environment.flag("MTURK_TUTORIAL", True, "Workers do the tutorial in the frame before they judge")
+MTURK_TUTORIAL = environment.flag(
+    "MTURK_TUTORIAL", True, "Workers do the tutorial in the frame before they judge"
+)
 MTURK_LEAST_APPROVED_PERCENT = environment.integer(
-    "MTURK_LEAST_APPROVED_PERCENT", 0, "Least share of approved work of a worker", minimum=0, maximum=100
+    "MTURK_LEAST_APPROVED_PERCENT",
+    0,
+    "Least share of approved work of a worker",
+    minimum=0,
+    maximum=100,
 )
 MTURK_LEAST_APPROVED_HITS = environment.integer(
     "MTURK_LEAST_APPROVED_HITS", 0, "Least number of approved HITs of a worker", minimum=0
 )
-MTURK_COUNTRIES = environment.items("MTURK_COUNTRIES", [], "Countries that workers live in, e.g. US,GB; empty: any")
+MTURK_COUNTRIES = environment.items(
+    "MTURK_COUNTRIES", [], "Countries that workers live in, e.g. US,GB; empty: any"
+)
 
 LOGGING = {
     "version": 1,

@@ -1,6 +1,8 @@
-"""Lets several test processes run side by side: each has a PostgreSQL and a Redis of its own (`pytest -n 2`).
+"""Lets several test processes run side by side: each has a PostgreSQL and a Redis of its own
+(`pytest -n 2`).
 
-A plugin, and not part of conftest.py, because the place has to be known before Django reads its settings.
+A plugin, and not part of conftest.py, because the place has to be known before Django reads its
+settings.
 """
 
 from __future__ import annotations

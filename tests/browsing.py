@@ -13,11 +13,19 @@ from door import DOOR
 from playwright.sync_api import Browser, BrowserContext, Page, Response, expect, sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run"]  # fmt: skip
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 IN_CHROMIUM = [
     pytest.mark.browser,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"There is no {CHROMIUM}: the browser tests need Chromium."),
+    pytest.mark.skipif(
+        not CHROMIUM.exists(), reason=f"There is no {CHROMIUM}: the browser tests need Chromium."
+    ),
 ]
 """The marks of a file of browser tests"""
 PATIENCE = 30_000
@@ -27,7 +35,9 @@ expect.set_options(timeout=PATIENCE)  # five seconds otherwise
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Chromium. Playwright runs a loop in this thread, where Django would refuse to touch its database."""
+    """Chromium. Playwright runs a loop in this thread, where Django would refuse to touch its
+    database.
+    """
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with sync_playwright() as playwright:
@@ -40,13 +50,17 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def browser(chromium: Browser) -> Iterator[Browser]:
-    """Chromium for one test. Its pages are closed then: they would go on saving and asking during the next."""
+    """Chromium for one test. Its pages are closed then: they would go on saving and asking during
+    the next.
+    """
     yield chromium
     close_all(*chromium.contexts)
 
 
 def close_all(*contexts: BrowserContext) -> None:
-    """Closes pages. What they asked for last is through before the tables are emptied, or waits for the next test."""
+    """Closes pages. What they asked for last is through before the tables are emptied, or waits for
+    the next test.
+    """
     DOOR.shut()
     for context in contexts:
         context.close()
@@ -59,7 +73,9 @@ def pytest_runtest_setup() -> None:
 
 
 def open_page(browser: Browser, live_server: Any, **options: Any) -> Page:
-    """The question at hand of an annotator called ada; `faults` of the page holds what goes wrong in its scripts."""
+    """The question at hand of an annotator called ada; `faults` of the page holds what goes wrong
+    in its scripts.
+    """
     from kbpo.accounts.models import User
 
     context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, **options})
@@ -81,20 +97,27 @@ def log_in(context: BrowserContext, url: str, client: Client) -> None:
 
 
 def stop_clock(page: Page) -> None:
-    """Timers of the page's scripts go off from now on only when a test lets time pass: `page.clock.run_for(ms)`."""
+    """Timers of the page's scripts go off from now on only when a test lets time pass:
+    `page.clock.run_for(ms)`.
+    """
     page.clock.install(time=1000)
     page.clock.pause_at(2000)
 
 
 def draft_with(*words: str) -> Callable[[Response], bool]:
-    """Whether an answer is the one to a draft that has these words in it: for `page.expect_response`."""
+    """Whether an answer is the one to a draft that has these words in it: for
+    `page.expect_response`.
+    """
     return lambda answer: (
-        answer.url.endswith("/draft/") and all(word in (answer.request.post_data or "") for word in words)
+        answer.url.endswith("/draft/")
+        and all(word in (answer.request.post_data or "") for word in words)
     )
 
 
 def note_faults(page: Page) -> list[str]:
-    """What goes wrong in a page's scripts, from now on: uncaught errors and errors on its console."""
+    """What goes wrong in a page's scripts, from now on: uncaught errors and errors on its
+    console.
+    """
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)

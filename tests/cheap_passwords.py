@@ -1,4 +1,6 @@
-"""The service's settings with a password hash that costs nothing, for processes that tests start."""
+"""The service's settings with a password hash that costs nothing, for processes that tests
+start.
+"""
 
 from kbpo.settings import *  # noqa: F403
 

@@ -1,7 +1,8 @@
 """The cast and the toy corpus: small enough to check every number by hand.
 
 Systems: **Patterns** (small, precise), **Neural** (large, sloppy), **Twin** (a copy of Patterns).
-Workers: **Ada** (always right), **Bo** (right seven times in ten), **Cy** (always the first button).
+Workers: **Ada** (always right), **Bo** (right seven times in ten), **Cy** (always the first
+button).
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ pytest_plugins = ["browsing", "certain", "processes"]
 PASSWORD = "correct horse battery"
 
 TEXTS = {
-    "d1": "Mara Lindt founded Nordwerk in 1990. Lindt was born in Halden. Nordwerk is based in Bergen.",
+    "d1": (
+        "Mara Lindt founded Nordwerk in 1990. Lindt was born in Halden. Nordwerk is based in"
+        " Bergen."
+    ),
     "d2": "Ola Berg works for Nordwerk. Berg is the son of Per Berg. He met Mara Lindt in Bergen.",
     "d3": "Per Berg was born in Bergen. Mara Lindt lives in Oslo. Nordwerk owns Fjordlys.",
     "d4": "Fjordlys is based in Oslo. Ola Berg joined Fjordlys. Per Berg died in Oslo.",
@@ -118,7 +122,8 @@ def toy(make_user: Callable[..., User]) -> Toy:
         )
     names = [predicate["name"] for predicate in SCHEMA["predicates"]]
     predicates = {
-        name: Predicate.objects.create(corpus=corpus, name=name, position=at) for at, name in enumerate(names)
+        name: Predicate.objects.create(corpus=corpus, name=name, position=at)
+        for at, name in enumerate(names)
     }
     track = Track.objects.create(
         corpus=corpus, name="Toy track", slug="toy", status="open", scope="sentence", design="iid"
@@ -133,7 +138,9 @@ def toy(make_user: Callable[..., User]) -> Toy:
         "Cy": make_user("cy", is_annotator=True),
         "Admin": make_user("admin", is_staff=True),
     }
-    teams = {name: Team.objects.create(name=name, slug=name.lower()) for name in ("Patterns", "Neural")}
+    teams = {
+        name: Team.objects.create(name=name, slug=name.lower()) for name in ("Patterns", "Neural")
+    }
     teams["Patterns"].members.add(users["Rosa"])
     teams["Neural"].members.add(users["Tim"])
     return Toy(corpus, track, documents, teams, users, predicates)

@@ -1,7 +1,9 @@
-"""The door of the live server. Between two tests it is shut: no request meets the emptying of the tables.
+"""The door of the live server. Between two tests it is shut: no request meets the emptying of the
+tables.
 
-A page saves as it is closed, and what it asked for may still be under way. Such a request holds locks that emptying the
-tables waits for, and waits for others: a deadlock. Whoever comes while it is shut waits for the next test.
+A page saves as it is closed, and what it asked for may still be under way. Such a request holds
+locks that emptying the tables waits for, and waits for others: a deadlock. Whoever comes while it
+is shut waits for the next test.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ class Door:
 
     @property
     def is_empty(self) -> bool:
-        """Whoever broke off without a word, as where tests may not use the database, is gone with their thread."""
+        """Whoever broke off without a word, as where tests may not use the database, is gone with
+        their thread.
+        """
         return not any(one.is_alive() for one in self._inside)
 
     def open(self) -> None:

@@ -1,6 +1,8 @@
-"""A track's draws, probabilities and judgments, read with plain SQL from what is stored, and nothing else.
+"""A track's draws, probabilities and judgments, read with plain SQL from what is stored, and
+nothing else.
 
-Probabilities and overlaps are worked out here from the predictions, as the definitions say (Chaganty 2018, section
+Probabilities and overlaps are worked out here from the predictions, as the definitions say
+(Chaganty 2018, section
 3.4), not read from where the service keeps them.
 """
 
@@ -23,11 +25,14 @@ CRITERIA = ("relation", "linking", "correct")
 
 OF_TRACK = "(SELECT id FROM tracks_track WHERE slug = %s)"
 PREDICTIONS = f"""
-    SELECT p.submission_id, i.id, i.target_id, i.document_id, r.name, i.subject_begin, i.subject_end, i.object_begin,
-           i.object_end, p.subject_canonical_begin, p.subject_canonical_end, p.object_canonical_begin,
+    SELECT p.submission_id, i.id, i.target_id, i.document_id, r.name, i.subject_begin,
+        i.subject_end, i.object_begin,
+           i.object_end, p.subject_canonical_begin, p.subject_canonical_end,
+               p.object_canonical_begin,
            p.object_canonical_end, p.subject_entity, p.object_entity
     FROM submissions_prediction p JOIN submissions_submission s ON s.id = p.submission_id
-    JOIN instances_instance i ON i.id = p.instance_id JOIN corpus_predicate r ON r.id = i.predicate_id
+    JOIN instances_instance i ON i.id = p.instance_id JOIN corpus_predicate r
+        ON r.id = i.predicate_id
     WHERE s.track_id = {OF_TRACK} AND s.status = 'scored'
 """
 DRAWS = f"""
@@ -38,7 +43,8 @@ DRAWS = f"""
     WHERE s.track_id = {OF_TRACK} AND b.design = 'iid' ORDER BY a.id
 """
 THRESHOLDS = f"""
-    SELECT h.target_id, max(h.pi) FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id
+    SELECT h.target_id, max(h.pi) FROM sampling_threshold h JOIN sampling_samplebatch b
+        ON b.id = h.batch_id
     JOIN submissions_submission s ON s.id = b.submission_id WHERE s.track_id = {OF_TRACK} GROUP BY 1
 """
 LABELS = """
@@ -48,7 +54,8 @@ LABELS = """
     ORDER BY (l.source = 'import'), l.id
 """
 DOCUMENTS = (
-    "SELECT id, text FROM corpus_document WHERE corpus_id = (SELECT corpus_id FROM tracks_track WHERE slug = %s)"
+    "SELECT id, text FROM corpus_document WHERE corpus_id = (SELECT corpus_id FROM tracks_track"
+    " WHERE slug = %s)"
 )
 
 
@@ -80,7 +87,9 @@ class Export:
 
 
 def export(travel: Travel) -> Export:
-    """Everything that the scores of a track are functions of, but for the model and the annotated documents."""
+    """Everything that the scores of a track are functions of, but for the model and the annotated
+    documents.
+    """
     predictions = travel.rows(PREDICTIONS)
     systems = sorted({row[0] for row in predictions})
     instance = np.unique([row[1] for row in predictions])
@@ -88,7 +97,11 @@ def export(travel: Travel) -> Export:
     for row in predictions:
         target[np.searchsorted(instance, row[1])] = row[2]
     thresholds = dict(travel.rows(THRESHOLDS))
-    u = dict(travel.service.fetch("SELECT id, u FROM instances_target WHERE id = ANY(%s)", target.tolist()))
+    u = dict(
+        travel.service.fetch(
+            "SELECT id, u FROM instances_target WHERE id = ANY(%s)", target.tolist()
+        )
+    )
     return Export(
         systems=systems,
         instance=instance,
@@ -101,7 +114,9 @@ def export(travel: Travel) -> Export:
     )
 
 
-def _probabilities(predictions: list[tuple[Any, ...]], systems: list[int], instance: Ids) -> dict[str, Floats]:
+def _probabilities(
+    predictions: list[tuple[Any, ...]], systems: list[int], instance: Ids
+) -> dict[str, Floats]:
     predicate = Counter((row[0], row[4]) for row in predictions)
     subject = Counter((row[0], row[13]) for row in predictions)
     facts: dict[tuple[int, int], set[tuple[str, int]]] = defaultdict(set)
@@ -111,7 +126,12 @@ def _probabilities(predictions: list[tuple[Any, ...]], systems: list[int], insta
     for row in predictions:
         at = np.searchsorted(instance, row[1]), systems.index(row[0])
         relations, entities = predicate[row[0], row[4]], subject[row[0], row[13]]
-        weights = (1.0, 1 / relations, 1 / entities, len(facts[row[0], row[13]]) / (entities * relations))
+        weights = (
+            1.0,
+            1 / relations,
+            1 / entities,
+            len(facts[row[0], row[13]]) / (entities * relations),
+        )
         for kind, weight in zip(KINDS, weights, strict=True):
             p[kind][at] = weight
     return {kind: table / table.sum(axis=0) for kind, table in p.items()}
@@ -142,11 +162,22 @@ def _verdicts(
     for row in predictions:
         subject, object_ = (row[5], row[6]), (row[7], row[8])
         known = pairs[row[2]]
-        value = {"shown": sorted(known), "holds": sorted(part for part, true in known.items() if true)}
+        value = {
+            "shown": sorted(known),
+            "holds": sorted(part for part, true in known.items() if true),
+        }
         rows.append(
-            JudgedRow(row[4], subject <= object_, value, subject, object_, (row[9], row[10]), (row[11], row[12]),
-                      clusters[row[3]])
-        )  # fmt: skip
+            JudgedRow(
+                row[4],
+                subject <= object_,
+                value,
+                subject,
+                object_,
+                (row[9], row[10]),
+                (row[11], row[12]),
+                clusters[row[3]],
+            )
+        )
     found = judge(rows)
     f = {criterion: np.full((instance.size, len(systems)), np.nan) for criterion in CRITERIA}
     for criterion in CRITERIA:

@@ -1,7 +1,8 @@
-"""The service as it runs for real: gunicorn and a Celery worker with its clock, on a database and a Redis of their own.
+"""The service as it runs for real: gunicorn and a Celery worker with its clock, on a database and a
+Redis of their own.
 
-Processes can be killed (`kill -9`, with all their children) and started again. This process's Django speaks to their
-database inside `speaking()`, and to the ordinary test database outside.
+Processes can be killed (`kill -9`, with all their children) and started again. This process's
+Django speaks to their database inside `speaking()`, and to the ordinary test database outside.
 """
 
 from __future__ import annotations
@@ -51,9 +52,13 @@ class Service:
         for name in names:
             with (self.directory / f"{name}.log").open("ab") as log:
                 self.running[name] = subprocess.Popen(
-                    self._commands()[name], stdout=log, stderr=log, cwd=settings.BASE_DIR, env=self._environment(name),
+                    self._commands()[name],
+                    stdout=log,
+                    stderr=log,
+                    cwd=settings.BASE_DIR,
+                    env=self._environment(name),
                     start_new_session=True,
-                )  # fmt: skip
+                )
         if "web" in names:
             wait_for(self._answers, f"the web server to answer ({self.directory / 'web.log'})")
 
@@ -103,11 +108,34 @@ class Service:
 
     def _commands(self) -> dict[str, list[str]]:
         return {
-            "web": [sys.executable, "-m", "gunicorn", "kbpo.wsgi", "-b", f"127.0.0.1:{self.port}", "--workers", "2",
-                    "--threads", "4"],
-            "worker": [sys.executable, "-m", "celery", "-A", "kbpo", "worker", "-B", "-c", "2", "-l", "WARNING",
-                       "-s", str(self.directory / "beat-schedule")],
-        }  # fmt: skip
+            "web": [
+                sys.executable,
+                "-m",
+                "gunicorn",
+                "kbpo.wsgi",
+                "-b",
+                f"127.0.0.1:{self.port}",
+                "--workers",
+                "2",
+                "--threads",
+                "4",
+            ],
+            "worker": [
+                sys.executable,
+                "-m",
+                "celery",
+                "-A",
+                "kbpo",
+                "worker",
+                "-B",
+                "-c",
+                "2",
+                "-l",
+                "WARNING",
+                "-s",
+                str(self.directory / "beat-schedule"),
+            ],
+        }
 
     def _environment(self, name: str) -> dict[str, str]:
         database = self.database
@@ -117,7 +145,9 @@ class Service:
         return os.environ | {
             "DJANGO_SETTINGS_MODULE": "cheap_passwords",
             "PYTHONPATH": str(TESTS),
-            "DATABASE_URL": f"postgres://{quote(database['USER'], safe='')}{password}@/{DATABASE}?{where}",
+            "DATABASE_URL": (
+                f"postgres://{quote(database['USER'], safe='')}{password}@/{DATABASE}?{where}"
+            ),
             "REDIS_URL": numbered(settings.REDIS, REDIS_NUMBER),
             "KBPO_VAR": str(self.directory),
             "SITE_URL": self.url,
@@ -156,7 +186,9 @@ def service(django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def free_port() -> int:
-    """A port that nobody has and no connection that goes out is given: we use it only later, and again after a kill."""
+    """A port that nobody has and no connection that goes out is given: we use it only later, and
+    again after a kill.
+    """
     first = os.getpid() * 13 % 10_000
     for port in (20_000 + (first + at) % 10_000 for at in range(10_000)):
         with socket.socket() as probe:
@@ -182,7 +214,9 @@ def numbered(url: str, number: int) -> str:
     return parts._replace(path=f"/{number}").geturl()
 
 
-def wait_for(ready: Callable[[], Any], what: str, *, patience: float = PATIENCE, every: float = 0.05) -> Any:
+def wait_for(
+    ready: Callable[[], Any], what: str, *, patience: float = PATIENCE, every: float = 0.05
+) -> Any:
     """What `ready()` says once it is true. Fails if that takes longer than our patience."""
     deadline = time.monotonic() + patience
     while not (found := ready()):

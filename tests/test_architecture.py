@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 STANDARD = set(sys.stdlib_module_names) | {"__future__"}
 DJANGO = {"django", "celery", "psycopg2", "rest_framework", "drf_spectacular", "redis"}
 
-# room -> (rooms of ours, packages of others). `kbpo.tracks` means base, registry, models: never a kind of track.
+# room -> (rooms of ours, packages of others). `kbpo.tracks` means base, registry, models: never a
+# kind of track.
 BELOW = {"kbpo.queue", "kbpo.environment"}
 MAY: dict[str, tuple[set[str], set[str]]] = {
     "estimators": (set(), {"numpy", "scipy"}),
@@ -26,25 +27,56 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "kbpo.money": ({"kbpo.accounts", "kbpo.tracks"}, DJANGO),
     "kbpo.submissions": ({"kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.tracks"}, DJANGO),
     "kbpo.tracks.kbp": (
-        {"estimators", "formats", "kbpo.corpus", "kbpo.instances", "kbpo.submissions", "kbpo.tracks"},
+        {
+            "estimators",
+            "formats",
+            "kbpo.corpus",
+            "kbpo.instances",
+            "kbpo.submissions",
+            "kbpo.tracks",
+        },
         DJANGO | {"numpy"},
     ),
     "kbpo.sampling": (
-        {"estimators", "kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.money", "kbpo.submissions",
-         "kbpo.tracks"},
+        {
+            "estimators",
+            "kbpo.accounts",
+            "kbpo.corpus",
+            "kbpo.instances",
+            "kbpo.money",
+            "kbpo.submissions",
+            "kbpo.tracks",
+        },
         DJANGO | {"numpy", "scipy"},
     ),
     "kbpo.evaluation": (
         {
-            "estimators", "kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.money", "kbpo.submissions",
-            "kbpo.tracks", "kbpo.sampling",
+            "estimators",
+            "kbpo.accounts",
+            "kbpo.corpus",
+            "kbpo.instances",
+            "kbpo.money",
+            "kbpo.submissions",
+            "kbpo.tracks",
+            "kbpo.sampling",
         },
         DJANGO | {"numpy", "scipy"},
     ),
     "kbpo.web": (
         {
-            "estimators", "formats", "kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.tracks", "kbpo.tracks.kbp",
-            "kbpo.money", "kbpo.submissions", "kbpo.sampling", "kbpo.evaluation", "kbpo.embedded", "kbpo.celery",
+            "estimators",
+            "formats",
+            "kbpo.accounts",
+            "kbpo.corpus",
+            "kbpo.instances",
+            "kbpo.tracks",
+            "kbpo.tracks.kbp",
+            "kbpo.money",
+            "kbpo.submissions",
+            "kbpo.sampling",
+            "kbpo.evaluation",
+            "kbpo.embedded",
+            "kbpo.celery",
             "kbpo.demo",
             "annotation.report",
         },
@@ -53,12 +85,19 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "kbpo.demo": ({"formats"}, {"numpy"}),
     "annotation": (
         {
-            "estimators", "kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.money", "kbpo.submissions",
-            "kbpo.sampling", "kbpo.tracks", "kbpo.tracks.kbp",
+            "estimators",
+            "kbpo.accounts",
+            "kbpo.corpus",
+            "kbpo.instances",
+            "kbpo.money",
+            "kbpo.submissions",
+            "kbpo.sampling",
+            "kbpo.tracks",
+            "kbpo.tracks.kbp",
         },
         DJANGO | {"numpy", "boto3", "botocore"},
     ),
-}  # fmt: skip
+}
 
 
 def room_of(module: str) -> str:
@@ -116,7 +155,9 @@ def test_the_table_would_catch_a_forbidden_import(tmp_path: Path) -> None:
 def test_the_frame_names_the_rooms_by_string_only(name: str) -> None:
     found = {target for _, target in imports(ROOT / "kbpo" / f"{name}.py")}
     ours = {one for one in found if one.split(".")[0] in {room.split(".")[0] for room in MAY}}
-    assert ours <= {"kbpo.embedded", "kbpo.environment"}, "an import here would be one that the table does not see"
+    assert ours <= {"kbpo.embedded", "kbpo.environment"}, (
+        "an import here would be one that the table does not see"
+    )
 
 
 def test_the_package_of_the_project_is_empty() -> None:
@@ -136,8 +177,15 @@ def test_of_the_crowd_only_its_report_is_imported_from_outside() -> None:
 
 
 def test_boto3_is_imported_in_one_module_on_each_side_of_the_wire() -> None:
-    users = [m for m, p in modules() if any(n.split(".")[0] in ("boto3", "botocore") for _, n in imports(p))]
-    assert set(users) == {"annotation.platforms.mturk.client", "annotation.platforms.mturk_local.model"}
+    users = [
+        m
+        for m, p in modules()
+        if any(n.split(".")[0] in ("boto3", "botocore") for _, n in imports(p))
+    ]
+    assert set(users) == {
+        "annotation.platforms.mturk.client",
+        "annotation.platforms.mturk_local.model",
+    }
 
 
 def test_http_stays_in_the_web_and_in_the_annotation_views() -> None:

@@ -24,7 +24,9 @@ def test_secrets_and_dice_follow_from_the_name_of_the_test(request: pytest.Fixtu
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_primary_keys_and_the_databases_dice_come_again(make_user: Callable[..., User], again: bool) -> None:
+def test_primary_keys_and_the_databases_dice_come_again(
+    make_user: Callable[..., User], again: bool
+) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT (random() * 1000000)::int")
         NUMBERS.update((make_user("vera").pk, cursor.fetchone()[0]))

@@ -1,4 +1,6 @@
-"""The contracts say what they cannot do in words, or do nothing: no caller meets a half-made part."""
+"""The contracts say what they cannot do in words, or do nothing: no caller meets a half-made
+part.
+"""
 
 from __future__ import annotations
 
@@ -44,4 +46,8 @@ def test_a_track_that_experts_cannot_check_says_nothing_of_any_answer() -> None:
     plain = Plain(None)  # type: ignore[arg-type]
     assert list(plain.again([1, 2])) == []
     found = plain.rejudge(np.array([1, 2, 3]), [7, 8], {1: {1: {}}})
-    assert set(found) == {"overall"} and found["overall"].shape == (3, 2) and np.isnan(found["overall"]).all()
+    assert (
+        set(found) == {"overall"}
+        and found["overall"].shape == (3, 2)
+        and np.isnan(found["overall"]).all()
+    )

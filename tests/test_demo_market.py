@@ -1,4 +1,6 @@
-"""The demo on the local marketplace, as `make demo ARGS="--platform mturk"` runs it: its own servers, from nothing."""
+"""The demo on the local marketplace, as `make demo ARGS="--platform mturk"` runs it: its own
+servers, from nothing.
+"""
 
 from __future__ import annotations
 
@@ -39,23 +41,45 @@ def ran() -> Iterator[Ran]:
     """In a directory of its own with a short name: the database's socket lies in it."""
     with TemporaryDirectory(prefix="demo") as directory:
         others = ("DATABASE_URL", "REDIS_URL", "MTURK_", "DJANGO_", "SITE_URL")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(others)
+        }
         environment["KBPO_VAR"] = directory
-        options = ["--platform", "mturk", "--documents", str(DOCUMENTS), "--systems", str(SYSTEMS), "--no-serve",
-                   "--port", str(_two_ports())]  # fmt: skip
+        options = [
+            "--platform",
+            "mturk",
+            "--documents",
+            str(DOCUMENTS),
+            "--systems",
+            str(SYSTEMS),
+            "--no-serve",
+            "--port",
+            str(_two_ports()),
+        ]
         try:
             demo = _run("manage.py", "demo", *options, environment=environment)
             books = _run("manage.py", "check_books", environment=environment)
-            yield Ran(demo.stdout, demo.returncode, Path(directory) / "demo" / "market.sqlite3", books.stdout)
+            yield Ran(
+                demo.stdout,
+                demo.returncode,
+                Path(directory) / "demo" / "market.sqlite3",
+                books.stdout,
+            )
         finally:
             _run("-m", "kbpo.embedded", "stop", environment=environment)
 
 
 def _run(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *arguments], cwd=settings.BASE_DIR, env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+        [sys.executable, *arguments],
+        cwd=settings.BASE_DIR,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
 
 
 def _two_ports() -> int:

@@ -1,4 +1,6 @@
-"""Documents from an order to a recall figure on the board: read by a crowd over HTTP, never imported."""
+"""Documents from an order to a recall figure on the board: read by a crowd over HTTP, never
+imported.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,14 @@ RUN = "Harbor_2"
 @pytest.fixture(scope="module")
 def travel(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Travel]:
     """A track on which five of eight documents were ordered and read, and one system was scored."""
-    made = make_travel(service, tmp_path_factory.mktemp("documents"), "Read whole", seed=9, documents=8, read_in_full=0)
+    made = make_travel(
+        service,
+        tmp_path_factory.mktemp("documents"),
+        "Read whole",
+        seed=9,
+        documents=8,
+        read_in_full=0,
+    )
     with service.speaking():
         track = Track.objects.get(slug=made.track)
         order_documents(track, DOCUMENTS, plan_documents(track, DOCUMENTS).at_most)
@@ -42,7 +51,9 @@ def _closed(travel: Travel) -> bool:
 
 
 def _recall(travel: Travel) -> float | None:
-    """The recall in the latest evaluation; None before there is one that rests on these documents."""
+    """The recall in the latest evaluation; None before there is one that rests on these
+    documents.
+    """
     with travel.service.speaking():
         found = Estimate.objects.filter(
             evaluation__track__slug=travel.track, quantity="recall", criterion="relation", slice=""
@@ -53,7 +64,10 @@ def _recall(travel: Travel) -> float | None:
 def test_every_document_is_read_and_paid_for(travel: Travel) -> None:
     with travel.service.speaking():
         order = DocumentOrder.objects.get(track__slug=travel.track)
-        assert DocumentSample.objects.filter(track=order.track, settled_at__isnull=False).count() == DOCUMENTS
+        assert (
+            DocumentSample.objects.filter(track=order.track, settled_at__isnull=False).count()
+            == DOCUMENTS
+        )
         sums = balance(purpose=order.purpose)
         assert sums.open == Decimal(0)
         paid = Payment.objects.filter(assignment__hit__questions__payer=order.purpose)
@@ -65,15 +79,20 @@ def test_nearly_all_true_mentions_and_nothing_false_were_found(travel: Travel) -
 
     knowledge = Knowledge(travel.files / "mentions.tsv", travel.files / "gold.tsv")
     with travel.service.speaking():
-        labels = Label.objects.filter(target__kind="mention", source="document").select_related("target__document")
+        labels = Label.objects.filter(target__kind="mention", source="document").select_related(
+            "target__document"
+        )
         found = {(one.target.document.key, one.target.a_begin, one.target.a_end) for one in labels}
         keys = set(
-            DocumentSample.objects.filter(track__slug=travel.track, settled_at__isnull=False)
-            .values_list("document__key", flat=True)
-        )  # fmt: skip
+            DocumentSample.objects.filter(
+                track__slug=travel.track, settled_at__isnull=False
+            ).values_list("document__key", flat=True)
+        )
     true = {(key, *span) for key in keys for span in knowledge.mentions_of(key)}
     assert found <= true
-    assert len(found) / len(true) > 0.9  # of three readers who find nine in ten each, two or more find 97 %
+    assert (
+        len(found) / len(true) > 0.9
+    )  # of three readers who find nine in ten each, two or more find 97 %
 
 
 def test_what_was_found_are_true_facts_that_nobody_need_state(travel: Travel) -> None:

@@ -1,4 +1,6 @@
-"""The door of the live server counts requests, keeps them out while it is shut, and waits for those inside."""
+"""The door of the live server counts requests, keeps them out while it is shut, and waits for those
+inside.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from processes import wait_for
 
 
 @pytest.mark.django_db(transaction=True)
-def test_whoever_comes_to_a_shut_door_waits_and_whoever_is_inside_is_waited_for(live_server: Any) -> None:
+def test_whoever_comes_to_a_shut_door_waits_and_whoever_is_inside_is_waited_for(
+    live_server: Any,
+) -> None:
     came, may_go = Event(), Event()
 
     def linger(**signal: Any) -> None:

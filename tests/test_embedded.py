@@ -1,4 +1,6 @@
-"""The servers of our own: real ones, killed for real, in directories that only their owner may enter."""
+"""The servers of our own: real ones, killed for real, in directories that only their owner may
+enter.
+"""
 
 import os
 import stat
@@ -74,12 +76,16 @@ def kill(some: list[psutil.Process]) -> None:
 
 def postmaster(var: Path) -> psutil.Process:
     """The PostgreSQL server's first process."""
-    return psutil.Process(int((embedded.Postgres(var).data / "postmaster.pid").read_text().split()[0]))
+    return psutil.Process(
+        int((embedded.Postgres(var).data / "postmaster.pid").read_text().split()[0])
+    )
 
 
 def start_elsewhere() -> subprocess.Popen[bytes]:
     """Another process that starts the servers."""
-    return subprocess.Popen([sys.executable, "-m", "kbpo.embedded", "start"], cwd=embedded.ROOT, stdout=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-m", "kbpo.embedded", "start"], cwd=embedded.ROOT, stdout=subprocess.PIPE
+    )
 
 
 def test_both_servers_answer_at_their_addresses(running: dict[str, str]) -> None:
@@ -102,8 +108,15 @@ def test_celery_reaches_redis_at_the_broker_url(running: dict[str, str]) -> None
 
 def test_money_is_safe_by_default(running: dict[str, str]) -> None:
     assert ask("SHOW synchronous_commit") == "on"
-    assert redis.Redis.from_url(running["redis_url"]).config_get("appendonly") == {"appendonly": "yes"}
-    assert redis.Redis.from_url(running["redis_url"]).config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"
+    assert redis.Redis.from_url(running["redis_url"]).config_get("appendonly") == {
+        "appendonly": "yes"
+    }
+    assert (
+        redis.Redis.from_url(running["redis_url"]).config_get("maxmemory-policy")[
+            "maxmemory-policy"
+        ]
+        == "noeviction"
+    )
 
 
 def test_nothing_listens_on_the_network(running: dict[str, str], var: Path) -> None:
@@ -131,24 +144,42 @@ def test_only_the_owner_may_enter_and_read(running: dict[str, str], var: Path) -
 
 def test_a_wrong_password_does_not_get_in(running: dict[str, str], var: Path) -> None:
     with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
-        psycopg2.connect(host=str(embedded.Postgres(var).sockets), port=5432, user="kbpo", password="x", dbname="kbpo")
+        psycopg2.connect(
+            host=str(embedded.Postgres(var).sockets),
+            port=5432,
+            user="kbpo",
+            password="x",
+            dbname="kbpo",
+        )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_another_user_reaches_neither_socket(running: dict[str, str], var: Path) -> None:
     for place in (embedded.Postgres(var).sockets / ".s.PGSQL.5432", embedded.Redis(var).socket):
         probe = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
-        python = Path("/usr/bin/python3") if Path("/usr/bin/python3").exists() else Path(sys.executable).resolve()
+        python = (
+            Path("/usr/bin/python3")
+            if Path("/usr/bin/python3").exists()
+            else Path(sys.executable).resolve()
+        )
         if not embedded.Account(1, 1).can_enter(python.parent):
             pytest.skip("another user finds no Python here")
         tried = subprocess.run(
-            [python, "-c", probe, place], user=1, group=1, extra_groups=[], capture_output=True, text=True, cwd="/"
+            [python, "-c", probe, place],
+            user=1,
+            group=1,
+            extra_groups=[],
+            capture_output=True,
+            text=True,
+            cwd="/",
         )
         assert "PermissionError" in tried.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another account for PostgreSQL")
-def test_as_root_postgres_is_another_account_and_parents_stay_as_they_were(var: Path, running: dict[str, str]) -> None:
+def test_as_root_postgres_is_another_account_and_parents_stay_as_they_were(
+    var: Path, running: dict[str, str]
+) -> None:
     assert postmaster(var).uids().real != 0
     assert stat.S_IMODE(var.parent.stat().st_mode) == 0o700
     assert var.parent.stat().st_uid == 0
@@ -161,11 +192,17 @@ def test_committed_data_survive_a_killed_postmaster(running: dict[str, str], var
     assert ask("SELECT count(*) FROM survivors") == 1000
 
 
-def test_a_query_that_outlives_the_postmaster_does_not_block_recovery(running: dict[str, str], var: Path) -> None:
+def test_a_query_that_outlives_the_postmaster_does_not_block_recovery(
+    running: dict[str, str], var: Path
+) -> None:
     busy = psycopg2.connect(
-        host=str(embedded.Postgres(var).sockets), port=5432, user="kbpo", dbname="kbpo", async_=True,
+        host=str(embedded.Postgres(var).sockets),
+        port=5432,
+        user="kbpo",
+        dbname="kbpo",
+        async_=True,
         password=(embedded.Postgres(var).home / "password").read_text(),
-    )  # fmt: skip
+    )
     while busy.poll() != psycopg2.extensions.POLL_OK:
         time.sleep(0.01)
     busy.cursor().execute("DO $$ DECLARE n int := 0; BEGIN LOOP n := (n + 1) % 7; END LOOP; END $$")
@@ -176,7 +213,9 @@ def test_a_query_that_outlives_the_postmaster_does_not_block_recovery(running: d
     assert ask("SELECT 1") == 1
 
 
-def test_a_server_with_no_connection_to_spare_is_left_alone(running: dict[str, str], var: Path) -> None:
+def test_a_server_with_no_connection_to_spare_is_left_alone(
+    running: dict[str, str], var: Path
+) -> None:
     server, first = embedded.Postgres(var), postmaster(var)
     held = []
     try:
@@ -190,7 +229,9 @@ def test_a_server_with_no_connection_to_spare_is_left_alone(running: dict[str, s
     assert postmaster(var) == first
 
 
-def test_a_server_that_refuses_our_password_is_left_alone(running: dict[str, str], var: Path) -> None:
+def test_a_server_that_refuses_our_password_is_left_alone(
+    running: dict[str, str], var: Path
+) -> None:
     server, first = embedded.Postgres(var), postmaster(var)
     password = (server.home / "password").read_text()
     server.account.write(server.home / "password", "wrong")
@@ -215,19 +256,26 @@ def test_a_missing_database_is_made_without_a_restart(running: dict[str, str], v
 
 def test_redis_comes_back_with_its_data_after_a_kill(running: dict[str, str], var: Path) -> None:
     redis.Redis.from_url(running["redis_url"]).set("kept", "yes")
-    wait_for(lambda: _is_kept(redis.Redis.from_url(running["redis_url"])), "the append-only file to have it")
+    wait_for(
+        lambda: _is_kept(redis.Redis.from_url(running["redis_url"])),
+        "the append-only file to have it",
+    )
     kill(embedded.Redis(var).processes(embedded.Redis(var).home))
     assert redis.Redis.from_url(embedded.redis_url()).get("kept") == b"yes"
 
 
-def test_everything_comes_back_after_everything_is_killed(running: dict[str, str], var: Path) -> None:
+def test_everything_comes_back_after_everything_is_killed(
+    running: dict[str, str], var: Path
+) -> None:
     ask("CREATE TABLE IF NOT EXISTS remains AS SELECT 42 AS n")
     kill(processes(var))
     assert embedded.ensure() == running
     assert ask("SELECT n FROM remains") == 42
 
 
-def test_a_starter_killed_on_its_way_leaves_nothing_in_the_way(running: dict[str, str], var: Path) -> None:
+def test_a_starter_killed_on_its_way_leaves_nothing_in_the_way(
+    running: dict[str, str], var: Path
+) -> None:
     for moment in (0.3, 0.45, 0.6):
         embedded.stop()
         starter = start_elsewhere()
@@ -249,13 +297,17 @@ def test_processes_that_ask_at_once_get_one_server(running: dict[str, str], var:
     assert ask("SELECT 1") == 1
 
 
-def test_the_pid_of_somebody_else_in_the_pid_file_stops_nothing(running: dict[str, str], var: Path) -> None:
+def test_the_pid_of_somebody_else_in_the_pid_file_stops_nothing(
+    running: dict[str, str], var: Path
+) -> None:
     server = embedded.Postgres(var)
     postmaster(var).kill()
     bystander = subprocess.Popen(["sleep", "60"], **_as(server.account))
     try:
         lines = (server.data / "postmaster.pid").read_text().splitlines()
-        server.account.write(server.data / "postmaster.pid", "\n".join([str(bystander.pid), *lines[1:], ""]))
+        server.account.write(
+            server.data / "postmaster.pid", "\n".join([str(bystander.pid), *lines[1:], ""])
+        )
         embedded.ensure()
         assert ask("SELECT 1") == 1
         assert bystander.poll() is None, "the bystander lives"
@@ -283,7 +335,9 @@ def test_a_directory_that_others_may_enter_is_refused(running: dict[str, str], v
             home.chmod(0o700)
 
 
-def test_a_directory_that_everybody_may_write_to_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_everybody_may_write_to_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tmp_path.chmod(0o777)
     monkeypatch.setenv("KBPO_VAR", str(tmp_path))
     with pytest.raises(embedded.EmbeddedError, match="chmod o-w"):
@@ -308,15 +362,23 @@ def test_a_starter_killed_while_it_makes_the_cluster_is_followed_by_a_whole_one(
         embedded.ensure()
         assert ask("SELECT 1") == 1
         assert embedded.status() == {"postgres": True, "redis": True}
-        assert len(str(embedded.Redis(var).sockets)) < SOCKET_LIMIT < len(str(embedded.Redis(var).home))
+        assert (
+            len(str(embedded.Redis(var).sockets))
+            < SOCKET_LIMIT
+            < len(str(embedded.Redis(var).home))
+        )
     finally:
         embedded.wipe()
     assert not embedded.Redis(var).sockets.exists()
     assert not embedded.Postgres(var).home.exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a directory that is another user's")
-def test_a_socket_directory_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can make a directory that is another user's"
+)
+def test_a_socket_directory_of_somebody_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KBPO_VAR", str(tmp_path / ("long" * 25)))
     squatted = embedded.Redis(tmp_path / ("long" * 25)).sockets
     squatted.mkdir(mode=0o700)
@@ -330,14 +392,18 @@ def test_a_socket_directory_of_somebody_else_is_refused(tmp_path: Path, monkeypa
         squatted.rmdir()
 
 
-def test_the_command_says_what_runs(running: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_what_runs(
+    running: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["status"]) == 0
     assert capsys.readouterr().out == "postgres: running\nredis: running\n"
     assert main(["dance"]) == 2
 
 
 def _is_first(process: psutil.Process, of: list[psutil.Process]) -> bool:
-    """Whether none of the others started the process; one that has ended meanwhile was no server."""
+    """Whether none of the others started the process; one that has ended meanwhile was no
+    server.
+    """
     try:
         return process.parent() not in of
     except psutil.NoSuchProcess:

@@ -1,4 +1,6 @@
-"""Settings are typed and loud, addresses are read to the letter, and .env.example documents what exists."""
+"""Settings are typed and loud, addresses are read to the letter, and .env.example documents what
+exists.
+"""
 
 import itertools
 import json
@@ -52,7 +54,9 @@ READERS: dict[str, Callable[[], object]] = {
         ("path", "/srv/kbpo", Path("/srv/kbpo")),
     ],
 )
-def test_a_value_is_read_as_its_type(reader: str, raw: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_is_read_as_its_type(
+    reader: str, raw: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PROBE", raw)
     assert READERS[reader]() == value
     assert type(READERS[reader]()) is type(value)
@@ -84,7 +88,9 @@ def test_a_wrong_value_is_named_with_what_is_expected(
     reader: str, raw: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROBE", raw)
-    with pytest.raises(ImproperlyConfigured, match=f"PROBE='{re.escape(raw)}'.*expected.*{re.escape(expected)}"):
+    with pytest.raises(
+        ImproperlyConfigured, match=f"PROBE='{re.escape(raw)}'.*expected.*{re.escape(expected)}"
+    ):
         READERS[reader]()
 
 
@@ -97,11 +103,25 @@ def test_a_variable_has_one_type(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("url", "user", "password", "host", "port", "name"),
     [
-        ("postgres://ada:secret@db.example.org:6432/kbpo", "ada", "secret", "db.example.org", "6432", "kbpo"),
+        (
+            "postgres://ada:secret@db.example.org:6432/kbpo",
+            "ada",
+            "secret",
+            "db.example.org",
+            "6432",
+            "kbpo",
+        ),
         ("postgresql://db/kbpo", "", "", "db", "", "kbpo"),
         ("postgres:///kbpo", "", "", "", "", "kbpo"),
         ("postgres://a%40b:p%2F%3A%25%C3%A9@h/d%20b", "a@b", "p/:%é", "h", "", "d b"),
-        ("postgres://u:p@/kbpo?host=/run/my%20db&port=5433", "u", "p", "/run/my db", "5433", "kbpo"),
+        (
+            "postgres://u:p@/kbpo?host=/run/my%20db&port=5433",
+            "u",
+            "p",
+            "/run/my db",
+            "5433",
+            "kbpo",
+        ),
         ("postgres://u:p@%2FRun%2Fdb/kbpo", "u", "p", "/Run/db", "", "kbpo"),
         ("postgres://u:p@[::1]:5432/kbpo", "u", "p", "::1", "5432", "kbpo"),
     ],
@@ -110,7 +130,13 @@ def test_a_database_url_is_read_to_the_letter(
     url: str, user: str, password: str, host: str, port: str, name: str
 ) -> None:
     settings = environment.database(url)
-    assert [settings[key] for key in ("USER", "PASSWORD", "HOST", "PORT", "NAME")] == [user, password, host, port, name]
+    assert [settings[key] for key in ("USER", "PASSWORD", "HOST", "PORT", "NAME")] == [
+        user,
+        password,
+        host,
+        port,
+        name,
+    ]
     assert settings["ENGINE"] == "django.db.backends.postgresql"
 
 
@@ -120,10 +146,19 @@ def test_other_options_of_a_database_url_go_to_libpq() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://u:pw@h/kbpo", "postgres://u:pw@h", "postgres://u:pw@h:port/kbpo", "postgres://u:pw@h/a/b", "kbpo"]
+    "url",
+    [
+        "mysql://u:pw@h/kbpo",
+        "postgres://u:pw@h",
+        "postgres://u:pw@h:port/kbpo",
+        "postgres://u:pw@h/a/b",
+        "kbpo",
+    ],
 )
 def test_a_wrong_database_url_is_refused_without_showing_its_password(url: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match=r"DATABASE_URL=.*expected postgres://") as refusal:
+    with pytest.raises(
+        ImproperlyConfigured, match=r"DATABASE_URL=.*expected postgres://"
+    ) as refusal:
         environment.database(url)
     assert "pw" not in str(refusal.value)
 
@@ -133,7 +168,10 @@ def test_a_wrong_database_url_is_refused_without_showing_its_password(url: str) 
     [
         ("redis://cache:6379/2", "redis://cache:6379/2"),
         ("unix:///run/kbpo/redis.sock?db=3", "redis+socket:///run/kbpo/redis.sock?virtual_host=3"),
-        ("unix:///run/it%27s%20here/redis.sock", "redis+socket:///run/it%27s%20here/redis.sock?virtual_host=0"),
+        (
+            "unix:///run/it%27s%20here/redis.sock",
+            "redis+socket:///run/it%27s%20here/redis.sock?virtual_host=0",
+        ),
     ],
 )
 def test_celery_gets_its_own_spelling_of_a_socket(url: str, broker: str) -> None:
@@ -164,7 +202,9 @@ def test_env_example_documents_every_setting_and_no_other() -> None:
 def test_every_setting_in_env_example_has_a_comment_above_it() -> None:
     lines = (ROOT / ".env.example").read_text().splitlines()
     for above, line in itertools.pairwise(lines):
-        assert not re.match(r"\w+=", line) or above.startswith("# ") or re.match(r"\w+=", above), line
+        assert not re.match(r"\w+=", line) or above.startswith("# ") or re.match(r"\w+=", above), (
+            line
+        )
 
 
 def test_a_server_with_env_example_passes_the_deployment_check(tmp_path: Path) -> None:
@@ -184,12 +224,18 @@ def test_a_server_with_env_example_passes_the_deployment_check(tmp_path: Path) -
     assert (tmp_path / "secret_key").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize(("name", "value"), [("SITE_URL", "ftp://kbp.example.org"), ("DATABASE_URL", "mysql://h/kbpo")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("SITE_URL", "ftp://kbp.example.org"), ("DATABASE_URL", "mysql://h/kbpo")]
+)
 def test_a_wrong_setting_ends_a_command_with_one_sentence(name: str, value: str) -> None:
     command = [sys.executable, "manage.py", "migrate"]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, name: value}, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, name: value}, capture_output=True, text=True
+    )
     assert done.returncode == 1
-    assert re.fullmatch(rf"The service cannot start: {name}='{value}' cannot be used: expected .*\.\n", done.stderr)
+    assert re.fullmatch(
+        rf"The service cannot start: {name}='{value}' cannot be used: expected .*\.\n", done.stderr
+    )
 
 
 def test_compose_describes_the_same_service() -> None:
@@ -200,13 +246,19 @@ def test_compose_describes_the_same_service() -> None:
         assert name == "migrate" or "healthcheck" in service, name
     for name in ("web", "worker", "beat"):
         assert services[name]["env_file"] == ".env"
-        assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
+        assert services[name]["depends_on"]["migrate"] == {
+            "condition": "service_completed_successfully"
+        }
     assert services["web"]["ports"] == ["127.0.0.1:${HTTP_PORT:-8000}:8000"]
 
 
 def test_the_log_of_requests_has_no_queries() -> None:
-    """Where a marketplace puts its workers' ids and our proofs: of a request's parts, only its path may be logged."""
+    """Where a marketplace puts its workers' ids and our proofs: of a request's parts, only its path
+    may be logged.
+    """
     command = (ROOT / "Dockerfile").read_text().partition("CMD ")[2].replace("\\\n", "")
     [form] = [one for one in json.loads(command) if one.startswith("--access-logformat=")]
     assert "%(U)s" in form
-    assert not {"r", "q", "f"} & set(re.findall(r"%\((.*?)\)s", form)), "the request line, the query, the referrer"
+    assert not {"r", "q", "f"} & set(re.findall(r"%\((.*?)\)s", form)), (
+        "the request line, the query, the referrer"
+    )

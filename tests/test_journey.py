@@ -1,4 +1,5 @@
-"""The whole journey on real processes: upload over HTTP, judged through the pages, rows on the leaderboard.
+"""The whole journey on real processes: upload over HTTP, judged through the pages, rows on the
+leaderboard.
 
 What the board says is worked out again from the exported draws and labels with `estimators` alone.
 """
@@ -30,24 +31,31 @@ RUNS = ("Harbor_2", "LindqvistLab_1")
 EXACT = 1e-10
 OF_TRACK = "(SELECT id FROM tracks_track WHERE slug = %s)"
 ESTIMATES = f"""
-    SELECT e.submission_id, e.quantity, e.criterion, e.distribution, e.method, e.value, e.variance, e.n_labels
+    SELECT e.submission_id, e.quantity, e.criterion, e.distribution, e.method, e.value, e.variance,
+        e.n_labels
     FROM evaluation_estimate e JOIN evaluation_evaluation v ON v.id = e.evaluation_id
     WHERE v.track_id = {OF_TRACK} AND e.slice = ''
       AND v.number = (SELECT max(number) FROM evaluation_evaluation WHERE track_id = {OF_TRACK})
 """
 """The latest evaluation."""
 OWN = f"""
-    SELECT b.submission_id, o.pi FROM sampling_ownthresholds o JOIN sampling_samplebatch b ON b.id = o.batch_id
-    JOIN submissions_submission s ON s.id = b.submission_id WHERE s.track_id = {OF_TRACK} ORDER BY b.id
+    SELECT b.submission_id, o.pi FROM sampling_ownthresholds o JOIN sampling_samplebatch b
+        ON b.id = o.batch_id
+    JOIN submissions_submission s ON s.id = b.submission_id WHERE s.track_id = {OF_TRACK}
+        ORDER BY b.id
 """
 """The last of a submission holds for all before it."""
 
 
 @pytest.fixture(scope="module", params=["iid", "poisson"])
-def travel(request: pytest.FixtureRequest, service: Service, tmp_path_factory: pytest.TempPathFactory) -> Travel:
+def travel(
+    request: pytest.FixtureRequest, service: Service, tmp_path_factory: pytest.TempPathFactory
+) -> Travel:
     """A track on which two systems travelled to the end."""
     design = str(request.param)
-    made = make_travel(service, tmp_path_factory.mktemp(design), f"Journey {design}", seed=3, design=design)
+    made = make_travel(
+        service, tmp_path_factory.mktemp(design), f"Journey {design}", seed=3, design=design
+    )
     with made.judging():
         for run in RUNS:
             made.travel(run)
@@ -77,8 +85,12 @@ def stored(travel: Travel) -> dict[tuple[str, ...], dict[int, tuple[float, float
 
 
 def test_a_row_stands_on_the_page_and_in_the_json(travel: Travel, stored: dict) -> None:
-    page = html.unescape(travel.page(f"/tracks/{travel.track}/?distribution=instance&criterion=correct"))
-    board = json.loads(travel.page(f"/tracks/{travel.track}/board.json?distribution=instance&criterion=correct"))
+    page = html.unescape(
+        travel.page(f"/tracks/{travel.track}/?distribution=instance&criterion=correct")
+    )
+    board = json.loads(
+        travel.page(f"/tracks/{travel.track}/board.json?distribution=instance&criterion=correct")
+    )
     api = travel.call(f"tracks/{travel.track}/board/?distribution=instance&criterion=correct")
     assert {row["name"] for row in board["systems"]} == set(RUNS)
     assert board["being_judged"] == []
@@ -87,13 +99,25 @@ def test_a_row_stands_on_the_page_and_in_the_json(travel: Travel, stored: dict) 
         for part in ("f1", "precision", "recall"):
             value = stored[part, "correct", "instance", "centred"][row["submission"]][0]
             assert row[part]["value"] == same[part]["value"] == value
-            assert row[part]["low95"] < row[part]["low80"] < value < row[part]["high80"] < row[part]["high95"]
+            assert (
+                row[part]["low95"]
+                < row[part]["low80"]
+                < value
+                < row[part]["high80"]
+                < row[part]["high95"]
+            )
             assert f"{value * 100:.1f}"[:2] in page
 
 
 def test_nothing_went_wrong_on_the_way(travel: Travel) -> None:
     assert travel.work.errors == []
-    assert travel.rows(f"SELECT reason FROM submissions_submission WHERE track_id = {OF_TRACK} AND reason <> ''") == []
+    assert (
+        travel.rows(
+            f"SELECT reason FROM submissions_submission WHERE track_id = {OF_TRACK} AND reason"
+            " <> ''"
+        )
+        == []
+    )
     where = f"""FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id WHERE h.track_id = {OF_TRACK}"""
     assert travel.rows(f"SELECT a.reason {where} AND a.reason <> ''") == []
 
@@ -101,50 +125,69 @@ def test_nothing_went_wrong_on_the_way(travel: Travel) -> None:
 def test_nothing_is_left_open(travel: Travel) -> None:
     of_hits = f"JOIN annotation_hit h ON h.id = a.hit_id WHERE h.track_id = {OF_TRACK}"
     where = f"WHERE track_id = {OF_TRACK}"
-    assert travel.rows(f"SELECT DISTINCT status FROM submissions_submission {where}") == [("scored",)]
+    assert travel.rows(f"SELECT DISTINCT status FROM submissions_submission {where}") == [
+        ("scored",)
+    ]
     assert travel.rows(f"SELECT DISTINCT status FROM annotation_question {where}") == [("settled",)]
     assert travel.rows(f"SELECT DISTINCT status FROM annotation_hit {where}") == [("closed",)]
-    assert travel.rows(f"SELECT DISTINCT a.status FROM annotation_assignment a {of_hits}") == [("approved",)]
+    assert travel.rows(f"SELECT DISTINCT a.status FROM annotation_assignment a {of_hits}") == [
+        ("approved",)
+    ]
 
 
 def test_three_people_judged_every_question(travel: Travel) -> None:
     labels = """
         SELECT t.kind, l.n, l.method, l.disagreement
         FROM instances_label l JOIN instances_target t ON t.id = l.target_id
-        WHERE t.corpus_id = (SELECT corpus_id FROM tracks_track WHERE slug = %s) AND l.source = 'crowd'
+        WHERE t.corpus_id = (SELECT corpus_id FROM tracks_track WHERE slug = %s)
+            AND l.source = 'crowd'
     """
     found = travel.rows(labels)
     assert {row[0] for row in found} == {"pair", "mention"}
     assert {row[1:] for row in found} == {(3, "majority", 0.0)}
-    [(questions,)] = travel.rows(f"SELECT count(*) FROM annotation_question WHERE track_id = {OF_TRACK}")
+    [(questions,)] = travel.rows(
+        f"SELECT count(*) FROM annotation_question WHERE track_id = {OF_TRACK}"
+    )
     assert sum(row[0] == "pair" for row in found) == questions
     assert travel.work.answers == 3 * questions
     met = f"""
         SELECT count(*) FROM (SELECT a.worker_id, q.target_id, q.round FROM annotation_assignment a
-            JOIN annotation_hit_questions hq ON hq.hit_id = a.hit_id JOIN annotation_question q ON q.id = hq.question_id
+            JOIN annotation_hit_questions hq ON hq.hit_id = a.hit_id JOIN annotation_question q
+                ON q.id = hq.question_id
             WHERE q.track_id = {OF_TRACK} GROUP BY 1, 2, 3 HAVING count(*) > 1) AS twice
     """
     assert travel.rows(met) == [(0,)]
 
 
 def test_money_is_spent_or_given_back_to_the_cent(travel: Travel) -> None:
-    ledger = f"SELECT purpose, kind, sum(amount) FROM money_ledger WHERE track_id = {OF_TRACK} GROUP BY 1, 2"
+    ledger = (
+        f"SELECT purpose, kind, sum(amount) FROM money_ledger WHERE track_id = {OF_TRACK} GROUP BY"
+        " 1, 2"
+    )
 
     def sums_once_given_back() -> dict[tuple[str, str], Decimal] | None:
         sums = {(purpose, kind): amount for purpose, kind, amount in travel.rows(ledger)}
         purposes = [f"submission:{pk}" for pk in travel.submissions]
-        open_ones = [sums[one, "reserve"] - sums[one, "spend"] - sums.get((one, "release"), 0) for one in purposes]
+        open_ones = [
+            sums[one, "reserve"] - sums[one, "spend"] - sums.get((one, "release"), 0)
+            for one in purposes
+        ]
         assert min(open_ones) >= 0
         return None if any(open_ones) else sums
 
     sums = wait_for(sums_once_given_back, "what is not needed to be given back by the clock")
     spent = {purpose: amount for (purpose, kind), amount in sums.items() if kind == "spend"}
-    lessons = {purpose: spent.pop(purpose) for purpose in list(spent) if purpose.startswith("tutorial:")}
-    assert set(lessons.values()) <= {Decimal("0.75")}, "whoever had not learned before was paid for it, once"
+    lessons = {
+        purpose: spent.pop(purpose) for purpose in list(spent) if purpose.startswith("tutorial:")
+    }
+    assert set(lessons.values()) <= {Decimal("0.75")}, (
+        "whoever had not learned before was paid for it, once"
+    )
     judged = sum(spent.values())
     assert judged == travel.work.answers * Decimal("0.05")
     payments = f"""
-        SELECT count(*), sum(p.amount) FROM annotation_payment p JOIN annotation_assignment a ON a.id = p.assignment_id
+        SELECT count(*), sum(p.amount) FROM annotation_payment p JOIN annotation_assignment a
+            ON a.id = p.assignment_id
         JOIN annotation_hit h ON h.id = a.hit_id WHERE h.track_id = {OF_TRACK}
     """
     assert travel.rows(payments) == [(travel.work.answers, judged)]
@@ -152,15 +195,20 @@ def test_money_is_spent_or_given_back_to_the_cent(travel: Travel) -> None:
 
 def test_overlaps_are_those_of_the_predictions(travel: Travel, exported: Export) -> None:
     rows = travel.service.fetch(
-        "SELECT first_id, second_id, kind, value FROM sampling_overlap WHERE first_id = ANY(%s)", exported.systems
+        "SELECT first_id, second_id, kind, value FROM sampling_overlap WHERE first_id = ANY(%s)",
+        exported.systems,
     )
     assert len(rows) == 3 * len(KINDS)
     for first, second, kind, value in rows:
-        expected = exported.overlap(kind)[exported.systems.index(first), exported.systems.index(second)]
+        expected = exported.overlap(kind)[
+            exported.systems.index(first), exported.systems.index(second)
+        ]
         assert_allclose(value, expected, rtol=EXACT)
 
 
-def test_published_precision_is_what_the_estimators_give(travel: Travel, exported: Export, stored: dict) -> None:
+def test_published_precision_is_what_the_estimators_give(
+    travel: Travel, exported: Export, stored: dict
+) -> None:
     if not any(draws.row.size for draws in exported.draws.values()):
         _compare_by_thresholds(travel, exported, stored)
         return
@@ -168,22 +216,35 @@ def test_published_precision_is_what_the_estimators_give(travel: Travel, exporte
     for kind, draws in exported.draws.items():
         P = exported.p[kind][draws.row]
         for criterion in CRITERIA:
-            f = np.nan_to_num(exported.f[criterion][draws.row])  # where it is not stated its probability is 0
+            f = np.nan_to_num(
+                exported.f[criterion][draws.row]
+            )  # where it is not stated its probability is 0
             own = f[np.arange(draws.row.size), draws.owner]
             simple = simple_precision(own, draws.owner, m, ddof=1)
             joint = joint_precision(P, draws.owner, f, exported.overlap(kind), ddof=1)
-            _compare(stored["precision", criterion, kind, "simple"], exported, simple.value, simple.variance)
-            _compare(stored["precision", criterion, kind, "joint"], exported, joint.value, joint.variance)
+            _compare(
+                stored["precision", criterion, kind, "simple"],
+                exported,
+                simple.value,
+                simple.variance,
+            )
+            _compare(
+                stored["precision", criterion, kind, "joint"], exported, joint.value, joint.variance
+            )
 
 
 def _compare_by_thresholds(travel: Travel, exported: Export, stored: dict) -> None:
-    """Joint is Hájek's estimator on all that was asked, simple that on what each system would have asked by itself."""
+    """Joint is Hájek's estimator on all that was asked, simple that on what each system would have
+    asked by itself.
+    """
     pi, drawn = _inclusion(exported), _drawn(travel, exported)
     own = _own_thresholds(travel, exported)
     for kind in KINDS:
         for criterion in CRITERIA:
             p, f = exported.p[kind], exported.f[criterion]
-            joint = hajek(p[drawn], pi[drawn], f[drawn], target=exported.target[drawn] - exported.target.min())
+            joint = hajek(
+                p[drawn], pi[drawn], f[drawn], target=exported.target[drawn] - exported.target.min()
+            )
             _compare(stored["precision", criterion, kind, "joint"], exported, joint.value)
             simple = np.empty(len(exported.systems))
             for at in range(simple.size):
@@ -194,7 +255,9 @@ def _compare_by_thresholds(travel: Travel, exported: Export, stored: dict) -> No
 
 
 def _own_thresholds(travel: Travel, exported: Export) -> Floats:
-    """(u, m) below which random number an instance's target is in a system's own sample; 0 if it does not state it."""
+    """(u, m) below which random number an instance's target is in a system's own sample; 0 if it
+    does not state it.
+    """
     last = dict(travel.rows(OWN))
     found = np.zeros((exported.instance.size, len(exported.systems)))
     for at, system in enumerate(exported.systems):
@@ -204,12 +267,16 @@ def _own_thresholds(travel: Travel, exported: Export) -> Floats:
     return found
 
 
-def test_precision_is_what_the_estimators_give(travel: Travel, exported: Export, stored: dict) -> None:
+def test_precision_is_what_the_estimators_give(
+    travel: Travel, exported: Export, stored: dict
+) -> None:
     with travel.service.speaking():
         data = read(Track.objects.get(slug=travel.track))
     assert data.pool.instance.tolist() == exported.instance.tolist()
     rows = np.flatnonzero(_drawn(travel, exported))
-    judged = ~np.isnan(exported.f["relation"][rows]).all(axis=1)  # what nobody who pays states may not be shown
+    judged = ~np.isnan(exported.f["relation"][rows]).all(
+        axis=1
+    )  # what nobody who pays states may not be shown
     pi = _inclusion(exported) * judged.mean()
     targets, code = np.unique(exported.target[rows], return_inverse=True)
     design = Design(np.array([pi[exported.target == one][0] for one in targets]))
@@ -217,13 +284,21 @@ def test_precision_is_what_the_estimators_give(travel: Travel, exported: Export,
         for criterion in CRITERIA:
             p, g = exported.p[kind], data.g[criterion]
             found = centred(
-                p[rows], pi[rows], np.where(p[rows] > 0, exported.f[criterion][rows], 0.0), g[rows], p.T @ g,
-                target=code, n_targets=targets.size, design=design,
-            )  # fmt: skip
+                p[rows],
+                pi[rows],
+                np.where(p[rows] > 0, exported.f[criterion][rows], 0.0),
+                g[rows],
+                p.T @ g,
+                target=code,
+                n_targets=targets.size,
+                design=design,
+            )
             _compare(stored["precision", criterion, kind, "centred"], exported, found.value)
 
 
-def test_published_recall_is_what_the_estimators_give(travel: Travel, exported: Export, stored: dict) -> None:
+def test_published_recall_is_what_the_estimators_give(
+    travel: Travel, exported: Export, stored: dict
+) -> None:
     """From all draws of all distributions, each (distribution, system) a source of its own."""
     if ("recall", "correct", "instance", "joint") not in stored:
         return
@@ -243,26 +318,50 @@ def test_published_recall_is_what_the_estimators_give(travel: Travel, exported: 
         if criterion == "correct":
             counted = counted & (exported.f["linking"][row] == 1)
         found = joint_recall(
-            P, source, relation, np.zeros((P.shape[1], P.shape[1])), np.tile(counted, (1, len(KINDS))), facts.found,
-            weight=facts.pool_weight[row], document=facts.document, n_annotated=facts.n_annotated,
-            n_documents=facts.n_documents, ddof=1,
-        )  # fmt: skip
-        _compare(stored["recall", criterion, "instance", "joint"], exported, np.asarray(found.value)[:m])
+            P,
+            source,
+            relation,
+            np.zeros((P.shape[1], P.shape[1])),
+            np.tile(counted, (1, len(KINDS))),
+            facts.found,
+            weight=facts.pool_weight[row],
+            document=facts.document,
+            n_annotated=facts.n_annotated,
+            n_documents=facts.n_documents,
+            ddof=1,
+        )
+        _compare(
+            stored["recall", criterion, "instance", "joint"], exported, np.asarray(found.value)[:m]
+        )
 
 
-def _compare_recall_by_thresholds(travel: Travel, exported: Export, stored: dict, facts: Facts) -> None:
-    """θ ν, where ν is each system's share of the true facts that were judged, each over its chance."""
+def _compare_recall_by_thresholds(
+    travel: Travel, exported: Export, stored: dict, facts: Facts
+) -> None:
+    """θ ν, where ν is each system's share of the true facts that were judged, each over its
+    chance.
+    """
     theta = pool_recall(
-        facts.found, document=facts.document, n_annotated=facts.n_annotated, n_documents=facts.n_documents
+        facts.found,
+        document=facts.document,
+        n_annotated=facts.n_annotated,
+        n_documents=facts.n_documents,
     )
     drawn, pi = _drawn(travel, exported), _inclusion(exported)
     stated = (exported.p["instance"] > 0) & facts.in_scope[:, None]
     same = facts.fact[:, None] == facts.fact
-    share, pool_share = (np.where(of, 1 / np.maximum(same @ of, 1), 0.0) for of in (stated * 1.0, facts.in_scope * 1.0))
+    share, pool_share = (
+        np.where(of, 1 / np.maximum(same @ of, 1), 0.0)
+        for of in (stated * 1.0, facts.in_scope * 1.0)
+    )
     pool = float(np.sum((pool_share * (exported.f["relation"] == 1).any(axis=1) / pi)[drawn]))
     for criterion in ("relation", "correct"):
         right = (share * (exported.f[criterion] == 1) / pi[:, None])[drawn].sum(axis=0)
-        _compare(stored["recall", criterion, "instance", "joint"], exported, float(theta.value) * right / pool)
+        _compare(
+            stored["recall", criterion, "instance", "joint"],
+            exported,
+            float(theta.value) * right / pool,
+        )
 
 
 def test_f1_is_the_harmonic_mean(exported: Export, stored: dict) -> None:
@@ -272,7 +371,10 @@ def test_f1_is_the_harmonic_mean(exported: Export, stored: dict) -> None:
             for method in methods:
                 precision, recall = (
                     np.array([stored[key][system][0] for system in exported.systems])
-                    for key in (("precision", criterion, kind, method), ("recall", criterion, "instance", method))
+                    for key in (
+                        ("precision", criterion, kind, method),
+                        ("recall", criterion, "instance", method),
+                    )
                 )
                 expected = 2 * precision * recall / (precision + recall)
                 _compare(stored["f1", criterion, kind, method], exported, expected)
@@ -281,7 +383,9 @@ def test_f1_is_the_harmonic_mean(exported: Export, stored: dict) -> None:
 def _compare(stored: dict, exported: Export, value: object, variance: object = None) -> None:
     found = np.array([stored[system][:2] for system in exported.systems])
     assert_allclose(found[:, 0], np.asarray(value), rtol=EXACT, atol=EXACT)
-    if variance is not None:  # where all labels agree, the stored one is that of one label more that disagrees
+    if (
+        variance is not None
+    ):  # where all labels agree, the stored one is that of one label more that disagrees
         seen = np.asarray(variance) > EXACT
         assert_allclose(found[seen, 1], np.asarray(variance)[seen], rtol=EXACT)
 
@@ -298,7 +402,8 @@ def _inclusion(exported: Export) -> Floats:
 def _drawn(travel: Travel, exported: Export) -> Floats:
     """(u,) whether the instance's target was drawn."""
     targets = f"""
-        SELECT DISTINCT a.target_id FROM sampling_sample a JOIN sampling_samplebatch b ON b.id = a.batch_id
+        SELECT DISTINCT a.target_id FROM sampling_sample a JOIN sampling_samplebatch b
+            ON b.id = a.batch_id
         JOIN submissions_submission s ON s.id = b.submission_id WHERE s.track_id = {OF_TRACK}
     """
     return np.isin(exported.target, [row[0] for row in travel.rows(targets)])
@@ -308,6 +413,9 @@ def test_people_see_where_it_is(travel: Travel) -> None:
     """The API tells each submission's journey, with times."""
     for pk in travel.submissions:
         now = travel.told(pk)
-        times = [now["times"][name] for name in ("received", "read", "planned", "confirmed", "sampled", "scored")]
+        times = [
+            now["times"][name]
+            for name in ("received", "read", "planned", "confirmed", "sampled", "scored")
+        ]
         assert all(times) and times == sorted(times)
         assert now["money"]["reserved"] == "0.00"

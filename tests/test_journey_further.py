@@ -1,4 +1,6 @@
-"""More is ordered over HTTP after scoring, by two presses at once: paid once, judged by people, a narrower interval."""
+"""More is ordered over HTTP after scoring, by two presses at once: paid once, judged by people, a
+narrower interval.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ pytestmark = pytest.mark.journey
 RUN = "Harbor_2"
 SUMS = """
     SELECT kind, sum(amount), count(*) FROM money_ledger
-    WHERE track_id = (SELECT id FROM tracks_track WHERE slug = %s) AND purpose NOT LIKE 'tutorial:%%' GROUP BY 1
+    WHERE track_id = (SELECT id FROM tracks_track WHERE slug = %s)
+        AND purpose NOT LIKE 'tutorial:%%' GROUP BY 1
 """
 OPEN = """
     SELECT coalesce(sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END), 0) FROM money_ledger
@@ -42,11 +45,17 @@ def test_more_is_ordered_judged_and_paid_once(service: Service, tmp_path: Path) 
         width = min(offer["options"])
         said = {"half_width": width, "order": offer["order"]}
         with ThreadPoolExecutor(2) as presses:
-            told = list(presses.map(lambda _: travel.call(f"submissions/{pk}/order/", RUN, said), range(2)))
+            told = list(
+                presses.map(lambda _: travel.call(f"submissions/{pk}/order/", RUN, said), range(2))
+            )
         assert [one["orders"] for one in told] == [1, 1]
-        assert travel.service.fetch(ORDERS) == [(f"order:{pk}:1", Decimal(offer["options"][width]["at_most"]))]
+        assert travel.service.fetch(ORDERS) == [
+            (f"order:{pk}:1", Decimal(offer["options"][width]["at_most"]))
+        ]
         after = travel.follow(pk, "scored")
-        wait_for(lambda: travel.service.fetch(OPEN)[0][0] == 0, "what was not needed to be given back")
+        wait_for(
+            lambda: travel.service.fetch(OPEN)[0][0] == 0, "what was not needed to be given back"
+        )
     assert travel.work.answers > answers
     assert half_width(after) < before
     assert after["stage_reason"] != "target" or half_width(after) < 1.1 * float(width)

@@ -1,8 +1,10 @@
-"""`kill -9` of the worker and of the web server in the middle of ingest, sampling, labelling and estimation.
+"""`kill -9` of the worker and of the web server in the middle of ingest, sampling, labelling and
+estimation.
 
-The middle is found, not hoped for: a lock on a table that a step writes to stops the step there, the database says that
-it waits, and after a seeded moment a process dies with all its children. Started again, the journey must end as if
-nothing had happened: the same draws, and every label, payment and cent once.
+The middle is found, not hoped for: a lock on a table that a step writes to stops the step there,
+the database says that it waits, and after a seeded moment a process dies with all its children.
+Started again, the journey must end as if nothing had happened: the same draws, and every label,
+payment and cent once.
 """
 
 from __future__ import annotations
@@ -55,13 +57,25 @@ NO_LESSON = "purpose NOT LIKE 'tutorial:%%'"
 """What tutorials are paid is no judging's, and waits for whoever has begun one."""
 JUDGMENTS = ("annotation_response", "instances_label", "annotation_payment")
 KILLS = [
-    Kill("worker", "ingest", "worker", ("instances_target", "instances_instance", "submissions_prediction")),
+    Kill(
+        "worker",
+        "ingest",
+        "worker",
+        ("instances_target", "instances_instance", "submissions_prediction"),
+    ),
     Kill("web", "ingest", "web", ("submissions_submission",)),
     Kill("worker", "sampling", "worker", THRESHOLDS, design="poisson"),
     Kill("web", "sampling", "web", ("money_ledger",), design="poisson"),
     Kill("worker", "labelling", "worker", JUDGMENTS, True, "poisson"),
     Kill("web", "labelling", "web", ("annotation_assignment",), True),
-    Kill("worker", "estimation", "worker", ("evaluation_evaluation", "evaluation_estimate"), True, "poisson"),
+    Kill(
+        "worker",
+        "estimation",
+        "worker",
+        ("evaluation_evaluation", "evaluation_estimate"),
+        True,
+        "poisson",
+    ),
     Kill("web", "estimation", "worker", ("evaluation_estimate",), True, "poisson"),
 ]
 
@@ -113,14 +127,17 @@ def waits(service: Service, table: str, who: str) -> bool:
     """Whether `who` waits for a held table, in the middle of a transaction."""
     waiting = """
         SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-        WHERE a.datname = %s AND a.application_name = %s AND l.relation = %s::regclass AND NOT l.granted
+        WHERE a.datname = %s AND a.application_name = %s AND l.relation = %s::regclass
+            AND NOT l.granted
     """
     return service.fetch(waiting, DATABASE, who, table) > [(0,)]
 
 
 def all_paid(travel: Travel) -> bool:
     """Whether every answer is owed and nothing is reserved any more."""
-    [(unpaid,)] = travel.rows(f"SELECT count(*) FROM annotation_assignment a {OF_HITS} AND a.status <> 'approved'")
+    [(unpaid,)] = travel.rows(
+        f"SELECT count(*) FROM annotation_assignment a {OF_HITS} AND a.status <> 'approved'"
+    )
     [(left,)] = travel.rows(
         "SELECT sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END) FROM money_ledger"
         f" WHERE track_id = {OF_TRACK} AND {NO_LESSON}"
@@ -130,24 +147,30 @@ def all_paid(travel: Travel) -> bool:
 
 def check_draws(travel: Travel) -> None:
     """One submission, whole, and exactly the draws that its committed batches stand for."""
-    assert travel.rows(f"SELECT id, status FROM submissions_submission WHERE track_id = {OF_TRACK}") == [
-        (next(iter(travel.submissions)), "scored")
-    ]
+    assert travel.rows(
+        f"SELECT id, status FROM submissions_submission WHERE track_id = {OF_TRACK}"
+    ) == [(next(iter(travel.submissions)), "scored")]
     told, stored = travel.rows(
-        "SELECT (s.counts->>'relations')::int, (SELECT count(*) FROM submissions_prediction WHERE submission_id = s.id)"
-        f" FROM submissions_submission s WHERE s.track_id = {OF_TRACK}"
+        "SELECT (s.counts->>'relations')::int, (SELECT count(*) FROM submissions_prediction WHERE"
+        f" submission_id = s.id) FROM submissions_submission s WHERE s.track_id = {OF_TRACK}"
     )[0]
     assert told == stored > 0
     with travel.service.speaking():
-        batches = list(SampleBatch.objects.filter(submission__track__slug=travel.track).order_by("stage", "pk"))
-        check = {"iid": check_columns, "poisson": check_thresholds}[batches[0].submission.track.design]
+        batches = list(
+            SampleBatch.objects.filter(submission__track__slug=travel.track).order_by("stage", "pk")
+        )
+        check = {"iid": check_columns, "poisson": check_thresholds}[
+            batches[0].submission.track.design
+        ]
         assert {batch.design for batch in batches} == {batches[0].submission.track.design}
         check(batches)
 
 
 def check_columns(batches: list[SampleBatch]) -> None:
     """One batch a column, drawn with replacement as its seed says."""
-    assert sorted(batch.distribution.kind for batch in batches) == sorted(batches[0].submission.track.distributions)
+    assert sorted(batch.distribution.kind for batch in batches) == sorted(
+        batches[0].submission.track.distributions
+    )
     for batch in batches:
         assert batch.seed == seed_of(batch.submission, batch.distribution.kind)
         expected = {tuple(getattr(row, name) for name in COLUMNS) for row in draws_of(batch)}
@@ -157,7 +180,9 @@ def check_columns(batches: list[SampleBatch]) -> None:
 
 
 def check_thresholds(batches: list[SampleBatch]) -> None:
-    """Stage by stage, each target whose random number lies below its highest threshold so far, once in all."""
+    """Stage by stage, each target whose random number lies below its highest threshold so far, once
+    in all.
+    """
     assert [batch.stage for batch in batches] == list(range(1, len(batches) + 1))
     highest: dict[int, float] = {}
     drawn: set[int] = set()
@@ -177,28 +202,34 @@ def check_thresholds(batches: list[SampleBatch]) -> None:
 def check_judgments(travel: Travel) -> None:
     """Every question settled once, by three different people, with one label of its pair."""
     questions = travel.rows(
-        "SELECT q.status, (SELECT count(DISTINCT a.worker_id) FROM annotation_hit_questions m"
-        " JOIN annotation_assignment a ON a.hit_id = m.hit_id AND a.status = 'approved' WHERE m.question_id = q.id),"
-        " (SELECT count(*) FROM annotation_response r WHERE r.question_id = q.id AND r.target_id = q.target_id),"
-        " (SELECT array_agg(l.n) FROM instances_label l WHERE l.target_id = q.target_id"
-        "  AND l.origin = 'question:' || q.id)"
-        f" FROM annotation_question q WHERE q.track_id = {OF_TRACK}"
+        "SELECT q.status, (SELECT count(DISTINCT a.worker_id) FROM annotation_hit_questions m JOIN"
+        " annotation_assignment a ON a.hit_id = m.hit_id AND a.status = 'approved' WHERE"
+        " m.question_id = q.id), (SELECT count(*) FROM annotation_response r WHERE r.question_id ="
+        " q.id AND r.target_id = q.target_id), (SELECT array_agg(l.n) FROM instances_label l WHERE"
+        " l.target_id = q.target_id  AND l.origin = 'question:' || q.id) FROM annotation_question"
+        f" q WHERE q.track_id = {OF_TRACK}"
     )
     assert questions and set(map(str, questions)) == {"('settled', 3, 3, [3])"}
-    targets = f"SELECT count(*), count(DISTINCT target_id) FROM annotation_question WHERE track_id = {OF_TRACK}"
+    targets = (
+        "SELECT count(*), count(DISTINCT target_id) FROM annotation_question WHERE track_id ="
+        f" {OF_TRACK}"
+    )
     [(asked, distinct)] = travel.rows(targets)
     assert asked == distinct
 
 
 def check_money(travel: Travel) -> None:
     """One reservation, one payment and one spending for each answer, to the cent."""
-    [(answers,)] = travel.rows(f"SELECT count(*) FROM annotation_assignment a {OF_HITS} AND a.status = 'approved'")
+    [(answers,)] = travel.rows(
+        f"SELECT count(*) FROM annotation_assignment a {OF_HITS} AND a.status = 'approved'"
+    )
     [(payments, owed)] = travel.rows(
-        f"SELECT count(*), sum(p.amount) FROM annotation_payment p JOIN annotation_assignment a"
+        "SELECT count(*), sum(p.amount) FROM annotation_payment p JOIN annotation_assignment a"
         f" ON a.id = p.assignment_id {OF_HITS}"
     )
     rows = travel.rows(
-        f"SELECT kind, count(*), sum(amount) FROM money_ledger WHERE track_id = {OF_TRACK} AND {NO_LESSON} GROUP BY 1"
+        f"SELECT kind, count(*), sum(amount) FROM money_ledger WHERE track_id = {OF_TRACK} AND"
+        f" {NO_LESSON} GROUP BY 1"
     )
     moved = {kind: (number, amount) for kind, number, amount in rows}
     assert payments == answers and owed == answers * Decimal("0.05")
@@ -209,15 +240,18 @@ def check_money(travel: Travel) -> None:
 
 
 def check_lessons(travel: Travel) -> None:
-    """Every tutorial that was passed and for which pay was promised was paid for once, on whatever track."""
+    """Every tutorial that was passed and for which pay was promised was paid for once, on whatever
+    track.
+    """
     lessons = travel.service.fetch(
-        "SELECT count(*), count(DISTINCT (worker_id, why)), coalesce(sum(amount), 0) FROM annotation_payment"
-        " WHERE assignment_id IS NULL"
+        "SELECT count(*), count(DISTINCT (worker_id, why)), coalesce(sum(amount), 0) FROM"
+        " annotation_payment WHERE assignment_id IS NULL"
     )
     passed = travel.service.fetch(
         "SELECT count(*), sum(promised) FROM annotators_tutorialrun WHERE passed AND promised > 0"
     )
     spent = travel.service.fetch(
-        f"SELECT coalesce(sum(amount), 0) FROM money_ledger WHERE kind = 'spend' AND NOT ({NO_LESSON})"
+        "SELECT coalesce(sum(amount), 0) FROM money_ledger WHERE kind = 'spend' AND NOT"
+        f" ({NO_LESSON})"
     )
     assert lessons == [(passed[0][0], passed[0][0], passed[0][1])] and spent == [(passed[0][1],)]

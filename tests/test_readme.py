@@ -27,7 +27,11 @@ DOCUMENTS = [
     )
 ]
 ENV_EXAMPLE = set(re.findall(r"^([A-Z][A-Z0-9_]*)=", (ROOT / ".env.example").read_text(), re.M))
-OUR_COMMANDS = {path.stem for path in ROOT.glob("*/**/management/commands/[a-z]*.py") if ".venv" not in path.parts}
+OUR_COMMANDS = {
+    path.stem
+    for path in ROOT.glob("*/**/management/commands/[a-z]*.py")
+    if ".venv" not in path.parts
+}
 
 
 def code_of(text: str) -> list[str]:
@@ -51,21 +55,33 @@ def commands_named(text: str) -> set[tuple[str, frozenset[str]]]:
 
 def paths_named(text: str) -> set[str]:
     """Links, and spans of code that look like files of ours."""
-    links = {link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link}
+    links = {
+        link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link
+    }
     spans = set()
     for code in re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)):
-        rooms = r"(?:kbpo|annotation|estimators|formats|templates|static|tests|benchmarks|docs|\.ci)"
-        if re.fullmatch(rf"{rooms}/[\w./-]*|[\w.-]+\.(?:md|yml|toml)|Makefile|Dockerfile|\.env\.example", code):
+        rooms = (
+            r"(?:kbpo|annotation|estimators|formats|templates|static|tests|benchmarks|docs|\.ci)"
+        )
+        if re.fullmatch(
+            rf"{rooms}/[\w./-]*|[\w.-]+\.(?:md|yml|toml)|Makefile|Dockerfile|\.env\.example", code
+        ):
             spans.add("/" + code)
     return links - {""} | spans
 
 
 def addresses_named(text: str) -> set[str]:
-    return {code for code in re.findall(r"`(/[^`\s]*)`", text) if not code.startswith(("/var/", "/work"))}
+    return {
+        code
+        for code in re.findall(r"`(/[^`\s]*)`", text)
+        if not code.startswith(("/var/", "/work"))
+    }
 
 
 def known_options(command: str) -> set[str]:
-    parser = load_command_class(get_commands()[command], command).create_parser("manage.py", command)
+    parser = load_command_class(get_commands()[command], command).create_parser(
+        "manage.py", command
+    )
     return {option for action in parser._actions for option in action.option_strings}
 
 
@@ -115,15 +131,23 @@ def test_every_address_named_exists(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_every_setting_named_exists(document: Path) -> None:
-    named = {code for code in re.findall(r"`([A-Z][A-Z0-9_]+)`", (ROOT / document).read_text()) if "_" in code}
-    assert {name for name in named if name not in ENV_EXAMPLE and not hasattr(settings, name)} == set()
+    named = {
+        code
+        for code in re.findall(r"`([A-Z][A-Z0-9_]+)`", (ROOT / document).read_text())
+        if "_" in code
+    }
+    assert {
+        name for name in named if name not in ENV_EXAMPLE and not hasattr(settings, name)
+    } == set()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_every_module_named_exists(document: Path) -> None:
     named = re.findall(r"`((?:kbpo|annotation)\.[a-z_.]+)`", (ROOT / document).read_text())
     parts = [ROOT.joinpath(*name.split(".")) for name in named]
-    assert [str(path) for path in parts if not (path.is_dir() or path.with_suffix(".py").exists())] == []
+    assert [
+        str(path) for path in parts if not (path.is_dir() or path.with_suffix(".py").exists())
+    ] == []
 
 
 def test_every_command_of_ours_is_named() -> None:
@@ -140,8 +164,12 @@ def test_every_setting_that_is_read_is_in_the_example() -> None:
 def test_continuous_integration_runs_the_two_commands() -> None:
     commands = {line.split("#")[0].strip() for line in code_of(README)[0].splitlines()} - {""}
     assert commands == {"make demo", "make test"}
-    lines = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if not line.startswith("#")]
-    run = {match[1] for line in lines if (match := re.match(r'(?:\w+="[^"]*" )?(make [a-z]+)', line))}
+    lines = [
+        line for line in (ROOT / ".ci" / "run").read_text().splitlines() if not line.startswith("#")
+    ]
+    run = {
+        match[1] for line in lines if (match := re.match(r'(?:\w+="[^"]*" )?(make [a-z]+)', line))
+    }
     assert run == commands
     [demo] = [line for line in lines if "make demo" in line]
     options = set(re.findall(r"--[a-z-]+", demo))
@@ -176,7 +204,9 @@ def test_the_import_table_is_the_one_that_is_executed() -> None:
 
 def test_every_benchmark_is_named() -> None:
     text = (ROOT / "benchmarks" / "README.md").read_text()
-    scripts = [path.name for path in (ROOT / "benchmarks").glob("*.py") if path.name != "__init__.py"]
+    scripts = [
+        path.name for path in (ROOT / "benchmarks").glob("*.py") if path.name != "__init__.py"
+    ]
     assert [name for name in scripts if f"`benchmarks/{name}`" not in text] == []
 
 
@@ -195,7 +225,10 @@ def test_the_examples_of_the_page_are_those_of_the_document(name: str) -> None:
 
 
 def test_a_wrong_name_would_be_found() -> None:
-    bad = "Run `make everything`, `manage.py fly --high`, see `kbpo/nowhere.py`, `/nowhere/` and [this](docs/none.md)."
+    bad = (
+        "Run `make everything`, `manage.py fly --high`, see `kbpo/nowhere.py`, `/nowhere/` and"
+        " [this](docs/none.md)."
+    )
     assert targets_named(bad) == {"everything"}
     assert commands_named(bad) == {("fly", frozenset({"--high"}))}
     assert missing_paths(Path("README.md"), bad) == ["/kbpo/nowhere.py", "docs/none.md"]
@@ -207,7 +240,9 @@ def texts() -> Iterable[tuple[Path, str]]:
 
 
 def test_no_document_leaves_work_behind() -> None:
-    assert [str(path) for path, text in texts() if re.search(r"\b(TODO|FIXME|XXX|TBD)\b", text)] == []
+    assert [
+        str(path) for path, text in texts() if re.search(r"\b(TODO|FIXME|XXX|TBD)\b", text)
+    ] == []
 
 
 @pytest.mark.django_db

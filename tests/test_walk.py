@@ -1,4 +1,6 @@
-"""The journey as people make it, in a browser: a researcher submits, an annotator judges, the leaderboard has a row."""
+"""The journey as people make it, in a browser: a researcher submits, an annotator judges, the
+leaderboard has a row.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ def test_from_a_file_to_a_row_on_the_board(walk: tuple[Travel, str, str], browse
     submission = submit(researcher, travel.files / "systems" / f"{RUN}.kb.tsv")
     travel.submissions[submission] = RUN
     annotator = log_in(browser, travel, judge, "/annotate/", faults)
-    wait_for(lambda: annotator.reload() and annotator.get_by_role("link", name="Begin").count(), "a question")
+    wait_for(
+        lambda: annotator.reload() and annotator.get_by_role("link", name="Begin").count(),
+        "a question",
+    )
     annotator.get_by_role("link", name="Begin").click()
     agree(annotator)
     learn(annotator)
@@ -60,7 +65,9 @@ def test_from_a_file_to_a_row_on_the_board(walk: tuple[Travel, str, str], browse
 
 
 def log_in(browser: Browser, travel: Travel, name: str, then: str, faults: list[list[str]]) -> Page:
-    """A page of somebody who has logged in and is led where they wanted to go; its errors are noted."""
+    """A page of somebody who has logged in and is led where they wanted to go; its errors are
+    noted.
+    """
     page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
     page.set_default_timeout(PATIENCE)
     faults.append(note_faults(page))
@@ -100,7 +107,9 @@ def agree(page: Page) -> None:
 
 
 def learn(page: Page) -> None:
-    """The tutorial, passed with one mistake, and on to the first question; by mouse, then by keyboard alone."""
+    """The tutorial, passed with one mistake, and on to the first question; by mouse, then by
+    keyboard alone.
+    """
     page.get_by_role("button", name="Begin").click()
     questions = teach.tutorials()["relation"].questions
     for number, question in enumerate(questions, start=1):
@@ -113,7 +122,9 @@ def learn(page: Page) -> None:
         page.locator(".submit-bar .primary").click() if number < 4 else page.keyboard.press("Enter")
         expect(page.locator(".explained")).to_contain_text(question["why"])
         page.wait_for_load_state()
-        expect(page.locator(".explained")).to_contain_text("The right answer" if number == 1 else "That is right")
+        expect(page.locator(".explained")).to_contain_text(
+            "The right answer" if number == 1 else "That is right"
+        )
         page.locator("#onward").click() if number < 4 else page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="You passed")).to_be_visible()
     expect(page.locator("main")).to_contain_text(f"{len(questions) - 1} of {len(questions)} right")
@@ -123,7 +134,9 @@ def learn(page: Page) -> None:
 
 
 def answer(page: Page, by: Callable[[Page, int], None]) -> None:
-    """One question answered: each mention is the first candidate, and none of the relations holds."""
+    """One question answered: each mention is the first candidate, and none of the relations
+    holds.
+    """
     sides = page.locator(".step-part .pills").count()
     with page.expect_navigation():
         by(page, sides)

@@ -1,4 +1,6 @@
-"""A track of its own on the running service, and the journeys of its submissions, driven from outside over HTTP."""
+"""A track of its own on the running service, and the journeys of its submissions, driven from
+outside over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -50,15 +52,21 @@ class Travel:
     """number -> run"""
     work: Work = field(default_factory=Work)
 
-    def call(self, path: str, run: str = "", body: Any = None, headers: dict[str, str] | None = None) -> dict[str, Any]:
-        """What the API answers, asked again while nobody answers. Raises urllib's HTTPError for a refusal."""
+    def call(
+        self, path: str, run: str = "", body: Any = None, headers: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        """What the API answers, asked again while nobody answers. Raises urllib's HTTPError for a
+        refusal.
+        """
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.service.url}/api/{path}", content)
         said = {"Content-Type": "application/json"} | (headers or {})
         said |= {"Authorization": f"Token {self.tokens[run]}"} if run else {}
         for name, value in said.items():
             request.add_header(name, value)
-        found: dict[str, Any] = wait_for(lambda: _answer(request), f"an answer to {path}", every=0.2)
+        found: dict[str, Any] = wait_for(
+            lambda: _answer(request), f"an answer to {path}", every=0.2
+        )
         return found
 
     def page(self, path: str) -> str:
@@ -75,16 +83,28 @@ class Travel:
             f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
             for name, value in fields.items()
         ]
-        head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{path.name}"\r\n\r\n'
-        body = ("".join(parts) + head).encode() + path.read_bytes() + f"\r\n--{boundary}--\r\n".encode()
-        kind = {"Content-Type": f"multipart/form-data; boundary={boundary}", "Idempotency-Key": f"{self.track}-{run}"}
+        head = (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="file";'
+            f' filename="{path.name}"\r\n\r\n'
+        )
+        body = (
+            ("".join(parts) + head).encode()
+            + path.read_bytes()
+            + f"\r\n--{boundary}--\r\n".encode()
+        )
+        kind = {
+            "Content-Type": f"multipart/form-data; boundary={boundary}",
+            "Idempotency-Key": f"{self.track}-{run}",
+        }
         pk = int(self.call("submissions/", run, body, kind)["id"])
         self.submissions[pk] = run
         return pk
 
     def confirm(self, pk: int) -> dict[str, Any]:
         """The submission, confirmed as planned."""
-        return self.call(f"submissions/{pk}/confirm/", self.submissions[pk], {"good_lines_only": True})
+        return self.call(
+            f"submissions/{pk}/confirm/", self.submissions[pk], {"good_lines_only": True}
+        )
 
     def told(self, pk: int) -> dict[str, Any]:
         """What the API tells a submission's own team."""
@@ -95,7 +115,10 @@ class Travel:
 
         def reached() -> dict[str, Any] | None:
             now = self.told(pk)
-            assert now["status"] in (status, *WAITING), f"{now['name']} ended as {now['status']}: {now['reason']}"
+            assert now["status"] in (
+                status,
+                *WAITING,
+            ), f"{now['name']} ended as {now['status']}: {now['reason']}"
             return now if now["status"] == status else None
 
         found: dict[str, Any] = wait_for(reached, f"submission {pk} to be {status}", every=0.2)
@@ -110,7 +133,8 @@ class Travel:
 
     @contextmanager
     def judging(self, mention_recall: float = 1.0, *others: str) -> Iterator[Work]:
-        """Annotators at work on the pages, who find this share of a document's mentions and are perfect otherwise.
+        """Annotators at work on the pages, who find this share of a document's mentions and are
+        perfect otherwise.
 
         `others` go on with what they have in hand.
         """
@@ -118,11 +142,17 @@ class Travel:
         names = [*others, *(f"annotator{number}" for number in range(1, ANNOTATORS + 1))]
         logins = [(name, PASSWORD) for name in names]
         crowd = Crowd(
-            self.service.url, logins, knowledge.true_answer, finds=knowledge.mentions_of, mention_recall=mention_recall
+            self.service.url,
+            logins,
+            knowledge.true_answer,
+            finds=knowledge.mentions_of,
+            mention_recall=mention_recall,
         )
         stop = threading.Event()
         crowd.work_done = self.work
-        thread = threading.Thread(target=crowd.work, args=(stop.is_set,), kwargs={"poll": 0.4}, daemon=True)
+        thread = threading.Thread(
+            target=crowd.work, args=(stop.is_set,), kwargs={"poll": 0.4}, daemon=True
+        )
         thread.start()
         try:
             yield self.work
@@ -148,32 +178,53 @@ def _answer(request: urllib.request.Request) -> dict[str, Any] | None:
 
 
 def make_travel(
-    service: Service, directory: Path, name: str, *, seed: int, documents: int = 12, read_in_full: int = 4,
-    design: str = "iid", half_width: str = "0.100",
-) -> Travel:  # fmt: skip
+    service: Service,
+    directory: Path,
+    name: str,
+    *,
+    seed: int,
+    documents: int = 12,
+    read_in_full: int = 4,
+    design: str = "iid",
+    half_width: str = "0.100",
+) -> Travel:
     """An open track on a corpus of its own, some documents of which are annotated whole.
 
     Its draws are those of every other run: they follow from its secrets and from primary keys.
     """
     write(directory, documents=documents, seed=seed)
     with service.speaking():
-        number_from(crc32(name.encode()) % 1_000 * 10_000)  # whatever travelled on this service before
+        number_from(
+            crc32(name.encode()) % 1_000 * 10_000
+        )  # whatever travelled on this service before
         corpus = load_corpus(name, directory / "corpus.jsonl", find_schema("tac_kbp"))
         Corpus.objects.filter(pk=corpus.pk).update(hash_key=f"corpus {name}")
         corpus.refresh_from_db()
         track = open_track(
-            create_track(corpus, name, money=Money(budget=Decimal(500)), design=design,
-                         target_half_width=Decimal(half_width))
-        )  # fmt: skip
+            create_track(
+                corpus,
+                name,
+                money=Money(budget=Decimal(500)),
+                design=design,
+                target_half_width=Decimal(half_width),
+            )
+        )
         TrackKey.objects.filter(track=track).update(secret=f"track {name}")
         if read_in_full:
             drawn = draw_documents(track, read_in_full, seed)
-            import_annotations(track, directory / "gold.tsv", directory / "mentions.tsv", drawn, seed=seed)
+            import_annotations(
+                track, directory / "gold.tsv", directory / "mentions.tsv", drawn, seed=seed
+            )
         for number in range(1, ANNOTATORS + 1):
             _person(f"annotator{number}", is_annotator=True)
         systems = json.loads((directory / "systems" / "systems.json").read_text())
         tokens = {team: _token(f"{team} {name}") for team in {system["team"] for system in systems}}
-        return Travel(service, directory, track.slug, {system["run"]: tokens[system["team"]] for system in systems})
+        return Travel(
+            service,
+            directory,
+            track.slug,
+            {system["run"]: tokens[system["team"]] for system in systems},
+        )
 
 
 def researcher_of(travel: Travel, run: str) -> str:

@@ -1,8 +1,8 @@
 """Consent to the terms: which version holds, who agreed to it.
 
-A version is one text for ever, since it is what people agreed to. The texts that ship with the service are files of
-their own, `terms_1.txt` and on: a change is a new file, and everybody is asked again. Once an admin has published a
-version, theirs hold.
+A version is one text for ever, since it is what people agreed to. The texts that ship with the
+service are files of their own, `terms_1.txt` and on: a change is a new file, and everybody is asked
+again. Once an admin has published a version, theirs hold.
 """
 
 from __future__ import annotations
@@ -61,10 +61,14 @@ def has_consented(worker: Worker) -> bool:
 
 
 def consent(worker: Worker, agreed: int) -> Consent:
-    """The consent, noted once. Raises StaleTerms if the version that was read is not the one that holds."""
+    """The consent, noted once. Raises StaleTerms if the version that was read is not the one that
+    holds.
+    """
     holds = current().version
     if agreed != holds:
-        raise StaleTerms(f"The terms changed while you read: version {holds} holds now. Please read it again.")
+        raise StaleTerms(
+            f"The terms changed while you read: version {holds} holds now. Please read it again."
+        )
     return Consent.objects.get_or_create(worker=worker, version=holds)[0]
 
 

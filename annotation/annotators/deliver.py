@@ -1,4 +1,6 @@
-"""Hands messages to the workers of marketplaces, who have no page with us: each is sent once, or it is said why not."""
+"""Hands messages to the workers of marketplaces, who have no page with us: each is sent once, or it
+is said why not.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,25 @@ DOUBT = "Nobody knows whether the marketplace handed it over; it is not sent twi
 
 
 def deliver(platform: Platform) -> int:
-    """How many messages the platform took. One that was tried and has no outcome is never repeated."""
-    waiting = Message.objects.filter(worker__platform=platform.name, worker__identity__isnull=False, sent_at=None)
+    """How many messages the platform took. One that was tried and has no outcome is never
+    repeated.
+    """
+    waiting = Message.objects.filter(
+        worker__platform=platform.name, worker__identity__isnull=False, sent_at=None
+    )
     done = 0
-    for pk in list(waiting.filter(tried_at=None, trouble="").order_by("pk").values_list("pk", flat=True)[:BATCH]):
+    for pk in list(
+        waiting.filter(tried_at=None, trouble="")
+        .order_by("pk")
+        .values_list("pk", flat=True)[:BATCH]
+    ):
         message = _claim(pk)
         if message is None:
             continue
         try:
-            platform.message(message.worker, message.subject, f"{message.text}\n\n{ending(message.worker)}")
+            platform.message(
+                message.worker, message.subject, f"{message.text}\n\n{ending(message.worker)}"
+            )
         except PlatformDown:  # nothing happened: it waits
             Message.objects.filter(pk=pk).update(tried_at=None)
             break
@@ -40,7 +52,9 @@ def deliver(platform: Platform) -> int:
 @transaction.atomic
 def _claim(pk: int) -> Message | None:
     """The message, noted as tried before the call; None if somebody else has it."""
-    rows = Message.objects.select_for_update(of=("self",), skip_locked=True).select_related("worker__identity")
+    rows = Message.objects.select_for_update(of=("self",), skip_locked=True).select_related(
+        "worker__identity"
+    )
     message: Message | None = rows.filter(pk=pk, tried_at=None).first()
     if message is not None:
         message.tried_at = timezone.now()

@@ -1,4 +1,6 @@
-"""The admins' pages about annotators: who wants in, appeals, feedback, messages, terms and rules, payouts."""
+"""The admins' pages about annotators: who wants in, appeals, feedback, messages, terms and rules,
+payouts.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,15 @@ from django.views.decorators.http import require_POST
 
 from annotation.annotators import consent, payout, speak, teach, volunteer
 from annotation.annotators.intake import intake_of, takes_volunteers
-from annotation.annotators.models import Appeal, Application, Feedback, Intake, Payout, Terms, TutorialRun
+from annotation.annotators.models import (
+    Appeal,
+    Application,
+    Feedback,
+    Intake,
+    Payout,
+    Terms,
+    TutorialRun,
+)
 from annotation.annotators.pages import show_receipt, title_of
 from annotation.models import Worker
 from kbpo.accounts.audit import note
@@ -59,18 +69,30 @@ def admin_of(request: HttpRequest) -> User:
 def overview(request: HttpRequest) -> HttpResponse:
     """What needs an answer first, then what annotators say, then who they are."""
     told = Feedback.objects.aggregate(
-        n=Count("pk"), clear=Count("pk", filter=Q(clear=True)), fair=Count("pk", filter=Q(fair=True))
+        n=Count("pk"),
+        clear=Count("pk", filter=Q(clear=True)),
+        fair=Count("pk", filter=Q(fair=True)),
     )
     context = {
-        "appeals": Appeal.objects.filter(answered_at=None).select_related("worker").order_by("made_at"),
-        "volunteers": Application.objects.filter(admitted=None).select_related("user").order_by("made_at")[:MOST_SHOWN],
+        "appeals": (
+            Appeal.objects.filter(answered_at=None).select_related("worker").order_by("made_at")
+        ),
+        "volunteers": (
+            Application.objects.filter(admitted=None)
+            .select_related("user")
+            .order_by("made_at")[:MOST_SHOWN]
+        ),
         "told": told,
         "feedback": [
             {"row": row, "title": title_of(row.interface) if row.interface else ""}
             for row in Feedback.objects.select_related("worker").order_by("-at")[:50]
         ],
         "annotators": _annotators(),
-        "failed": TutorialRun.objects.filter(passed=False, attempt=teach.ATTEMPTS).select_related("worker__user")[:50],
+        "failed": (
+            TutorialRun.objects.filter(passed=False, attempt=teach.ATTEMPTS).select_related(
+                "worker__user"
+            )[:50]
+        ),
         "mode": takes_volunteers(),
     }
     return render(request, "annotators/desk/overview.html", context)
@@ -105,7 +127,11 @@ def write(request: HttpRequest) -> HttpResponse:
             if len(found) != 1:
                 raise speak.CannotSay(f"There is no annotator “{to[:40]}” with an account.")
             speak.write(found[0], subject, text, admin)
-            there = "It stands on their page." if found[0].user_id else "The marketplace is asked to hand it over."
+            there = (
+                "It stands on their page."
+                if found[0].user_id
+                else "The marketplace is asked to hand it over."
+            )
             messages.success(request, f"Sent. {there}")
     except speak.CannotSay as cannot:
         messages.error(request, str(cannot))
@@ -121,8 +147,13 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, "Say whether you take it back.")
         return redirect("desk-requests")
     try:
-        row = speak.answer(pk, admin_of(request), request.POST.get("text", ""), readmit=decision == "readmit")
-        messages.success(request, TAKEN_BACK[row.about_pay] if row.readmitted else "Answered; it stands as it is.")
+        row = speak.answer(
+            pk, admin_of(request), request.POST.get("text", ""), readmit=decision == "readmit"
+        )
+        messages.success(
+            request,
+            TAKEN_BACK[row.about_pay] if row.readmitted else "Answered; it stands as it is.",
+        )
     except speak.CannotSay as cannot:
         messages.error(request, str(cannot))
     return redirect("desk-requests")
@@ -153,10 +184,17 @@ def another_attempt(request: HttpRequest, handle: str, interface: str) -> HttpRe
     lesson = teach.tutorials().get(interface)
     worker = get_object_or_404(Worker, handle=handle)
     if not (why := _why(request)):
-        messages.error(request, "They may not try it again yet: say why you let them. It stands in the log.")
+        messages.error(
+            request, "They may not try it again yet: say why you let them. It stands in the log."
+        )
     elif lesson is not None and teach.forget(worker, lesson):
-        note("tutorial", f"worker:{worker.handle}", who=admin_of(request), why=why,
-             after=f"another attempt: {interface}, version {lesson.version}")  # fmt: skip
+        note(
+            "tutorial",
+            f"worker:{worker.handle}",
+            who=admin_of(request),
+            why=why,
+            after=f"another attempt: {interface}, version {lesson.version}",
+        )
         messages.success(request, "They may try it again, from the first question.")
     else:
         messages.info(request, "They have not failed it.")
@@ -165,11 +203,15 @@ def another_attempt(request: HttpRequest, handle: str, interface: str) -> HttpRe
 
 @for_admins
 def rules(request: HttpRequest) -> HttpResponse:
-    """Who may come in, what a tutorial pays, the least payout; the terms. A POST makes a new version of the terms."""
+    """Who may come in, what a tutorial pays, the least payout; the terms. A POST makes a new
+    version of the terms.
+    """
     refusal = _new_terms(request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-rules")
-    tracks = Track.objects.exclude(status=Track.Status.CLOSED).select_related("intake").order_by("name")
+    tracks = (
+        Track.objects.exclude(status=Track.Status.CLOSED).select_related("intake").order_by("name")
+    )
     context = {
         "service": intake_of(),
         "tracks": [{"track": track, "own": getattr(track, "intake", None)} for track in tracks],
@@ -197,11 +239,21 @@ def _new_terms(request: HttpRequest) -> str:
         return "Nothing was changed: say what is new in it, and why. It stands in the log."
     try:
         with transaction.atomic():
-            row = Terms.objects.create(version=holds.version + 1, text=text, made_by=admin_of(request))
-            note("terms", f"terms:{row.version}", who=admin_of(request), why=_why(request), before=str(holds.version))
+            row = Terms.objects.create(
+                version=holds.version + 1, text=text, made_by=admin_of(request)
+            )
+            note(
+                "terms",
+                f"terms:{row.version}",
+                who=admin_of(request),
+                why=_why(request),
+                before=str(holds.version),
+            )
     except IntegrityError:
         return "Somebody else has just published a version. Look at it first."
-    messages.success(request, f"Version {row.version} holds. Everybody is asked before their next answer.")
+    messages.success(
+        request, f"Version {row.version} holds. Everybody is asked before their next answer."
+    )
     return ""
 
 
@@ -221,11 +273,18 @@ def set_intake(request: HttpRequest) -> HttpResponse:
         messages.success(request, f"{name} follows the service again.")
         return redirect("desk-rules")
     mode = request.POST.get("mode", "")
-    reward, least = amount_of(request.POST.get("reward", "")), amount_of(request.POST.get("minimum", "5.00"))
+    reward, least = (
+        amount_of(request.POST.get("reward", "")),
+        amount_of(request.POST.get("minimum", "5.00")),
+    )
     if mode not in Intake.Volunteers.values or reward is None or least is None:
-        messages.error(request, "Nothing was changed: choose who may come in, and give dollars such as 0.75.")
+        messages.error(
+            request, "Nothing was changed: choose who may come in, and give dollars such as 0.75."
+        )
         return redirect("desk-rules")
-    fields = {"volunteers": mode, "tutorial_reward": reward} | ({} if track else {"payout_minimum": least})
+    fields = {"volunteers": mode, "tutorial_reward": reward} | (
+        {} if track else {"payout_minimum": least}
+    )
     Intake.objects.update_or_create(track=track, defaults=fields)
     said = ", ".join(f"{field} {value}" for field, value in fields.items())
     note("intake", about, who=admin_of(request), why=_why(request), after=said)
@@ -252,7 +311,9 @@ def payouts(request: HttpRequest) -> HttpResponse:
         if not refusal:
             return redirect("desk-payouts")
     rows = payout.owed()
-    marks = Payout.objects.select_related("worker__user", "paid_by", "undone_by", "undoes").order_by("-paid_at")
+    marks = Payout.objects.select_related(
+        "worker__user", "paid_by", "undone_by", "undoes"
+    ).order_by("-paid_at")
     context = {
         "rows": [{"owed": one, "key": secrets.token_hex(16)} for one in rows],
         "total": sum((one.amount for one in rows), Decimal("0.00")),
@@ -271,10 +332,18 @@ def _pay(request: HttpRequest) -> str:
     worker = Worker.objects.filter(handle=said.get("worker", "")).first()
     amount, upto, key = amount_of(said.get("amount", "")), said.get("upto", ""), said.get("key", "")
     if worker is None or amount is None or not upto.isdecimal() or not 8 <= len(key) <= 64:
-        return "Nothing was marked: the form did not arrive as it was sent. Try again from the list below."
+        return (
+            "Nothing was marked: the form did not arrive as it was sent. Try again from the list"
+            " below."
+        )
     try:
         made = payout.pay(
-            worker, upto=int(upto), amount=amount, reference=said.get("reference", ""), key=key, who=admin_of(request)
+            worker,
+            upto=int(upto),
+            amount=amount,
+            reference=said.get("reference", ""),
+            key=key,
+            who=admin_of(request),
         )
     except payout.CannotPay as cannot:
         return str(cannot)
@@ -288,7 +357,10 @@ def _undo(request: HttpRequest) -> str:
         undone = payout.undo(request.POST["undo"], admin_of(request), request.POST.get("why", ""))
     except payout.CannotPay as cannot:
         return str(cannot)
-    messages.warning(request, f"${-undone.amount} are owed again. If the money did move, ask for it back yourself.")
+    messages.warning(
+        request,
+        f"${-undone.amount} are owed again. If the money did move, ask for it back yourself.",
+    )
     return ""
 
 
@@ -303,7 +375,16 @@ def owed_csv(request: HttpRequest) -> HttpResponse:
         if one.due:
             user = one.worker.user
             name, email = (user.get_username(), user.email) if user else ("", "")
-            writer.writerow([one.worker.handle, safe(name), safe(email), one.amount, one.n, one.since.isoformat()])
+            writer.writerow(
+                [
+                    one.worker.handle,
+                    safe(name),
+                    safe(email),
+                    one.amount,
+                    one.n,
+                    one.since.isoformat(),
+                ]
+            )
     return response
 
 

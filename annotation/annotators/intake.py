@@ -1,4 +1,6 @@
-"""How annotators are dealt with: the policy of the service, and where a track has one, the track's."""
+"""How annotators are dealt with: the policy of the service, and where a track has one, the
+track's.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from kbpo.tracks.models import Track
 
 
 def intake_of(track: Track | None = None) -> Intake:
-    """The policy that holds for a track (None: for the service); nothing is saved where nobody has set one."""
+    """The policy that holds for a track (None: for the service); nothing is saved where nobody has
+    set one.
+    """
     rows = list(Intake.objects.filter(track=track) if track is not None else ()) or list(
         Intake.objects.filter(track=None)
     )
@@ -27,7 +31,9 @@ def takes_volunteers() -> str:
 
 
 def tracks_for_volunteers() -> list[int]:
-    """The tracks on which volunteers judge: those whose own policy says so, or the service's where there is none."""
+    """The tracks on which volunteers judge: those whose own policy says so, or the service's where
+    there is none.
+    """
     own = dict(Intake.objects.exclude(track=None).values_list("track", "volunteers"))
     service = takes_volunteers()
     tracks = Track.objects.values_list("pk", flat=True)
@@ -35,8 +41,10 @@ def tracks_for_volunteers() -> list[int]:
 
 
 def tutorial_rewards(worker: Worker, interface: str) -> list[tuple[Track, Decimal]]:
-    """The open tracks that pay this worker for an interface's tutorial, and how much: those that ask through it, and
-    whose questions may come to this worker. First where some wait for an answer now, then the oldest."""
+    """The open tracks that pay this worker for an interface's tutorial, and how much: those that
+    ask through it, and whose questions may come to this worker. First where some wait for an answer
+    now, then the oldest.
+    """
     if worker.excluded_at is not None:
         return []
     own = {row.track_id: row.tutorial_reward for row in Intake.objects.exclude(track=None)}
@@ -47,7 +55,10 @@ def tutorial_rewards(worker: Worker, interface: str) -> list[tuple[Track, Decima
         Exists(Price.objects.filter(track=OuterRef("pk"), interface=interface))  # it may ask soon
         | Exists(asked.exclude(status__in=["cancelled", "gold"]))
     )
-    found = [(track, own.get(track.pk, service)) for track in rows.annotate(waits=waits).order_by("-waits", "pk")]
+    found = [
+        (track, own.get(track.pk, service))
+        for track in rows.annotate(waits=waits).order_by("-waits", "pk")
+    ]
     return [(track, reward) for track, reward in found if reward > 0]
 
 

@@ -1,6 +1,8 @@
-"""Erases annotators who ask for it, once nothing is owed; takes back what was promised for tutorials nobody finished.
+"""Erases annotators who ask for it, once nothing is owed; takes back what was promised for
+tutorials nobody finished.
 
-Answers stay, and belong to nobody: the worker's row loses its account, its id on the platform and its hash.
+Answers stay, and belong to nobody: the worker's row loses its account, its id on the platform and
+its hash.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ UNPAID = ("owed", "sent", "unknown", "stopped")
 """Statuses of bonuses for which a marketplace must know its worker"""
 REMARKS = """
     UPDATE annotation_response r SET value = r.value - 'remark'
-    FROM annotation_assignment a WHERE a.id = r.assignment_id AND a.worker_id = %s AND r.value ? 'remark'
+    FROM annotation_assignment a WHERE a.id = r.assignment_id AND a.worker_id = %s
+        AND r.value ? 'remark'
 """
 
 
@@ -39,7 +42,9 @@ def tick() -> int:
 
 
 def ask(worker: Worker, *, waives: bool) -> bool:
-    """Whether a worker who asked to leave is erased already; else it is done as soon as nothing is owed."""
+    """Whether a worker who asked to leave is erased already; else it is done as soon as nothing is
+    owed.
+    """
     with transaction.atomic():
         Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
         Leaving.objects.update_or_create(worker=worker, defaults={"waives": waives})
@@ -56,7 +61,9 @@ def stay(worker: Worker) -> bool:
 
 @transaction.atomic
 def finish(worker_pk: int) -> bool:
-    """Whether a worker who asked for it was erased now: nothing of theirs is being read, nothing is owed."""
+    """Whether a worker who asked for it was erased now: nothing of theirs is being read, nothing is
+    owed.
+    """
     worker = Worker.objects.select_for_update(of=("self",)).get(pk=worker_pk)
     leaving = Leaving.objects.filter(worker=worker, erased_at=None).first()
     if leaving is None or worker.assignments.filter(status__in=["submitted", "accepted"]).exists():
@@ -78,9 +85,12 @@ def finish(worker_pk: int) -> bool:
 
 
 def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
-    """What became of the erasure of a marketplace's worker that an admin orders, as a sentence. Raises ValueError.
+    """What became of the erasure of a marketplace's worker that an admin orders, as a sentence.
+    Raises ValueError.
 
-    Their id there goes, and with it every trace of who they are; answers, payments and the ledger stay."""
+    Their id there goes, and with it every trace of who they are; answers, payments and the ledger
+    stay.
+    """
     if worker.platform in local_names():
         raise ValueError("Annotators with an account here erase themselves, from their own page.")
     if not why.strip():
@@ -90,11 +100,16 @@ def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
     note("erase", f"worker:{worker.handle[:6]}", who=who, why=why)
     if ask(worker, waives=False):
         return "Erased. Answers and payments stay, and belong to nobody."
-    return "Asked for. They are erased once everything of theirs is read, paid, and gone from the marketplace."
+    return (
+        "Asked for. They are erased once everything of theirs is read, paid, and gone from the"
+        " marketplace."
+    )
 
 
 def _is_needed_there(worker: Worker) -> bool:
-    """Whether a marketplace still shows us answers of theirs, which we must know again, or owes them a bonus."""
+    """Whether a marketplace still shows us answers of theirs, which we must know again, or owes
+    them a bonus.
+    """
     there = worker.assignments.exclude(status="returned").exclude(hit__platform_status="gone")
     return there.exists() or worker.bonuses.filter(status__in=UNPAID).exists()
 
@@ -104,9 +119,16 @@ def _waive(payments: list[Payment]) -> Decimal:
     for payment in payments:
         unspend(f"assignment:{payment.assignment_id}" if payment.assignment_id else payment.token)
         payment.move("waived", "Given up by its worker, who left.")
-    for run in TutorialRun.objects.filter(worker__payments__in=payments, promised__gt=0, passed=True).distinct():
+    for run in TutorialRun.objects.filter(
+        worker__payments__in=payments, promised__gt=0, passed=True
+    ).distinct():
         if run.track is not None:
-            release(run.track, run.purpose, key=f"{run.purpose}/waived", why="Given up by its worker, who left")
+            release(
+                run.track,
+                run.purpose,
+                key=f"{run.purpose}/waived",
+                why="Given up by its worker, who left",
+            )
     return sum((payment.amount for payment in payments), Decimal("0.00"))
 
 
@@ -121,14 +143,20 @@ def _erase(worker: Worker) -> None:
     mine.update(draft=None, external_id="")
     for assignment in mine.exclude(raw=None):
         raw = assignment.raw if isinstance(assignment.raw, dict) else {}
-        kept = {name: said for name, said in raw.items() if name.rpartition(".")[2] != "remark" and name != UNPROVEN}
+        kept = {
+            name: said
+            for name, said in raw.items()
+            if name.rpartition(".")[2] != "remark" and name != UNPROVEN
+        }
         if kept != raw:
             Assignment.objects.filter(pk=assignment.pk).update(raw=kept)
     with connection.cursor() as cursor:
         cursor.execute(REMARKS, [worker.pk])
     user, worker.user = worker.user, None
     if worker.excluded_reason:  # somebody's words about them
-        said = Response.objects.filter(assignment__worker=worker, excluded_reason=worker.excluded_reason)
+        said = Response.objects.filter(
+            assignment__worker=worker, excluded_reason=worker.excluded_reason
+        )
         said.update(excluded_reason=ERASED)
         worker.excluded_reason = ERASED
     before, worker.handle, worker.last_seen_at = worker.handle, secrets.token_hex(16), None
@@ -160,14 +188,19 @@ def _stale_promises() -> int:
 
 
 def _never_claimed(late: datetime) -> int:
-    """Promises to workers of marketplaces who passed and never sent a HIT in: the platform cannot pay them."""
-    rows = TutorialRun.objects.filter(passed=True, promised__gt=0, ended_at__lt=late).exclude(purpose="")
+    """Promises to workers of marketplaces who passed and never sent a HIT in: the platform cannot
+    pay them.
+    """
+    rows = TutorialRun.objects.filter(passed=True, promised__gt=0, ended_at__lt=late).exclude(
+        purpose=""
+    )
     sent = Assignment.objects.filter(worker=OuterRef("worker"), raw__isnull=False)
     taken = 0
     for run in rows.exclude(worker__platform__in=local_names()).exclude(Exists(sent))[:500]:
         with transaction.atomic():
             take_back(
-                TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk), "Nothing was sent in after it"
+                TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk),
+                "Nothing was sent in after it",
             )
             taken += 1
     return taken

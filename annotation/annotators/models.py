@@ -1,4 +1,6 @@
-"""The people who judge: what they agreed to and learned, what they say and are told, and how they were paid."""
+"""The people who judge: what they agreed to and learned, what they say and are told, and how they
+were paid.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from kbpo.tracks.models import Track
 
 
 class Intake(models.Model):
-    """How the service (without a track) or one track deals with annotators; a track's own goes first."""
+    """How the service (without a track) or one track deals with annotators; a track's own goes
+    first.
+    """
 
     class Volunteers(models.TextChoices):
         CLOSED = "closed"  # by invitation only
@@ -23,17 +27,26 @@ class Intake(models.Model):
         OPEN = "open"  # anybody may begin at once
 
     track = models.OneToOneField(Track, null=True, on_delete=models.CASCADE, related_name="intake")
-    volunteers = models.CharField(max_length=8, choices=Volunteers.choices, default=Volunteers.CLOSED)
+    volunteers = models.CharField(
+        max_length=8, choices=Volunteers.choices, default=Volunteers.CLOSED
+    )
     tutorial_reward = models.DecimalField(
-        max_digits=6, decimal_places=2, default=Decimal("0.75"), help_text="For passing an interface's tutorial, once"
+        max_digits=6,
+        decimal_places=2,
+        default=Decimal("0.75"),
+        help_text="For passing an interface's tutorial, once",
     )
     payout_minimum = models.DecimalField(max_digits=8, decimal_places=2, default=Decimal("5.00"))
 
     class Meta:
         db_table_comment = "How the service and its tracks take annotators in"
         constraints = [
-            models.UniqueConstraint(fields=["track"], name="intake_one_of_the_service", nulls_distinct=False),
-            models.CheckConstraint(condition=Q(tutorial_reward__gte=0, payout_minimum__gte=0), name="intake_amounts"),
+            models.UniqueConstraint(
+                fields=["track"], name="intake_one_of_the_service", nulls_distinct=False
+            ),
+            models.CheckConstraint(
+                condition=Q(tutorial_reward__gte=0, payout_minimum__gte=0), name="intake_amounts"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -41,7 +54,9 @@ class Intake(models.Model):
 
 
 class Terms(models.Model):
-    """A version of the terms; the latest holds. Without any row it is the latest that ships with the service."""
+    """A version of the terms; the latest holds. Without any row it is the latest that ships with
+    the service.
+    """
 
     version = models.PositiveIntegerField(unique=True)
     text = models.TextField()
@@ -78,19 +93,29 @@ class TutorialRun(models.Model):
     version = models.PositiveSmallIntegerField()
     attempt = models.PositiveSmallIntegerField()
     answers = models.JSONField(default=list, help_text="For each question: right, what was missed")
-    passed = models.BooleanField(null=True, help_text="Not known until the last question is answered")
+    passed = models.BooleanField(
+        null=True, help_text="Not known until the last question is answered"
+    )
     started_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True)
     promised = models.DecimalField(max_digits=6, decimal_places=2, default=Decimal("0.00"))
-    track = models.ForeignKey(Track, null=True, on_delete=models.PROTECT, help_text="Who pays what is promised")
+    track = models.ForeignKey(
+        Track, null=True, on_delete=models.PROTECT, help_text="Who pays what is promised"
+    )
     purpose = models.CharField(max_length=64, blank=True, help_text="Ledger purpose of the promise")
 
     class Meta:
         db_table_comment = "Attempts at tutorials"
         constraints = [
-            models.UniqueConstraint(fields=["worker", "interface", "version", "attempt"], name="tutorial_attempt_once"),
-            models.CheckConstraint(condition=Q(passed=None) | Q(ended_at__isnull=False), name="tutorial_result_at_end"),
-            models.CheckConstraint(condition=Q(promised=0) | Q(track__isnull=False), name="tutorial_promise_has_payer"),
+            models.UniqueConstraint(
+                fields=["worker", "interface", "version", "attempt"], name="tutorial_attempt_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(passed=None) | Q(ended_at__isnull=False), name="tutorial_result_at_end"
+            ),
+            models.CheckConstraint(
+                condition=Q(promised=0) | Q(track__isnull=False), name="tutorial_promise_has_payer"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -98,7 +123,9 @@ class TutorialRun(models.Model):
 
 
 class Application(models.Model):
-    """Somebody asks to judge as a volunteer; admitted at once where the policy is open, by an admin otherwise."""
+    """Somebody asks to judge as a volunteer; admitted at once where the policy is open, by an admin
+    otherwise.
+    """
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="application")
     why = models.TextField(blank=True)
@@ -115,7 +142,9 @@ class Application(models.Model):
 
 
 class Message(models.Model):
-    """What an admin wrote to an annotator, who reads it on their own page; a marketplace hands it to its workers."""
+    """What an admin wrote to an annotator, who reads it on their own page; a marketplace hands it
+    to its workers.
+    """
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="messages")
     subject = models.CharField(max_length=120)
@@ -123,9 +152,13 @@ class Message(models.Model):
     by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(default=timezone.now)
     read_at = models.DateTimeField(null=True)
-    tried_at = models.DateTimeField(null=True, help_text="When a marketplace was asked to hand it over: at most once")
+    tried_at = models.DateTimeField(
+        null=True, help_text="When a marketplace was asked to hand it over: at most once"
+    )
     sent_at = models.DateTimeField(null=True, help_text="When the marketplace took it")
-    trouble = models.TextField(blank=True, help_text="Why it was not handed over, or may not have been")
+    trouble = models.TextField(
+        blank=True, help_text="Why it was not handed over, or may not have been"
+    )
 
     class Meta:
         db_table_comment = "Messages to annotators"
@@ -152,10 +185,14 @@ class Feedback(models.Model):
 
 
 class Appeal(models.Model):
-    """An annotator disagrees with being left out or not paid; an admin answers, and may take it back."""
+    """An annotator disagrees with being left out or not paid; an admin answers, and may take it
+    back.
+    """
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="appeals")
-    about_pay = models.BooleanField(default=False, help_text="Against refused pay, and not against being left out")
+    about_pay = models.BooleanField(
+        default=False, help_text="Against refused pay, and not against being left out"
+    )
     excluded_reason = models.TextField(help_text="What was appealed against, as it stood then")
     text = models.TextField()
     made_at = models.DateTimeField(default=timezone.now)
@@ -167,8 +204,12 @@ class Appeal(models.Model):
     class Meta:
         db_table_comment = "Appeals against exclusions"
         constraints = [
-            models.UniqueConstraint(fields=["worker"], condition=Q(answered_at=None), name="appeal_one_open"),
-            models.CheckConstraint(condition=Q(answered_at=None) | ~Q(answer=""), name="appeal_answered_in_words"),
+            models.UniqueConstraint(
+                fields=["worker"], condition=Q(answered_at=None), name="appeal_one_open"
+            ),
+            models.CheckConstraint(
+                condition=Q(answered_at=None) | ~Q(answer=""), name="appeal_answered_in_words"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -181,25 +222,35 @@ def _number() -> str:
 
 
 class Payout(models.Model):
-    """What an admin paid an annotator in one go, outside of this service; a receipt. One that was marked by mistake is
-    undone by a row of the opposite amount: neither is ever changed."""
+    """What an admin paid an annotator in one go, outside of this service; a receipt. One that was
+    marked by mistake is undone by a row of the opposite amount: neither is ever changed.
+    """
 
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payouts")
     amount = models.DecimalField(max_digits=10, decimal_places=2)
     reference = models.CharField(max_length=120, help_text="How it can be found again at the bank")
-    key = models.CharField(max_length=64, unique=True, help_text="Of the form: a second click pays nothing")
+    key = models.CharField(
+        max_length=64, unique=True, help_text="Of the form: a second click pays nothing"
+    )
     paid_at = models.DateTimeField(default=timezone.now)
     paid_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    number = models.CharField(max_length=16, unique=True, default=_number, help_text="Of the receipt")
+    number = models.CharField(
+        max_length=16, unique=True, default=_number, help_text="Of the receipt"
+    )
     undoes = models.OneToOneField(
-        "self", null=True, on_delete=models.PROTECT, related_name="undone_by", help_text="The mark that was a mistake"
+        "self",
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="undone_by",
+        help_text="The mark that was a mistake",
     )
 
     class Meta:
         db_table_comment = "Payouts to annotators of the pool"
         constraints = [
             models.CheckConstraint(
-                condition=Q(undoes=None, amount__gt=0) | Q(undoes__isnull=False, amount__lt=0), name="payout_signed"
+                condition=Q(undoes=None, amount__gt=0) | Q(undoes__isnull=False, amount__lt=0),
+                name="payout_signed",
             )
         ]
 
@@ -208,7 +259,9 @@ class Payout(models.Model):
 
 
 class PayoutItem(models.Model):
-    """A payment that was part of a payout. One payment, one payout that holds: the database sees to it."""
+    """A payment that was part of a payout. One payment, one payout that holds: the database sees to
+    it.
+    """
 
     payout = models.ForeignKey(Payout, on_delete=models.CASCADE, related_name="items")
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="payout_items")
@@ -217,7 +270,9 @@ class PayoutItem(models.Model):
     class Meta:
         db_table_comment = "Which payments a payout settled"
         constraints = [
-            models.UniqueConstraint(fields=["payment"], condition=Q(undone=False), name="payout_item_once"),
+            models.UniqueConstraint(
+                fields=["payment"], condition=Q(undone=False), name="payout_item_once"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -225,7 +280,9 @@ class PayoutItem(models.Model):
 
 
 class Leaving(models.Model):
-    """An annotator asked to be erased. Done once nothing is owed: paid, or waived in so many words."""
+    """An annotator asked to be erased. Done once nothing is owed: paid, or waived in so many
+    words.
+    """
 
     worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="leaving")
     waives = models.BooleanField(help_text="Gives up what is owed; else it is paid first")

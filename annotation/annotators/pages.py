@@ -1,4 +1,6 @@
-"""The annotators' own pages: home, history, messages, feedback, appeal, receipts, leaving; the volunteers' way in."""
+"""The annotators' own pages: home, history, messages, feedback, appeal, receipts, leaving; the
+volunteers' way in.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def title_of(interface: str) -> str:
 @for_annotators
 def home(request: HttpRequest, worker: Worker) -> HttpResponse:
     """What is open, what stands before it, earnings by state, messages, the last answers."""
-    held = Assignment.objects.filter(worker=worker, status="leased", leased_until__gt=timezone.now()).first()
+    held = Assignment.objects.filter(
+        worker=worker, status="leased", leased_until__gt=timezone.now()
+    ).first()
     leaving = Leaving.objects.filter(worker=worker).first()
     everything = lease.open_to(worker, 200, [*teach.taught(worker), *teach.learnable(worker)])
     context = {
@@ -81,15 +85,29 @@ def _kinds(worker: Worker) -> list[dict[str, Any]]:
         lesson = teach.tutorials().get(name)
         n = lease.open_to(worker, 200, [name]) if name in learned or name in learnable else 0
         if n or (lesson is not None and name not in learned):
-            reward = teach.offered_reward(worker, lesson) if lesson is not None and name not in learned else ZERO
-            kind = {"name": name, "title": title_of(name), "n": n, "lesson": lesson, "reward": reward}
+            reward = (
+                teach.offered_reward(worker, lesson)
+                if lesson is not None and name not in learned
+                else ZERO
+            )
+            kind = {
+                "name": name,
+                "title": title_of(name),
+                "n": n,
+                "lesson": lesson,
+                "reward": reward,
+            }
             found.append(kind | {"learned": name in learned, "learnable": name in learnable})
     return found
 
 
 def _history(worker: Worker) -> QuerySet[Assignment]:
     sent = worker.assignments.filter(submitted_at__isnull=False)
-    return sent.select_related("hit").prefetch_related("hit__questions", "payment").order_by("-submitted_at")
+    return (
+        sent.select_related("hit")
+        .prefetch_related("hit__questions", "payment")
+        .order_by("-submitted_at")
+    )
 
 
 def _told(rows: Any) -> list[dict[str, Any]]:
@@ -139,9 +157,12 @@ def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
             interface = said.get("interface", "") if said.get("interface") in INTERFACES else ""
             try:
                 speak.give_feedback(
-                    worker, interface, clear=said["clear"] == "yes", fair=said["fair"] == "yes",
+                    worker,
+                    interface,
+                    clear=said["clear"] == "yes",
+                    fair=said["fair"] == "yes",
                     comment=said.get("comment", ""),
-                )  # fmt: skip
+                )
             except speak.CannotSay as cannot:
                 refusal = str(cannot)
             else:
@@ -171,7 +192,11 @@ def receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
     return render(
         request,
         "annotators/receipts.html",
-        {"rows": worker.payouts.filter(undoes=None).select_related("undone_by").order_by("-paid_at")},
+        {
+            "rows": worker.payouts.filter(undoes=None)
+            .select_related("undone_by")
+            .order_by("-paid_at")
+        },
     )
 
 
@@ -179,7 +204,9 @@ def receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
 @for_annotators
 def receipt(request: HttpRequest, worker: Worker, number: str) -> HttpResponse:
     """One receipt, to be printed; for its own worker."""
-    return show_receipt(request, get_object_or_404(Payout, number=number, worker=worker, undoes=None))
+    return show_receipt(
+        request, get_object_or_404(Payout, number=number, worker=worker, undoes=None)
+    )
 
 
 def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
@@ -187,13 +214,15 @@ def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
     first, last = payout.period_of(paid)
     context = {
         "payout": paid,
-        "lines": [{"what": title_of(one.what) if one.what in INTERFACES else one.what, "line": one}
-                  for one in payout.lines_of(paid)],
+        "lines": [
+            {"what": title_of(one.what) if one.what in INTERFACES else one.what, "line": one}
+            for one in payout.lines_of(paid)
+        ],
         "first": first,
         "last": last,
         "payee": paid.worker.user,
         "undone": Payout.objects.filter(undoes=paid).first(),
-    }  # fmt: skip
+    }
     return render(request, "annotators/receipt.html", context)
 
 
@@ -203,7 +232,11 @@ def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
     refusal = ""
     if request.method == "POST":
         refusal = _leave(request, worker)
-        if not refusal and request.user.is_authenticated and Worker.objects.filter(pk=worker.pk, user=None).exists():
+        if (
+            not refusal
+            and request.user.is_authenticated
+            and Worker.objects.filter(pk=worker.pk, user=None).exists()
+        ):
             return redirect("annotate_gone")
         if not refusal:
             return redirect("annotate")
@@ -232,7 +265,10 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
         return "Say what becomes of the money that is not paid yet."
     done = leave.ask(worker, waives=money == "waive")
     if not done:
-        messages.info(request, "You will be erased as soon as everything is read and paid. Until then you can stay.")
+        messages.info(
+            request,
+            "You will be erased as soon as everything is read and paid. Until then you can stay.",
+        )
     return ""
 
 
@@ -262,10 +298,18 @@ def join_queue(request: HttpRequest) -> HttpResponse:
                 return redirect("annotate")
             return redirect("annotate_volunteer")
     context = {
-        "form": form, "application": application, "mode": takes_volunteers(), "refusal": refusal,
+        "form": form,
+        "application": application,
+        "mode": takes_volunteers(),
+        "refusal": refusal,
         "closed": volunteer.CLOSED,
-    }  # fmt: skip
-    return render(request, "annotators/volunteer.html", context, status=422 if request.method == "POST" else 200)
+    }
+    return render(
+        request,
+        "annotators/volunteer.html",
+        context,
+        status=422 if request.method == "POST" else 200,
+    )
 
 
 def _sign_up(request: HttpRequest, user: User | None, form: SignUpForm | None) -> Application:

@@ -1,4 +1,6 @@
-"""Pays marketplace workers for tutorials that they passed: by a bonus on an answer that the platform has of them."""
+"""Pays marketplace workers for tutorials that they passed: by a bonus on an answer that the
+platform has of them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ SENT_IN = ("submitted", "accepted", "approved", "paid")
 
 
 def pay_lessons(platform: str) -> int:
-    """How many promises became bonuses. A promise that became one has no purpose of its own any more."""
+    """How many promises became bonuses. A promise that became one has no purpose of its own any
+    more.
+    """
     runs = TutorialRun.objects.filter(
         worker__platform=platform, worker__identity__isnull=False, passed=True, promised__gt=0
     ).exclude(purpose="")
@@ -28,7 +32,9 @@ def _pay(pk: int) -> int:
     try:
         with transaction.atomic():
             return _grant(
-                TutorialRun.objects.select_for_update(of=("self",)).select_related("track", "worker").get(pk=pk)
+                TutorialRun.objects.select_for_update(of=("self",))
+                .select_related("track", "worker")
+                .get(pk=pk)
             )
     except ValueError as error:  # a cap was lowered meanwhile: it is promised, and tried again
         log.warning("Tutorial %s could not be paid yet: %s", pk, error)
@@ -37,7 +43,11 @@ def _pay(pk: int) -> int:
 
 def _grant(run: TutorialRun) -> int:
     """1 if the worker is owed a bonus now. Its money is what was promised, and no more."""
-    answer = Assignment.objects.filter(worker=run.worker, status__in=SENT_IN).exclude(external_id="").first()
+    answer = (
+        Assignment.objects.filter(worker=run.worker, status__in=SENT_IN)
+        .exclude(external_id="")
+        .first()
+    )
     if answer is None or run.track is None or not run.purpose:
         return 0
     release(run.track, run.purpose, key=f"{run.purpose}/bonus", why="It is paid by a bonus")

@@ -1,6 +1,7 @@
 """Payouts of annotators of the pool: who is owed what, and the note that it was paid, exactly once.
 
-The money itself moves outside of this service (a bank, vouchers): an admin pays from the list and then says so here.
+The money itself moves outside of this service (a bank, vouchers): an admin pays from the list and
+then says so here.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class CannotPay(Exception):
 
 @dataclass(frozen=True)
 class Owed:
-    """What one annotator is owed. `upto` is the last payment in it: what comes later is of the next payout."""
+    """What one annotator is owed. `upto` is the last payment in it: what comes later is of the next
+    payout.
+    """
 
     worker: Worker
     amount: Decimal
@@ -40,7 +43,9 @@ class Owed:
 
     @property
     def due(self) -> bool:
-        """Whether it is to be paid now: enough for a payout, or all that somebody waits for who leaves."""
+        """Whether it is to be paid now: enough for a payout, or all that somebody waits for who
+        leaves.
+        """
         return self.enough or self.leaving
 
 
@@ -57,24 +62,38 @@ def owed() -> list[Owed]:
     leaving = set(Leaving.objects.filter(erased_at=None).values_list("worker", flat=True))
     minimum = intake_of().payout_minimum
     return [
-        Owed(workers[row["worker"]], row["amount"], row["n"], row["since"], row["upto"], row["amount"] >= minimum,
-             row["worker"] in leaving)
+        Owed(
+            workers[row["worker"]],
+            row["amount"],
+            row["n"],
+            row["since"],
+            row["upto"],
+            row["amount"] >= minimum,
+            row["worker"] in leaving,
+        )
         for row in found
-    ]  # fmt: skip
+    ]
 
 
 @transaction.atomic
-def pay(worker: Worker, *, upto: int, amount: Decimal, reference: str, key: str, who: User) -> Payout:
-    """The payout of all that a worker was owed up to a payment; the same one if the form is sent again.
+def pay(
+    worker: Worker, *, upto: int, amount: Decimal, reference: str, key: str, who: User
+) -> Payout:
+    """The payout of all that a worker was owed up to a payment; the same one if the form is sent
+    again.
 
-    Raises CannotPay if that is not `amount` any more: somebody else has paid, or the list was another.
+    Raises CannotPay if that is not `amount` any more: somebody else has paid, or the list was
+    another.
     """
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if (made := Payout.objects.filter(key=key).first()) is not None:
         return made
     reference = " ".join(reference.replace("\x00", "").split())
     if not 1 <= len(reference) <= LONGEST:
-        raise CannotPay(f"Give a reference of 1 to {LONGEST} characters, by which the payment can be found again.")
+        raise CannotPay(
+            f"Give a reference of 1 to {LONGEST} characters, by which the payment can be found"
+            " again."
+        )
     here = {"status": "owed", "pk__lte": upto}
     assignments = Assignment.objects.select_for_update(of=("self",)).filter(
         worker=worker, **{f"payment__{name}": value for name, value in here.items()}
@@ -86,9 +105,16 @@ def pay(worker: Worker, *, upto: int, amount: Decimal, reference: str, key: str,
     if not payments:
         raise CannotPay(f"Nothing was marked: {_last(worker)}")
     if total != amount:
-        raise CannotPay(f"Nothing was marked: ${total} are owed, and the form said ${amount}. Look at the list again.")
-    payout = Payout.objects.create(worker=worker, amount=total, reference=reference, key=key, paid_by=who)
-    PayoutItem.objects.bulk_create(PayoutItem(payout=payout, payment=payment) for payment in payments)
+        raise CannotPay(
+            f"Nothing was marked: ${total} are owed, and the form said ${amount}. Look at the list"
+            " again."
+        )
+    payout = Payout.objects.create(
+        worker=worker, amount=total, reference=reference, key=key, paid_by=who
+    )
+    PayoutItem.objects.bulk_create(
+        PayoutItem(payout=payout, payment=payment) for payment in payments
+    )
     for payment in payments:
         payment.move("paid")
     for assignment in answers:
@@ -100,7 +126,8 @@ def pay(worker: Worker, *, upto: int, amount: Decimal, reference: str, key: str,
 
 @transaction.atomic
 def undo(number: str, who: User, why: str) -> Payout:
-    """The row that takes a payout back which was marked by mistake: its payments are owed again. Raises CannotPay.
+    """The row that takes a payout back which was marked by mistake: its payments are owed again.
+    Raises CannotPay.
 
     A second click gives the same row."""
     reason = " ".join(why.replace("\x00", "").split())
@@ -111,11 +138,18 @@ def undo(number: str, who: User, why: str) -> Payout:
     if (made := Payout.objects.filter(undoes=found).first()) is not None:
         return made
     if not 1 <= len(reason) <= LONGEST:
-        raise CannotPay(f"Nothing was undone: say why, in 1 to {LONGEST} characters. It is recorded.")
+        raise CannotPay(
+            f"Nothing was undone: say why, in 1 to {LONGEST} characters. It is recorded."
+        )
     if worker.user_id is None:
-        raise CannotPay("Nothing was undone: this annotator has left and was erased, and cannot be paid any more.")
+        raise CannotPay(
+            "Nothing was undone: this annotator has left and was erased, and cannot be paid any"
+            " more."
+        )
     items = PayoutItem.objects.filter(payout=found, undone=False)
-    answers = Assignment.objects.select_for_update(of=("self",)).filter(payment__payout_items__in=items)
+    answers = Assignment.objects.select_for_update(of=("self",)).filter(
+        payment__payout_items__in=items
+    )
     paid = list(answers.order_by("pk"))  # before the payments: everybody locks in this order
     rows = Payment.objects.select_for_update(of=("self",)).filter(payout_items__in=items)
     for payment in rows.order_by("pk"):
@@ -125,9 +159,21 @@ def undo(number: str, who: User, why: str) -> Payout:
             assignment.move("approved")
     items.update(undone=True)
     undone = Payout.objects.create(
-        worker=worker, amount=-found.amount, reference=reason, key=f"undo:{found.number}", paid_by=who, undoes=found
+        worker=worker,
+        amount=-found.amount,
+        reference=reason,
+        key=f"undo:{found.number}",
+        paid_by=who,
+        undoes=found,
     )
-    note("undo payout", f"payout:{found.number}", who=who, why=reason, before=f"${found.amount}", after="owed")
+    note(
+        "undo payout",
+        f"payout:{found.number}",
+        who=who,
+        why=reason,
+        before=f"${found.amount}",
+        after="owed",
+    )
     return undone
 
 
@@ -150,11 +196,15 @@ class Line:
 
 
 def lines_of(payout: Payout) -> list[Line]:
-    """The lines of a receipt: answers by interface and price, and what was paid besides. Their sum is the payout."""
+    """The lines of a receipt: answers by interface and price, and what was paid besides. Their sum
+    is the payout.
+    """
     payments = Payment.objects.filter(payout_items__payout=payout)
-    answers = payments.filter(assignment__isnull=False).annotate(
-        interface=Min("assignment__hit__questions__interface")
-    ).values_list("interface", "amount")  # fmt: skip
+    answers = (
+        payments.filter(assignment__isnull=False)
+        .annotate(interface=Min("assignment__hit__questions__interface"))
+        .values_list("interface", "amount")
+    )
     sums: dict[str, tuple[int, Decimal]] = {}
     for what, amount in [*answers, *payments.filter(assignment=None).values_list("why", "amount")]:
         n, total = sums.get(what, (0, Decimal("0.00")))

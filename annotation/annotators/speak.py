@@ -22,7 +22,8 @@ LONGEST = 4000
 A_DAY = 20
 """Feedback that one annotator may give in a day."""
 LONGEST_OUT, A_DAY_OUT = 3000, 3
-"""What a marketplace takes: characters (our own ending comes to it), and messages of admins to one worker in a day."""
+"""What a marketplace takes: characters (our own ending comes to it), and messages of admins to
+one worker in a day."""
 LEFT_OUT = "We do not offer you more questions"
 REFUSED = "We refused pay for an answer"
 
@@ -42,24 +43,37 @@ def clean(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> 
 
 
 def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
-    """The message to a worker, who finds it on their page, or gets it from their marketplace. Raises CannotSay."""
+    """The message to a worker, who finds it on their page, or gets it from their marketplace.
+    Raises CannotSay.
+    """
     if worker.platform not in local_names():
         return _write_elsewhere(worker, subject, text, by)
     if worker.user_id is None:
         raise CannotSay("This annotator has no account here any more.")
     subject = clean(subject, "The subject", most=120)
-    return Message.objects.create(worker=worker, subject=subject, text=clean(text, "The message"), by=by)
+    return Message.objects.create(
+        worker=worker, subject=subject, text=clean(text, "The message"), by=by
+    )
 
 
 def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:
-    """A message that waits for its marketplace. Its rules: only to people who have worked for us, and not too long."""
+    """A message that waits for its marketplace. Its rules: only to people who have worked for us,
+    and not too long.
+    """
     if not platform_of(worker.platform).capabilities.messages:
         raise CannotSay("This marketplace hands no messages over.")
     if not reachable(worker):
         raise CannotSay("A marketplace hands messages only to people who have sent something in.")
     today = timezone.now() - timedelta(days=1)
-    if by is not None and Message.objects.filter(worker=worker, at__gte=today).exclude(by=None).count() >= A_DAY_OUT:
-        raise CannotSay(f"They got {A_DAY_OUT} messages within a day. A marketplace calls more than that a nuisance.")
+    if (
+        by is not None
+        and Message.objects.filter(worker=worker, at__gte=today).exclude(by=None).count()
+        >= A_DAY_OUT
+    ):
+        raise CannotSay(
+            f"They got {A_DAY_OUT} messages within a day. A marketplace calls more than that a"
+            " nuisance."
+        )
     subject = clean(subject, "The subject", most=120)
     message = Message.objects.create(
         worker=worker, subject=subject, text=clean(text, "The message", most=LONGEST_OUT), by=by
@@ -70,28 +84,46 @@ def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -
 
 
 def tell_of_exclusions(platform: str) -> int:
-    """How many workers of a marketplace were written why they were left out, and where they can appeal; each once."""
-    rows = Worker.objects.filter(platform=platform, excluded_at__isnull=False, identity__isnull=False)
-    since = Message.objects.filter(worker=OuterRef("pk"), subject=LEFT_OUT, at__gte=OuterRef("excluded_at"))
+    """How many workers of a marketplace were written why they were left out, and where they can
+    appeal; each once.
+    """
+    rows = Worker.objects.filter(
+        platform=platform, excluded_at__isnull=False, identity__isnull=False
+    )
+    since = Message.objects.filter(
+        worker=OuterRef("pk"), subject=LEFT_OUT, at__gte=OuterRef("excluded_at")
+    )
     told = 0
     for worker in rows.exclude(Exists(since))[:100]:
-        text = f"{worker.excluded_reason[:2000]}\n\nEverything that you have answered stays paid. You may appeal."
+        text = (
+            f"{worker.excluded_reason[:2000]}\n\nEverything that you have answered stays paid. You"
+            " may appeal."
+        )
         Message.objects.create(worker=worker, subject=LEFT_OUT, text=text)
         told += 1
     return told
 
 
 def tell_of_refusals(platform: str) -> int:
-    """How many workers of a marketplace were written why pay was refused, and where they can appeal; each refusal
-    once, those of one worker together."""
+    """How many workers of a marketplace were written why pay was refused, and where they can
+    appeal; each refusal once, those of one worker together.
+    """
     rows = Rejection.objects.filter(undone_at=None, assignment__worker__platform=platform)
-    since = Message.objects.filter(worker=OuterRef("assignment__worker"), subject=REFUSED, at__gte=OuterRef("made_at"))
+    since = Message.objects.filter(
+        worker=OuterRef("assignment__worker"), subject=REFUSED, at__gte=OuterRef("made_at")
+    )
     untold = rows.filter(assignment__worker__identity__isnull=False).exclude(Exists(since))
     workers = sorted(set(untold.values_list("assignment__worker", flat=True)))[:100]
     for worker in workers:
-        mine = untold.filter(assignment__worker=worker).order_by("pk").values_list("evidence", flat=True)
+        mine = (
+            untold.filter(assignment__worker=worker)
+            .order_by("pk")
+            .values_list("evidence", flat=True)
+        )
         said = "\n\n".join(mine)[:2000]
-        Message.objects.create(worker_id=worker, subject=REFUSED, text=f"{said}\n\nYou may appeal; a person answers.")
+        Message.objects.create(
+            worker_id=worker, subject=REFUSED, text=f"{said}\n\nYou may appeal; a person answers."
+        )
     return len(workers)
 
 
@@ -99,7 +131,11 @@ def write_to_all(subject: str, text: str, by: User | None) -> int:
     """How many annotators got a message: all who have an account. Raises CannotSay."""
     subject, text = clean(subject, "The subject", most=120), clean(text, "The message")
     workers = Worker.objects.filter(user__is_annotator=True, user__is_active=True)
-    return len(Message.objects.bulk_create(Message(worker=one, subject=subject, text=text, by=by) for one in workers))
+    return len(
+        Message.objects.bulk_create(
+            Message(worker=one, subject=subject, text=text, by=by) for one in workers
+        )
+    )
 
 
 def read(worker: Worker) -> None:
@@ -107,13 +143,17 @@ def read(worker: Worker) -> None:
     Message.objects.filter(worker=worker, read_at=None).update(read_at=timezone.now())
 
 
-def give_feedback(worker: Worker, interface: str, *, clear: bool, fair: bool, comment: str) -> Feedback:
+def give_feedback(
+    worker: Worker, interface: str, *, clear: bool, fair: bool, comment: str
+) -> Feedback:
     """The feedback, for admins only. Raises CannotSay."""
     today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
     if Feedback.objects.filter(worker=worker, at__gte=today).count() >= A_DAY:
         raise CannotSay("That was a lot of feedback for one day. Thank you; come back tomorrow.")
     comment = clean(comment, "The comment", needed=False)
-    return Feedback.objects.create(worker=worker, interface=interface, clear=clear, fair=fair, comment=comment)
+    return Feedback.objects.create(
+        worker=worker, interface=interface, clear=clear, fair=fair, comment=comment
+    )
 
 
 def refusals(worker: Worker) -> QuerySet[Rejection]:
@@ -122,26 +162,35 @@ def refusals(worker: Worker) -> QuerySet[Rejection]:
 
 
 def appeal(worker: Worker, text: str) -> Appeal:
-    """The appeal of a worker who is left out, or whose pay was refused; one at a time. Raises CannotSay."""
+    """The appeal of a worker who is left out, or whose pay was refused; one at a time. Raises
+    CannotSay.
+    """
     reason, about_pay = worker.excluded_reason, worker.excluded_at is None
     if about_pay:
         why = " / ".join(refusals(worker).values_list("evidence", flat=True))
         if not why:
-            raise CannotSay("You are not left out, and no pay was refused: there is nothing to appeal.")
+            raise CannotSay(
+                "You are not left out, and no pay was refused: there is nothing to appeal."
+            )
         reason = f"Pay was refused: {why}"
     said = clean(text, "The appeal")
     try:
         with transaction.atomic():
-            return Appeal.objects.create(worker=worker, about_pay=about_pay, excluded_reason=reason, text=said)
+            return Appeal.objects.create(
+                worker=worker, about_pay=about_pay, excluded_reason=reason, text=said
+            )
     except IntegrityError as twice:
         raise CannotSay("Your appeal is being read. You will find the answer here.") from twice
 
 
 def answer(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
-    """The appeal, answered once; its worker readmitted, or what was refused paid, if so decided. Raises CannotSay.
+    """The appeal, answered once; its worker readmitted, or what was refused paid, if so decided.
+    Raises CannotSay.
 
-    What is paid after all is told the marketplace first, outside of any transaction: if that fails, or we are killed,
-    the appeal is still open, and what was paid counts as paid when it is answered again."""
+    What is paid after all is told the marketplace first, outside of any transaction: if that fails,
+    or we are killed, the appeal is still open, and what was paid counts as paid when it is answered
+    again.
+    """
     said = clean(text, "The answer")
     row = Appeal.objects.select_related("worker").filter(pk=appeal_pk, answered_at=None).first()
     if row is not None and row.about_pay and readmit:
@@ -151,27 +200,53 @@ def answer(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
 
 @transaction.atomic
 def _answer(appeal_pk: int, who: User, said: str, *, readmit: bool) -> Appeal:
-    row = Appeal.objects.select_for_update(of=("self",)).select_related("worker").filter(pk=appeal_pk).first()
+    row = (
+        Appeal.objects.select_for_update(of=("self",))
+        .select_related("worker")
+        .filter(pk=appeal_pk)
+        .first()
+    )
     if row is None:
         raise CannotSay("There is no such appeal any more.")
     if row.answered_at is not None:
         raise CannotSay("This appeal was answered already.")
-    row.answer, row.readmitted, row.answered_at, row.answered_by = said, readmit, timezone.now(), who
+    row.answer, row.readmitted, row.answered_at, row.answered_by = (
+        said,
+        readmit,
+        timezone.now(),
+        who,
+    )
     row.save(update_fields=["answer", "readmitted", "answered_at", "answered_by"])
     if readmit and not row.about_pay:
         readmit_worker(row.worker.handle, who, f"Appeal: {said}")
     elif not readmit:
         what = "uphold rejection" if row.about_pay else "uphold exclusion"
-        note(what, f"worker:{row.worker.handle}", who=who, before=row.excluded_reason, why=f"Appeal: {said}")
-    if WorkerIdentity.objects.filter(worker=row.worker).exclude(worker__platform__in=local_names()).exists():
-        Message.objects.create(worker=row.worker, subject="Your appeal is answered", text=said[:LONGEST_OUT], by=who)
+        note(
+            what,
+            f"worker:{row.worker.handle}",
+            who=who,
+            before=row.excluded_reason,
+            why=f"Appeal: {said}",
+        )
+    if (
+        WorkerIdentity.objects.filter(worker=row.worker)
+        .exclude(worker__platform__in=local_names())
+        .exists()
+    ):
+        Message.objects.create(
+            worker=row.worker, subject="Your appeal is answered", text=said[:LONGEST_OUT], by=who
+        )
     return row
 
 
 def _pay_after_all(row: Appeal, who: User, why: str) -> None:
     """Nothing; what was refused until the appeal is paid after all. Raises CannotSay."""
     try:
-        for pk in refusals(row.worker).filter(made_at__lte=row.made_at).values_list("assignment", flat=True):
+        for pk in (
+            refusals(row.worker)
+            .filter(made_at__lte=row.made_at)
+            .values_list("assignment", flat=True)
+        ):
             undo_rejection(pk, who, why)
     except CannotReject as cannot:
         raise CannotSay(str(cannot)) from cannot

@@ -16,5 +16,9 @@ urlpatterns = [
     path("payouts/", desk.payouts, name="desk-payouts"),
     path("payouts/owed.csv", desk.owed_csv, name="desk-owed-csv"),
     path("payouts/<str:number>/", desk.receipt, name="desk-receipt"),
-    path("tutorials/<str:handle>/<slug:interface>/", desk.another_attempt, name="desk-another-attempt"),
+    path(
+        "tutorials/<str:handle>/<slug:interface>/",
+        desk.another_attempt,
+        name="desk-another-attempt",
+    ),
 ]

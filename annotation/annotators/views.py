@@ -1,4 +1,6 @@
-"""What stands before an annotator's first question: terms, tutorials. HTTP only; what happens is said elsewhere."""
+"""What stands before an annotator's first question: terms, tutorials. HTTP only; what happens is
+said elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def terms(request: HttpRequest, number: int | None = None) -> HttpResponse:
         if not refusal:
             return redirect(way_on(request))
         text = holds
-    asks = worker is not None and text.version == holds.version and not consenting.has_consented(worker)
+    asks = (
+        worker is not None
+        and text.version == holds.version
+        and not consenting.has_consented(worker)
+    )
     context = {
         "text": text,
         "holds": holds,
@@ -62,12 +68,16 @@ def _tutorial(interface: str) -> teach.Tutorial:
 
 @for_annotators
 def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpResponse:
-    """What the tutorial is, or how it ended. A POST begins an attempt, or goes on with the one under way."""
+    """What the tutorial is, or how it ended. A POST begins an attempt, or goes on with the one
+    under way.
+    """
     lesson = _tutorial(interface)
     if request.method == "POST":
         run = teach.begin(worker, lesson)
         if run is not None:
-            return redirect("annotate_tutorial_question", interface=interface, number=len(run.answers) + 1)
+            return redirect(
+                "annotate_tutorial_question", interface=interface, number=len(run.answers) + 1
+            )
         return redirect("annotate_tutorial", interface=interface)
     runs = teach.runs_of(worker, lesson)
     last = runs[-1] if runs else None
@@ -86,8 +96,12 @@ def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpRespon
 
 
 @for_annotators
-def tutorial_question(request: HttpRequest, worker: Worker, interface: str, number: int) -> HttpResponse:
-    """A question of the tutorial (GET), its answer (POST), and once it is answered its explanation."""
+def tutorial_question(
+    request: HttpRequest, worker: Worker, interface: str, number: int
+) -> HttpResponse:
+    """A question of the tutorial (GET), its answer (POST), and once it is answered its
+    explanation.
+    """
     lesson = _tutorial(interface)
     runs = teach.runs_of(worker, lesson)
     run = runs[-1] if runs else None
@@ -102,7 +116,9 @@ def tutorial_question(request: HttpRequest, worker: Worker, interface: str, numb
     try:
         teach.answer(run, number, raw)
     except BadAnswer as bad:
-        return show(request, lesson.question(number), raw, context | {"error": str(bad)}, status=422)
+        return show(
+            request, lesson.question(number), raw, context | {"error": str(bad)}, status=422
+        )
     return redirect("annotate_tutorial_question", interface=interface, number=number)
 
 
@@ -118,7 +134,9 @@ def lesson_context(lesson: teach.Tutorial, run: TutorialRun, number: int) -> dic
     }
 
 
-def _explained(request: HttpRequest, lesson: teach.Tutorial, run: TutorialRun, number: int) -> HttpResponse:
+def _explained(
+    request: HttpRequest, lesson: teach.Tutorial, run: TutorialRun, number: int
+) -> HttpResponse:
     """The question with the right answer filled in, what was missed, and why it is right."""
     one, result = lesson.questions[number - 1], run.answers[number - 1]
     last = number == len(lesson.questions)

@@ -16,7 +16,10 @@ from kbpo.accounts.models import User
 MOST_WAITING = 500
 AN_HOUR = 10
 """Accounts that one address may make in an hour."""
-CLOSED = "We take no volunteers at the moment. You can try judging without an account, and come back later."
+CLOSED = (
+    "We take no volunteers at the moment. You can try judging without an account, and come back"
+    " later."
+)
 FULL = "The queue is full. Come back in some days."
 TOO_MANY = "Many accounts were made from your network in the last hour. Try again later."
 
@@ -39,13 +42,17 @@ def check(address: str) -> None:
 
 @transaction.atomic
 def apply(user: User, why: str = "") -> Application:
-    """The application of a user: admitted at once where everybody may come in, else it waits for an admin."""
+    """The application of a user: admitted at once where everybody may come in, else it waits for an
+    admin.
+    """
     if user.is_annotator:
         raise CannotVolunteer("You are an annotator already.")
     mode = takes_volunteers()
     if mode == Intake.Volunteers.CLOSED:
         raise CannotVolunteer(CLOSED)
-    row, _ = Application.objects.get_or_create(user=user, defaults={"why": why.replace("\x00", "").strip()[:1000]})
+    row, _ = Application.objects.get_or_create(
+        user=user, defaults={"why": why.replace("\x00", "").strip()[:1000]}
+    )
     if mode == Intake.Volunteers.OPEN and row.admitted is None:
         _admit(row, None)
     return row

@@ -1,6 +1,8 @@
-"""The contract of an interface: how one kind of question looks, what an answer means, how answers become labels.
+"""The contract of an interface: how one kind of question looks, what an answer means, how answers
+become labels.
 
-An interface is `interfaces/<name>.py` + `templates/annotation/<name>.html` + `static/annotation/<name>.js`.
+An interface is `interfaces/<name>.py` + `templates/annotation/<name>.html` +
+`static/annotation/<name>.js`.
 """
 
 from __future__ import annotations
@@ -15,11 +17,14 @@ if TYPE_CHECKING:
     from annotation.models import Question, Response
 
 Unit = tuple[str, str]
-"""A thing that every worker says something of: what it is about ("relation", "linking" …), and which one."""
+"""A thing that every worker says something of: what it is about ("relation", "linking" …), and
+which one."""
 
 
 class BadAnswer(ValueError):
-    """An answer that the server does not accept; the text is a sentence for the worker, naming what is missing."""
+    """An answer that the server does not accept; the text is a sentence for the worker, naming what
+    is missing.
+    """
 
 
 @dataclass(frozen=True)
@@ -62,39 +67,54 @@ class Interface(ABC):
     script: ClassVar[str]
     version: ClassVar[int] = 1
     offered_as: ClassVar[str]
-    """What a marketplace offers it as, in words that strangers choose by; at most 128 characters."""
+    """What a marketplace offers it as, in words that strangers choose by; at most 128
+    characters."""
     default_reward: ClassVar[str]
     default_seconds: ClassVar[int]
     tolerance: ClassVar[float | None] = None
-    """In which share of what it marks an answer may differ from the others before it counts as against them. None:
-    answers are neither compared nor measured, since `units` does not take them apart."""
+    """In which share of what it marks an answer may differ from the others before it counts as
+    against them. None: answers are neither compared nor measured, since `units` does not take
+    them apart."""
     lease_minutes: ClassVar[int] = 0
-    """How long a question stays with somebody at least; 0 leaves it to the setting LEASE_MINUTES."""
+    """How long a question stays with somebody at least; 0 leaves it to the setting
+    LEASE_MINUTES."""
 
     @abstractmethod
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Returns the template's context, from the question's payload alone; never who claimed what, never gold.
+        """Returns the template's context, from the question's payload alone; never who claimed
+        what, never gold.
 
         `answer` is a raw answer (a draft, or one that was refused) to be shown as it was left."""
 
     @abstractmethod
     def whole(self, question: Question, text: str) -> dict[str, Any]:
-        """Returns the whole document with the question's marks: `text` and `marks` as (begin, end, role)."""
+        """Returns the whole document with the question's marks: `text` and `marks` as (begin, end,
+        role).
+        """
 
     @abstractmethod
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
-        """Returns the responses in a raw answer. Raises BadAnswer with a sentence for the worker."""
+        """Returns the responses in a raw answer. Raises BadAnswer with a sentence for the
+        worker.
+        """
 
     @abstractmethod
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        """Returns the labels that responses of different workers add up to (empty list if too few count)."""
+        """Returns the labels that responses of different workers add up to (empty list if too few
+        count).
+        """
 
     def divided(self, question: Question, responses: Sequence[Response]) -> bool:
-        """Whether as many of these responses say one thing as say the other, so that one more would decide. Of whole
-        documents nobody is asked for that."""
+        """Whether as many of these responses say one thing as say the other, so that one more would
+        decide. Of whole documents nobody is asked for that.
+        """
         return False
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """Yields what people can agree on in a response, each with what was said of it. Units called "flag" are left
-        out of measures of agreement. By default the whole value is one unit."""
-        yield (response.criterion, str(response.target_id)), json.dumps(response.value, sort_keys=True)
+        """Yields what people can agree on in a response, each with what was said of it. Units
+        called "flag" are left out of measures of agreement. By default the whole value is one unit.
+        """
+        yield (
+            (response.criterion, str(response.target_id)),
+            json.dumps(response.value, sort_keys=True),
+        )

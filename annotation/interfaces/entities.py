@@ -1,4 +1,6 @@
-"""The entities interface: every name in a document, its type, the entity that it names, its Wikipedia title."""
+"""The entities interface: every name in a document, its type, the entity that it names, its
+Wikipedia title.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,11 @@ if TYPE_CHECKING:
 METHOD = "token_majority"
 SOURCE = "document"
 NAMES = {
-    "PER": ("Person", "p"), "ORG": ("Organisation", "o"), "GPE": ("State or city", "g"), "LOC": ("Place", "l"),
+    "PER": ("Person", "p"), "ORG": ("Organisation", "o"), "GPE": ("State or city", "g"),
+    "LOC": ("Place", "l"),
     "FAC": ("Building", "b"), "DATE": ("Date", "t"), "TIME": ("Date", "t"), "NUM": ("Number", "v"),
-    "NUMBER": ("Number", "v"), "TITLE": ("Title", "i"), "STRING": ("Other words", "s"), "MISC": ("Other name", "m"),
+    "NUMBER": ("Number", "v"), "TITLE": ("Title", "i"), "STRING": ("Other words", "s"),
+    "MISC": ("Other name", "m"),
 }  # fmt: skip
 TAKEN = set("jzywcfenudx")
 """Keys that do something else on the page."""
@@ -56,7 +60,9 @@ class Entities(Interface):
                 "date": document.get("date", ""),
             },
             "left": {name: str(_first(left, name)) for name in ("mentions", "read", "nothing")},
-            "problems": [(code, words, code == _first(left, "problem")) for code, words in PROBLEMS.items()],
+            "problems": [
+                (code, words, code == _first(left, "problem")) for code, words in PROBLEMS.items()
+            ],
             "flagged": bool(_first(left, "problem")),
             "remark": str(_first(left, "remark")),
         }
@@ -70,17 +76,26 @@ class Entities(Interface):
         mentions = Reading(question.payload).marked(raw)
         links = {f"{one.span[0]}-{one.span[1]}": one.link for one in mentions if one.link}
         return [
-            ParsedResponse(question.target_id, "mentions", {"mentions": [one.as_json() for one in mentions]}),
-            ParsedResponse(question.target_id, "links", links),  # titles are optional: an answer is right without them
+            ParsedResponse(
+                question.target_id, "mentions", {"mentions": [one.as_json() for one in mentions]}
+            ),
+            ParsedResponse(
+                question.target_id, "links", links
+            ),  # titles are optional: an answer is right without them
         ]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        """Labels of the mentions that most found, and one of the document that says how many there are."""
+        """Labels of the mentions that most found, and one of the document that says how many there
+        are.
+        """
         if (flag := flagged(question, responses, "mentions")) is not None:
             return [flag]
         links = {one.assignment_id: one.value for one in responses if one.criterion == "links"}
         readers = [
-            [Marked.of(one, links.get(response.assignment_id, {})) for one in response.value["mentions"]]
+            [
+                Marked.of(one, links.get(response.assignment_id, {}))
+                for one in response.value["mentions"]
+            ]
             for response in responses
             if response.criterion == "mentions"
         ]
@@ -93,10 +108,15 @@ class Entities(Interface):
         labels = [_label(targets[place], one) for place, one in zip(places, found, strict=True)]
         worst = max((label.disagreement for label in labels), default=0.0)
         whole = {"mentions": len(found)}
-        return [AggregatedLabel(question.target_id, whole, METHOD, len(readers), worst, SOURCE), *labels]
+        return [
+            AggregatedLabel(question.target_id, whole, METHOD, len(readers), worst, SOURCE),
+            *labels,
+        ]
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """What each word is (a type, or nothing), and of each mention which one it is the same as and its page."""
+        """What each word is (a type, or nothing), and of each mention which one it is the same as
+        and its page.
+        """
         if response.criterion == "links":
             yield from ((("link", span), title) for span, title in response.value.items())
             return
@@ -112,7 +132,10 @@ class Entities(Interface):
         yield from ((("mention", str(at)), kind) for at, kind in enumerate(kinds))
         for one in said:
             if reading.linkable(one.type):
-                yield ("canonical", f"{one.span[0]}-{one.span[1]}"), f"{one.canonical[0]}-{one.canonical[1]}"
+                yield (
+                    ("canonical", f"{one.span[0]}-{one.span[1]}"),
+                    f"{one.canonical[0]}-{one.canonical[1]}",
+                )
 
 
 def _label(target: int, one: Settled) -> AggregatedLabel:
@@ -129,13 +152,30 @@ def types_of(reading: Reading) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     used = set(TAKEN)
     for name, one in reading.types.items():
-        word, wish = NAMES.get(name.upper(), (one["description"].split(",")[0].split(":")[0].capitalize() or name, ""))
+        word, wish = NAMES.get(
+            name.upper(), (one["description"].split(",")[0].split(":")[0].capitalize() or name, "")
+        )
         if name == "LOC" and "GPE" in reading.types:
             word = "Other place"
         letters = [wish, *name.lower(), *"abhkqr"]
-        key = next((letter for letter in letters if letter.isascii() and letter.isalpha() and letter not in used), "")
+        key = next(
+            (
+                letter
+                for letter in letters
+                if letter.isascii() and letter.isalpha() and letter not in used
+            ),
+            "",
+        )
         used.add(key)
-        found.append({"name": name, "word": word, "key": key, "value": one["value"], "about": one["description"]})
+        found.append(
+            {
+                "name": name,
+                "word": word,
+                "key": key,
+                "value": one["value"],
+                "about": one["description"],
+            }
+        )
     return found
 
 

@@ -1,4 +1,6 @@
-"""The flag: a question that cannot be answered. It is paid like an answer; if most set it, its label is empty."""
+"""The flag: a question that cannot be answered. It is paid like an answer; if most set it, its
+label is empty.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ LONGEST = 500
 
 
 def flag_of(raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The flag in a raw answer, if it has one. Raises BadAnswer for one that the page does not offer."""
+    """The flag in a raw answer, if it has one. Raises BadAnswer for one that the page does not
+    offer.
+    """
     problem, remark = _text(raw, "problem"), _text(raw, "remark")
     if not problem:
         return None
@@ -29,7 +33,9 @@ def flag_of(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"problem": problem, "remark": remark}
 
 
-def flagged(question: Question, responses: Sequence[Response], criterion: str) -> AggregatedLabel | None:
+def flagged(
+    question: Question, responses: Sequence[Response], criterion: str
+) -> AggregatedLabel | None:
     """The empty label of a question that more than half flagged."""
     flags = sum(one.criterion == "flag" for one in responses)
     n = flags + sum(one.criterion == criterion for one in responses)

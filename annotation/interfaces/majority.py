@@ -1,4 +1,6 @@
-"""Votes of several workers, added up: majority per part (Chaganty 2018, section 4.4), with how far they disagree."""
+"""Votes of several workers, added up: majority per part (Chaganty 2018, section 4.4), with how far
+they disagree.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class Majority:
 
 
 def most(answers: Sequence[str], order: Sequence[str] = ()) -> Majority | None:
-    """The most frequent answer, None if there are none; of several, the one that comes first in `order`."""
+    """The most frequent answer, None if there are none; of several, the one that comes first in
+    `order`.
+    """
     if not answers:
         return None
     votes = Counter(answers)
@@ -31,13 +35,18 @@ def most(answers: Sequence[str], order: Sequence[str] = ()) -> Majority | None:
 
 
 def more_than_half(answers: Sequence[str], voters: int) -> str | None:
-    """The answer that more than half of the voters gave, whether or not the others gave one; else None."""
+    """The answer that more than half of the voters gave, whether or not the others gave one; else
+    None.
+    """
     found = most(answers)
     return found.value if found is not None and 2 * found.votes[found.value] > voters else None
 
 
-def holding(answers: Sequence[Iterable[str]], parts: Sequence[str]) -> tuple[list[str], dict[str, int], float]:
-    """The parts that more than half of the answers contain, the votes of each, and the largest minority's share.
+def holding(
+    answers: Sequence[Iterable[str]], parts: Sequence[str]
+) -> tuple[list[str], dict[str, int], float]:
+    """The parts that more than half of the answers contain, the votes of each, and the largest
+    minority's share.
 
     A tie does not hold: what people are divided about is not said by the text."""
     votes = Counter(part for answer in answers for part in set(answer))

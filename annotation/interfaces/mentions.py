@@ -1,9 +1,11 @@
-"""Mentions that several people marked in one document, added up: what is a mention, of what, and which are the same.
+"""Mentions that several people marked in one document, added up: what is a mention, of what, and
+which are the same.
 
-Spans and types are added up token by token (`typed_spans`). Two mentions are the same thing if more than half of those
-who found the one, and more than half of those who found the other, say so; a date is that of more than half of those
-who found it, a title that of more than half of those who found its entity. So no one of several readers decides any of
-these, and a tie decides nothing: the mentions stay apart, the date is not told, the entity has no title.
+Spans and types are added up token by token (`typed_spans`). Two mentions are the same thing if more
+than half of those who found the one, and more than half of those who found the other, say so; a
+date is that of more than half of those who found it, a title that of more than half of those who
+found its entity. So no one of several readers decides any of these, and a tie decides nothing: the
+mentions stay apart, the date is not told, the entity has no title.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from annotation.interfaces.typed_spans import Reader, typed_spans
 
 @dataclass
 class Settled:
-    """A mention that most readers found. `votes`: how many named which canonical mention; `n`: how many found it."""
+    """A mention that most readers found. `votes`: how many named which canonical mention; `n`: how
+    many found it.
+    """
 
     span: Span
     type: str
@@ -44,7 +48,11 @@ def settle_mentions(reading: Reading, readers: Sequence[Reader]) -> list[Settled
         _name(reading, [found[at] for at in cluster], [of[at] for at in cluster])
     for one, marks in zip(found, of, strict=True):
         if reading.types[one.type]["value"] == "date":
-            dates = [mark.value for mark in marks if mark is not None and mark.type == one.type and mark.value]
+            dates = [
+                mark.value
+                for mark in marks
+                if mark is not None and mark.type == one.type and mark.value
+            ]
             one.value = more_than_half(dates, one.n) or NO_VALUE
     return found
 
@@ -59,7 +67,9 @@ def _shared(one: Span, other: Span) -> int:
     return min(one[1], other[1]) - max(one[0], other[0])
 
 
-def _clusters(reading: Reading, found: list[Settled], of: list[list[Marked | None]]) -> list[list[int]]:
+def _clusters(
+    reading: Reading, found: list[Settled], of: list[list[Marked | None]]
+) -> list[list[int]]:
     """The mentions that are the same thing, as numbers: who is the same as whom is passed on."""
     parent = list(range(len(found)))
 
@@ -83,25 +93,37 @@ def _clusters(reading: Reading, found: list[Settled], of: list[list[Marked | Non
 
 def _are_same(one: Sequence[Marked | None], other: Sequence[Marked | None]) -> bool:
     """Whether more than half of those who found each of two mentions say that they are the same."""
-    both = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None and a is not b]
+    both = [
+        (a, b)
+        for a, b in zip(one, other, strict=True)
+        if a is not None and b is not None and a is not b
+    ]
     found = max(sum(mark is not None for mark in marks) for marks in (one, other))
     return 2 * sum(a.canonical == b.canonical for a, b in both) > found
 
 
 def _name(reading: Reading, cluster: list[Settled], marks: list[list[Marked | None]]) -> None:
-    """Gives the mentions of a cluster the canonical mention that most named, and the title of more than half.
+    """Gives the mentions of a cluster the canonical mention that most named, and the title of more
+    than half.
 
-    A tie of canonical mentions goes to the longest, then to the first: people name things in full once, mostly at the
-    beginning.
+    A tie of canonical mentions goes to the longest, then to the first: people name things in full
+    once, mostly at the beginning.
     """
     total: Counter[Span] = Counter()
     for one, row in zip(cluster, marks, strict=True):
         named = [_settled_at(mark.canonical, cluster) for mark in row if mark is not None]
         total.update(span for span in named if span is not None)
-        one.votes = {f"{begin}-{end}": n for (begin, end), n in Counter(s for s in named if s is not None).items()}
+        one.votes = {
+            f"{begin}-{end}": n
+            for (begin, end), n in Counter(s for s in named if s is not None).items()
+        }
     first = min(cluster, key=lambda one: (-total[one.span], one.span[0] - one.span[1], one.span))
     finders = {who for row in marks for who, mark in enumerate(row) if mark is not None}
-    link = more_than_half(list(_links(marks).values()), len(finders)) if reading.linkable(first.type) else None
+    link = (
+        more_than_half(list(_links(marks).values()), len(finders))
+        if reading.linkable(first.type)
+        else None
+    )
     for one in cluster:
         one.canonical = first.span
         one.link = "" if link == NO_VALUE else link
@@ -113,7 +135,9 @@ def _settled_at(span: Span, cluster: Sequence[Settled]) -> Span | None:
 
 
 def _links(marks: Sequence[Sequence[Marked | None]]) -> Mapping[int, str]:
-    """The title that each reader gave the cluster: that of the first of its mentions that has one."""
+    """The title that each reader gave the cluster: that of the first of its mentions that has
+    one.
+    """
     found: dict[int, str] = {}
     for row in marks:
         for who, mark in enumerate(row):

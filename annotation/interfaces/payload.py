@@ -1,7 +1,9 @@
-"""What a question about a pair of mentions carries, as the track writes it and the relation page reads it.
+"""What a question about a pair of mentions carries, as the track writes it and the relation page
+reads it.
 
-All spans are half-open and in characters of the whole document. Nothing here may tell which system claimed what: the
-predicates and candidates are those of everybody together, in an order that depends on the schema and the text alone.
+All spans are half-open and in characters of the whole document. Nothing here may tell which system
+claimed what: the predicates and candidates are those of everybody together, in an order that
+depends on the schema and the text alone.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ class CandidatePayload(TypedDict):
 
 
 class MentionPayload(TypedDict):
-    """One of the two marked mentions. Without candidates (dates, titles, numbers) nobody is asked what it refers to."""
+    """One of the two marked mentions. Without candidates (dates, titles, numbers) nobody is asked
+    what it refers to.
+    """
 
     target: int
     span: list[int]
@@ -33,10 +37,12 @@ class MentionPayload(TypedDict):
 
 
 class PredicatePayload(TypedDict):
-    """A directed predicate: `part` is ``"per:parents>"`` where A is the subject, ``"per:parents<"`` where B is.
+    """A directed predicate: `part` is ``"per:parents>"`` where A is the subject, ``"per:parents<"``
+    where B is.
 
-    `also` are parts that say the same in other words (the inverse, or the other direction of a symmetric predicate):
-    people read one sentence, and their answer holds for all of them."""
+    `also` are parts that say the same in other words (the inverse, or the other direction of a
+    symmetric predicate): people read one sentence, and their answer holds for all of them.
+    """
 
     part: str
     template: str
@@ -47,8 +53,9 @@ class PredicatePayload(TypedDict):
 class RelationPayload(TypedDict):
     """A question about a pair.
 
-    `text` is what is shown of the document and starts at character `begin`; `lit` is the smallest span of whole
-    sentences over both mentions; `sentences` are the first and last shown, counted from 1, and how many there are;
+    `text` is what is shown of the document and starts at character `begin`; `lit` is the smallest
+    span of whole sentences over both mentions; `sentences` are the first and last shown, counted
+    from 1, and how many there are;
     `others` are further mentions in the text, underlined.
     """
 
@@ -139,7 +146,11 @@ class Pair:
     def common(self) -> list[PredicatePayload]:
         """The relations that stand open on the page; the first nine if the track does not say."""
         marked = [one for one in self.data["predicates"] if "rare" in one]
-        return [one for one in marked if not one["rare"]][:COMMON] if marked else self.data["predicates"][:COMMON]
+        return (
+            [one for one in marked if not one["rare"]][:COMMON]
+            if marked
+            else self.data["predicates"][:COMMON]
+        )
 
     @cached_property
     def rarer(self) -> list[PredicatePayload]:

@@ -1,6 +1,8 @@
-"""What a question about a whole document carries, and a worker's mentions in it: read, and checked word by word.
+"""What a question about a whole document carries, and a worker's mentions in it: read, and checked
+word by word.
 
-All spans are half-open and in characters of the document (code points); they begin and end where tokens do.
+All spans are half-open and in characters of the document (code points); they begin and end where
+tokens do.
 """
 
 from __future__ import annotations
@@ -22,11 +24,15 @@ LONGEST_TITLE = 255  # bytes, as in MediaWiki
 MOST_TOKENS = 60  # of one mention: more is a slip of the finger
 DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", re.ASCII)
 NOT_IN_TITLES = re.compile(r"[\[\]{}|<>#\x00-\x1f]")
-GARBLED = "The answer did not arrive as it was sent. Nothing of it was lost here: please send it again."
+GARBLED = (
+    "The answer did not arrive as it was sent. Nothing of it was lost here: please send it again."
+)
 
 
 class TypePayload(TypedDict):
-    """A type of mention: its name in the schema, what it covers, and what its mentions hold (None for entities)."""
+    """A type of mention: its name in the schema, what it covers, and what its mentions hold (None
+    for entities).
+    """
 
     name: str
     description: str
@@ -35,7 +41,9 @@ class TypePayload(TypedDict):
 
 @dataclass(frozen=True)
 class Marked:
-    """A mention as one worker marked it, checked. `value` is the date of a date; `link` the title of its entity."""
+    """A mention as one worker marked it, checked. `value` is the date of a date; `link` the title
+    of its entity.
+    """
 
     span: Span
     type: str
@@ -44,7 +52,11 @@ class Marked:
     link: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"span": list(self.span), "type": self.type, "canonical": list(self.canonical)}
+        found: dict[str, Any] = {
+            "span": list(self.span),
+            "type": self.type,
+            "canonical": list(self.canonical),
+        }
         return found | ({"value": self.value} if self.value else {})
 
     @classmethod
@@ -93,14 +105,21 @@ class Reading:
         return self.types[type_name]["value"] is None
 
     def marked(self, raw: Mapping[str, Any]) -> list[Marked]:
-        """The mentions in a raw answer, in the order of the text. Raises BadAnswer for the first that is wrong."""
+        """The mentions in a raw answer, in the order of the text. Raises BadAnswer for the first
+        that is wrong.
+        """
         rows = _rows(raw)
         if not rows and not _first(raw, "nothing"):
-            raise BadAnswer("Nothing is marked yet. If the document has no name at all, say so with the box.")
+            raise BadAnswer(
+                "Nothing is marked yet. If the document has no name at all, say so with the box."
+            )
         found = sorted((self._mention(row) for row in rows), key=lambda one: one.span)
         for one, other in pairwise(found):
             if other.span[0] < one.span[1]:
-                raise BadAnswer(f"“{self.gloss(one.span)}” and “{self.gloss(other.span)}” overlap. Keep one of them.")
+                raise BadAnswer(
+                    f"“{self.gloss(one.span)}” and “{self.gloss(other.span)}” overlap. Keep one of"
+                    " them."
+                )
         by_span = {one.span: one for one in found}
         return [self._linked(one, by_span) for one in found]
 
@@ -110,18 +129,23 @@ class Reading:
         span = _span(row.get("span"))
         tokens = self.in_tokens(span)
         if tokens is None:
-            raise BadAnswer(f"A mark at {span[0]}–{span[1]} does not begin and end with words of this document.")
+            raise BadAnswer(
+                f"A mark at {span[0]}–{span[1]} does not begin and end with words of this document."
+            )
         gloss = self.gloss(span)
         if tokens[1] - tokens[0] > MOST_TOKENS:
             raise BadAnswer(
-                f"“{gloss[:40]} …” is {tokens[1] - tokens[0]} words long; at most {MOST_TOKENS} are a name."
+                f"“{gloss[:40]} …” is {tokens[1] - tokens[0]} words long; at most {MOST_TOKENS} are"
+                " a name."
             )
         kind = row.get("type")
         if not isinstance(kind, str) or not kind:
             raise BadAnswer(f"Say what “{gloss}” is: a person, a place …")
         if kind not in self.types:
             raise BadAnswer(f"“{gloss}” has the type “{kind[:40]}”, which is not one of this page.")
-        canonical = _span(row["canonical"]) if row.get("canonical") and self.linkable(kind) else span
+        canonical = (
+            _span(row["canonical"]) if row.get("canonical") and self.linkable(kind) else span
+        )
         return Marked(span, kind, canonical, self._value(row, kind, gloss), _title(row, gloss))
 
     def _value(self, row: Mapping[str, Any], kind: str, gloss: str) -> str:
@@ -129,17 +153,25 @@ class Reading:
         if self.types[kind]["value"] != "date":
             return ""
         if not isinstance(value, str) or not value.strip():
-            raise BadAnswer(f"Write the date of “{gloss}” as 2013-03 or 2013-03-25, or say that it cannot be told.")
+            raise BadAnswer(
+                f"Write the date of “{gloss}” as 2013-03 or 2013-03-25, or say that it cannot be"
+                " told."
+            )
         value = value.strip()
         if value != NO_VALUE and not is_date(value):
-            raise BadAnswer(f"“{value[:40]}” is not a date of “{gloss}”: write it as 2013, 2013-03 or 2013-03-25.")
+            raise BadAnswer(
+                f"“{value[:40]}” is not a date of “{gloss}”: write it as 2013, 2013-03 or"
+                " 2013-03-25."
+            )
         return value
 
     def _linked(self, one: Marked, by_span: Mapping[Span, Marked]) -> Marked:
         """The mention with the title of its entity, which is that of its canonical mention."""
         name = by_span.get(one.canonical)
         if name is None or name.canonical != name.span:
-            raise BadAnswer(f"“{self.gloss(one.span)}” is said to be the same as something that is not marked.")
+            raise BadAnswer(
+                f"“{self.gloss(one.span)}” is said to be the same as something that is not marked."
+            )
         if name.type != one.type:
             words = self.types[one.type]["name"], self.types[name.type]["name"]
             raise BadAnswer(
@@ -167,7 +199,9 @@ def _rows(raw: Mapping[str, Any]) -> list[Any]:
     text = _first(raw, "mentions")
     try:
         rows = json.loads(text or "[]")
-        json.dumps(rows, ensure_ascii=False).encode()  # half a character would break every page that shows it
+        json.dumps(
+            rows, ensure_ascii=False
+        ).encode()  # half a character would break every page that shows it
     except (ValueError, RecursionError) as error:
         raise BadAnswer(GARBLED) from error
     if not isinstance(rows, list):
@@ -182,7 +216,11 @@ def _first(raw: Mapping[str, Any], name: str) -> str:
 
 
 def _span(value: Any) -> Span:
-    if not isinstance(value, Sequence) or len(value) != 2 or not all(type(end) is int for end in value):
+    if (
+        not isinstance(value, Sequence)
+        or len(value) != 2
+        or not all(type(end) is int for end in value)
+    ):
         raise BadAnswer(GARBLED)
     return value[0], value[1]
 

@@ -1,4 +1,6 @@
-"""The relation interface: what two marked mentions refer to, and which relations the text says hold between them."""
+"""The relation interface: what two marked mentions refer to, and which relations the text says hold
+between them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from annotation.interfaces.base import AggregatedLabel, BadAnswer, Interface, Judgment, ParsedResponse, Unit
+from annotation.interfaces.base import (
+    AggregatedLabel,
+    BadAnswer,
+    Interface,
+    Judgment,
+    ParsedResponse,
+    Unit,
+)
 from annotation.interfaces.majority import holding, most
 from annotation.interfaces.payload import Pair, PredicatePayload, Side, parts_of
 
@@ -35,7 +44,9 @@ TYPE_WORDS = {
 
 
 class Relation(Interface):
-    """Who is A, what is B, what does the text say about them; or a flag that it cannot be answered."""
+    """Who is A, what is B, what does the text say about them; or a flag that it cannot be
+    answered.
+    """
 
     name: ClassVar[str] = "relation"
     template: ClassVar[str] = "annotation/relation.html"
@@ -70,7 +81,11 @@ class Relation(Interface):
         pair = Pair.of(question.payload)
         labels = [_relation_label(question, pair, [one.value["holds"] for one in relations])]
         for side in pair.sides:
-            values = [one.value for one in responses if one.criterion == "linking" and one.target_id == side.target]
+            values = [
+                one.value
+                for one in responses
+                if one.criterion == "linking" and one.target_id == side.target
+            ]
             if values:
                 labels.append(_mention_label(side, values))
         return labels
@@ -82,7 +97,9 @@ class Relation(Interface):
         return 2 * flags == flags + len(said) or any(2 * n == len(said) for n in votes.values())
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
-        """Each directed predicate (yes, no), each mention that there is a choice for, and whether it was flagged."""
+        """Each directed predicate (yes, no), each mention that there is a choice for, and whether
+        it was flagged.
+        """
         if response.criterion == "flag":
             yield ("flag", ""), "yes"
         elif response.criterion == "relation":
@@ -90,7 +107,10 @@ class Relation(Interface):
             holds = set(response.value["holds"])
             for predicate in question.payload["predicates"]:
                 yield ("relation", predicate["part"]), "yes" if predicate["part"] in holds else "no"
-        elif any(side.asked and side.target == response.target_id for side in Pair.of(question.payload).sides):
+        elif any(
+            side.asked and side.target == response.target_id
+            for side in Pair.of(question.payload).sides
+        ):
             yield ("linking", str(response.target_id)), str(response.value["choice"])
 
 
@@ -105,7 +125,10 @@ def page_of(payload: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, 
         "whole": len(pair.data["text"]) >= pair.data["length"],
         **text_of(pair, pair.data["text"], pair.data["begin"], pair.data["length"]),
         "sides": [_side(side, answer) for side in pair.sides],
-        "common": [_choice(one, pair, left["holds"], str(number)) for number, one in enumerate(pair.common, start=1)],
+        "common": [
+            _choice(one, pair, left["holds"], str(number))
+            for number, one in enumerate(pair.common, start=1)
+        ],
         "rarer": [_choice(one, pair, left["holds"], "") for one in pair.rarer],
         "rarer_open": any(one["part"] in left["holds"] for one in pair.rarer),
         "none": bool(left["none"]),
@@ -128,9 +151,13 @@ def text_of(pair: Pair, text: str, begin: int, length: int) -> dict[str, Any]:
     marked = {pair.a.span: "subject", pair.b.span: "object"}
     spans = [(b, e, role) for (b, e), role in marked.items()]
     spans.append((pair.data["lit"][0], pair.data["lit"][1], "provenance"))
-    spans += [(s[0], s[1], "other") for s in pair.data.get("others", []) if (s[0], s[1]) not in marked]
+    spans += [
+        (s[0], s[1], "other") for s in pair.data.get("others", []) if (s[0], s[1]) not in marked
+    ]
     shift = len(before) - begin
-    inside = [(b + shift, e + shift, role) for b, e, role in spans if begin <= b < e <= begin + len(text)]
+    inside = [
+        (b + shift, e + shift, role) for b, e, role in spans if begin <= b < e <= begin + len(text)
+    ]
     return {"text": before + text + after, "marks": inside}
 
 
@@ -145,19 +172,27 @@ def _side(side: Side, answer: Mapping[str, Any]) -> dict[str, Any]:
         "word": TYPE_WORDS.get(side.type.upper(), "name"),
         "question": "Who is" if side.person else "What is",
         "asked": side.asked,
-        "candidates": [*candidates, (OTHER, "Somebody else" if side.person else "Something else", OTHER in chosen)],
+        "candidates": [
+            *candidates,
+            (OTHER, "Somebody else" if side.person else "Something else", OTHER in chosen),
+        ],
         "title": next(iter(_left(answer, f"{side.letter}_title")), ""),
         "no_title": bool(_left(answer, f"{side.letter}_no_title")),
     }
 
 
-def _choice(predicate: PredicatePayload, pair: Pair, chosen: Sequence[str], key: str) -> dict[str, Any]:
+def _choice(
+    predicate: PredicatePayload, pair: Pair, chosen: Sequence[str], key: str
+) -> dict[str, Any]:
     """A relation as a sentence in pieces: each is words and the role that they have."""
     forward = predicate["part"].endswith(">")
     subject, object_ = (pair.a, pair.b) if forward else (pair.b, pair.a)
     pieces, rest = [], predicate["template"]
     while rest:
-        at = min((rest.find(mark) for mark in ("{subject}", "{object}") if mark in rest), default=len(rest))
+        at = min(
+            (rest.find(mark) for mark in ("{subject}", "{object}") if mark in rest),
+            default=len(rest),
+        )
         if at:
             pieces.append((rest[:at], "verb"))
         mark = rest[at : rest.find("}", at) + 1] if at < len(rest) else ""
@@ -190,15 +225,22 @@ def _flag(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _link(side: Side, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """What a mention refers to: the canonical mention's span (its own for none of the candidates), and a title."""
+    """What a mention refers to: the canonical mention's span (its own for none of the candidates),
+    and a title.
+    """
     if not side.asked:
         return {"choice": f"{side.span[0]}-{side.span[1]}"}
     choice = _one(raw, side.letter)
     asking = "who" if side.person else "what"
     if not choice:
-        raise BadAnswer(f"Step {1 if side.letter == 'a' else 2} is missing: {asking} is “{side.gloss}”?")
+        raise BadAnswer(
+            f"Step {1 if side.letter == 'a' else 2} is missing: {asking} is “{side.gloss}”?"
+        )
     if choice != OTHER and choice not in side.candidates:
-        raise BadAnswer(f"“{choice}” is not one of the answers to {asking} “{side.gloss}” is. Please choose again.")
+        raise BadAnswer(
+            f"“{choice}” is not one of the answers to {asking} “{side.gloss}” is. Please choose"
+            " again."
+        )
     value: dict[str, Any] = {"choice": choice}
     if _one(raw, f"{side.letter}_no_title"):
         value["title"] = NO_TITLE
@@ -211,7 +253,9 @@ def _holds(pair: Pair, raw: Mapping[str, Any]) -> dict[str, Any]:
     holds = {part for value in _all(raw, "holds") for part in value.split()}
     none = bool(_one(raw, "none"))
     if unknown := sorted(holds - set(pair.parts)):
-        raise BadAnswer(f"“{unknown[0][:60]}” is not one of the relations on this page. Please choose again.")
+        raise BadAnswer(
+            f"“{unknown[0][:60]}” is not one of the relations on this page. Please choose again."
+        )
     if holds and none:
         raise BadAnswer("You picked “None of these” and a relation besides. Keep one or the other.")
     if not holds and not none:
@@ -227,7 +271,9 @@ def _relation_label(question: Question, pair: Pair, answers: list[list[str]]) ->
 
 
 def _mention_label(side: Side, values: list[Mapping[str, Any]]) -> AggregatedLabel:
-    """A tie goes to the candidate that stands first on the page; `other` makes the mention stand for itself."""
+    """A tie goes to the candidate that stands first on the page; `other` makes the mention stand
+    for itself.
+    """
     choice = most([value["choice"] for value in values], order=[*side.candidates, OTHER])
     assert choice is not None
     begin, end = side.span if choice.value == OTHER else map(int, choice.value.split("-"))

@@ -1,4 +1,6 @@
-"""The exhaustive relation interface: every pair of mentions that may be related, in the order of the text."""
+"""The exhaustive relation interface: every pair of mentions that may be related, in the order of
+the text.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from annotation.interfaces.base import AggregatedLabel, BadAnswer, Interface, Judgment, ParsedResponse, Unit
+from annotation.interfaces.base import (
+    AggregatedLabel,
+    BadAnswer,
+    Interface,
+    Judgment,
+    ParsedResponse,
+    Unit,
+)
 from annotation.interfaces.flag import PROBLEMS, flag_of, flagged
 from annotation.interfaces.majority import holding
 from annotation.interfaces.payload import COMMON, PredicatePayload, parts_of
@@ -16,14 +25,17 @@ if TYPE_CHECKING:
 
 METHOD = "majority"
 SOURCE = "document"
-GARBLED = "The answer did not arrive as it was sent. Nothing of it was lost here: please send it again."
+GARBLED = (
+    "The answer did not arrive as it was sent. Nothing of it was lost here: please send it again."
+)
 
 
 class RelationsExhaustive(Interface):
     """For each pair of mentions within the scope: which relations the text says hold between them.
 
-    Payload: `document`, `text`, `sentences`; `mentions` (span, gloss, type, number of the entity); `options`, lists of
-    predicates; `pairs` (target, a, b: numbers of mentions; options: number of the list; sentence); `scope`.
+    Payload: `document`, `text`, `sentences`; `mentions` (span, gloss, type, number of the entity);
+    `options`, lists of predicates; `pairs` (target, a, b: numbers of mentions; options: number of
+    the list; sentence); `scope`.
     """
 
     name: ClassVar[str] = "relations_exhaustive"
@@ -49,16 +61,24 @@ class RelationsExhaustive(Interface):
                 "sentences": data["sentences"],
                 "mentions": data["mentions"],
                 "options": [_options(options) for options in data["options"]],
-                "pairs": [[pair["a"], pair["b"], pair["options"], pair["sentence"]] for pair in data["pairs"]],
+                "pairs": [
+                    [pair["a"], pair["b"], pair["options"], pair["sentence"]]
+                    for pair in data["pairs"]
+                ],
             },
             "left": {"pairs": _first(left, "pairs")},
-            "problems": [(code, words, code == _first(left, "problem")) for code, words in PROBLEMS.items()],
+            "problems": [
+                (code, words, code == _first(left, "problem")) for code, words in PROBLEMS.items()
+            ],
             "flagged": bool(_first(left, "problem")),
             "remark": _first(left, "remark"),
         }
 
     def whole(self, question: Question, text: str) -> dict[str, Any]:
-        return {"text": text, "marks": [(*one["span"], "other") for one in question.payload["mentions"]]}
+        return {
+            "text": text,
+            "marks": [(*one["span"], "other") for one in question.payload["mentions"]],
+        }
 
     def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
         if (flag := flag_of(raw)) is not None:
@@ -67,7 +87,8 @@ class RelationsExhaustive(Interface):
         return [ParsedResponse(question.target_id, "relations", {"holds": holds})]
 
     def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
-        """A label for each pair of which something holds, and one of the document: it was read whole.
+        """A label for each pair of which something holds, and one of the document: it was read
+        whole.
 
         What nobody marked gets no label: people miss facts, so that it is missing and never false.
         """
@@ -79,16 +100,27 @@ class RelationsExhaustive(Interface):
         data = question.payload
         labels, worst = [], 0.0
         for pair in data["pairs"]:
-            parts = [part for predicate in data["options"][pair["options"]] for part in parts_of(predicate)]
+            parts = [
+                part
+                for predicate in data["options"][pair["options"]]
+                for part in parts_of(predicate)
+            ]
             target = str(pair["target"])
-            found, votes, disagreement = holding([answer.get(target, ()) for answer in answers], parts)
+            found, votes, disagreement = holding(
+                [answer.get(target, ()) for answer in answers], parts
+            )
             worst = max(worst, disagreement)
             if found:
                 value = {"shown": sorted(found), "holds": sorted(found), "votes": votes}
-                label = AggregatedLabel(pair["target"], value, METHOD, len(answers), disagreement, SOURCE)
+                label = AggregatedLabel(
+                    pair["target"], value, METHOD, len(answers), disagreement, SOURCE
+                )
                 labels.append(label)
         whole = {"scope": data["scope"], "closed": False}
-        return [AggregatedLabel(question.target_id, whole, METHOD, len(answers), worst, SOURCE), *labels]
+        return [
+            AggregatedLabel(question.target_id, whole, METHOD, len(answers), worst, SOURCE),
+            *labels,
+        ]
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Of each pair, each directed predicate: yes or no."""
@@ -104,16 +136,24 @@ class RelationsExhaustive(Interface):
 
 
 def _options(predicates: Sequence[PredicatePayload]) -> list[dict[str, Any]]:
-    """What the page shows of a list of predicates: the value that is sent, the sentence, and whether it is folded."""
+    """What the page shows of a list of predicates: the value that is sent, the sentence, and
+    whether it is folded.
+    """
     return [
-        {"part": " ".join(parts_of(one)), "template": one["template"], "forward": one["part"].endswith(">"),
-         "rare": at >= COMMON}
+        {
+            "part": " ".join(parts_of(one)),
+            "template": one["template"],
+            "forward": one["part"].endswith(">"),
+            "rare": at >= COMMON,
+        }
         for at, one in enumerate(predicates)
-    ]  # fmt: skip
+    ]
 
 
 def _holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Target -> the parts that hold, where any does. Raises BadAnswer for a pair that is missing."""
+    """Target -> the parts that hold, where any does. Raises BadAnswer for a pair that is
+    missing.
+    """
     try:
         said = json.loads(_first(raw, "pairs") or "{}")
         json.dumps(said, ensure_ascii=False).encode()
@@ -129,10 +169,14 @@ def _holds(data: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, list[st
         values = said[str(at)]
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise BadAnswer(GARBLED)
-        parts = [part for predicate in data["options"][pair["options"]] for part in parts_of(predicate)]
+        parts = [
+            part for predicate in data["options"][pair["options"]] for part in parts_of(predicate)
+        ]
         chosen = {part for value in values for part in value.split()}
         if unknown := sorted(chosen - set(parts)):
-            raise BadAnswer(f"“{unknown[0][:60]}” is not one of the relations between “{a}” and “{b}”.")
+            raise BadAnswer(
+                f"“{unknown[0][:60]}” is not one of the relations between “{a}” and “{b}”."
+            )
         if chosen:
             holds[str(pair["target"])] = [part for part in parts if part in chosen]
     return holds

@@ -1,4 +1,6 @@
-"""The contract of a platform: where questions meet people. Every call carries an idempotency key of ours."""
+"""The contract of a platform: where questions meet people. Every call carries an idempotency key of
+ours.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class PlatformDown(Exception):
-    """The platform did not answer; the outcome is known to be 'nothing happened'. Try again later."""
+    """The platform did not answer; the outcome is known to be 'nothing happened'. Try again
+    later.
+    """
 
 
 class UnknownOutcome(Exception):
@@ -23,7 +27,9 @@ class UnknownOutcome(Exception):
 
 
 class Refused(Exception):
-    """The platform said no, and will say so again; the text is a sentence, `code` is the platform's word for it."""
+    """The platform said no, and will say so again; the text is a sentence, `code` is the platform's
+    word for it.
+    """
 
     def __init__(self, text: str, code: str = "") -> None:
         super().__init__(text)
@@ -31,7 +37,9 @@ class Refused(Exception):
 
 
 class Lost(Refused):
-    """What was there is not there any more, and nobody can say what became of it: a person must look."""
+    """What was there is not there any more, and nobody can say what became of it: a person must
+    look.
+    """
 
 
 class Offer(StrEnum):
@@ -82,7 +90,9 @@ class Request:
 
 
 class Platform(ABC):
-    """One place where people work. Raises PlatformDown, UnknownOutcome or Refused; anything else is a bug."""
+    """One place where people work. Raises PlatformDown, UnknownOutcome or Refused; anything else is
+    a bug.
+    """
 
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities] = Capabilities()
@@ -95,16 +105,22 @@ class Platform(ABC):
         return ""
 
     def ready(self) -> str:
-        """The endpoint, if it may be called as things are set. Raises PlatformDown with a sentence."""
+        """The endpoint, if it may be called as things are set. Raises PlatformDown with a
+        sentence.
+        """
         return ""
 
     def fee(self, reward: Decimal) -> Decimal:
         """What it takes on top of the reward of a HIT, all its questions together."""
-        return (reward * self.capabilities.fee_rate).quantize(Decimal("0.01"), rounding=ROUND_CEILING)
+        return (reward * self.capabilities.fee_rate).quantize(
+            Decimal("0.01"), rounding=ROUND_CEILING
+        )
 
     @abstractmethod
     def publish(self, hit: HIT) -> str:
-        """Puts a HIT up and returns the platform's id. With `hit.token` a repeat returns the same id."""
+        """Puts a HIT up and returns the platform's id. With `hit.token` a repeat returns the same
+        id.
+        """
 
     @abstractmethod
     def extend(self, hit: HIT, assignments: int, key: str) -> None:
@@ -116,7 +132,9 @@ class Platform(ABC):
 
     @abstractmethod
     def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
-        """Yields assignments that the platform knows and we may not: external id, worker id, raw answer, times."""
+        """Yields assignments that the platform knows and we may not: external id, worker id, raw
+        answer, times.
+        """
 
     @abstractmethod
     def approve(self, assignment: Assignment) -> None:
@@ -140,9 +158,12 @@ class Platform(ABC):
 
     @abstractmethod
     def reconcile(self) -> dict[str, Any]:
-        """Returns the platform's own books: what is available and what is on hold, where it keeps money."""
+        """Returns the platform's own books: what is available and what is on hold, where it keeps
+        money.
+        """
 
-    # -- Only for platforms that are not our own pages; what cannot be done raises Refused -----------------------------
+    # -- Only for platforms that are not our own pages; what cannot be done raises Refused
+    # -----------------------------
     def survey(self) -> Iterable[Seen]:
         """Yields every HIT that the platform has, ours or not."""
         return ()
@@ -153,11 +174,15 @@ class Platform(ABC):
 
     def renew(self, hit: HIT, until: datetime) -> None:
         """Offers a HIT again, or longer."""
-        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")
+        raise Refused(
+            f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
+        )
 
     def dispose(self, hit: HIT) -> None:
         """Deletes a HIT that is done and decided; gone already counts as done."""
-        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")
+        raise Refused(
+            f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
+        )
 
     def outcome(self, assignment: Assignment) -> str:
         """What the platform says of an assignment: submitted, approved or rejected."""
@@ -168,30 +193,46 @@ class Platform(ABC):
         return False
 
     def compensate(self, bonus: Bonus, *, offered: bool = True) -> Offer:
-        """Pays somebody who has no assignment to be paid for, step by step. What is not offered any more is taken down;
-        who has it in hand may still send it in, and is paid. Raises Lost if nobody can say any more."""
+        """Pays somebody who has no assignment to be paid for, step by step. What is not offered any
+        more is taken down; who has it in hand may still send it in, and is paid. Raises Lost if
+        nobody can say any more.
+        """
         raise Refused("This platform cannot pay somebody who has sent nothing in.")
 
     def clear_away(self, bonus: Bonus) -> None:
-        """Deletes what was made to pay somebody who had sent nothing in; gone already counts as done."""
+        """Deletes what was made to pay somebody who had sent nothing in; gone already counts as
+        done.
+        """
         raise Refused("This platform cannot pay somebody who has sent nothing in.")
 
     def readmit(self, worker: Worker) -> None:
         """Takes an exclusion back."""
-        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")
+        raise Refused(
+            f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
+        )
 
     def qualify(self, worker: Worker, name: str, held: bool) -> None:
         """Gives a worker a qualification of ours, or takes it back."""
-        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")
+        raise Refused(
+            f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
+        )
 
     def requests(self) -> Iterable[Request]:
         """Yields who asks for our qualification of the tutorial and has had no answer."""
         return ()
 
     def grant_request(self, request: Request) -> None:
-        """Gives somebody the qualification that they ask for. Raises Refused if the request was answered already."""
-        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")
+        """Gives somebody the qualification that they ask for. Raises Refused if the request was
+        answered already.
+        """
+        raise Refused(
+            f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
+        )
 
     def refuse_request(self, request: Request, why: str) -> None:
-        """Tells somebody why they do not have the qualification yet. Raises Refused if it was answered already."""
-        raise Refused(f"There is nothing to call at {self.name}: its HITs and workers are rows of ours.")
+        """Tells somebody why they do not have the qualification yet. Raises Refused if it was
+        answered already.
+        """
+        raise Refused(
+            f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
+        )

@@ -1,4 +1,6 @@
-"""What is kept of other platforms: money besides rewards, qualifications, types made there, and their books."""
+"""What is kept of other platforms: money besides rewards, qualifications, types made there, and
+their books.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,17 @@ from kbpo.queue import Moving
 
 
 class Bonus(Moving):
-    """Money for a worker of a platform besides the reward of an answer, exactly once: a bonus, or a compensation."""
+    """Money for a worker of a platform besides the reward of an answer, exactly once: a bonus, or a
+    compensation.
+    """
 
     class Status(models.TextChoices):
         OWED = "owed"
         SENT = "sent"  # intent: the platform is being called
         UNKNOWN = "unknown"  # its books are asked before anything is repeated
-        STOPPED = "stopped"  # a compensation that an admin's stop took down: owed again when it is lifted
+        STOPPED = (  # a compensation that an admin's stop took down: owed again when it is lifted
+            "stopped"
+        )
         PAID = "paid"
         FAILED = "failed"
 
@@ -26,23 +32,42 @@ class Bonus(Moving):
     """While it is being paid: an earlier call may have reached the platform"""
 
     track = models.ForeignKey("tracks.Track", on_delete=models.PROTECT, related_name="bonuses")
-    worker = models.ForeignKey("annotation.Worker", on_delete=models.PROTECT, related_name="bonuses")
+    worker = models.ForeignKey(
+        "annotation.Worker", on_delete=models.PROTECT, related_name="bonuses"
+    )
     assignment = models.ForeignKey(
-        "annotation.Assignment", null=True, on_delete=models.PROTECT, related_name="bonuses",
-        help_text="The work that it is for; without one it is a compensation, paid through a HIT of its own",
-    )  # fmt: skip
+        "annotation.Assignment",
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="bonuses",
+        help_text=(
+            "The work that it is for; without one it is a compensation, paid through a HIT of"
+            " its own"
+        ),
+    )
     amount = models.DecimalField(max_digits=8, decimal_places=2)
     fee = models.DecimalField(max_digits=8, decimal_places=2)
     why = models.TextField(help_text="Its worker reads it")
     who = models.ForeignKey("accounts.User", null=True, on_delete=models.SET_NULL, related_name="+")
     token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
-    external_id = models.CharField(max_length=120, blank=True, help_text="The HIT of a compensation")
-    endpoint = models.CharField(max_length=200, blank=True, help_text="Where it is paid: where its worker works")
-    offers = models.PositiveSmallIntegerField(
-        default=1, help_text="The HITs of a compensation, one after the other: a new one once the last was deleted"
+    external_id = models.CharField(
+        max_length=120, blank=True, help_text="The HIT of a compensation"
     )
-    offered_at = models.DateTimeField(null=True, help_text="When the HIT of a compensation was made")
-    cleared_at = models.DateTimeField(null=True, help_text="When that HIT was deleted, and its qualification")
+    endpoint = models.CharField(
+        max_length=200, blank=True, help_text="Where it is paid: where its worker works"
+    )
+    offers = models.PositiveSmallIntegerField(
+        default=1,
+        help_text=(
+            "The HITs of a compensation, one after the other: a new one once the last was deleted"
+        ),
+    )
+    offered_at = models.DateTimeField(
+        null=True, help_text="When the HIT of a compensation was made"
+    )
+    cleared_at = models.DateTimeField(
+        null=True, help_text="When that HIT was deleted, and its qualification"
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -59,11 +84,15 @@ class Bonus(Moving):
 
 
 class Qualification(models.Model):
-    """A qualification of a worker on their platform: what we want, and what the platform was told."""
+    """A qualification of a worker on their platform: what we want, and what the platform was
+    told.
+    """
 
     UNTOLD = Q(told=None, wanted=True) | Q(told=True, wanted=False) | Q(told=False, wanted=True)
 
-    worker = models.ForeignKey("annotation.Worker", on_delete=models.CASCADE, related_name="qualifications")
+    worker = models.ForeignKey(
+        "annotation.Worker", on_delete=models.CASCADE, related_name="qualifications"
+    )
     name = models.CharField(max_length=32, help_text="excluded, tutorial")
     wanted = models.BooleanField()
     wanted_at = models.DateTimeField(default=timezone.now, help_text="Since when it is wanted so")
@@ -75,7 +104,9 @@ class Qualification(models.Model):
 
     class Meta:
         db_table_comment = "Qualifications of platform workers, wanted and told"
-        constraints = [models.UniqueConstraint(fields=["worker", "name"], name="qualification_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["worker", "name"], name="qualification_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} of {self.worker_id}"
@@ -87,14 +118,18 @@ class ExternalType(models.Model):
     platform = models.CharField(max_length=16)
     endpoint = models.CharField(max_length=200)
     kind = models.CharField(max_length=16, help_text="hit_type, qualification")
-    digest = models.CharField(max_length=64, help_text="Of all its properties; a qualification's name")
+    digest = models.CharField(
+        max_length=64, help_text="Of all its properties; a qualification's name"
+    )
     external_id = models.CharField(max_length=120)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         db_table_comment = "Types of HITs and qualifications on other platforms"
         constraints = [
-            models.UniqueConstraint(fields=["platform", "endpoint", "kind", "digest"], name="external_type_once"),
+            models.UniqueConstraint(
+                fields=["platform", "endpoint", "kind", "digest"], name="external_type_once"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -107,16 +142,25 @@ class PlatformBooks(models.Model):
     platform = models.CharField(max_length=16)
     endpoint = models.CharField(max_length=200, blank=True)
     polled_at = models.DateTimeField(null=True)
-    hinted_at = models.DateTimeField(null=True, help_text="Something is said to have happened there")
+    hinted_at = models.DateTimeField(
+        null=True, help_text="Something is said to have happened there"
+    )
     confirm_url = models.URLField(
-        max_length=1000, blank=True, help_text="By which an admin confirms that notifications may come here"
+        max_length=1000,
+        blank=True,
+        help_text="By which an admin confirms that notifications may come here",
     )
     available = models.DecimalField(max_digits=12, decimal_places=2, null=True)
     on_hold = models.DecimalField(max_digits=12, decimal_places=2, null=True)
     baseline = models.DecimalField(
-        max_digits=12, decimal_places=2, null=True, help_text="Available, on hold and paid by us, when first read"
+        max_digits=12,
+        decimal_places=2,
+        null=True,
+        help_text="Available, on hold and paid by us, when first read",
     )
-    differences = models.JSONField(default=list, help_text="Sentences: where the two books disagree")
+    differences = models.JSONField(
+        default=list, help_text="Sentences: where the two books disagree"
+    )
     read_at = models.DateTimeField(null=True)
     trouble = models.TextField(blank=True, help_text="Why the books could not be read")
 

@@ -1,4 +1,6 @@
-"""Our own annotators, in our own pages. The database is the platform, so nothing here can be in doubt."""
+"""Our own annotators, in our own pages. The database is the platform, so nothing here can be in
+doubt.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ if TYPE_CHECKING:
 
 
 class Pool(Platform):
-    """Questions are up as soon as their HIT is open; answers arrive through our pages; payment is a list to be paid."""
+    """Questions are up as soon as their HIT is open; answers arrive through our pages; payment is a
+    list to be paid.
+    """
 
     name: ClassVar[str] = "pool"
     capabilities: ClassVar[Capabilities] = Capabilities(max_assignments=100)

@@ -1,4 +1,6 @@
-"""The platforms there are: one line each, named by string so that no client library is imported before it is used."""
+"""The platforms there are: one line each, named by string so that no client library is imported
+before it is used.
+"""
 
 from __future__ import annotations
 

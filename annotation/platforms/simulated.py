@@ -1,7 +1,8 @@
-"""Simulated workers are people of the pool as far as the server can tell: they log in and answer through its pages.
+"""Simulated workers are people of the pool as far as the server can tell: they log in and answer
+through its pages.
 
-So this platform adds nothing to `pool` but its name, which keeps their workers and HITs apart; `annotation/simulate.py`
-is the crowd.
+So this platform adds nothing to `pool` but its name, which keeps their workers and HITs apart;
+`annotation/simulate.py` is the crowd.
 """
 
 from __future__ import annotations

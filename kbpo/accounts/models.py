@@ -12,12 +12,15 @@ from django.utils import timezone
 
 
 class User(AbstractUser):
-    """A person. Roles are independent: `is_researcher` uploads, `is_annotator` judges, `is_staff` administers."""
+    """A person. Roles are independent: `is_researcher` uploads, `is_annotator` judges, `is_staff`
+    administers.
+    """
 
     is_researcher = models.BooleanField(default=False)
     is_annotator = models.BooleanField(default=False)
     is_volunteer = models.BooleanField(
-        default=False, help_text="An annotator whom nobody invited: judges only on tracks that take volunteers"
+        default=False,
+        help_text="An annotator whom nobody invited: judges only on tracks that take volunteers",
     )
 
     class Meta(AbstractUser.Meta):
@@ -77,16 +80,24 @@ class Token(models.Model):
 
     @classmethod
     def find(cls, secret: str) -> Token | None:
-        """The token with this secret, whether or not it may still be used; None if there is none."""
+        """The token with this secret, whether or not it may still be used; None if there is
+        none.
+        """
         return cls.objects.select_related("user").filter(digest=_digest(secret)).first()
 
     @property
     def refusal(self) -> str:
         """Why this token may not be used, as a sentence; empty if it may."""
         if self.revoked_at:
-            return f"This token was revoked on {self.revoked_at:%d %B %Y}. Make a new one on your account page."
+            return (
+                f"This token was revoked on {self.revoked_at:%d %B %Y}. Make a new one on your"
+                " account page."
+            )
         if self.expires_at and self.expires_at < timezone.now():
-            return f"This token expired on {self.expires_at:%d %B %Y}. Make a new one on your account page."
+            return (
+                f"This token expired on {self.expires_at:%d %B %Y}. Make a new one on your account"
+                " page."
+            )
         return "" if self.user.is_active else "This account is closed."
 
 
@@ -94,7 +105,9 @@ class Invitation(models.Model):
     """A link that makes its visitor an annotator (or a researcher of a team)."""
 
     code = models.CharField(max_length=43, unique=True, default=secrets.token_urlsafe)
-    role = models.CharField(max_length=16, choices=[("annotator", "annotator"), ("researcher", "researcher")])
+    role = models.CharField(
+        max_length=16, choices=[("annotator", "annotator"), ("researcher", "researcher")]
+    )
     team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE)
     made_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(default=timezone.now)
@@ -109,13 +122,17 @@ class Invitation(models.Model):
 
 
 class Audit(models.Model):
-    """An entry of the audit log: a state that a person or the service changed. Money has its own book, the ledger."""
+    """An entry of the audit log: a state that a person or the service changed. Money has its own
+    book, the ledger.
+    """
 
     at = models.DateTimeField(default=timezone.now, db_index=True)
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     what = models.CharField(max_length=40, help_text="The verb: open, pause, exclude …")
     about = models.CharField(max_length=120, help_text="The row, e.g. 'submission:12'")
-    track = models.CharField(max_length=120, blank=True, help_text="Slug of the track, where there is one")
+    track = models.CharField(
+        max_length=120, blank=True, help_text="Slug of the track, where there is one"
+    )
     before = models.CharField(max_length=200, blank=True)
     after = models.CharField(max_length=200, blank=True)
     why = models.TextField(blank=True)

@@ -1,4 +1,6 @@
-"""Reads exhaustive annotation of a corpus's documents from tables: mentions, and the relations that hold."""
+"""Reads exhaustive annotation of a corpus's documents from tables: mentions, and the relations that
+hold.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +20,26 @@ __all__ = ["CannotLoad", "GoldRecord", "MentionRecord", "gold_in", "mentions_in"
 
 
 def mentions_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterator[MentionRecord]:
-    """The mentions of a file, streamed. Raises CannotLoad at its end if it has errors: then none may be kept."""
+    """The mentions of a file, streamed. Raises CannotLoad at its end if it has errors: then none
+    may be kept.
+    """
     report = Report()
     _readable(path)
-    yield from read_mentions(open_text(path, Limits(), report), documents, load_schema(corpus.schema), report)
+    yield from read_mentions(
+        open_text(path, Limits(), report), documents, load_schema(corpus.schema), report
+    )
     refuse_errors(report, path)
 
 
 def gold_in(path: Path, corpus: Corpus, documents: DatabaseCorpus) -> Iterator[GoldRecord]:
-    """The relations of a file, streamed, in canonical direction. Raises CannotLoad at its end if it has errors."""
+    """The relations of a file, streamed, in canonical direction. Raises CannotLoad at its end if it
+    has errors.
+    """
     report = Report()
     _readable(path)
-    yield from read_gold(open_text(path, Limits(), report), documents, load_schema(corpus.schema), report)
+    yield from read_gold(
+        open_text(path, Limits(), report), documents, load_schema(corpus.schema), report
+    )
     refuse_errors(report, path)
 
 

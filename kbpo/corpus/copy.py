@@ -1,4 +1,6 @@
-"""Copies rows into a table with COPY, some thousands at a time, so that no more than those are ever held."""
+"""Copies rows into a table with COPY, some thousands at a time, so that no more than those are ever
+held.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,12 @@ CHUNK = 5_000
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
-def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, chunk: int = CHUNK) -> int:
-    """How many rows were copied. Between two chunks the rows' iterator may use the same connection."""
+def copy(
+    table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, chunk: int = CHUNK
+) -> int:
+    """How many rows were copied. Between two chunks the rows' iterator may use the same
+    connection.
+    """
     source, total = iter(rows), 0
     sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
     while lines := ["\t".join(map(_field, row)) for row in islice(source, chunk)]:

@@ -1,4 +1,6 @@
-"""Loads a corpus: its documents, the predicates of its schema and, if there are any, its mentions; all or nothing."""
+"""Loads a corpus: its documents, the predicates of its schema and, if there are any, its mentions;
+all or nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,25 @@ from kbpo.corpus.lookup import DatabaseCorpus
 from kbpo.corpus.models import Corpus, Document, Mention, Predicate
 
 DOCUMENT_COLUMNS = (
-    "corpus_id", "key", "title", "date", "text", "token_begin", "token_end", "sentence_begin", "sentence_end"
-)  # fmt: skip
-MENTION_COLUMNS = ("document_id", "begin", '"end"', "type", "canonical_begin", "canonical_end", "link")
+    "corpus_id",
+    "key",
+    "title",
+    "date",
+    "text",
+    "token_begin",
+    "token_end",
+    "sentence_begin",
+    "sentence_end",
+)
+MENTION_COLUMNS = (
+    "document_id",
+    "begin",
+    '"end"',
+    "type",
+    "canonical_begin",
+    "canonical_end",
+    "link",
+)
 CHUNK_OF_DOCUMENTS = 200
 SHOWN = 20
 
@@ -34,7 +52,9 @@ class CannotLoad(Exception):
 
 
 def find_schema(name: str) -> Schema:
-    """The schema that ships under a name (tac_kbp, docred), else the one in that file. Raises FormatError."""
+    """The schema that ships under a name (tac_kbp, docred), else the one in that file. Raises
+    FormatError.
+    """
     shipped = SHIPPED / f"{name}.json"
     return load_schema(shipped if name.isidentifier() and shipped.exists() else Path(name))
 
@@ -48,12 +68,18 @@ def load_corpus(
     if not name or not slug:
         raise CannotLoad("A corpus needs a name with letters or digits.")
     _make_room(name, slug, replace)
-    corpus = Corpus.objects.create(name=name, slug=slug, schema=schema.as_dict(), digest=_digest(path))
+    corpus = Corpus.objects.create(
+        name=name, slug=slug, schema=schema.as_dict(), digest=_digest(path)
+    )
     Predicate.objects.bulk_create(
-        Predicate(corpus=corpus, name=predicate, position=at) for at, predicate in enumerate(schema.predicates)
+        Predicate(corpus=corpus, name=predicate, position=at)
+        for at, predicate in enumerate(schema.predicates)
     )
     report, limits = Report(), Limits().for_corpus()
-    rows = (_document(corpus, record) for record in read_corpus(open_text(path, limits, report), limits, report))
+    rows = (
+        _document(corpus, record)
+        for record in read_corpus(open_text(path, limits, report), limits, report)
+    )
     corpus.n_documents = copy("corpus_document", DOCUMENT_COLUMNS, rows, chunk=CHUNK_OF_DOCUMENTS)
     refuse_errors(report, path)
     if not corpus.n_documents:
@@ -66,10 +92,14 @@ def load_corpus(
 
 @transaction.atomic
 def load_mentions(corpus: Corpus, path: Path, schema: Schema) -> int:
-    """How many mentions were loaded for a corpus. Raises CannotLoad, and then nothing has changed."""
+    """How many mentions were loaded for a corpus. Raises CannotLoad, and then nothing has
+    changed.
+    """
     report, lookup = Report(), DatabaseCorpus(corpus)
     records = read_mentions(open_text(path, Limits(), report), lookup, schema, report)
-    number = copy("corpus_mention", MENTION_COLUMNS, (_mention(lookup, record) for record in records))
+    number = copy(
+        "corpus_mention", MENTION_COLUMNS, (_mention(lookup, record) for record in records)
+    )
     refuse_errors(report, path)
     return number
 
@@ -95,8 +125,13 @@ def _make_room(name: str, slug: str, replace: bool) -> None:
     if same is None:
         return
     if not replace:
-        raise CannotLoad(f"There is a corpus {same.name} already. Choose another name, or say --replace.")
-    in_use = f"The corpus {same.name} is in use and cannot be replaced: a track or a judgment refers to it."
+        raise CannotLoad(
+            f"There is a corpus {same.name} already. Choose another name, or say --replace."
+        )
+    in_use = (
+        f"The corpus {same.name} is in use and cannot be replaced: a track or a judgment refers"
+        " to it."
+    )
     if _referred_to(same):
         raise CannotLoad(in_use)
     try:
@@ -111,7 +146,10 @@ def _referred_to(corpus: Corpus) -> bool:
     """Whether a row of another room points to the corpus or one of its parts."""
     for model in (Corpus, Document, Predicate):
         for relation in model._meta.get_fields(include_hidden=True):
-            if not (relation.auto_created and relation.is_relation) or relation.related_model is None:
+            if (
+                not (relation.auto_created and relation.is_relation)
+                or relation.related_model is None
+            ):
                 continue
             other: Any = relation.related_model
             if other._meta.app_label == "corpus":
@@ -126,10 +164,16 @@ def _referred_to(corpus: Corpus) -> bool:
 def _document(corpus: Corpus, record: DocumentRecord) -> tuple[Any, ...]:
     tokens, sentences = record.tokens, record.sentences
     return (
-        corpus.pk, record.id, record.title, record.date or "", record.text,
-        [begin for begin, _ in tokens], [end for _, end in tokens],
-        [begin for begin, _ in sentences], [end for _, end in sentences],
-    )  # fmt: skip
+        corpus.pk,
+        record.id,
+        record.title,
+        record.date or "",
+        record.text,
+        [begin for begin, _ in tokens],
+        [end for _, end in tokens],
+        [begin for begin, _ in sentences],
+        [end for _, end in sentences],
+    )
 
 
 def _mention(lookup: DatabaseCorpus, record: MentionRecord) -> tuple[Any, ...]:

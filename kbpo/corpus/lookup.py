@@ -1,4 +1,6 @@
-"""Looks documents up for the readers of files: from the database, with a bounded cache before it."""
+"""Looks documents up for the readers of files: from the database, with a bounded cache before
+it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ CACHED_CHARACTERS = 16_000_000
 
 
 class DatabaseCorpus:
-    """The documents of a corpus as the readers see them, fetched in batches; ids outside the corpus are remembered."""
+    """The documents of a corpus as the readers see them, fetched in batches; ids outside the corpus
+    are remembered.
+    """
 
     def __init__(self, corpus: Corpus, *, characters: int = CACHED_CHARACTERS) -> None:
         self._corpus = corpus
@@ -66,7 +70,9 @@ class DatabaseCorpus:
             return
         names = {self._ids[key]: key for key in keys}
         types: dict[str, dict[Span, str]] = defaultdict(dict)
-        rows = Mention.objects.filter(document__in=names).values_list("document_id", "begin", "end", "type")
+        rows = Mention.objects.filter(document__in=names).values_list(
+            "document_id", "begin", "end", "type"
+        )
         for pk, begin, end, kind in rows:
             types[names[pk]][begin, end] = kind
         for key, found in types.items():

@@ -1,4 +1,6 @@
-"""Box 1, the input source: corpora, their documents, sentences and mentions, and the predicates of their schema."""
+"""Box 1, the input source: corpora, their documents, sentences and mentions, and the predicates of
+their schema.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,16 @@ def new_key() -> str:
 
 
 class Corpus(models.Model):
-    """A set of documents with one schema. `hash_key` keys the random numbers of its targets; it stays secret."""
+    """A set of documents with one schema. `hash_key` keys the random numbers of its targets; it
+    stays secret.
+    """
 
     name = models.CharField(max_length=120, unique=True)
     slug = models.SlugField(max_length=120, unique=True)
     schema = models.JSONField(help_text="Entity types and predicates, as in the schema file")
-    digest = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the file that was loaded")
+    digest = models.CharField(
+        max_length=64, blank=True, help_text="SHA-256 of the file that was loaded"
+    )
     n_documents = models.PositiveIntegerField(default=0)
     hash_key = models.CharField(max_length=64, default=new_key)
     loaded_at = models.DateTimeField(default=timezone.now)
@@ -40,11 +46,15 @@ class Predicate(models.Model):
     id = models.AutoField(primary_key=True)
     corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="predicates")
     name = models.CharField(max_length=120)
-    position = models.PositiveSmallIntegerField(help_text="Order in the schema: frequent ones first")
+    position = models.PositiveSmallIntegerField(
+        help_text="Order in the schema: frequent ones first"
+    )
 
     class Meta:
         db_table_comment = "Predicates of a corpus's schema"
-        constraints = [models.UniqueConstraint(fields=["corpus", "name"], name="predicate_once_a_corpus")]
+        constraints = [
+            models.UniqueConstraint(fields=["corpus", "name"], name="predicate_once_a_corpus")
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -65,7 +75,9 @@ class Document(models.Model):
 
     class Meta:
         db_table_comment = "Documents with token and sentence offsets"
-        constraints = [models.UniqueConstraint(fields=["corpus", "key"], name="document_once_a_corpus")]
+        constraints = [
+            models.UniqueConstraint(fields=["corpus", "key"], name="document_once_a_corpus")
+        ]
 
     def __str__(self) -> str:
         return self.key
@@ -87,7 +99,9 @@ class Document(models.Model):
 
 
 class Mention(models.Model):
-    """A typed span that came with the corpus (never a judgment: those are Labels on mention targets)."""
+    """A typed span that came with the corpus (never a judgment: those are Labels on mention
+    targets).
+    """
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="mentions")
     begin = models.IntegerField()
@@ -99,7 +113,11 @@ class Mention(models.Model):
 
     class Meta:
         db_table_comment = "Mentions that came with the corpus"
-        constraints = [models.UniqueConstraint(fields=["document", "begin", "end"], name="mention_once_a_document")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["document", "begin", "end"], name="mention_once_a_document"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.document_id}:{self.begin}-{self.end}"

@@ -19,7 +19,8 @@ def entity_types(corpus: Corpus) -> set[str]:
 
 
 def occurrences(corpus: Corpus, names: dict[str, int]) -> Iterator[tuple[int, int, int]]:
-    """Yields (document, code, number of times) for the codes of names; where two names fit, the longer one is taken.
+    """Yields (document, code, number of times) for the codes of names; where two names fit, the
+    longer one is taken.
 
     Names are compared as they are written, whole words only.
     """

@@ -1,4 +1,6 @@
-"""Documents with offsets: text, tokens, sentences, mentions, and every relation that a sentence states."""
+"""Documents with offsets: text, tokens, sentences, mentions, and every relation that a sentence
+states.
+"""
 
 import re
 from collections.abc import Iterable
@@ -35,7 +37,9 @@ class Cluster:
 
 @dataclass
 class SentenceFacts:
-    """What one sentence says (true) or seems to say (false), between clusters, with the ease of its wording."""
+    """What one sentence says (true) or seems to say (false), between clusters, with the ease of its
+    wording.
+    """
 
     span: Span
     true: dict[Statement, float] = field(default_factory=dict)
@@ -56,14 +60,18 @@ class Annotated:
 
     def mentions(self) -> list[tuple[Span, Cluster]]:
         """All mentions in the order of the text."""
-        return sorted((span, cluster) for cluster in self.clusters for span in cluster.spans)  # spans are unique
+        return sorted(
+            (span, cluster) for cluster in self.clusters for span in cluster.spans
+        )  # spans are unique
 
     def inside(self, cluster: int, span: Span) -> list[Span]:
         """The cluster's mentions inside a span of text."""
         return [m for m in self.clusters[cluster].spans if span[0] <= m[0] and m[1] <= span[1]]
 
     def gold(self) -> list[tuple[Span, str, Span, Span]]:
-        """Every (subject, predicate, object, sentence) that holds: all pairs of mentions in a sentence that says so."""
+        """Every (subject, predicate, object, sentence) that holds: all pairs of mentions in a
+        sentence that says so.
+        """
         rows = {
             (subject, predicate, object_, sentence.span)
             for sentence in self.sentences
@@ -76,9 +84,13 @@ class Annotated:
     def view(self) -> DocumentView:
         """The document as the readers of formats see it."""
         return DocumentView(
-            self.id, self.text, [b for b, _ in self.tokens], [e for _, e in self.tokens],
-            [s.span[0] for s in self.sentences], [s.span[1] for s in self.sentences],
-        )  # fmt: skip
+            self.id,
+            self.text,
+            [b for b, _ in self.tokens],
+            [e for _, e in self.tokens],
+            [s.span[0] for s in self.sentences],
+            [s.span[1] for s in self.sentences],
+        )
 
 
 def annotate(story: Story) -> Annotated:
@@ -111,11 +123,16 @@ def _identity(filler: Filler) -> object:
     return (filler.type, filler.text.lower()) if isinstance(filler, Value) else filler.key
 
 
-def _directions(claims: Iterable[Claim], clusters: dict[object, Cluster]) -> list[tuple[Statement, float]]:
+def _directions(
+    claims: Iterable[Claim], clusters: dict[object, Cluster]
+) -> list[tuple[Statement, float]]:
     """Each claim, and its inverse if the schema has one."""
     statements = []
     for claim in claims:
-        left, right = clusters[_identity(claim.subject)].index, clusters[_identity(claim.object)].index
+        left, right = (
+            clusters[_identity(claim.subject)].index,
+            clusters[_identity(claim.object)].index,
+        )
         statements.append(((left, claim.predicate, right), claim.ease))
         if claim.predicate in PREDICATE_INVERSE:
             statements.append(((right, PREDICATE_INVERSE[claim.predicate], left), claim.ease))

@@ -10,14 +10,28 @@ import numpy as np
 
 from kbpo.demo import lexicon as lx
 from kbpo.demo.feints import DENIED, TOGETHER
-from kbpo.demo.invent import Binding, Entity, Filler, Value, World, pick, title_at, written_date, year
+from kbpo.demo.invent import (
+    Binding,
+    Entity,
+    Filler,
+    Value,
+    World,
+    pick,
+    title_at,
+    written_date,
+    year,
+)
 from kbpo.demo.phrases import COMBINED, FACTS, PAST, STATED
 from kbpo.demo.quotes import BYLINES, FILLERS, QUOTES, SAID, SAID_BY
 from kbpo.demo.render import Claim, Sentence, Writer
 from kbpo.demo.stories import STORIES
 
 FIRST_DAY = datetime.date(2012, 7, 2)
-KIND_OF_EMPLOYER = {"appointment": ("company", "ngo", "alliance"), "sport": ("club",), "research": ("university",)}
+KIND_OF_EMPLOYER = {
+    "appointment": ("company", "ngo", "alliance"),
+    "sport": ("club",),
+    "research": ("university",),
+}
 
 
 @dataclass
@@ -45,8 +59,12 @@ class Newsroom:
     def __init__(self, world: World, rng: np.random.Generator) -> None:
         self.world, self.rng = world, rng
         self.used: Counter[str] = Counter()
-        self.famous = list(rng.permutation(np.array(world.people + world.organisations, dtype=object)))
-        fame = 1.0 / np.arange(1, len(self.famous) + 1) ** 1.1  # Zipf's law: few are always in the news
+        self.famous = list(
+            rng.permutation(np.array(world.people + world.organisations, dtype=object))
+        )
+        fame = (
+            1.0 / np.arange(1, len(self.famous) + 1) ** 1.1
+        )  # Zipf's law: few are always in the news
         self.fame = fame / fame.sum()
         self.reported: list[Event] = []
         self.stale: Counter[int] = Counter()
@@ -63,7 +81,11 @@ class Newsroom:
         """A person or organisation by fame, alive, and not among those given."""
         while True:
             entity: Entity = self.famous[int(self.rng.choice(len(self.famous), p=self.fame))]
-            if entity.type == type_ and entity.key not in besides and entity.key not in self.world.gone:
+            if (
+                entity.type == type_
+                and entity.key not in besides
+                and entity.key not in self.world.gone
+            ):
                 return entity
 
     def choose(self, templates: list[str] | tuple[str, ...]) -> str:
@@ -75,7 +97,11 @@ class Newsroom:
 
     def _sequel(self, event: Event) -> Event:
         self.stale[id(event.binding)] += 1
-        return Event(event.kind, event.binding, event.date + datetime.timedelta(days=int(self.rng.integers(2, 12))))
+        return Event(
+            event.kind,
+            event.binding,
+            event.date + datetime.timedelta(days=int(self.rng.integers(2, 12))),
+        )
 
     def _event(self) -> Event:
         patience = 200  # in a small world, everything has been told at some time
@@ -99,12 +125,18 @@ class Newsroom:
                 return self._sequel(earlier[-1])
 
     def _fits(self, kind: str, binding: Binding) -> bool:
-        if kind not in ("obituary", "closure") and any(e.key in self.world.gone for e in binding.about()):
+        if kind not in ("obituary", "closure") and any(
+            e.key in self.world.gone for e in binding.about()
+        ):
             return False
         employer, title = binding.slots.get("O"), binding.slots.get("T")
         if kind == "appointment" and isinstance(title, Value) and title.text in lx.SHARED_TITLES:
             return False
-        if kind == "sport" and isinstance(title, Value) and title.text not in lx.PLAYERS | {"head coach"}:
+        if (
+            kind == "sport"
+            and isinstance(title, Value)
+            and title.text not in lx.PLAYERS | {"head coach"}
+        ):
             return False
         if kind == "launch" and isinstance(employer, Entity) and employer.kind != "company":
             return False
@@ -131,7 +163,9 @@ class _Draft:
         self.kind = STORIES[event.kind]
         self.told: set[int] = {id(event.binding)}
         self.quotes = 4  # more would be an interview
-        days = [lx.WEEKDAYS[(event.date - datetime.timedelta(days=back)).weekday()] for back in (0, 1)]
+        days = [
+            lx.WEEKDAYS[(event.date - datetime.timedelta(days=back)).weekday()] for back in (0, 1)
+        ]
         self.writer = Writer(self.cast, self.focus, days[: int(self.rng.integers(1, 3))], self.rng)
         self.seen_templates: set[str] = set()
 
@@ -157,12 +191,28 @@ class _Draft:
         return story
 
     def _running_order(self, length: int) -> list[Callable[[], Sentence | None]]:
-        # The news first, then what people say of it, then who they are; the mixture differs from story to story.
+        # The news first, then what people say of it, then who they are; the mixture differs from
+        # story to story.
         rng = self.rng
-        opening = [self._development, self._quote, self._development, self._introduction, self._filler]
-        order: list[Callable[[], Sentence | None]] = [opening[i] for i in rng.permutation(5)[: int(rng.integers(3, 6))]]
+        opening = [
+            self._development,
+            self._quote,
+            self._development,
+            self._introduction,
+            self._filler,
+        ]
+        order: list[Callable[[], Sentence | None]] = [
+            opening[i] for i in rng.permutation(5)[: int(rng.integers(3, 6))]
+        ]
         weights = np.array([0.44, 0.07, 0.14, 0.1, 0.13, 0.12]) * rng.dirichlet(np.ones(6) * 6)
-        makers = (self._background, self._combined, self._quote, self._denied, self._together, self._filler)
+        makers = (
+            self._background,
+            self._combined,
+            self._quote,
+            self._denied,
+            self._together,
+            self._filler,
+        )
         for _ in range(3 * length):
             order.append(makers[int(rng.choice(6, p=weights / weights.sum()))])
         return order
@@ -179,14 +229,18 @@ class _Draft:
 
     def _lead(self) -> Sentence:
         texts = self.kind.follow_ups if self.follow else self.kind.leads
-        lead = self._write(self.room.choose(texts), self.event.binding.slots, (self.event.binding.frame,), 0.7)
+        lead = self._write(
+            self.room.choose(texts), self.event.binding.slots, (self.event.binding.frame,), 0.7
+        )
         return self._dateline(lead)
 
     def _dateline(self, lead: Sentence) -> Sentence:
         city = self._scene()
         prefix = f"{city.name.upper()} ({pick(BYLINES, self.rng)}) — "
         self.writer.introduced.add(city.key)
-        lead.mentions = [(begin + len(prefix), end + len(prefix), who) for begin, end, who in lead.mentions]
+        lead.mentions = [
+            (begin + len(prefix), end + len(prefix), who) for begin, end, who in lead.mentions
+        ]
         lead.mentions.insert(0, (0, len(city.name), city))
         lead.text = prefix + lead.text
         return lead
@@ -202,17 +256,27 @@ class _Draft:
         return self.world.places[str(pick(list(lx.COUNTRY_OF), self.rng))]
 
     def _write(
-        self, template: str, slots: dict[str, Filler], frames: tuple[str, ...], ease: float, true: bool = True,
+        self,
+        template: str,
+        slots: dict[str, Filler],
+        frames: tuple[str, ...],
+        ease: float,
+        true: bool = True,
         words: dict[str, str] | None = None,
-    ) -> Sentence:  # fmt: skip
+    ) -> Sentence:
         self.seen_templates.add(template)
         sentence = self.writer.sentence(template, slots, words)
-        there = {part.split(".")[0].split(":")[-1 if part[:3] in ("the", "on:", "of:") else 0]
-                 for part in re.findall(r"\{([^}]*)\}", template) if "." not in part}  # fmt: skip
+        there = {
+            part.split(".")[0].split(":")[-1 if part[:3] in ("the", "on:", "of:") else 0]
+            for part in re.findall(r"\{([^}]*)\}", template)
+            if "." not in part
+        }
         for frame in frames:
             for subject, predicate, object_ in FACTS[frame]:
                 if subject in there and object_ in there:
-                    sentence.claims.append(Claim(slots[subject], predicate, slots[object_], true, ease))
+                    sentence.claims.append(
+                        Claim(slots[subject], predicate, slots[object_], true, ease)
+                    )
         return sentence
 
     def _fresh(self, templates: tuple[str, ...]) -> str | None:
@@ -228,7 +292,9 @@ class _Draft:
         return self._write(template, self._bystanders(), (), 1.0) if template else None
 
     def _state(self, binding: Binding) -> Sentence | None:
-        wordings = PAST if any(entity.key in self.world.gone for entity in binding.about()) else STATED
+        wordings = (
+            PAST if any(entity.key in self.world.gone for entity in binding.about()) else STATED
+        )
         template = self._fresh(wordings.get(binding.frame, ()))
         if template is None:
             return None
@@ -262,7 +328,9 @@ class _Draft:
         pairs = []
         for first in self._open([e for e in self.cast if e.type != "GPE"]):
             for second in self._open(first.about()):
-                shared = first.slots["P" if "P" in first.slots and first.frame != "founded" else "O"]
+                shared = first.slots[
+                    "P" if "P" in first.slots and first.frame != "founded" else "O"
+                ]
                 if (first.frame, second.frame) in COMBINED and shared in second.slots.values():
                     pairs.append((first, second))
         pairs = [(a, b) for a, b in pairs if self._agree(a, b)]
@@ -273,7 +341,9 @@ class _Draft:
         if template is None:
             return None
         self.told |= {id(first), id(second)}
-        return self._write(template, {**second.slots, **first.slots}, (first.frame, second.frame), 0.45)
+        return self._write(
+            template, {**second.slots, **first.slots}, (first.frame, second.frame), 0.45
+        )
 
     def _agree(self, first: Binding, second: Binding) -> bool:
         shared = set(first.slots) & set(second.slots) - {"Y", "D"}
@@ -287,9 +357,15 @@ class _Draft:
         words = {"quote": self._fresh(QUOTES[self.kind.topic]) or ""}
         self.seen_templates.add(words["quote"])
         living = [e for e in self.cast if e.type == "PER" and e.key not in self.world.gone]
-        speaker = pick(living, self.rng) if living and self.rng.random() < 0.75 else self._outsider()
+        speaker = (
+            pick(living, self.rng) if living and self.rng.random() < 0.75 else self._outsider()
+        )
         known = speaker.key in self.writer.introduced
-        options = [b for b in self._open([speaker], tuple(SAID_BY)) if b.slots["P"] is speaker and self._alive(b)]
+        options = [
+            b
+            for b in self._open([speaker], tuple(SAID_BY))
+            if b.slots["P"] is speaker and self._alive(b)
+        ]
         if options and (not known or self.rng.random() < 0.35):
             binding = pick(options, self.rng)
             self.told.add(id(binding))
@@ -322,9 +398,17 @@ class _Draft:
         place = self.world.places[str(pick(list(lx.COUNTRY_OF), self.rng))]
         if self.rng.random() < 0.5:
             place = self._scene()
-        slots: dict[str, Filler] = {"X": people[x], "Z": people[z], "O": firms[o], "N": firms[n], "C": place}
+        slots: dict[str, Filler] = {
+            "X": people[x],
+            "Z": people[z],
+            "O": firms[o],
+            "N": firms[n],
+            "C": place,
+        }
         companies = [e for e in firms if e.kind == "company"][:2]
-        known = [e for e in self.room.famous if e.kind == "company" and e.key not in self.world.gone]
+        known = [
+            e for e in self.room.famous if e.kind == "company" and e.key not in self.world.gone
+        ]
         while len(companies) < 2:
             other = known[min(int(rng.geometric(0.15)), len(known)) - 1]
             companies += [other] if other not in companies else []
@@ -335,14 +419,24 @@ class _Draft:
         return self._write(template, self._bystanders(), (), 0.0) if template else None
 
     def _denied(self) -> Sentence | None:
-        living = [e for e in self.event.binding.about() if e.key not in self.world.gone and e.type != "GPE"]
+        living = [
+            e
+            for e in self.event.binding.about()
+            if e.key not in self.world.gone and e.type != "GPE"
+        ]
         if not living:
             return None
         slots = self._bystanders()
         entity = pick(living, self.rng)
         if slots["X"] is entity:
             slots["X"] = slots["Z"]
-        frames = _PERSONAL if entity.type == "PER" else _CORPORATE if entity.kind == "company" else _INSTITUTIONAL
+        frames = (
+            _PERSONAL
+            if entity.type == "PER"
+            else _CORPORATE
+            if entity.kind == "company"
+            else _INSTITUTIONAL
+        )
         frame = str(pick(frames, self.rng))
         template = self._fresh(DENIED[frame])
         if template is None:
@@ -354,23 +448,52 @@ class _Draft:
         """Slots for something that is not so."""
         rng, world = self.rng, self.world
         related = {e.key for b in world.bindings[entity.key] for e in b.about()}
-        place = pick([world.places[city] for city in lx.COUNTRY_OF if world.places[city].key not in related], rng)
-        slots: dict[str, Filler] = {"P": entity, "C": place, "G": place, "Q": self.room.anybody("PER", related)}
+        place = pick(
+            [world.places[city] for city in lx.COUNTRY_OF if world.places[city].key not in related],
+            rng,
+        )
+        slots: dict[str, Filler] = {
+            "P": entity,
+            "C": place,
+            "G": place,
+            "Q": self.room.anybody("PER", related),
+        }
         strangers = [p for p in world.people if p.key not in related]
         namesakes = [p for p in strangers if {p.first, p.last} & {entity.first, entity.last}]
         if frame in ("parent", "sibling") and namesakes:
             slots["Q"] = pick(namesakes, rng)
         if entity.type == "ORG":
-            pool = [e for e in world.organisations if e.key not in related and e.key not in world.gone]
+            pool = [
+                e for e in world.organisations if e.key not in related and e.key not in world.gone
+            ]
             kind = "alliance" if frame == "member" else "company"
             other = pick([e for e in pool if e.kind == kind], rng)
             slots |= {"O": other, "Q": entity} if frame == "member" else {"O": entity, "Q": other}
             return slots | {"D": written_date(rng, 2005, 2010), "Y": year(rng, 1960, 2008)}
         kind = "university" if frame == "school" else "company"
-        other = pick([e for e in world.organisations if e.kind == kind and e.key not in related | world.gone], rng)
+        other = pick(
+            [
+                e
+                for e in world.organisations
+                if e.kind == kind and e.key not in related | world.gone
+            ],
+            rng,
+        )
         return slots | {"O": other, "U": other, "T": Value("TITLE", title_at(other, rng))}
 
 
-_PERSONAL = ("job", "birth", "home", "spouse", "parent", "sibling", "school", "founded", "shares", "death", "former")
+_PERSONAL = (
+    "job",
+    "birth",
+    "home",
+    "spouse",
+    "parent",
+    "sibling",
+    "school",
+    "founded",
+    "shares",
+    "death",
+    "former",
+)
 _INSTITUTIONAL = ("hq", "dissolved", "dated")
 _CORPORATE = (*_INSTITUTIONAL, "subsidiary", "stake", "member")

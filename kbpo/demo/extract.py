@@ -1,4 +1,6 @@
-"""What imperfect systems extract from annotated documents: right and wrong relations, right and wrong links."""
+"""What imperfect systems extract from annotated documents: right and wrong relations, right and
+wrong links.
+"""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +25,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Prediction:
-    """A relation that a system states about two mentions, with the canonical mentions and entities that it gives."""
+    """A relation that a system states about two mentions, with the canonical mentions and entities
+    that it gives.
+    """
 
     document: str
     subject: Span
@@ -39,9 +43,13 @@ class Prediction:
 
 @dataclass
 class Candidates:
-    """All pairs of a sentence with all predicates that their types allow, and how each of them comes about."""
+    """All pairs of a sentence with all predicates that their types allow, and how each of them
+    comes about.
+    """
 
-    where: list[tuple[int, int, int, str, int]] = field(default_factory=list)  # document, sentence, left, name, right
+    where: list[tuple[int, int, int, str, int]] = field(
+        default_factory=list
+    )  # document, sentence, left, name, right
     category: list[int] = field(default_factory=list)
     ease: list[float] = field(default_factory=list)
     known: list[bool] = field(default_factory=list)
@@ -49,7 +57,9 @@ class Candidates:
 
 @dataclass
 class Run:
-    """A system's output: its predictions, and the mentions, type and link of each of its entities."""
+    """A system's output: its predictions, and the mentions, type and link of each of its
+    entities.
+    """
 
     profile: Profile
     predictions: list[Prediction]
@@ -59,7 +69,9 @@ class Run:
 
 
 def stream(seed: int, *names: str) -> np.random.Generator:
-    """A generator of its own for each name, so that one system's draws do not depend on another's."""
+    """A generator of its own for each name, so that one system's draws do not depend on
+    another's.
+    """
     return np.random.default_rng([seed, *(crc32(name.encode()) for name in names)])
 
 
@@ -101,7 +113,11 @@ def _candidates(documents: Sequence[Annotated], world: World) -> Candidates:
                         elif (left, right) in related:
                             category = CONFUSED
                         else:
-                            category = ARGUMENT if (left, name) in roles or (name, right) in roles else SPURIOUS
+                            category = (
+                                ARGUMENT
+                                if (left, name) in roles or (name, right) in roles
+                                else SPURIOUS
+                            )
                         out.category.append(category)
                         out.ease.append(sentence.true.get(key, sentence.seeming.get(key, 0.5)))
                         out.known.append((_key(a), name, _key(b)) in known)
@@ -128,7 +144,8 @@ def _score(profile: Profile, candidates: Candidates, seed: int) -> Floats:
     """The system's log odds that each candidate is a relation."""
     n = len(candidates.where)
     category = np.array(candidates.category)
-    # What is hard for one system is often hard for all; what a team's method misses, its other runs miss too.
+    # What is hard for one system is often hard for all; what a team's method misses, its other runs
+    # miss too.
     common = stream(seed, "everybody").normal(size=n)
     team = stream(seed, profile.team).normal(size=n)
     own = stream(seed, profile.model).normal(size=n)
@@ -148,7 +165,9 @@ def _score(profile: Profile, candidates: Candidates, seed: int) -> Floats:
 def _vote(profile: Profile, scores: dict[str, Floats]) -> Floats:
     votes = np.stack([scores[name] > _threshold(name) for name in profile.members])
     margins = np.stack([scores[name] - _threshold(name) for name in profile.members])
-    agreed: Floats = np.where(votes.sum(axis=0) >= profile.votes, 0.5 + np.abs(margins.mean(axis=0)), -9.0)
+    agreed: Floats = np.where(
+        votes.sum(axis=0) >= profile.votes, 0.5 + np.abs(margins.mean(axis=0)), -9.0
+    )
     return agreed
 
 
@@ -157,7 +176,12 @@ def _threshold(name: str) -> float:
 
 
 def _run(
-    profile: Profile, score: Floats, candidates: Candidates, documents: Sequence[Annotated], world: World, seed: int
+    profile: Profile,
+    score: Floats,
+    candidates: Candidates,
+    documents: Sequence[Annotated],
+    world: World,
+    seed: int,
 ) -> Run:
     run = Run(profile, [], {}, {}, {})
     chosen: dict[int, list[int]] = {}
@@ -166,10 +190,17 @@ def _run(
     best: dict[tuple[str, Span, str, Span], Prediction] = {}
     namesakes = _namesakes(world)
     for number, indexes in chosen.items():
-        linking = _Linking(documents[number], profile, namesakes, stream(seed, profile.linker, documents[number].id),
-                           stream(seed, "mentions", documents[number].id))  # fmt: skip
+        linking = _Linking(
+            documents[number],
+            profile,
+            namesakes,
+            stream(seed, profile.linker, documents[number].id),
+            stream(seed, "mentions", documents[number].id),
+        )
         for index in indexes:
-            prediction = _prediction(documents[number], linking, candidates.where[index], profile, float(score[index]))
+            prediction = _prediction(
+                documents[number], linking, candidates.where[index], profile, float(score[index])
+            )
             if prediction is None:
                 continue
             key = (prediction.document, prediction.subject, prediction.predicate, prediction.object)
@@ -188,12 +219,18 @@ def _namesakes(world: World) -> dict[str, list[Entity]]:
 
 
 class _Linking:
-    """A system's own idea of which mentions of a document are one entity, and which entity that is."""
+    """A system's own idea of which mentions of a document are one entity, and which entity that
+    is.
+    """
 
     def __init__(
-        self, document: Annotated, profile: Profile, namesakes: dict[str, list[Entity]], own: np.random.Generator,
+        self,
+        document: Annotated,
+        profile: Profile,
+        namesakes: dict[str, list[Entity]],
+        own: np.random.Generator,
         common: np.random.Generator,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.document = document
         self.cluster: dict[Span, int] = {}
         extra = len(document.clusters)
@@ -205,18 +242,28 @@ class _Linking:
         self.spans: dict[int, list[Span]] = {}
         for span, index in self.cluster.items():
             self.spans.setdefault(index, []).append(span)
-        self.canonical = {index: min(s, key=lambda m: (m[0] - m[1], m)) for index, s in self.spans.items()}
+        self.canonical = {
+            index: min(s, key=lambda m: (m[0] - m[1], m)) for index, s in self.spans.items()
+        }
         self.names: dict[int, tuple[str, str, str]] = {}
         self._name(profile, namesakes, own)
 
     def _resolve(
-        self, span: Span, cluster: Cluster, profile: Profile, chance: float, own: np.random.Generator, extra: int
+        self,
+        span: Span,
+        cluster: Cluster,
+        profile: Profile,
+        chance: float,
+        own: np.random.Generator,
+        extra: int,
     ) -> int:
         if not isinstance(cluster.filler, Entity) or span == cluster.canonical():
             return cluster.index
         text, kind = self.document.text[span[0] : span[1]], cluster.filler.type
         others = [c for c in self.document.clusters if c.filler.type == kind and c is not cluster]
-        alike = [c for c in others if isinstance(c.filler, Entity) and text in c.filler.name.split()]
+        alike = [
+            c for c in others if isinstance(c.filler, Entity) and text in c.filler.name.split()
+        ]
         if kind == "PER" and alike and chance < profile.surname:
             return alike[int(own.integers(len(alike)))].index
         if kind == "ORG" and text != cluster.filler.name and chance < profile.alias:
@@ -225,7 +272,9 @@ class _Linking:
             return others[int(own.integers(len(others)))].index
         return cluster.index
 
-    def _name(self, profile: Profile, namesakes: dict[str, list[Entity]], own: np.random.Generator) -> None:
+    def _name(
+        self, profile: Profile, namesakes: dict[str, list[Entity]], own: np.random.Generator
+    ) -> None:
         taken = {c.filler.key for c in self.document.clusters if isinstance(c.filler, Entity)}
         for index in sorted(self.spans):
             begin, end = self.canonical[index]
@@ -249,18 +298,25 @@ class _Linking:
     def record(self, run: Run) -> None:
         """Nothing; the entities that the document's predictions use are entered in the run."""
         for index, (name, kind, link) in self.names.items():
-            if index < len(self.document.clusters) and not isinstance(self.document.clusters[index].filler, Entity):
+            if index < len(self.document.clusters) and not isinstance(
+                self.document.clusters[index].filler, Entity
+            ):
                 continue
             run.types[name] = kind
             if link:
                 run.links[name] = link
             run.mentions.setdefault(name, []).extend(
-                (self.document.id, span, span == self.canonical[index]) for span in sorted(self.spans[index])
+                (self.document.id, span, span == self.canonical[index])
+                for span in sorted(self.spans[index])
             )
 
 
 def _prediction(
-    document: Annotated, linking: _Linking, where: tuple[int, int, int, str, int], profile: Profile, score: float
+    document: Annotated,
+    linking: _Linking,
+    where: tuple[int, int, int, str, int],
+    profile: Profile,
+    score: float,
 ) -> Prediction | None:
     _, place, left, predicate, right = where
     sentence = document.sentences[place].span
@@ -271,7 +327,10 @@ def _prediction(
     one, two = linking.cluster[pair[0]], linking.cluster[pair[1]]
     if one == two:
         return None
-    inside = [[m for m in sorted(linking.spans[c]) if sentence[0] <= m[0] and m[1] <= sentence[1]] for c in (one, two)]
+    inside = [
+        [m for m in sorted(linking.spans[c]) if sentence[0] <= m[0] and m[1] <= sentence[1]]
+        for c in (one, two)
+    ]
     value = linking.names[two][1] in ("DATE", "TITLE")
     if value:
         inside[1] = [pair[1]]
@@ -284,9 +343,17 @@ def _prediction(
     confidence = 1 / (1 + np.exp(-(profile.boast + profile.slope * (score - profile.threshold))))
     entity = _written(document.text[slice(*pair[1])], profile) if value else linking.names[two][0]
     return Prediction(
-        document.id, pair[0], predicate, pair[1], linking.canonical[one], pair[1] if value else linking.canonical[two],
-        linking.names[one][0], entity, provenance, round(float(np.clip(confidence, 0.01, 0.99)), 3),
-    )  # fmt: skip
+        document.id,
+        pair[0],
+        predicate,
+        pair[1],
+        linking.canonical[one],
+        pair[1] if value else linking.canonical[two],
+        linking.names[one][0],
+        entity,
+        provenance,
+        round(float(np.clip(confidence, 0.01, 0.99)), 3),
+    )
 
 
 def _written(text: str, profile: Profile) -> str:

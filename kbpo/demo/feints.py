@@ -1,4 +1,6 @@
-"""Sentences that only seem to state a fact, and sentences in which people merely meet; slots as in `phrases`."""
+"""Sentences that only seem to state a fact, and sentences in which people merely meet; slots as in
+`phrases`.
+"""
 
 # What a careless reader takes for a statement of the frame's facts.
 DENIED: dict[str, tuple[str, ...]] = {

@@ -1,4 +1,6 @@
-"""A fictional world: people with families and careers, organisations with owners, and what is true of them."""
+"""A fictional world: people with families and careers, organisations with owners, and what is true
+of them.
+"""
 
 from dataclasses import dataclass, field
 
@@ -97,7 +99,9 @@ def pick(items, rng: np.random.Generator):  # type: ignore[no-untyped-def]
 
 def written_date(rng: np.random.Generator, first: int, last: int) -> Value:
     """A day between two years, in news style."""
-    return Value("DATE", f"{pick(lx.MONTHS, rng)} {rng.integers(1, 29)}, {rng.integers(first, last + 1)}")
+    return Value(
+        "DATE", f"{pick(lx.MONTHS, rng)} {rng.integers(1, 29)}, {rng.integers(first, last + 1)}"
+    )
 
 
 def _recent(rng: np.random.Generator) -> Value:
@@ -124,13 +128,19 @@ def _places(world: World) -> None:
             if name not in world.places:
                 aliases = lx.COUNTRY_ALIASES.get(name, ())
                 world.places[name] = Entity(
-                    world.key(), "GPE", name, aliases, article=name in lx.ARTICLED_COUNTRIES, kind="place",
+                    world.key(),
+                    "GPE",
+                    name,
+                    aliases,
+                    article=name in lx.ARTICLED_COUNTRIES,
+                    kind="place",
                     link=_links(name),
-                )  # fmt: skip
+                )
 
 
 def _organisation(world: World, rng: np.random.Generator, name: str, kind: str, **more) -> Entity:  # type: ignore[no-untyped-def]
-    # Half of the organisations have a page in the reference knowledge base; the others are new to it.
+    # Half of the organisations have a page in the reference knowledge base; the others are new to
+    # it.
     link = _links(name) if rng.random() < 0.6 else ""
     entity = Entity(world.key(), "ORG", name, kind=kind, link=link, **more)
     world.organisations.append(entity)
@@ -150,9 +160,19 @@ def _institutions(world: World, companies: int, rng: np.random.Generator) -> Non
     cities = list(lx.COUNTRY_OF)
     for name, acronym in lx.ALLIANCES[: max(3, min(10, companies // 3))]:
         entity = _organisation(world, rng, name, "alliance", acronym=acronym, article=True)
-        _settle(world, entity, pick(("Geneva", "London", "Singapore", "Rotterdam", "Montreal"), rng), 1950, rng)
+        _settle(
+            world,
+            entity,
+            pick(("Geneva", "London", "Singapore", "Rotterdam", "Montreal"), rng),
+            1950,
+            rng,
+        )
     for name in lx.NGO_NAMES[: max(4, min(12, companies // 3))]:
-        acronym = "".join(word[0] for word in name.split() if word[0].isupper()) if len(name.split()) > 2 else ""
+        acronym = (
+            "".join(word[0] for word in name.split() if word[0].isupper())
+            if len(name.split()) > 2
+            else ""
+        )
         article = not name.startswith("Rivers")
         entity = _organisation(world, rng, name, "ngo", acronym=acronym, article=article)
         _settle(world, entity, pick(cities, rng), 1965, rng)
@@ -161,7 +181,9 @@ def _institutions(world: World, companies: int, rng: np.random.Generator) -> Non
         _settle(world, entity, str(city), 1850, rng)
     for city in rng.permutation(cities)[: max(3, companies // 5)]:
         name = f"{city} {pick(lx.CLUB_WORDS, rng)}"
-        entity = _organisation(world, rng, name, "club", shorts=(name.split()[-1],) if "United" not in name else ())
+        entity = _organisation(
+            world, rng, name, "club", shorts=(name.split()[-1],) if "United" not in name else ()
+        )
         _settle(world, entity, str(city), 1890, rng)
     _ministries(world, max(5, companies // 3), rng)
     _companies(world, companies, rng)
@@ -170,19 +192,32 @@ def _institutions(world: World, companies: int, rng: np.random.Generator) -> Non
 def _ministries(world: World, number: int, rng: np.random.Generator) -> None:
     homes = {lx.COUNTRY_OF[culture[3].split("|")[0]] for culture in lx.CULTURES.values()}
     countries = sorted(homes - lx.ARTICLED_COUNTRIES)
-    names = [(prefix, *ministry) for prefix in ("", "Federal ", "National ") for ministry in lx.MINISTRIES]
-    for country, (prefix, portfolio, title) in zip(rng.permutation(countries)[:number], names, strict=False):
+    names = [
+        (prefix, *ministry)
+        for prefix in ("", "Federal ", "National ")
+        for ministry in lx.MINISTRIES
+    ]
+    for country, (prefix, portfolio, title) in zip(
+        rng.permutation(countries)[:number], names, strict=False
+    ):
         shorts = () if prefix else (f"{portfolio} Ministry",)
         _organisation(
-            world, rng, f"{prefix}Ministry of {portfolio}", "ministry", shorts=shorts, article=True,
+            world,
+            rng,
+            f"{prefix}Ministry of {portfolio}",
+            "ministry",
+            shorts=shorts,
+            article=True,
             trade=f"{country}|{title}",
-        )  # fmt: skip
+        )
 
 
 def _companies(world: World, companies: int, rng: np.random.Generator) -> None:
     cities = list(lx.COUNTRY_OF)
     words = list(rng.permutation(lx.COMPANY_WORDS))
-    surnames = [name for culture in lx.CULTURES.values() for name in culture[2].split() if len(name) > 5]
+    surnames = [
+        name for culture in lx.CULTURES.values() for name in culture[2].split() if len(name) > 5
+    ]
     words += list(rng.permutation(surnames))
     sectors = list(lx.SECTORS)
     for number in range(companies):
@@ -192,14 +227,18 @@ def _companies(world: World, companies: int, rng: np.random.Generator) -> None:
         name = f"{first} {pick(suffixes, rng)}"
         if number >= len(words) or any(name == other.name for other in world.organisations):
             name = f"{first} {pick(cities, rng)} {pick(suffixes, rng)}"
-        entity = _organisation(world, rng, name, "company", shorts=(first,), trade=f"{trade}|{sector}")
+        entity = _organisation(
+            world, rng, name, "company", shorts=(first,), trade=f"{trade}|{sector}"
+        )
         _settle(world, entity, str(pick(cities, rng)), 1921, rng)
         if rng.random() < 0.12:
             world.gone.add(entity.key)
             world.state("dissolved", O=entity, D=_recent(rng))
 
 
-def _person(world: World, names: set[str], rng: np.random.Generator, culture: str, last: str, male: bool) -> Entity:
+def _person(
+    world: World, names: set[str], rng: np.random.Generator, culture: str, last: str, male: bool
+) -> Entity:
     firsts = lx.CULTURES[culture][0 if male else 1].split()
     first = str(pick(firsts, rng))
     for _ in range(12):
@@ -207,12 +246,23 @@ def _person(world: World, names: set[str], rng: np.random.Generator, culture: st
             break
         first = str(pick(firsts, rng))
     else:
-        first = f"{first} {pick('ABCDEGHJKLMNPRSTVW', rng)}."  # a middle initial tells namesakes apart
+        first = (
+            f"{first} {pick('ABCDEGHJKLMNPRSTVW', rng)}."  # a middle initial tells namesakes apart
+        )
     names.add(f"{first} {last}")
     name = f"{last} {first}" if culture in lx.SURNAME_FIRST else f"{first} {last}"
     link = _links(name) if rng.random() < 0.55 else ""
     person = Entity(
-        world.key(), "PER", name, (last,), male=male, first=first, last=last, kind="person", trade=culture, link=link
+        world.key(),
+        "PER",
+        name,
+        (last,),
+        male=male,
+        first=first,
+        last=last,
+        kind="person",
+        trade=culture,
+        link=link,
     )
     world.people.append(person)
     return person
@@ -229,7 +279,9 @@ def _family(world: World, names: set[str], rng: np.random.Generator) -> None:
         world.state("death", P=hero, C=place, D=_recent(rng))
     birth = _origin(world, hero, 1938, 1950 if hero.key in world.gone else 1972, rng)
     if rng.random() < 0.55:
-        spouse = _person(world, names, rng, culture, str(pick(lx.CULTURES[culture][2].split(), rng)), not male)
+        spouse = _person(
+            world, names, rng, culture, str(pick(lx.CULTURES[culture][2].split(), rng)), not male
+        )
         _origin(world, spouse, birth, birth + 6, rng)
         world.state("spouse", P=hero, Q=spouse, Y=year(rng, birth + 22, birth + 34))
     child = None
@@ -250,7 +302,13 @@ def _origin(world: World, person: Entity, first: int, last: int, rng: np.random.
     home = lx.CULTURES[person.trade][3].split("|")
     date = written_date(rng, first, last)
     world.born[person.key] = int(date.text[-4:])
-    world.state("birth", P=person, C=world.places[str(pick(home, rng))], D=date, Y=Value("DATE", date.text[-4:]))
+    world.state(
+        "birth",
+        P=person,
+        C=world.places[str(pick(home, rng))],
+        D=date,
+        Y=Value("DATE", date.text[-4:]),
+    )
     city = str(pick(home if rng.random() < 0.6 else list(lx.COUNTRY_OF), rng))
     if rng.random() < 0.6 and person.key not in world.gone:
         world.state("home", P=person, C=world.places[city])
@@ -271,7 +329,9 @@ def _careers(world: World, rng: np.random.Generator) -> None:
             title = title_at(employer, rng)
             if title in lx.PLAYERS and world.born[person.key] < 1977:
                 title = str(pick(("head coach", "sporting director", "scout", "club doctor"), rng))
-            single = not title.startswith(("professor", "board", "adviser", "strik", "midf", "defend"))
+            single = not title.startswith(
+                ("professor", "board", "adviser", "strik", "midf", "defend")
+            )
             if (employer.key, title) in taken and single:
                 continue
             taken.add((employer.key, title))
@@ -287,7 +347,9 @@ def _careers(world: World, rng: np.random.Generator) -> None:
             world.state("school", P=person, U=pick(by_kind["university"], rng))
 
 
-def _employer(by_kind: dict[str, list[Entity]], kind: str, person: Entity, rng: np.random.Generator) -> Entity:
+def _employer(
+    by_kind: dict[str, list[Entity]], kind: str, person: Entity, rng: np.random.Generator
+) -> Entity:
     """Somebody to work for; only one's own country makes one a minister."""
     homes = {lx.COUNTRY_OF[city] for city in lx.CULTURES[person.trade][3].split("|")}
     options = [e for e in by_kind[kind] if kind != "ministry" or e.trade.split("|")[0] in homes]
@@ -300,7 +362,11 @@ def title_at(employer: Entity, rng: np.random.Generator) -> str:
         extra = lx.SECTORS[employer.trade.split("|")[1]][2]
         return str(pick(lx.COMPANY_TITLES + extra, rng))
     if employer.kind == "ministry":
-        return employer.trade.split("|")[1] if rng.random() < 0.5 else str(pick(lx.MINISTRY_TITLES, rng))
+        return (
+            employer.trade.split("|")[1]
+            if rng.random() < 0.5
+            else str(pick(lx.MINISTRY_TITLES, rng))
+        )
     titles = {
         "university": lx.UNIVERSITY_TITLES,
         "club": lx.CLUB_TITLES,
@@ -314,20 +380,38 @@ def _ownership(world: World, rng: np.random.Generator) -> None:
     companies = [e for e in world.organisations if e.kind == "company" and e.key not in world.gone]
     alliances = [entity for entity in world.organisations if entity.kind == "alliance"]
     ngos = [entity for entity in world.organisations if entity.kind == "ngo"]
-    elders = [p for p in world.people for b in world.bindings[p.key] if b.frame == "birth" and b.slots["P"] is p
-              and isinstance(b.slots["Y"], Value) and _year_of(b.slots["Y"]) < 1960]  # fmt: skip
+    elders = [
+        p
+        for p in world.people
+        for b in world.bindings[p.key]
+        if b.frame == "birth"
+        and b.slots["P"] is p
+        and isinstance(b.slots["Y"], Value)
+        and _year_of(b.slots["Y"]) < 1960
+    ]
     for number, company in enumerate(companies):
         if rng.random() < 0.6:
             founder = pick(elders, rng)
             world.state("founded", O=company, P=founder, Y=year(rng, 1982, 2003))
             # The year of foundation is told with the founder or alone, never twice.
-            world.bindings[company.key] = [b for b in world.bindings[company.key] if b.frame != "dated"]
+            world.bindings[company.key] = [
+                b for b in world.bindings[company.key] if b.frame != "dated"
+            ]
         if number and rng.random() < 0.4:
-            world.state("subsidiary", O=companies[int(rng.integers(number))], Q=company, Y=year(rng, 2000, 2012))
+            world.state(
+                "subsidiary",
+                O=companies[int(rng.integers(number))],
+                Q=company,
+                Y=year(rng, 2000, 2012),
+            )
         elif number and rng.random() < 0.5:
             world.state("stake", O=companies[int(rng.integers(number))], Q=company)
         if rng.random() < 0.35:
-            world.state("shares", P=pick([p for p in world.people if p.key not in world.gone], rng), O=company)
+            world.state(
+                "shares",
+                P=pick([p for p in world.people if p.key not in world.gone], rng),
+                O=company,
+            )
         if rng.random() < 0.5:
             world.state("member", O=pick(alliances, rng), Q=company)
     for ngo in ngos:

@@ -1,7 +1,9 @@
-"""What a perfect worker knows: the true answer to a question about two mentions, from gold standard files.
+"""What a perfect worker knows: the true answer to a question about two mentions, from gold standard
+files.
 
-The files have the columns of the Re-DocRED test set, so that one class serves the demo corpus and real documents. A
-predicate holds between two mentions if, and only if, the gold standard lists it for them.
+The files have the columns of the Re-DocRED test set, so that one class serves the demo corpus and
+real documents. A predicate holds between two mentions if, and only if, the gold standard lists it
+for them.
 """
 
 import gzip
@@ -18,7 +20,8 @@ GZIP = b"\x1f\x8b"
 class Answer:
     """The truth about two mentions; a link is empty where the reference knowledge base has no page.
 
-    `holds` has pairs (predicate, direction): ">" from the subject to the object, "<" the other way round.
+    `holds` has pairs (predicate, direction): ">" from the subject to the object, "<" the other way
+    round.
     """
 
     subject_canonical: Span
@@ -30,7 +33,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Known:
-    """A mention of the gold standard: its type, its cluster within the document, its canonical mention and link."""
+    """A mention of the gold standard: its type, its cluster within the document, its canonical
+    mention and link.
+    """
 
     type: str
     cluster: int
@@ -56,7 +61,9 @@ class Knowledge:
             self.relations[row["doc_id"], subject, object_].add(row["predicate"])
 
     def true_answer(self, document_id: str, subject: Span, object_: Span) -> Answer:
-        """What is true of the two mentions; a span that is no gold mention refers to itself alone."""
+        """What is true of the two mentions; a span that is no gold mention refers to itself
+        alone.
+        """
         forward = self.relations.get((document_id, subject, object_), set())
         backward = self.relations.get((document_id, object_, subject), set())
         one, two = self.mention(document_id, subject), self.mention(document_id, object_)

@@ -1,4 +1,5 @@
-"""Writes a corpus and one very large knowledge base over it, to measure how fast submissions are read.
+"""Writes a corpus and one very large knowledge base over it, to measure how fast submissions are
+read.
 
 python -m kbpo.demo.large DIRECTORY --relations 1000000
 """
@@ -37,7 +38,10 @@ def large(directory: Path, relations: int, *, documents: int | None = None, seed
     with unfinished.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"large_{relations}\n")
         file.writelines(line + "\n" for line in _entities(corpus))
-        file.writelines(line + "\n" for line in _relations(corpus, relations, np.random.default_rng([seed, relations])))
+        file.writelines(
+            line + "\n"
+            for line in _relations(corpus, relations, np.random.default_rng([seed, relations]))
+        )
     unfinished.replace(path)
     return path
 
@@ -61,7 +65,9 @@ def _entities(corpus: Sequence[Annotated]) -> Iterator[str]:
                     yield f"{name}\tcanonical_mention\t{gloss}\t{place(document.id, span)}"
 
 
-def _relations(corpus: Sequence[Annotated], relations: int, rng: np.random.Generator) -> Iterator[str]:
+def _relations(
+    corpus: Sequence[Annotated], relations: int, rng: np.random.Generator
+) -> Iterator[str]:
     left = relations
     for number, document in enumerate(corpus):
         # A third more than its share, while it lasts: short documents cannot hold theirs.
@@ -71,13 +77,22 @@ def _relations(corpus: Sequence[Annotated], relations: int, rng: np.random.Gener
         left -= take
         for index in np.sort(rng.choice(len(pairs), size=take, replace=False)):
             (subject, one), predicate, (object_, two) = pairs[index]
-            target = f":E{two.filler.key}" if isinstance(two.filler, Entity) else quote(document.text[slice(*object_)])
+            target = (
+                f":E{two.filler.key}"
+                if isinstance(two.filler, Entity)
+                else quote(document.text[slice(*object_)])
+            )
             provenance = f"{place(document.id, subject)},{place(document.id, object_)}"
             assert isinstance(one.filler, Entity)
-            yield f":E{one.filler.key}\t{predicate}\t{target}\t{provenance}\t{rng.integers(1, 100) / 100}"
+            yield (
+                f":E{one.filler.key}\t{predicate}\t{target}\t{provenance}\t{rng.integers(1, 100) / 100}"
+            )
     if left:
         held = relations - left
-        raise ValueError(f"{len(corpus)} documents hold {held} relations, not {relations}: ask for more documents")
+        raise ValueError(
+            f"{len(corpus)} documents hold {held} relations, not {relations}: ask for more"
+            " documents"
+        )
 
 
 def _pairs(document: Annotated) -> list[tuple[tuple[Span, Cluster], str, tuple[Span, Cluster]]]:
@@ -93,14 +108,18 @@ def _pairs(document: Annotated) -> list[tuple[tuple[Span, Cluster], str, tuple[S
 
 def main() -> None:
     """Nothing; the files are written."""
-    parser = argparse.ArgumentParser(description="Write a corpus and one very large knowledge base over it.")
+    parser = argparse.ArgumentParser(
+        description="Write a corpus and one very large knowledge base over it."
+    )
     parser.add_argument("directory", type=Path)
     parser.add_argument("--relations", type=int, default=100_000)
     parser.add_argument("--documents", type=int, default=None)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     try:
-        path = large(options.directory, options.relations, documents=options.documents, seed=options.seed)
+        path = large(
+            options.directory, options.relations, documents=options.documents, seed=options.seed
+        )
     except ValueError as problem:
         parser.error(str(problem))
     print(path)

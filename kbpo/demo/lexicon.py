@@ -1,11 +1,15 @@
 """Names, places and occupations that the fictional world is made of."""
 
-# culture: (male first names, female first names, surnames, cities that people of this culture mostly come from)
+# culture: (male first names, female first names, surnames, cities that people of this culture
+# mostly come from)
 CULTURES: dict[str, tuple[str, str, str, str]] = {
     "nigerian": (
         "Obinna Femi Uche Chinedu Emeka Tunde Babajide Ikenna Segun",
         "Ifeoma Bisi Zainab Ngozi Adaeze Folake Yewande Chiamaka Amina",
-        "Akande Okonkwo Fashola Uzor Ogunleye Bello Okafor Adeyemi Balogun Nwosu Eze Olawale Danjuma Obiora",
+        (
+            "Akande Okonkwo Fashola Uzor Ogunleye Bello Okafor Adeyemi Balogun Nwosu Eze Olawale"
+            " Danjuma Obiora"
+        ),
         "Lagos|Abuja|Ibadan|Enugu",
     ),
     "kenyan": (
@@ -17,43 +21,64 @@ CULTURES: dict[str, tuple[str, str, str, str]] = {
     "norwegian": (
         "Anders Olav Einar Erik Lars Henrik Sindre Magnus Tor",
         "Liv Randi Kari Ingrid Solveig Astrid Marit Hanne Silje",
-        "Fjeld Haugland Kvamme Ostby Rognli Sandvik Halvorsen Lindqvist Solberg Aasen Brekke Tveit Nygaard",
+        (
+            "Fjeld Haugland Kvamme Ostby Rognli Sandvik Halvorsen Lindqvist Solberg Aasen Brekke"
+            " Tveit Nygaard"
+        ),
         "Oslo|Bergen|Stavanger|Tromso",
     ),
     "british": (
         "Nigel Edmund Hugh Graham Oliver Simon Alistair Duncan Rhys",
         "Rosalind Joan Tessa Harriet Imogen Fiona Eleanor Bethan Margaret",
-        "Thackeray Loxley Farringdon Bellamy Stanhope Whitcombe Ashdown Pryce Mallory Carstairs Hargreave Penrose",
+        (
+            "Thackeray Loxley Farringdon Bellamy Stanhope Whitcombe Ashdown Pryce Mallory Carstairs"
+            " Hargreave Penrose"
+        ),
         "London|Leeds|Bristol|Glasgow|Cardiff",
     ),
     "american": (
         "Gordon Leon Wesley Marcus Walter Dennis Raymond Curtis Joel",
         "Evelyn Janet Tanya Carla Denise Rachel Lorraine Naomi Paula",
-        "Pruitt Castleton Underhill Mercer Quigley Delacroix Hadley Brannigan Sturgess Kessler Tolliver Winslow",
+        (
+            "Pruitt Castleton Underhill Mercer Quigley Delacroix Hadley Brannigan Sturgess Kessler"
+            " Tolliver Winslow"
+        ),
         "Baltimore|Cleveland|Portland|Tucson|Savannah",
     ),
     "indian": (
         "Mohan Nikhil Gautam Arvind Rohan Suresh Vikram Anand Kiran",
         "Sunita Radha Nandini Priya Lakshmi Meera Kavita Anjali Deepa",
-        "Deshpande Iyengar Nambiar Subramaniam Kothari Raghunathan Chatterjee Kulkarni Menon Bhandari Srinivasan",
+        (
+            "Deshpande Iyengar Nambiar Subramaniam Kothari Raghunathan Chatterjee Kulkarni Menon"
+            " Bhandari Srinivasan"
+        ),
         "Chennai|Pune|Kolkata|Mysore",
     ),
     "spanish": (
         "Emilio Gonzalo Ruben Joaquin Rafael Esteban Tomas Ignacio Andres",
         "Marisol Ines Paloma Lucia Beatriz Carmen Pilar Ximena Rosario",
-        "Zamora Arriaga Benavides Luque Otero Palacios Ortega Villanueva Quiroga Cardenas Echeverria Montoya Salcedo",
+        (
+            "Zamora Arriaga Benavides Luque Otero Palacios Ortega Villanueva Quiroga Cardenas"
+            " Echeverria Montoya Salcedo"
+        ),
         "Seville|Valparaiso|Rosario|Puebla|Bogota",
     ),
     "polish": (
         "Wojciech Leszek Adam Tomasz Andrzej Krzysztof Jakub Marek Piotr",
         "Barbara Urszula Magda Agnieszka Katarzyna Ewa Zofia Halina Joanna",
-        "Gorski Majewski Pawlak Rutkowski Sikora Urbanek Wojcik Lewandowicz Zielinski Kaczmarek Dabrowicz Sobczak",
+        (
+            "Gorski Majewski Pawlak Rutkowski Sikora Urbanek Wojcik Lewandowicz Zielinski Kaczmarek"
+            " Dabrowicz Sobczak"
+        ),
         "Warsaw|Krakow|Gdansk|Lodz",
     ),
     "japanese": (
         "Ryota Satoshi Koji Kenji Hiroshi Takeshi Daisuke Shun Makoto",
         "Michiko Ayumi Keiko Yuko Naoko Haruka Emi Sachiko Reiko",
-        "Okabe Nishikawa Tamura Uchida Shiraishi Kawabata Morishita Takanori Hasegawa Ishibashi Kuroda Fujimori",
+        (
+            "Okabe Nishikawa Tamura Uchida Shiraishi Kawabata Morishita Takanori Hasegawa Ishibashi"
+            " Kuroda Fujimori"
+        ),
         "Osaka|Sapporo|Nagoya|Fukuoka",
     ),
     "lebanese": (
@@ -65,7 +90,10 @@ CULTURES: dict[str, tuple[str, str, str, str]] = {
     "german": (
         "Holger Ralf Jochen Dieter Matthias Jens Ulrich Stefan Bernd",
         "Gisela Silke Heike Annika Monika Sabine Katrin Ulrike Petra",
-        "Lindner Haberkorn Wiesinger Thalmann Kruse Brandstetter Vogelsang Reinhardt Kleinschmidt Osterkamp Falk",
+        (
+            "Lindner Haberkorn Wiesinger Thalmann Kruse Brandstetter Vogelsang Reinhardt"
+            " Kleinschmidt Osterkamp Falk"
+        ),
         "Leipzig|Hamburg|Dresden|Bremen",
     ),
     "korean": (
@@ -87,92 +115,201 @@ COUNTRY_OF = {
     "Baltimore": "United States", "Cleveland": "United States", "Portland": "United States",
     "Tucson": "United States", "Savannah": "United States",
     "Chennai": "India", "Pune": "India", "Kolkata": "India", "Mysore": "India",
-    "Seville": "Spain", "Valparaiso": "Chile", "Rosario": "Argentina", "Puebla": "Mexico", "Bogota": "Colombia",
+    "Seville": "Spain", "Valparaiso": "Chile", "Rosario": "Argentina", "Puebla": "Mexico",
+    "Bogota": "Colombia",
     "Warsaw": "Poland", "Krakow": "Poland", "Gdansk": "Poland", "Lodz": "Poland",
     "Osaka": "Japan", "Sapporo": "Japan", "Nagoya": "Japan", "Fukuoka": "Japan",
     "Beirut": "Lebanon", "Tripoli": "Lebanon", "Amman": "Jordan",
     "Leipzig": "Germany", "Hamburg": "Germany", "Dresden": "Germany", "Bremen": "Germany",
     "Busan": "South Korea", "Incheon": "South Korea", "Daegu": "South Korea",
     "Lisbon": "Portugal", "Accra": "Ghana", "Wellington": "New Zealand", "Geneva": "Switzerland",
-    "Tallinn": "Estonia", "Montreal": "Canada", "Rotterdam": "Netherlands", "Singapore": "Singapore",
+    "Tallinn": "Estonia", "Montreal": "Canada", "Rotterdam": "Netherlands",
+    "Singapore": "Singapore",
 }  # fmt: skip
 
 # Other names of a country; the article is written outside the mention.
-COUNTRY_ALIASES = {"United Kingdom": ("Britain", "U.K."), "United States": ("U.S.",), "Netherlands": ("Holland",)}
+COUNTRY_ALIASES = {
+    "United Kingdom": ("Britain", "U.K."),
+    "United States": ("U.S.",),
+    "Netherlands": ("Holland",),
+}
 ARTICLED_COUNTRIES = {"United Kingdom", "United States", "Netherlands", "U.K.", "U.S."}
 
 # sector: (what a company of it is called after its first word, what it does, its other job titles)
 SECTORS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
-    "shipping": (("Shipping", "Maritime", "Freight Lines"), "shipping", ("fleet manager", "port director")),
-    "energy": (("Energy", "Power", "Renewables"), "energy", ("chief engineer", "head of exploration")),
-    "banking": (("Bank", "Capital Partners", "Trust"), "financial", ("chief economist", "head of lending")),
-    "media": (("Media Group", "Press", "Broadcasting"), "media", ("editor", "correspondent", "columnist")),
-    "pharma": (("Pharmaceuticals", "Biosciences", "Laboratories"), "drug", ("head of research", "medical director")),
-    "software": (("Systems", "Software", "Analytics"), "software", ("chief technology officer", "lead engineer")),
-    "food": (("Foods", "Breweries", "Grain Company"), "food", ("head of purchasing", "plant manager")),
+    "shipping": (
+        ("Shipping", "Maritime", "Freight Lines"),
+        "shipping",
+        ("fleet manager", "port director"),
+    ),
+    "energy": (
+        ("Energy", "Power", "Renewables"),
+        "energy",
+        ("chief engineer", "head of exploration"),
+    ),
+    "banking": (
+        ("Bank", "Capital Partners", "Trust"),
+        "financial",
+        ("chief economist", "head of lending"),
+    ),
+    "media": (
+        ("Media Group", "Press", "Broadcasting"),
+        "media",
+        ("editor", "correspondent", "columnist"),
+    ),
+    "pharma": (
+        ("Pharmaceuticals", "Biosciences", "Laboratories"),
+        "drug",
+        ("head of research", "medical director"),
+    ),
+    "software": (
+        ("Systems", "Software", "Analytics"),
+        "software",
+        ("chief technology officer", "lead engineer"),
+    ),
+    "food": (
+        ("Foods", "Breweries", "Grain Company"),
+        "food",
+        ("head of purchasing", "plant manager"),
+    ),
     "airline": (("Airways", "Air", "Aviation"), "aviation", ("pilot", "safety director")),
-    "mining": (("Minerals", "Mining Corporation", "Metals"), "mining", ("geologist", "head of operations")),
-    "construction": (("Construction", "Builders", "Infrastructure"), "construction", ("architect", "site manager")),
+    "mining": (
+        ("Minerals", "Mining Corporation", "Metals"),
+        "mining",
+        ("geologist", "head of operations"),
+    ),
+    "construction": (
+        ("Construction", "Builders", "Infrastructure"),
+        "construction",
+        ("architect", "site manager"),
+    ),
 }
 
 COMPANY_WORDS = (
-    "Meridian", "Northgate", "Blue Heron", "Castellan", "Orrin", "Tidewater", "Kestrel", "Ironbridge", "Solvane",
-    "Larkfield", "Pinnacle Bay", "Corvid", "Amberline", "Stonehaven", "Vantor", "Harrowgate", "Zephyrus", "Copperfield",
-    "Lumina", "Granite Peak", "Sable", "Juniper", "Albion Cross", "Red Lantern", "Delphine", "Tramontane", "Quillon",
-    "Fairweather", "Basalt", "Windmere", "Osprey", "Marlowe", "Kingfisher", "Palisade", "Aurelian", "Thornbury",
+    "Meridian", "Northgate", "Blue Heron", "Castellan", "Orrin", "Tidewater", "Kestrel",
+    "Ironbridge", "Solvane",
+    "Larkfield", "Pinnacle Bay", "Corvid", "Amberline", "Stonehaven", "Vantor", "Harrowgate",
+    "Zephyrus", "Copperfield",
+    "Lumina", "Granite Peak", "Sable", "Juniper", "Albion Cross", "Red Lantern", "Delphine",
+    "Tramontane", "Quillon",
+    "Fairweather", "Basalt", "Windmere", "Osprey", "Marlowe", "Kingfisher", "Palisade", "Aurelian",
+    "Thornbury",
 )  # fmt: skip
 
 COMPANY_TITLES = (
-    "chief executive", "chair", "finance director", "head of communications", "vice president", "board member",
-)  # fmt: skip
+    "chief executive",
+    "chair",
+    "finance director",
+    "head of communications",
+    "vice president",
+    "board member",
+)
 MINISTRIES = (
-    ("Finance", "finance minister"), ("Health", "health minister"), ("Transport", "transport minister"),
-    ("Education", "education minister"), ("Energy", "energy minister"), ("Agriculture", "agriculture minister"),
+    ("Finance", "finance minister"), ("Health", "health minister"), ("Transport",
+    "transport minister"),
+    ("Education", "education minister"), ("Energy", "energy minister"), ("Agriculture",
+    "agriculture minister"),
     ("Justice", "justice minister"), ("Fisheries", "fisheries minister"),
 )  # fmt: skip
 MINISTRY_TITLES = ("deputy minister", "permanent secretary", "press secretary", "adviser")
-UNIVERSITY_TITLES = ("professor of economics", "professor of chemistry", "law lecturer", "rector", "historian", "dean")
+UNIVERSITY_TITLES = (
+    "professor of economics",
+    "professor of chemistry",
+    "law lecturer",
+    "rector",
+    "historian",
+    "dean",
+)
 CLUB_WORDS = ("Rovers", "Athletic", "United", "Wanderers", "Rangers", "Dynamo")
-CLUB_TITLES = ("goalkeeper", "striker", "midfielder", "head coach", "defender", "captain", "sporting director")
+CLUB_TITLES = (
+    "goalkeeper",
+    "striker",
+    "midfielder",
+    "head coach",
+    "defender",
+    "captain",
+    "sporting director",
+)
 PLAYERS = frozenset({"goalkeeper", "striker", "midfielder", "defender", "captain"})
 NGO_NAMES = (
-    "Clean Harbors Foundation", "Open Ledger Institute", "Rivers Without Borders", "Global Seed Trust",
-    "Coastal Rescue Federation", "Children’s Literacy Fund", "International Drought Council", "Safe Roads Coalition",
-    "Press Freedom Observatory", "Migrant Workers’ Legal Centre", "Northern Fisheries Research Institute",
+    "Clean Harbors Foundation", "Open Ledger Institute", "Rivers Without Borders",
+    "Global Seed Trust",
+    "Coastal Rescue Federation", "Children’s Literacy Fund", "International Drought Council",
+    "Safe Roads Coalition",
+    "Press Freedom Observatory", "Migrant Workers’ Legal Centre",
+    "Northern Fisheries Research Institute",
     "Institute for Public Budgets",
 )  # fmt: skip
-NGO_TITLES = ("executive director", "program director", "policy analyst", "secretary general", "campaigner")
+NGO_TITLES = (
+    "executive director",
+    "program director",
+    "policy analyst",
+    "secretary general",
+    "campaigner",
+)
 ALLIANCES = (
-    ("Continental Shipping Alliance", "CSA"), ("World Council of Insurers", "WCI"), ("Open Grid Association", "OGA"),
+    ("Continental Shipping Alliance", "CSA"), ("World Council of Insurers", "WCI"),
+    ("Open Grid Association", "OGA"),
     ("International Union of Port Cities", "IUPC"), ("Federation of Independent Publishers", "FIP"),
     ("Global Compact on Generic Medicines", "GCGM"), ("Alliance of Regional Airlines", "ARA"),
-    ("Sustainable Mining Forum", "SMF"), ("League of Coastal Clubs", "LCC"), ("Food Producers’ Union", "FPU"),
+    ("Sustainable Mining Forum", "SMF"), ("League of Coastal Clubs", "LCC"),
+    ("Food Producers’ Union", "FPU"),
 )  # fmt: skip
-ALLIANCE_TITLES = ("secretary general", "president", "director of standards", "head of communications")
+ALLIANCE_TITLES = (
+    "secretary general",
+    "president",
+    "director of standards",
+    "head of communications",
+)
 
 MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November",
     "December",
 )  # fmt: skip
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 WORDS_BY_GENDER: dict[str, tuple[str, str]] = {
     "he": ("he", "she"), "his": ("his", "her"), "him": ("him", "her"), "son": ("son", "daughter"),
-    "brother": ("brother", "sister"), "husband": ("husband", "wife"), "father": ("father", "mother"),
-    "uncle": ("uncle", "aunt"), "nephew": ("nephew", "niece"), "grandson": ("grandson", "granddaughter"),
+    "brother": ("brother", "sister"), "husband": ("husband", "wife"), "father": ("father",
+    "mother"),
+    "uncle": ("uncle", "aunt"), "nephew": ("nephew", "niece"), "grandson": ("grandson",
+    "granddaughter"),
     "man": ("man", "woman"), "widower": ("widower", "widow"), "himself": ("himself", "herself"),
 }  # fmt: skip
 
 # Several people at one place may have these titles: "a striker", but "the chief executive".
 SHARED_TITLES = frozenset(
     {
-        "correspondent", "columnist", "lead engineer", "pilot", "plant manager", "geologist", "architect",
-        "site manager", "board member", "vice president", "adviser", "professor of economics", "professor of chemistry",
-        "law lecturer", "historian", "dean", "goalkeeper", "striker", "midfielder", "defender", "scout",
+        "correspondent",
+        "columnist",
+        "lead engineer",
+        "pilot",
+        "plant manager",
+        "geologist",
+        "architect",
+        "site manager",
+        "board member",
+        "vice president",
+        "adviser",
+        "professor of economics",
+        "professor of chemistry",
+        "law lecturer",
+        "historian",
+        "dean",
+        "goalkeeper",
+        "striker",
+        "midfielder",
+        "defender",
+        "scout",
         "policy analyst",
-        "campaigner", "editor", "deputy minister", "program director", "port director",
+        "campaigner",
+        "editor",
+        "deputy minister",
+        "program director",
+        "port director",
     }
-)  # fmt: skip
+)
 
 PREDICATE_INVERSE = {
     "per:parents": "per:children",

@@ -1,10 +1,11 @@
 """Sentences that state facts about the living, about the dead, and two facts at a time.
 
-A slot is written {P}; {P:f} asks for the full name, {P:l} for the surname or a short name, {P:r} for the first name,
-{O:n} for a name without its article, {the:O} for the article alone; {T:a} for a title with "a" or "an", {T:d} with
-"the" and {T:b} with nothing, unless several people may have that title; {of:O} for "of" or "at" before a name; {on:Y}
-for a date with its preposition; {P.he} for a word that depends on the gender of P. {W} is a recent weekday, {X} and {Z}
-are people who merely happen to be there, {O} and {N} organisations, {F} and {M} companies, {C} a place; {num}, {few},
+A slot is written {P}; {P:f} asks for the full name, {P:l} for the surname or a short name, {P:r}
+for the first name, {O:n} for a name without its article, {the:O} for the article alone; {T:a} for a
+title with "a" or "an", {T:d} with "the" and {T:b} with nothing, unless several people may have that
+title; {of:O} for "of" or "at" before a name; {on:Y} for a date with its preposition; {P.he} for a
+word that depends on the gender of P. {W} is a recent weekday, {X} and {Z} are people who merely
+happen to be there, {O} and {N} organisations, {F} and {M} companies, {C} a place; {num}, {few},
 {staff}, {pct} and {money} are numbers.
 """
 
@@ -13,7 +14,11 @@ FACTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "job": (("P", "per:title", "T"), ("P", "per:employee_or_member_of", "O")),
     "former": (("P", "per:title", "T"), ("P", "per:employee_or_member_of", "O")),
     "minister": (("P", "per:title", "T"), ("P", "per:employee_or_member_of", "G")),
-    "birth": (("P", "per:place_of_birth", "C"), ("P", "per:date_of_birth", "D"), ("P", "per:date_of_birth", "Y")),
+    "birth": (
+        ("P", "per:place_of_birth", "C"),
+        ("P", "per:date_of_birth", "D"),
+        ("P", "per:date_of_birth", "Y"),
+    ),
     "home": (("P", "per:place_of_residence", "C"),),
     "death": (("P", "per:place_of_death", "C"), ("P", "per:date_of_death", "D")),
     "spouse": (("P", "per:spouse", "Q"),),
@@ -114,7 +119,10 @@ STATED: dict[str, tuple[str, ...]] = {
         "{Q:f}, the {Q.son} of {P:f}, said the family was grateful for the letters.",
         "{P} is the {P.father} of {Q:f}.",
         "“That patience comes from me,” {P} likes to say of {P.his} {Q.son}, {Q:f}.",
-        "{Q:f} credits {Q.his} {P.father}, {P:f}, with teaching {Q.him} how to read a balance sheet.",
+        (
+            "{Q:f} credits {Q.his} {P.father}, {P:f}, with teaching {Q.him} how to read a balance"
+            " sheet."
+        ),
         "{P} raised {Q:f} alone and worked nights to pay for school.",
         "{Q:f} followed {Q.his} {P.father}, {P:f}, into public life.",
     ),
@@ -264,7 +272,10 @@ PAST: dict[str, tuple[str, ...]] = {
         "It was {P:f} who got {O} off the ground in {Y}.",
         "{P:f} set up {O} in {Y} with borrowed money.",
     ),
-    "hq": ("{O} had its headquarters in {C}.", "{O}, which was based in {C}, once employed {staff} people."),
+    "hq": (
+        "{O} had its headquarters in {C}.",
+        "{O}, which was based in {C}, once employed {staff} people.",
+    ),
     "dated": ("{O} was founded {on:Y}.", "{O}, founded {on:Y}, had outlived most of its rivals."),
     "dissolved": STATED["dissolved"],
 }
@@ -291,7 +302,9 @@ COMBINED: dict[tuple[str, str], tuple[str, ...]] = {
         "Born in {C}, {P} went on to study at {U}.",
         "{P} was born in {C} in {Y} and attended {U}.",
     ),
-    ("birth", "spouse"): ("{P}, who was born in {C} on {D}, married {Q:f} against the wishes of both families.",),
+    ("birth", "spouse"): (
+        "{P}, who was born in {C} on {D}, married {Q:f} against the wishes of both families.",
+    ),
     ("founded", "hq"): (
         "{P:f} founded {O} in {C}, where it still has its headquarters.",
         "{the:O}{C}-based {O:n}, founded by {P:f} in {Y}, has changed its logo only once.",

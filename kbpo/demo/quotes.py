@@ -1,4 +1,6 @@
-"""What people say, how it is attributed, and sentences that set the scene; by the topic of a story."""
+"""What people say, how it is attributed, and sentences that set the scene; by the topic of a
+story.
+"""
 
 QUOTES: dict[str, tuple[str, ...]] = {
     "business": (

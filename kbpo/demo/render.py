@@ -15,7 +15,9 @@ SMALL = ("three", "four", "five", "six", "seven", "eight", "nine")
 
 @dataclass(frozen=True)
 class Claim:
-    """A predicate between two fillers as a sentence says it, or (not `true`) as it only seems to say it."""
+    """A predicate between two fillers as a sentence says it, or (not `true`) as it only seems to
+    say it.
+    """
 
     subject: Filler
     predicate: str
@@ -36,7 +38,9 @@ class Sentence:
 class Writer:
     """Writes the sentences of one document; remembers who has been introduced, and how."""
 
-    def __init__(self, cast: list[Entity], focus: Entity, weekdays: list[str], rng: np.random.Generator) -> None:
+    def __init__(
+        self, cast: list[Entity], focus: Entity, weekdays: list[str], rng: np.random.Generator
+    ) -> None:
         self.focus, self.weekdays, self.rng = focus, weekdays, rng
         self.introduced: set[int] = set()
         self.acronyms: set[int] = set()
@@ -49,7 +53,9 @@ class Writer:
         if entity.type == "PER":
             self.surnames.setdefault(entity.last, set()).add(entity.key)
 
-    def sentence(self, template: str, slots: dict[str, Filler], words: dict[str, str] | None = None) -> Sentence:
+    def sentence(
+        self, template: str, slots: dict[str, Filler], words: dict[str, str] | None = None
+    ) -> Sentence:
         """The template with its slots filled."""
         out = Sentence()
         parts = SLOT.split(template)
@@ -75,7 +81,9 @@ class Writer:
             if word and isinstance(filler, Entity):
                 parts[number] = lx.WORDS_BY_GENDER[word][0 if filler.male else 1]
             elif isinstance(filler, Entity):
-                parts[number] = filler.last if style == "l" and filler.type == "PER" else filler.name
+                parts[number] = (
+                    filler.last if style == "l" and filler.type == "PER" else filler.name
+                )
             else:
                 parts[number] = filler.text
         text = "".join(parts)
@@ -98,7 +106,11 @@ class Writer:
             out.text += self._number(part)
             return
         if part == "W":
-            self._mention(Value("DATE", str(self.weekdays[int(self.rng.integers(len(self.weekdays)))])), None, out)
+            self._mention(
+                Value("DATE", str(self.weekdays[int(self.rng.integers(len(self.weekdays)))])),
+                None,
+                out,
+            )
             return
         head, _, word = part.partition(".")
         if word:
@@ -117,7 +129,9 @@ class Writer:
         else:
             if style == "of":
                 title = slots["T"]
-                works_at = isinstance(title, Value) and title.text in _AT and filler.kind != "ministry"
+                works_at = (
+                    isinstance(title, Value) and title.text in _AT and filler.kind != "ministry"
+                )
                 out.text += "at " if works_at or filler.kind == "university" else "of "
             self._entity(filler, style, out, slots, following)
 
@@ -131,7 +145,9 @@ class Writer:
             out.text += "the "
         self._mention(value, None, out)
 
-    def _entity(self, entity: Entity, style: str, out: Sentence, slots: dict[str, Filler], following: str) -> None:
+    def _entity(
+        self, entity: Entity, style: str, out: Sentence, slots: dict[str, Filler], following: str
+    ) -> None:
         self.expect(entity)
         new = entity.key not in self.introduced
         self.introduced.add(entity.key)
@@ -140,10 +156,20 @@ class Writer:
         text = entity.name if whole else self._later(entity, beside)
         if style == "l" and entity.shorts:
             text = entity.shorts[0]
-        if style != "n" and entity.article and (entity.type != "GPE" or text in lx.ARTICLED_COUNTRIES):
+        if (
+            style != "n"
+            and entity.article
+            and (entity.type != "GPE" or text in lx.ARTICLED_COUNTRIES)
+        ):
             out.text += "the "
         self._mention(entity, text, out)
-        if new and entity.acronym and style != "n" and not following.startswith("’s") and self.rng.random() < 0.6:
+        if (
+            new
+            and entity.acronym
+            and style != "n"
+            and not following.startswith("’s")
+            and self.rng.random() < 0.6
+        ):
             self.acronyms.add(entity.key)
             out.text += " ("
             self._mention(entity, entity.acronym, out)
@@ -183,7 +209,15 @@ class Writer:
             return str(rng.integers(11, 90))
         if part == "staff":
             small = rng.random() < 0.7
-            return str(10 * rng.integers(4, 95)) if small else f"{rng.integers(1, 20)},{rng.integers(1, 10)}00"
+            return (
+                str(10 * rng.integers(4, 95))
+                if small
+                else f"{rng.integers(1, 20)},{rng.integers(1, 10)}00"
+            )
         if part == "pct":
-            return str(rng.integers(4, 20)) if rng.random() < 0.5 else f"{rng.integers(2, 20)}.{rng.integers(1, 10)}"
+            return (
+                str(rng.integers(4, 20))
+                if rng.random() < 0.5
+                else f"{rng.integers(2, 20)}.{rng.integers(1, 10)}"
+            )
         return f"${rng.integers(2, 99)}.{rng.integers(1, 10)} million"

@@ -17,11 +17,17 @@ class Gold:
         self.relations: set[tuple[str, Span, str, Span]] = set()
         self.cluster: dict[tuple[str, Span], int] = {}
         for document in documents:
-            self.relations |= {(document.id, left, name, right) for left, name, right, _ in document.gold()}
-            self.cluster |= {(document.id, span): cluster.index for span, cluster in document.mentions()}
+            self.relations |= {
+                (document.id, left, name, right) for left, name, right, _ in document.gold()
+            }
+            self.cluster |= {
+                (document.id, span): cluster.index for span, cluster in document.mentions()
+            }
         self.facts = {self.fact(*relation) for relation in self.relations}
 
-    def fact(self, document: str, subject: Span, predicate: str, object_: Span) -> tuple[str, int, str, int]:
+    def fact(
+        self, document: str, subject: Span, predicate: str, object_: Span
+    ) -> tuple[str, int, str, int]:
         """The fact that a relation between two mentions states."""
         return document, self.cluster[document, subject], predicate, self.cluster[document, object_]
 
@@ -40,7 +46,9 @@ class Gold:
 
 
 def weights(predictions: Sequence[Prediction]) -> dict[str, list[float]]:
-    """The probability of each prediction under the four distributions (Chaganty 2018, section 3.6.1)."""
+    """The probability of each prediction under the four distributions (Chaganty 2018, section
+    3.6.1).
+    """
     relation = Counter(p.predicate for p in predictions)
     subject = Counter(p.subject_entity for p in predictions)
     told = defaultdict(set)
@@ -51,7 +59,8 @@ def weights(predictions: Sequence[Prediction]) -> dict[str, list[float]]:
         "relation": [1 / relation[p.predicate] for p in predictions],
         "entity": [1 / subject[p.subject_entity] for p in predictions],
         "entity_relation": [
-            len(told[p.subject_entity]) / (subject[p.subject_entity] * relation[p.predicate]) for p in predictions
+            len(told[p.subject_entity]) / (subject[p.subject_entity] * relation[p.predicate])
+            for p in predictions
         ],
     }
     totals = {kind: sum(values) for kind, values in raw.items()}
@@ -59,15 +68,26 @@ def weights(predictions: Sequence[Prediction]) -> dict[str, list[float]]:
 
 
 def score(run: Run, gold: Gold) -> dict[str, object]:
-    """The run's true precision under each distribution, its micro recall of facts, and the counts behind them."""
+    """The run's true precision under each distribution, its micro recall of facts, and the counts
+    behind them.
+    """
     verdicts = [gold.judge(prediction) for prediction in run.predictions]
     found: dict[str, set[tuple[str, int, str, int]]] = {"relation": set(), "correct": set()}
     for prediction, verdict in zip(run.predictions, verdicts, strict=True):
         for criterion, facts in found.items():
             if verdict[criterion]:
-                facts.add(gold.fact(prediction.document, prediction.subject, prediction.predicate, prediction.object))
+                facts.add(
+                    gold.fact(
+                        prediction.document,
+                        prediction.subject,
+                        prediction.predicate,
+                        prediction.object,
+                    )
+                )
     precision = {
-        kind: {c: sum(w for w, v in zip(probability, verdicts, strict=True) if v[c]) for c in CRITERIA}
+        kind: {
+            c: sum(w for w, v in zip(probability, verdicts, strict=True) if v[c]) for c in CRITERIA
+        }
         for kind, probability in weights(run.predictions).items()
     }
     return {

@@ -19,8 +19,17 @@ class Story:
 STORIES: dict[str, Story] = {
     "appointment": Story(
         "job",
-        ("{O} names {P:f} {T}", "{P:f} to lead at {O}", "New {T} for {O}", "{O} turns to an outsider"),
-        ("After a change at the top, {O} takes stock", "{P:f} sets out plans for {O}", "First weeks of {P:f} at {O}"),
+        (
+            "{O} names {P:f} {T}",
+            "{P:f} to lead at {O}",
+            "New {T} for {O}",
+            "{O} turns to an outsider",
+        ),
+        (
+            "After a change at the top, {O} takes stock",
+            "{P:f} sets out plans for {O}",
+            "First weeks of {P:f} at {O}",
+        ),
         (
             "{O} named {P:f} as its {T} on {W}, ending months of speculation.",
             "{P:f} was appointed {T:b} {of:O} on {W}, according to a statement.",
@@ -47,8 +56,17 @@ STORIES: dict[str, Story] = {
     ),
     "acquisition": Story(
         "subsidiary",
-        ("{O} seals purchase of {Q}", "{O} swallows {Q}", "Regulators wave through sale of {Q}", "{Q} finds a buyer"),
-        ("{O} and {Q}, weeks after the deal", "At {Q}, a new owner and old habits", "{O} keeps name of {Q}"),
+        (
+            "{O} seals purchase of {Q}",
+            "{O} swallows {Q}",
+            "Regulators wave through sale of {Q}",
+            "{Q} finds a buyer",
+        ),
+        (
+            "{O} and {Q}, weeks after the deal",
+            "At {Q}, a new owner and old habits",
+            "{O} keeps name of {Q}",
+        ),
         (
             "{O} completed its purchase of {Q} on {W}, making it a wholly owned subsidiary.",
             "{Q} became a unit of {O} on {W} after shareholders approved a deal worth {money}.",
@@ -56,7 +74,10 @@ STORIES: dict[str, Story] = {
             "After eight months of talks, {O} took full control of {Q} on {W}.",
         ),
         (
-            "Integration of {Q} into its new owner, {O}, is going faster than planned, managers said on {W}.",
+            (
+                "Integration of {Q} into its new owner, {O}, is going faster than planned, managers"
+                " said on {W}."
+            ),
             "{O} said on {W} that its new subsidiary {Q} would keep its name.",
             "Unions at {Q}, which now belongs to {O}, demanded guarantees on {W}.",
         ),
@@ -75,7 +96,11 @@ STORIES: dict[str, Story] = {
     ),
     "stake": Story(
         "stake",
-        ("{O} discloses stake in {Q}", "{O} emerges as investor in {Q}", "Filing reveals who owns {Q}"),
+        (
+            "{O} discloses stake in {Q}",
+            "{O} emerges as investor in {Q}",
+            "Filing reveals who owns {Q}",
+        ),
         ("{O} plays down talk about {Q}", "{Q} and its investor"),
         (
             "{O} disclosed on {W} that it holds {pct} percent of {Q}.",
@@ -99,7 +124,11 @@ STORIES: dict[str, Story] = {
     "investor": Story(
         "shares",
         ("{P:f} builds holding in {O}", "Who is buying {O}?", "{P:f} raises stake in {O}"),
-        ("{P:f} wants a voice at {O}", "At {O}, an investor loses patience", "Showdown looms at {O}"),
+        (
+            "{P:f} wants a voice at {O}",
+            "At {O}, an investor loses patience",
+            "Showdown looms at {O}",
+        ),
         (
             "{P:f} has bought {pct} percent of {O}, a filing showed on {W}.",
             "{P:f} raised {P.his} stake in {O} to {pct} percent on {W}, surprising the market.",
@@ -107,7 +136,10 @@ STORIES: dict[str, Story] = {
         (
             "{P:f}, who owns {pct} percent of {O}, asked for a seat on the board on {W}.",
             "{P:f}, a shareholder of {O}, called for a special meeting on {W}.",
-            "The board of {O} met {P:f}, one of its largest shareholders, behind closed doors on {W}.",
+            (
+                "The board of {O} met {P:f}, one of its largest shareholders, behind closed doors"
+                " on {W}."
+            ),
         ),
         (
             "The purchase cost about {money} at current prices.",
@@ -145,15 +177,25 @@ STORIES: dict[str, Story] = {
     ),
     "family": Story(
         "parent",
-        ("{Q:f} steps out of a long shadow", "Like {P.father}, like {Q.son}", "In the {P:l} family, a change of guard"),
+        (
+            "{Q:f} steps out of a long shadow",
+            "Like {P.father}, like {Q.son}",
+            "In the {P:l} family, a change of guard",
+        ),
         ("{P:l} papers to be opened", "{Q:f} and the weight of a name"),
         (
-            "{Q:f} grew up as the {Q.son} of {P:f}, and for years that was all anybody wrote about {Q.him}.",
+            (
+                "{Q:f} grew up as the {Q.son} of {P:f}, and for years that was all anybody wrote"
+                " about {Q.him}."
+            ),
             "{P:f} handed {P.his} papers to {P.his} {Q.son}, {Q:f}, at a brief ceremony on {W}.",
             "{Q:f} has spent a lifetime being introduced as {P:f}’s {Q.son}.",
         ),
         (
-            "{Q:f}, {Q.son} of {P:f}, said on {W} that the family archive would be opened to scholars.",
+            (
+                "{Q:f}, {Q.son} of {P:f}, said on {W} that the family archive would be opened to"
+                " scholars."
+            ),
             "Scholars were shown the first papers of {P:f} on {W} by {P.his} {Q.son}, {Q:f}.",
         ),
         (
@@ -173,10 +215,16 @@ STORIES: dict[str, Story] = {
         (
             "{P:f} and {P.his} {Q.husband}, {Q:f}, opened their garden to visitors on {W}.",
             "{P:f}, who married {Q:f} in {Y}, gave a rare interview on {W}.",
-            "{Q:f} has been married to {P:f} since {Y} and has never given an interview, until now.",
+            (
+                "{Q:f} has been married to {P:f} since {Y} and has never given an interview, until"
+                " now."
+            ),
         ),
         (
-            "{P:f} and {P.his} {Q.husband}, {Q:f}, announced on {W} that they would endow a prize for young writers.",
+            (
+                "{P:f} and {P.his} {Q.husband}, {Q:f}, announced on {W} that they would endow a"
+                " prize for young writers."
+            ),
             "{Q:f}, the {Q.husband} of {P:f}, chaired a jury for the first time on {W}.",
         ),
         (
@@ -195,10 +243,16 @@ STORIES: dict[str, Story] = {
         (
             "When {P:f} founded {O} in {Y}, the bank refused a loan three times.",
             "{O}, founded by {P:f} in {Y}, celebrated its anniversary on {W} with a modest party.",
-            "{P:f}, the founder of {O}, told employees on {W} that the hard part was still to come.",
+            (
+                "{P:f}, the founder of {O}, told employees on {W} that the hard part was still to"
+                " come."
+            ),
         ),
         (
-            "{O} published a history of its first years on {W}, and its founder, {P:f}, is not spared.",
+            (
+                "{O} published a history of its first years on {W}, and its founder, {P:f}, is not"
+                " spared."
+            ),
             "Early employees of {O}, which {P:f} founded in {Y}, met for a reunion on {W}.",
         ),
         (
@@ -241,7 +295,10 @@ STORIES: dict[str, Story] = {
         ("Former employees of {O} plan lawsuit", "What remains of {O}"),
         (
             "{O} was dissolved on {D}, and its creditors are still waiting for their money.",
-            "The liquidator of {O}, which was wound up on {D}, told a court on {W} that little is left.",
+            (
+                "The liquidator of {O}, which was wound up on {D}, told a court on {W} that little"
+                " is left."
+            ),
         ),
         (
             "Former employees of {O}, which ceased to exist on {D}, met on {W} to plan a lawsuit.",
@@ -263,7 +320,10 @@ STORIES: dict[str, Story] = {
         ("{P:f} offers concessions", "In {G}, {T} yields a little", "No end to dispute in {G}"),
         (
             "{G}’s {T}, {P:f}, defended a disputed reform before parliament on {W}.",
-            "{P:f}, {T} of {G}, promised on {W} to publish the contracts that critics have demanded for months.",
+            (
+                "{P:f}, {T} of {G}, promised on {W} to publish the contracts that critics have"
+                " demanded for months."
+            ),
             "{T} {P:f} of {G} ruled out new taxes on {W}, hours after a deputy had floated them.",
         ),
         (
@@ -285,11 +345,22 @@ STORIES: dict[str, Story] = {
     ),
     "sport": Story(
         "job",
-        ("{O} hold on for a point", "{P:f} under scrutiny at {O}", "Late goal lifts {O}", "{O} count the injured"),
+        (
+            "{O} hold on for a point",
+            "{P:f} under scrutiny at {O}",
+            "Late goal lifts {O}",
+            "{O} count the injured",
+        ),
         ("{P:f} returns for {O}", "{O} take a breath"),
         (
-            "{P:f}, {T:b} {of:O}, could not hide {P.his} relief on {W} after a goal in stoppage time.",
-            "{O} and their {T}, {P:f}, escaped with a draw on {W} in front of {staff} freezing spectators.",
+            (
+                "{P:f}, {T:b} {of:O}, could not hide {P.his} relief on {W} after a goal in stoppage"
+                " time."
+            ),
+            (
+                "{O} and their {T}, {P:f}, escaped with a draw on {W} in front of {staff} freezing"
+                " spectators."
+            ),
             "{T} {P:f} signed a new contract with {O} on {W}, hours before the window closed.",
         ),
         (
@@ -310,12 +381,22 @@ STORIES: dict[str, Story] = {
     ),
     "research": Story(
         "job",
-        ("Study questions cost of flood walls", "{P:f} wins prize for lifetime of work", "A quiet voice at {O}"),
+        (
+            "Study questions cost of flood walls",
+            "{P:f} wins prize for lifetime of work",
+            "A quiet voice at {O}",
+        ),
         ("Sharp replies to study by {P:f}", "More data, fewer certainties"),
         (
             "{P:f}, {T:b} {of:O}, won a prize on {W} for work that was once dismissed as a hobby.",
-            "Flood walls cost more than they save, according to a study presented on {W} by {P:f}, {T:b} {of:O}.",
-            "{P:f}, {T:b} {of:O}, told a congress on {W} that the data had been misread for decades.",
+            (
+                "Flood walls cost more than they save, according to a study presented on {W} by"
+                " {P:f}, {T:b} {of:O}."
+            ),
+            (
+                "{P:f}, {T:b} {of:O}, told a congress on {W} that the data had been misread for"
+                " decades."
+            ),
         ),
         (
             "The study by {P:f}, {T:b} {of:O}, drew sharp replies on {W}.",

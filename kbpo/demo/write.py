@@ -18,19 +18,45 @@ from kbpo.demo.invent import World, invent
 from kbpo.demo.score import Gold, score
 
 SCHEMA = "tac_kbp"
-MENTION_COLUMNS = ("doc_id", "begin", "end", "type", "entity", "gloss", "canonical_begin", "canonical_end", "link")
-GOLD_COLUMNS = ("doc_id", "subj_begin", "subj_end", "predicate", "obj_begin", "obj_end", "prov_begin", "prov_end")
+MENTION_COLUMNS = (
+    "doc_id",
+    "begin",
+    "end",
+    "type",
+    "entity",
+    "gloss",
+    "canonical_begin",
+    "canonical_end",
+    "link",
+)
+GOLD_COLUMNS = (
+    "doc_id",
+    "subj_begin",
+    "subj_end",
+    "predicate",
+    "obj_begin",
+    "obj_end",
+    "prov_begin",
+    "prov_end",
+)
 
 
-def write(directory: Path, *, documents: int = 60, seed: int = 1, scale: float = 1.0) -> dict[str, object]:
-    """The true scores; everything is in the directory afterwards. The world grows with `scale`, at equal documents."""
+def write(
+    directory: Path, *, documents: int = 60, seed: int = 1, scale: float = 1.0
+) -> dict[str, object]:
+    """The true scores; everything is in the directory afterwards. The world grows with `scale`, at
+    equal documents.
+    """
     world, corpus = imagine(documents, seed, scale)
     runs = extract(corpus, world, seed)
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "systems").mkdir(exist_ok=True)
     write_corpus(directory / "corpus.jsonl", corpus)
     (directory / "schema.json").write_bytes((SHIPPED / f"{SCHEMA}.json").read_bytes())
-    _lines(directory / "mentions.tsv", _table(MENTION_COLUMNS, (row for d in corpus for row in _mentions(d))))
+    _lines(
+        directory / "mentions.tsv",
+        _table(MENTION_COLUMNS, (row for d in corpus for row in _mentions(d))),
+    )
     _lines(directory / "gold.tsv", _table(GOLD_COLUMNS, (row for d in corpus for row in _gold(d))))
     gold = Gold(corpus)
     truth: dict[str, object] = {
@@ -44,7 +70,10 @@ def write(directory: Path, *, documents: int = 60, seed: int = 1, scale: float =
     texts = {document.id: document.text for document in corpus}
     for run in runs:
         _lines(directory / "systems" / f"{run.profile.name}.kb.tsv", knowledge_base(run, texts))
-    _lines(directory / "systems" / "systems.json", [json.dumps([_entry(run) for run in runs], indent=1)])
+    _lines(
+        directory / "systems" / "systems.json",
+        [json.dumps([_entry(run) for run in runs], indent=1)],
+    )
     return truth
 
 
@@ -62,8 +91,12 @@ def write_corpus(path: Path, corpus: Iterable[Annotated]) -> None:
 
 def _entry(run: Run) -> dict[str, str]:
     profile = run.profile
-    return {"team": profile.team, "run": profile.name, "file": f"{profile.name}.kb.tsv",
-            "description": profile.description}  # fmt: skip
+    return {
+        "team": profile.team,
+        "run": profile.name,
+        "file": f"{profile.name}.kb.tsv",
+        "description": profile.description,
+    }
 
 
 def _lines(path: Path, lines: Iterable[str]) -> None:
@@ -80,17 +113,30 @@ def _table(columns: tuple[str, ...], rows: Iterable[Iterable[object]]) -> Iterat
 def _corpus_line(document: Annotated) -> str:
     return json.dumps(
         {
-            "id": document.id, "title": document.title, "date": document.date, "text": document.text,
-            "tokens": document.tokens, "sentences": [sentence.span for sentence in document.sentences],
+            "id": document.id,
+            "title": document.title,
+            "date": document.date,
+            "text": document.text,
+            "tokens": document.tokens,
+            "sentences": [sentence.span for sentence in document.sentences],
         },
         ensure_ascii=False,
-    )  # fmt: skip
+    )
 
 
 def _mentions(document: Annotated) -> Iterator[tuple[object, ...]]:
     for (begin, end), cluster in document.mentions():
         gloss = document.text[begin:end]
-        yield (document.id, begin, end, cluster.filler.type, cluster.index, gloss, *cluster.canonical(), cluster.link)
+        yield (
+            document.id,
+            begin,
+            end,
+            cluster.filler.type,
+            cluster.index,
+            gloss,
+            *cluster.canonical(),
+            cluster.link,
+        )
 
 
 def _gold(document: Annotated) -> Iterator[tuple[object, ...]]:
@@ -101,7 +147,12 @@ def _gold(document: Annotated) -> Iterator[tuple[object, ...]]:
 def knowledge_base(run: Run, texts: dict[str, str]) -> Iterator[str]:
     """The lines of the run as a TAC KBP ColdStart knowledge base."""
     yield run.profile.name
-    used = {name for p in run.predictions for name in (p.subject_entity, p.object_entity) if name in run.types}
+    used = {
+        name
+        for p in run.predictions
+        for name in (p.subject_entity, p.object_entity)
+        if name in run.types
+    }
     ids = {name: f":E{number}" for number, name in enumerate(sorted(used), start=1)}
     for name, identifier in ids.items():
         yield f"{identifier}\ttype\t{run.types[name]}"
@@ -130,23 +181,35 @@ def place(document: str, span: Span) -> str:
 
 def main() -> None:
     """Nothing; the files are written and summed up on the screen."""
-    parser = argparse.ArgumentParser(description="Write a fictional newswire corpus, systems, and their scores.")
+    parser = argparse.ArgumentParser(
+        description="Write a fictional newswire corpus, systems, and their scores."
+    )
     parser.add_argument("directory", type=Path)
     parser.add_argument("--documents", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scale", type=float, default=1.0, help="size of the world, relative to the documents")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="size of the world, relative to the documents"
+    )
     options = parser.parse_args()
     if options.documents < 1 or options.scale <= 0:
         parser.error("--documents and --scale must be positive")
-    truth = write(options.directory, documents=options.documents, seed=options.seed, scale=options.scale)
-    print(f"{truth['documents']} documents, {truth['gold_facts']} facts of {truth['gold_predicates']} predicates")
+    truth = write(
+        options.directory, documents=options.documents, seed=options.seed, scale=options.scale
+    )
+    print(
+        f"{truth['documents']} documents, {truth['gold_facts']} facts of {truth['gold_predicates']}"
+        " predicates"
+    )
     systems = truth["systems"]
     assert isinstance(systems, dict)
     for name, scores in systems.items():
         precision, recall = scores["precision"]["instance"], scores["recall"]
-        print(f"{name:16} {scores['predictions']:6} predictions   precision {precision['correct']:.3f}"
-              f" (relation {precision['relation']:.3f}, linking {precision['linking']:.3f})"
-              f"   recall {recall['correct']:.3f} (relation {recall['relation']:.3f})")  # fmt: skip
+        print(
+            f"{name:16} {scores['predictions']:6} predictions   precision"
+            f" {precision['correct']:.3f} (relation {precision['relation']:.3f}, linking"
+            f" {precision['linking']:.3f})   recall {recall['correct']:.3f} (relation"
+            f" {recall['relation']:.3f})"
+        )
 
 
 if __name__ == "__main__":

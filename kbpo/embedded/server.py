@@ -1,4 +1,6 @@
-"""What the two servers have in common: a private directory, processes that are found by where they work, patience."""
+"""What the two servers have in common: a private directory, processes that are found by where they
+work, patience.
+"""
 
 import hashlib
 import importlib.util
@@ -17,12 +19,16 @@ import psutil
 from kbpo.embedded.account import Account, EmbeddedError, check_private
 
 PATIENCE = 60.0  # seconds that a server may take to come up, recovery of its log included
-SOCKET_LIMIT = 90  # bytes of a socket's directory: the kernel takes 107 for the whole path, less on macOS
+SOCKET_LIMIT = (
+    90  # bytes of a socket's directory: the kernel takes 107 for the whole path, less on macOS
+)
 
 
 @dataclass(frozen=True)
 class Server(ABC):
-    """What PostgreSQL and Redis have in common: a private directory and a way to say whether they answer."""
+    """What PostgreSQL and Redis have in common: a private directory and a way to say whether they
+    answer.
+    """
 
     var: Path
 
@@ -36,7 +42,9 @@ class Server(ABC):
 
     @property
     def sockets(self) -> Path:
-        """The directory of the socket: the server's own, or a short one where its path is too long for a socket."""
+        """The directory of the socket: the server's own, or a short one where its path is too long
+        for a socket.
+        """
         if len(os.fsencode(self.home)) <= SOCKET_LIMIT:
             return self.home
         return Path(tempfile.gettempdir(), f"kbpo-{self.name}-{digest(self.home)}")
@@ -47,7 +55,9 @@ class Server(ABC):
         return Account.current()
 
     def check(self) -> None:
-        """Refuse directories that are not ours alone: whoever sat in them could pass for the server."""
+        """Refuse directories that are not ours alone: whoever sat in them could pass for the
+        server.
+        """
         for directory in (self.home, self.sockets):
             if directory.exists():
                 check_private(directory, directory.lstat(), self.account)
@@ -79,8 +89,14 @@ class Server(ABC):
             (self.var / self.name).unlink()
 
     def processes(self, directory: Path) -> list[psutil.Process]:
-        """The living processes of this server: its program, at work in the directory. Pid files may be stale."""
-        return [process for process in psutil.process_iter() if works_in(process, self.program, directory)]
+        """The living processes of this server: its program, at work in the directory. Pid files may
+        be stale.
+        """
+        return [
+            process
+            for process in psutil.process_iter()
+            if works_in(process, self.program, directory)
+        ]
 
     def wait(self, alive: Callable[[], bool]) -> bool:
         """Whether the server answers before it dies or our patience ends."""
@@ -94,11 +110,15 @@ class Server(ABC):
     def failed(self, log: Path) -> EmbeddedError:
         """The error that says what the server said last."""
         last = log.read_text(errors="replace").splitlines()[-8:] if log.exists() else []
-        return EmbeddedError("\n  ".join([f"{self.name} does not come up. The end of {log}:", *last]))
+        return EmbeddedError(
+            "\n  ".join([f"{self.name} does not come up. The end of {log}:", *last])
+        )
 
 
 def works_in(process: psutil.Process, program: str, directory: Path) -> bool:
-    """Whether the process runs the program with the directory as its own; the dead and other people's do not."""
+    """Whether the process runs the program with the directory as its own; the dead and other
+    people's do not.
+    """
     try:
         return process.name() == program and Path(process.cwd()) == directory
     except (psutil.Error, OSError):
@@ -119,7 +139,9 @@ def end(processes: list[psutil.Process], *, grace: float) -> None:
 
 
 def lives(process: psutil.Process) -> bool:
-    """Whether the process still runs; a zombie does not, though a lazy parent (many a container's) keeps its id."""
+    """Whether the process still runs; a zombie does not, though a lazy parent (many a container's)
+    keeps its id.
+    """
     try:
         return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -130,7 +152,10 @@ def package(name: str) -> Path:
     """The directory of an installed package; it is not imported, its binaries are all we want."""
     found = importlib.util.find_spec(name)
     if found is None or not found.submodule_search_locations:
-        raise EmbeddedError(f"The package {name} is not installed. Run: make venv, or set DATABASE_URL and REDIS_URL.")
+        raise EmbeddedError(
+            f"The package {name} is not installed. Run: make venv, or set DATABASE_URL and"
+            " REDIS_URL."
+        )
     return Path(found.submodule_search_locations[0])
 
 

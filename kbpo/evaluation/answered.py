@@ -12,15 +12,18 @@ LEAST_ASKED = 20
 
 
 def share_answered(stratum: Ids, asked: Ids, known: NDArray[np.bool_], untold: float) -> Floats:
-    """(t,) the share in the stratum of each target, from the targets of questions and whether each was answered.
+    """(t,) the share in the stratum of each target, from the targets of questions and whether each
+    was answered.
 
-    Strata of which too little was asked to tell, or of which nothing was answered, are one together. 1 if nothing was
-    asked, `untold` if nothing was answered.
+    Strata of which too little was asked to tell, or of which nothing was answered, are one
+    together. 1 if nothing was asked, `untold` if nothing was answered.
     """
     if not asked.size:
         return np.ones(stratum.size)
     code = stratum[asked]
-    n, answers = (np.bincount(code, weights=w, minlength=stratum.max(initial=-1) + 1) for w in (None, known))
+    n, answers = (
+        np.bincount(code, weights=w, minlength=stratum.max(initial=-1) + 1) for w in (None, known)
+    )
     few = (n < LEAST_ASKED) | (answers == 0)
     share = np.divide(answers, n, out=np.ones(n.size), where=n > 0)
     if answers[few].sum() > 0:

@@ -1,10 +1,12 @@
-"""Simple and joint where each target is asked at most once, with a known chance: counterparts of what was published.
+"""Simple and joint where each target is asked at most once, with a known chance: counterparts of
+what was published.
 
-The published joint estimator weighs a judgment with one over the chance that anybody's draws hold the relation; under
-thresholds that chance is π, and what results is Hájek's estimator: all judgments that were drawn, no model. Simple is
-the same with the system's own sample alone: the targets whose u lies below what the system would have asked by itself.
-Recall is θ ν, as published, ν made of totals over π. What counts because its document was read has no part in any of
-them. Questions that were given up, and what a team had seen, are allowed for as in the default estimates.
+The published joint estimator weighs a judgment with one over the chance that anybody's draws hold
+the relation; under thresholds that chance is π, and what results is Hájek's estimator: all
+judgments that were drawn, no model. Simple is the same with the system's own sample alone: the
+targets whose u lies below what the system would have asked by itself. Recall is θ ν, as published,
+ν made of totals over π. What counts because its document was read has no part in any of them.
+Questions that were given up, and what a team had seen, are allowed for as in the default estimates.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class ByThresholds:
         return Centred(_guessing(self.data.without_documents(), NOBODY_KNOWS))
 
     def precision(self, kind: str, criterion: str, method: str) -> Estimate:
-        """The precision of every system, simple or joint; its influence is scaled to a plain sum of squares."""
+        """The precision of every system, simple or joint; its influence is scaled to a plain sum of
+        squares.
+        """
         if method == "joint":
             found = self.arranged.precision(kind, criterion, floor=False)
             of_all = self.arranged.under(criterion)
@@ -64,37 +68,46 @@ class ByThresholds:
             one = Centred(own_sample(self.arranged.data, column, threshold))
             for criterion in self.arranged.data.f:
                 of_all = self.arranged.under(criterion)
-                one.under(criterion).__dict__.update({name: getattr(of_all, name) for name in SHARED})
+                one.under(criterion).__dict__.update(
+                    {name: getattr(of_all, name) for name in SHARED}
+                )
             found[column] = one
         return found
 
     def recall(self, criterion: str) -> Estimate | None:
-        """The recall of every system: what share of the facts of the annotated documents anybody found, times each
-        system's share of the true facts that were judged, each over its chance. None without two annotated
-        documents."""
+        """The recall of every system: what share of the facts of the annotated documents anybody
+        found, times each system's share of the true facts that were judged, each over its chance.
+        None without two annotated documents.
+        """
         facts, documents = self.data.facts, self.data.documents
         if facts is None:
             return None
-        first = np.flatnonzero(np.isin(documents.documents, documents.first))  # drawn uniformly, as published
+        first = np.flatnonzero(
+            np.isin(documents.documents, documents.first)
+        )  # drawn uniformly, as published
         uniform = np.isin(facts.document, first)
         if first.size < 2 or not uniform.any():
             return None
         found = Centred(_guessing(self.arranged.data, 0.0)).recall(criterion)
         assert found is not None
         theta = pool_recall(
-            facts.found[uniform], document=facts.document[uniform], n_annotated=first.size,
+            facts.found[uniform],
+            document=facts.document[uniform],
+            n_annotated=first.size,
             n_documents=facts.n_documents,
-        )  # fmt: skip
+        )
         pi = found.design.pi[: found.totals.pool.influence.size]
         m = len(self.data.systems)
         return replace(
-            recall_by_inclusion(theta, found.totals, pi), degrees_of_freedom=np.full(m, float(first.size - 1))
+            recall_by_inclusion(theta, found.totals, pi),
+            degrees_of_freedom=np.full(m, float(first.size - 1)),
         )
 
 
 def _floored(estimate: Estimate, kind: str, samples: dict[int, Centred]) -> Estimate:
-    """The estimate; where all labels agree, so that no variance is seen, that of one label more that disagrees. What is
-    known of everything has none."""
+    """The estimate; where all labels agree, so that no variance is seen, that of one label more
+    that disagrees. What is known of everything has none.
+    """
     n = np.maximum(estimate.n, 1)
     p = np.clip(np.asarray(estimate.value), 0.5 / n, 1 - 0.5 / n)
     floor = np.zeros(p.size)
@@ -104,14 +117,22 @@ def _floored(estimate: Estimate, kind: str, samples: dict[int, Centred]) -> Esti
 
 
 def own_sample(data: Data, column: int, threshold: Floats) -> Data:
-    """The data of a track if only one system's own sample had been drawn: what lies below its thresholds (t,)."""
+    """The data of a track if only one system's own sample had been drawn: what lies below its
+    thresholds (t,).
+    """
 
     def only(now: Inclusion) -> Inclusion:
         inside = data.pool.u < threshold  # nothing of it waits
         return replace(
-            now, pi=threshold, by_threshold=threshold, by_draw=np.zeros(threshold.size), drawn=inside, counts=inside,
-            threshold=threshold, before=np.minimum(now.before, threshold),
-        )  # fmt: skip
+            now,
+            pi=threshold,
+            by_threshold=threshold,
+            by_draw=np.zeros(threshold.size),
+            drawn=inside,
+            counts=inside,
+            threshold=threshold,
+            before=np.minimum(now.before, threshold),
+        )
 
     seen = {column: data.seen[column]} if column in data.seen else {}
     own = {column: only(data.own[column])} if column in data.seen else {}
@@ -119,4 +140,6 @@ def own_sample(data: Data, column: int, threshold: Floats) -> Data:
 
 
 def _guessing(data: Data, guess: float) -> Data:
-    return replace(data, g={criterion: np.full(one.size, guess) for criterion, one in data.g.items()})
+    return replace(
+        data, g={criterion: np.full(one.size, guess) for criterion, one in data.g.items()}
+    )

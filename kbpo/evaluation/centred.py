@@ -1,8 +1,9 @@
 """The default estimators on a track's targets: centred difference for precision, totals for recall.
 
-One set of judged targets, each with the probability that it counts; every number is a sum of terms over them, so that
-every variance and covariance is a quadratic form of one design. A submission whose team had seen judgments when it
-uploaded has probabilities of its own; its terms are so scaled that the common design gives their variance.
+One set of judged targets, each with the probability that it counts; every number is a sum of terms
+over them, so that every variance and covariance is a quadratic form of one design. A submission
+whose team had seen judgments when it uploaded has probabilities of its own; its terms are so scaled
+that the common design gives their variance.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ SHARED = ("at", "row", "counts", "targets", "shares", "units", "stratum")
 
 @dataclass(frozen=True)
 class Centred:
-    """A track's data arranged for the default estimators: rows are the instances of targets that count."""
+    """A track's data arranged for the default estimators: rows are the instances of targets that
+    count.
+    """
 
     data: Data
     criterion: str = "relation"
@@ -66,7 +69,9 @@ class Centred:
         return unique, code.astype(np.int64)
 
     def under(self, criterion: str) -> Centred:
-        """The same data for another criterion: a question may be answered for one and not for the other."""
+        """The same data for another criterion: a question may be answered for one and not for the
+        other.
+        """
         if criterion not in self._siblings:
             other = Centred(self.data, criterion)
             shared = {name: value for name, value in self.__dict__.items() if name in SHARED}
@@ -80,11 +85,13 @@ class Centred:
 
     @cached_property
     def answered(self) -> Floats:
-        """(t,) the share of questions that got an answer, in the stratum of each target of the pool.
+        """(t,) the share of questions that got an answer, in the stratum of each target of the
+        pool.
 
-        Those that were answered stand for those of their own stratum that were given up, so that it does no harm if
-        some relations are harder to answer than others. A stratum is the relation that is said of a target (the first
-        of several); those of which too little was asked to tell, or of which nothing was answered, are one together.
+        Those that were answered stand for those of their own stratum that were given up, so that it
+        does no harm if some relations are harder to answer than others. A stratum is the relation
+        that is said of a target (the first of several); those of which too little was asked to
+        tell, or of which nothing was answered, are one together.
         """
         return self._share_answered(self.counts & (self._row_cluster < 0) & ~self._row_swept)
 
@@ -95,11 +102,15 @@ class Centred:
 
     @cached_property
     def given_document(self) -> Floats:
-        """(t,) probability that a target is judged if its document is annotated, and brings it in."""
+        """(t,) probability that a target is judged if its document is annotated, and brings it
+        in.
+        """
         return self._by_document(self.data.inclusion.before)
 
     def _by_document(self, before: Floats) -> Floats:
-        """(t,) the same, from the probability that it was drawn before a sweep asked about what had no label."""
+        """(t,) the same, from the probability that it was drawn before a sweep asked about what had
+        no label.
+        """
         if self.data.fold.closed:  # what is not marked is judged, too
             return np.ones(before.size)
         return before * self.answered + (1 - before) * self.answered_inside
@@ -111,7 +122,11 @@ class Centred:
     @cached_property
     def _row_swept(self) -> NDArray[np.bool_]:
         inside = self.data.in_documents
-        return np.zeros(self.row.size, dtype=np.bool_) if inside is None else inside.asked[self._row_target]
+        return (
+            np.zeros(self.row.size, dtype=np.bool_)
+            if inside is None
+            else inside.asked[self._row_target]
+        )
 
     @cached_property
     def _row_cluster(self) -> Ids:
@@ -126,16 +141,18 @@ class Centred:
     def verdicts(self) -> Floats:
         """(n, m) f of each row under this criterion.
 
-        What readers marked is always known, and it is true; what they did not is known if its question got an answer.
-        So that the known are not too often true, what is known by its mark alone counts by chance, as often as a
-        question beside it was answered: always, unless some were given up. What was asked in vain before it was marked
-        does not count at all.
+        What readers marked is always known, and it is true; what they did not is known if its
+        question got an answer. So that the known are not too often true, what is known by its mark
+        alone counts by chance, as often as a question beside it was answered: always, unless some
+        were given up. What was asked in vain before it was marked does not count at all.
         """
         f = self.data.f[self.criterion][self.at]
         return np.where(self._lost[:, None], np.nan, f) if self._lost.any() else f
 
     def verdicts_of(self, column: int) -> Floats:
-        """(n,) the same of a system whose team had seen judgments: of those, which are no chance, none is left out."""
+        """(n,) the same of a system whose team had seen judgments: of those, which are no chance,
+        none is left out.
+        """
         saw = self.data.seen_drawn.get(column, self.data.seen[column])
         exact = saw.exact[self._row_target]
         return np.where(self._lost & ~exact, np.nan, self.data.f[self.criterion][self.at, column])
@@ -153,7 +170,8 @@ class Centred:
         return self._row_mark >= share[self._row_target]
 
     def _share_answered(self, some: NDArray[np.bool_], untold: float = 1.0) -> Floats:
-        """(t,) the share of some of the rows that got an answer, in the stratum of each target; 1 without any such row,
+        """(t,) the share of some of the rows that got an answer, in the stratum of each target; 1
+        without any such row,
         `untold` if there are some and none did. What nobody had to be asked about says nothing."""
         pool = self.data.pool
         some = some & ~((self._row_mark >= 0) & (self._row_mark < NEVER))
@@ -166,29 +184,39 @@ class Centred:
         """(t,) a code of the relation that is said of each target."""
         pool = self.data.pool
         targets, first = np.unique(pool.target, return_index=True)
-        found = np.zeros(pool.target_id.size, dtype=np.int64)  # of a slice not every target has a row
+        found = np.zeros(
+            pool.target_id.size, dtype=np.int64
+        )  # of a slice not every target has a row
         found[targets] = np.unique(pool.predicate[first], return_inverse=True)[1]
         return found
 
     @cached_property
     def pi(self) -> Floats:
-        """(u,) probability that each instance counts: that of being asked, or of coming in by an annotated document,
-        each times the share of its questions that got an answer."""
+        """(u,) probability that each instance counts: that of being asked, or of coming in by an
+        annotated document, each times the share of its questions that got an answer.
+        """
         chance = self.data.inclusion
         return self._with_answers(chance.asked, chance.beta, chance.before)[self.data.pool.target]
 
     def _with_answers(self, asked: Floats, beta: Floats, before: Floats) -> Floats:
-        """(t,) the probability of a judgment, from those of the two ways in, and of the first before a sweep."""
+        """(t,) the probability of a judgment, from those of the two ways in, and of the first
+        before a sweep.
+        """
         alone = asked * self.answered
-        if self.data.in_documents is not None:  # where a swept document is no way in, it has answered all the same
+        if (
+            self.data.in_documents is not None
+        ):  # where a swept document is no way in, it has answered all the same
             late = np.maximum(asked - before, 0) * self.answered_inside
-            alone = np.where(self.data.in_documents.covered & (beta == 0), before * self.answered + late, alone)
+            alone = np.where(
+                self.data.in_documents.covered & (beta == 0), before * self.answered + late, alone
+            )
         return (1 - beta) * alone + beta * self._by_document(before)
 
     @cached_property
     def row_pi(self) -> Floats:
-        """(n,) the same of each row. One that does not count for everybody has a term only for who it was asked for,
-        and any probability will do: the term is scaled to its own."""
+        """(n,) the same of each row. One that does not count for everybody has a term only for who
+        it was asked for, and any probability will do: the term is scaled to its own.
+        """
         return np.where(self.counts, self.pi[self.row], 0.5)
 
     @cached_property
@@ -200,12 +228,17 @@ class Centred:
         if not chance.n_clusters:
             return Design(pi)
         return Design(
-            pi, cluster=chance.cluster[unique], beta=chance.of_document, n_clusters=chance.n_clusters,
+            pi,
+            cluster=chance.cluster[unique],
+            beta=chance.of_document,
+            n_clusters=chance.n_clusters,
             answered=self.given_document[unique],
-        )  # fmt: skip
+        )
 
     def precision(self, kind: str, criterion: str, *, floor: bool = True) -> Estimate:
-        """The precision of every system under a distribution; without a floor if nothing is to be expected of g."""
+        """The precision of every system under a distribution; without a floor if nothing is to be
+        expected of g.
+        """
         if criterion != self.criterion:
             return self.under(criterion).precision(kind, criterion, floor=floor)
         data, p = self.data, self.data.pool.p[kind]
@@ -213,19 +246,31 @@ class Centred:
         total = np.asarray(p.T @ g).ravel()
         weight = p[self.row].toarray()
         found = horvitz_thompson.centred(
-            weight * self.counts[:, None], self.row_pi, f, g[self.row], total,
-            target=self.targets[1], n_targets=self.targets[0].size, design=self.design,
-        )  # fmt: skip
+            weight * self.counts[:, None],
+            self.row_pi,
+            f,
+            g[self.row],
+            total,
+            target=self.targets[1],
+            n_targets=self.targets[0].size,
+            design=self.design,
+        )
         own = {}
         for column in data.seen:
             label = self.verdicts_of(column)
-            alone = self._alone(horvitz_thompson.centred, column, weight[:, column], label, g, total[column])
+            alone = self._alone(
+                horvitz_thompson.centred, column, weight[:, column], label, g, total[column]
+            )
             if floor:
-                [expected] = np.asarray(self._anticipated(p[:, [column]], self.pi_of(column), criterion, alone))
+                [expected] = np.asarray(
+                    self._anticipated(p[:, [column]], self.pi_of(column), criterion, alone)
+                )
                 alone = replace(alone, anticipated=float(expected))
             own[column] = alone
         if floor:
-            found = replace(found, anticipated=self._anticipated(p, self.pi, criterion, found), total_g=total)
+            found = replace(
+                found, anticipated=self._anticipated(p, self.pi, criterion, found), total_g=total
+            )
         estimate = with_columns(found, own)
         return where_known(estimate, np.asarray(estimate.n) > 0)
 
@@ -235,27 +280,36 @@ class Centred:
         influence = np.reshape(found.influence, (-1, p.shape[1]))
         term = self.design.document_term(influence) if self.data.inclusion.n_clusters else 0.0
         return horvitz_thompson.anticipated_variance(
-            p, pi, g, self.one_verdict(f), g[self.row], target=self.data.pool.target, document_term=term,
+            p,
+            pi,
+            g,
+            self.one_verdict(f),
+            g[self.row],
+            target=self.data.pool.target,
+            document_term=term,
             correlation=self.data.rho[criterion],
-        )  # fmt: skip
+        )
 
     def pi_of(self, column: int) -> Floats:
         """(u,) the probabilities of a system whose team had seen judgments: 1 for those.
 
-        Of what it had seen given up nothing is known: others stand for it, and what that may err by is one term of
-        variance p² f (1 − f), as if it were known with one half.
+        Of what it had seen given up nothing is known: others stand for it, and what that may err by
+        is one term of variance p² f (1 − f), as if it were known with one half.
         """
         seen, now = self.data.seen[column], self.data.own[column]
         own = self._with_answers(*seen.ways(now), seen.before(now))
         found = np.asarray(np.where(seen.exact, 1.0, own)[self.data.pool.target])
         stated = np.asarray(self.data.pool.member[:, [column]].toarray()).ravel()[self.row] > 0
         lost = stated & seen.exact[self._row_target] & np.isnan(self.said_of(column))
-        found[np.isin(self.data.pool.target, self._row_target[lost])] = 0.5  # of a target all rows have one probability
+        found[np.isin(self.data.pool.target, self._row_target[lost])] = (
+            0.5  # of a target all rows have one probability
+        )
         return found
 
     def of_one(self, kind: str, column: int) -> Estimate:
-        """The precision of one system under a distribution and this criterion, without a floor: all that is read of it
-        are its own rows."""
+        """The precision of one system under a distribution and this criterion, without a floor: all
+        that is read of it are its own rows.
+        """
         mine = self.data.pool.p[kind][:, [column]].toarray().ravel()
         at, total = mine[self.row], float(mine @ self.data.g[self.criterion])
         f, g = self.said_of(column), self.data.g[self.criterion][self.row]
@@ -264,11 +318,20 @@ class Centred:
             used, pi = self.own(column)
             exact = self.data.seen[column].exact[self._row_target]
         return horvitz_thompson.centred(
-            at * used, pi, f, g, total, target=self.targets[1], n_targets=self.targets[0].size, exact=exact
+            at * used,
+            pi,
+            f,
+            g,
+            total,
+            target=self.targets[1],
+            n_targets=self.targets[0].size,
+            exact=exact,
         )
 
     def chance_of_one(self, kind: str, column: int) -> float:
-        """Σ (1 − π) a² of what is known of one system: the variance of its precision over that of a single label."""
+        """Σ (1 − π) a² of what is known of one system: the variance of its precision over that of a
+        single label.
+        """
         used, pi = self.own(column) if column in self.data.seen else (self.counts, self.row_pi)
         mine = self.data.pool.p[kind][:, [column]].toarray().ravel()[self.row]
         a = np.where(used & ~np.isnan(self.said_of(column)), mine / pi, 0.0)
@@ -276,21 +339,36 @@ class Centred:
         return float((1 - self.by_target(pi)) @ together**2)
 
     def _alone(
-        self, estimator: Callable[..., Estimate], column: int, weight: Floats, f: Floats, g: Floats, total: float
+        self,
+        estimator: Callable[..., Estimate],
+        column: int,
+        weight: Floats,
+        f: Floats,
+        g: Floats,
+        total: float,
     ) -> Estimate:
-        """The estimate of a system whose team had seen judgments: what it saw counts for itself alone, the rest with
-        its own probabilities; its influence is that on the design of all."""
+        """The estimate of a system whose team had seen judgments: what it saw counts for itself
+        alone, the rest with its own probabilities; its influence is that on the design of all.
+        """
         used, pi = self.own(column)
         exact = self.data.seen[column].exact[self.data.pool.target[self.row]]
         found = estimator(
-            weight * used, pi, f, g[self.row], total,
-            target=self.targets[1], n_targets=self.targets[0].size, exact=exact,
-        )  # fmt: skip
+            weight * used,
+            pi,
+            f,
+            g[self.row],
+            total,
+            target=self.targets[1],
+            n_targets=self.targets[0].size,
+            exact=exact,
+        )
         influence = on_common_design(found.influence, self.by_target(pi), self.design.pi)
         return replace(found, influence=influence, variance=self.design.variance(influence))
 
     def own(self, column: int) -> tuple[NDArray[np.bool_], Floats]:
-        """(n,) rows that count for a system whose team had seen judgments, and their probabilities for it."""
+        """(n,) rows that count for a system whose team had seen judgments, and their probabilities
+        for it.
+        """
         target = self.data.pool.target[self.row]
         own = self.pi_of(column)[self.row]
         seen, now = self.data.seen[column], self.data.own[column]
@@ -310,8 +388,9 @@ class Centred:
         return np.asarray(np.where(member, f, 0.0).sum(axis=1) / np.maximum(member.sum(axis=1), 1))
 
     def recall(self, criterion: str, *, unit: str = "fact") -> totals.Recall | None:
-        """The recall of every system, a fact counted once, or each instance of it, as yet without a floor; None without
-        two annotated documents."""
+        """The recall of every system, a fact counted once, or each instance of it, as yet without a
+        floor; None without two annotated documents.
+        """
         facts = self.data.facts
         if facts is None or facts.n_annotated < 2:
             return None
@@ -326,12 +405,19 @@ class Centred:
         weight = share[row].toarray()
         alone = {
             column: self._alone(
-                horvitz_thompson.difference, column, weight[:, column], self.verdicts_of(column), own_g, total[column]
+                horvitz_thompson.difference,
+                column,
+                weight[:, column],
+                self.verdicts_of(column),
+                own_g,
+                total[column],
             )
             for column in data.seen
         }
         missed = (
-            np.bincount(facts.document[~facts.found], minlength=facts.n_annotated) if unit == "fact" else facts.missed
+            np.bincount(facts.document[~facts.found], minlength=facts.n_annotated)
+            if unit == "fact"
+            else facts.missed
         )
         chance = data.inclusion
         found = totals.recall(
@@ -358,19 +444,25 @@ class Centred:
         return replace(found, recall=where_known(found.recall, known))
 
     def pool_weight(self, unit: str) -> Floats:
-        """(n,) the share of a fact of the pool that each row stands for, with π of this criterion."""
+        """(n,) the share of a fact of the pool that each row stands for, with π of this
+        criterion.
+        """
         return np.minimum(self.shares_of(unit)[1][self.row] * self._of_relation, 1.0) * self.counts
 
     @cached_property
     def _of_relation(self) -> Floats:
-        """(n,) π of each row under this criterion over that under `relation`, whose labels the pool's total takes."""
+        """(n,) π of each row under this criterion over that under `relation`, whose labels the
+        pool's total takes.
+        """
         return np.asarray(self.row_pi / self.under("relation").row_pi)
 
     def found_share(self, found: totals.Recall) -> Estimate | None:
-        """The share of true predictions in annotated documents that annotation had found, on the design of `found`.
+        """The share of true predictions in annotated documents that annotation had found, on the
+        design of `found`.
 
-        Where a sweep covers the documents, of all that systems state in them; else of what was drawn. What was marked
-        is taken for true, what was not was asked. None where what is not marked is false: there nobody misses anything.
+        Where a sweep covers the documents, of all that systems state in them; else of what was
+        drawn. What was marked is taken for true, what was not was asked. None where what is not
+        marked is false: there nobody misses anything.
         """
         facts, data = self.data.facts, self.data
         if facts is None or data.fold.closed:
@@ -379,19 +471,32 @@ class Centred:
             return self._of_all_swept(found, facts, data.swept)
         relation = np.where(self.counts, self.under("relation").verdicts[:, 0], np.nan)
         return misses.found_share(
-            relation, facts.marked[self.row], self.shares[1][self.row], self.under("relation").row_pi,
-            facts.inside[self.row], found.design, target=self.targets[1],
-        )  # fmt: skip
+            relation,
+            facts.marked[self.row],
+            self.shares[1][self.row],
+            self.under("relation").row_pi,
+            facts.inside[self.row],
+            found.design,
+            target=self.targets[1],
+        )
 
     def _of_all_swept(self, found: totals.Recall, facts: Facts, swept: Swept) -> Estimate:
-        """The same of all predictions in swept documents: those that were answered stand for those given up."""
+        """The same of all predictions in swept documents: those that were answered stand for those
+        given up.
+        """
         row, target = swept.row, self.data.pool.target[swept.row]
         assert self.data.in_documents is not None
         asked, known = ~self.data.in_documents.marked[target], ~np.isnan(swept.true)
         answered = float(known[asked].mean()) if known[asked].any() else 1.0
         weight = self.shares[1][row] / np.where(asked, answered, 1.0)
         return misses.found_share(
-            swept.true, facts.marked[row], weight, np.ones(row.size), facts.inside[row], found.design, target=target
+            swept.true,
+            facts.marked[row],
+            weight,
+            np.ones(row.size),
+            facts.inside[row],
+            found.design,
+            target=target,
         )
 
     def shares_of(self, unit: str) -> tuple[sparse.csr_array, Floats]:
@@ -400,7 +505,8 @@ class Centred:
 
     @cached_property
     def shares(self) -> tuple[sparse.csr_array, Floats]:
-        """Share of a fact that each instance stands for: of the system's own (u, m), and of the pool's (u,).
+        """Share of a fact that each instance stands for: of the system's own (u, m), and of the
+        pool's (u,).
 
         0 outside the scope.
         """
@@ -408,7 +514,9 @@ class Centred:
         assert facts is not None
         inside = sparse.csr_array(member * facts.in_scope[:, None])
         inside.eliminate_zeros()
-        chooser = sparse.csr_array((np.ones(facts.fact.size), (facts.fact, np.arange(facts.fact.size))))
+        chooser = sparse.csr_array(
+            (np.ones(facts.fact.size), (facts.fact, np.arange(facts.fact.size)))
+        )
         own = sparse.coo_array(inside)
         of_system = np.asarray((chooser @ inside)[facts.fact[own.coords[0]], own.coords[1]]).ravel()
         share = sparse.csr_array((own.data / of_system, own.coords), shape=own.shape)
@@ -425,7 +533,8 @@ class Centred:
 
 
 def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:
-    """The estimate, its value NaN where nothing that a system states has been judged: the model's guess is no score.
+    """The estimate, its value NaN where nothing that a system states has been judged: the model's
+    guess is no score.
 
     Its variance stays: it says how much is to be asked.
     """

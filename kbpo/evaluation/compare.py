@@ -1,4 +1,6 @@
-"""Compares the systems of a board, all pairs at once: where each may rank, and which cannot be told apart."""
+"""Compares the systems of a board, all pairs at once: where each may rank, and which cannot be told
+apart.
+"""
 
 from __future__ import annotations
 
@@ -21,31 +23,42 @@ SEED = 20_171_017
 def comparisons(
     data: Data, estimates: dict[Key, tuple[Estimate, Design]], board: set[int]
 ) -> dict[str, dict[str, Any]]:
-    """For F1 (precision where there is none) under every distribution and criterion: ranks and tie groups of the
-    systems on the board; for all numbers the covariance that differences are made of."""
-    columns = np.array([at for at, system in enumerate(data.systems) if system in board], dtype=np.int64)
+    """For F1 (precision where there is none) under every distribution and criterion: ranks and tie
+    groups of the systems on the board; for all numbers the covariance that differences are made of.
+    """
+    columns = np.array(
+        [at for at, system in enumerate(data.systems) if system in board], dtype=np.int64
+    )
     if not columns.size:
         return {}
     with_f1 = {key[1:] for key in estimates if key[0] == "f1"}
-    chosen = [key for key in estimates if key[0] == "f1" or (key[0] == "precision" and key[1:] not in with_f1)]
+    chosen = [
+        key
+        for key in estimates
+        if key[0] == "f1" or (key[0] == "precision" and key[1:] not in with_f1)
+    ]
     return {
-        "|".join(key): _joint(data, found, columns) | (_compare(data, found, columns) if key in chosen else {})
+        "|".join(key): _joint(data, found, columns)
+        | (_compare(data, found, columns) if key in chosen else {})
         for key, found in estimates.items()
     }
 
 
 def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
-    """The joint covariance, nowhere surer of a system than its printed interval: V scaled up to the anticipated A.
+    """The joint covariance, nowhere surer of a system than its printed interval: V scaled up to the
+    anticipated A.
 
-    Scaled, the numbers keep their correlations, so that a copy still differs by nothing; where all labels agree V is 0
-    and there is nothing to scale.
+    Scaled, the numbers keep their correlations, so that a copy still differs by nothing; where all
+    labels agree V is 0 and there is nothing to scale.
     """
     found = np.atleast_2d(design.covariance(np.nan_to_num(estimate.influence[:, columns])))
     realised = np.diagonal(found).copy()
     floor = np.broadcast_to(estimate.anticipated, np.shape(estimate.value))[columns]
     floor = np.where(np.isfinite(floor), floor, 1.0)  # where nothing is known anything may be true
     some = realised > 0
-    scale = np.sqrt(np.divide(np.maximum(realised, floor), realised, out=np.ones(columns.size), where=some))
+    scale = np.sqrt(
+        np.divide(np.maximum(realised, floor), realised, out=np.ones(columns.size), where=some)
+    )
     covariance: Floats = found * np.outer(scale, scale)
     covariance[np.diag_indices(columns.size)] += np.where(some, 0.0, floor)
     return covariance
@@ -54,7 +67,9 @@ def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
 def _joint(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str, Any]:
     """The systems and the covariance of their numbers; `df` is null where it is infinite."""
     estimate, design = found
-    df = float(np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns]))
+    df = float(
+        np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns])
+    )
     covariance = covariance_of(estimate, design, columns)
     return {
         "systems": [data.systems[column] for column in columns],
@@ -67,9 +82,15 @@ def _compare(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[s
     estimate, design = found
     values = np.asarray(estimate.value)[columns]
     covariance = covariance_of(estimate, design, columns)
-    df = float(np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns]))
+    df = float(
+        np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns])
+    )
     family = simultaneous_intervals(
-        values, covariance, rng=np.random.default_rng(SEED), confidence_level=LEVEL, degrees_of_freedom=df
+        values,
+        covariance,
+        rng=np.random.default_rng(SEED),
+        confidence_level=LEVEL,
+        degrees_of_freedom=df,
     )
     ranks = rank_intervals(family)
     systems = [data.systems[column] for column in columns]

@@ -1,8 +1,10 @@
-"""Reads everything that a track's scores are computed from: draws, probabilities, verdicts, annotated documents.
+"""Reads everything that a track's scores are computed from: draws, probabilities, verdicts,
+annotated documents.
 
-A judgment enters only through a batch or an annotated document, and so only with its probability; what has none never
-gets here: what a sweep asked about counts with the documents, or not at all. The exception are judgments that a team
-saw before it uploaded: for its submission they are no chance.
+A judgment enters only through a batch or an annotated document, and so only with its probability;
+what has none never gets here: what a sweep asked about counts with the documents, or not at all.
+The exception are judgments that a team saw before it uploaded: for its submission they are no
+chance.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Draws:
-    """All draws of one distribution (design iid), one row a draw: a multiplicity of 3 is three rows."""
+    """All draws of one distribution (design iid), one row a draw: a multiplicity of 3 is three
+    rows.
+    """
 
     kind: str
     row: Ids
@@ -49,7 +53,9 @@ class Draws:
 
 @dataclass(frozen=True)
 class Swept:
-    """The predictions in annotated documents that a sweep covers: all are judged, whatever was drawn."""
+    """The predictions in annotated documents that a sweep covers: all are judged, whatever was
+    drawn.
+    """
 
     row: Ids
     """(k,) rows of the pool"""
@@ -59,13 +65,15 @@ class Swept:
 
 @dataclass(frozen=True)
 class Data:
-    """What a track's estimates are functions of. Columns of every (·, m) array are the pool's `systems`: all
-    submissions that were sampled; `shown` marks those that still take part."""
+    """What a track's estimates are functions of. Columns of every (·, m) array are the pool's
+    `systems`: all submissions that were sampled; `shown` marks those that still take part.
+    """
 
     pool: Pool
     shown: Bools
     judged: Ids
-    """(k,) rows of the pool with a verdict: drawn, in an annotated document, or seen by a team before it uploaded"""
+    """(k,) rows of the pool with a verdict: drawn, in an annotated document, or seen by a team
+    before it uploaded"""
     f: dict[str, Floats]
     """criterion -> (k, m): 1 right, 0 wrong, NaN missing"""
     draws: dict[str, Draws]
@@ -79,10 +87,11 @@ class Data:
     documents: Annotated = field(default_factory=lambda: Annotated([], []))
     """The annotated documents that count, in the order of the facts' codes"""
     seen: dict[int, Seen] = field(default_factory=dict)
-    """column -> what its team could see of the pool when it confirmed, where that is anything; what is judged now in
-    documents that it could know of then is among what counts for itself"""
+    """column -> what its team could see of the pool when it confirmed, where that is anything;
+    what is judged now in documents that it could know of then is among what counts for itself"""
     own: dict[int, Inclusion] = field(default_factory=dict)
-    """the same columns -> inclusion with what was asked for it alone, before what its team could see"""
+    """the same columns -> inclusion with what was asked for it alone, before what its team could
+    see"""
     fold: FoldIn = field(default_factory=FoldIn)
     """What the annotated documents bring in"""
     swept: Swept | None = None
@@ -92,7 +101,8 @@ class Data:
     seen_drawn: dict[int, Seen] = field(default_factory=dict)
     """`seen` if documents brought in nothing"""
     alone: dict[int, Floats] = field(default_factory=dict)
-    """column -> (t,) below which u a target is in the system's own sample and judged; where that is known"""
+    """column -> (t,) below which u a target is in the system's own sample and judged; where that
+    is known"""
 
     @property
     def systems(self) -> list[int]:
@@ -106,14 +116,22 @@ class Data:
     def without_documents(self) -> Data:
         """The same if no document brought anything in, whatever is known in it."""
         own = {at: one.without_documents() for at, one in self.own.items()}
-        return replace(self, inclusion=self.inclusion.without_documents(), own=own, seen=self.seen_drawn, fold=FoldIn())
+        return replace(
+            self,
+            inclusion=self.inclusion.without_documents(),
+            own=own,
+            seen=self.seen_drawn,
+            fold=FoldIn(),
+        )
 
 
 def read(track: Track) -> Data:
     """The data of a track as they are now."""
     sampled = Submission.objects.filter(track=track, sampled_at__isnull=False).order_by("pk")
     systems = list(sampled.values_list("pk", flat=True))
-    taking_part = set(Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True))
+    taking_part = set(
+        Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True)
+    )
     kind = kind_of(track)
     pool = read_pool(track, systems)
     documents = annotated(track)
@@ -123,22 +141,32 @@ def read(track: Track) -> Data:
     fold, scope = fold_in(track, documents), in_scope(pool, facts)
     found = all_seen(pool, fold.documents)
 
-    eligible = fold.eligible(pool, scope, aware(found))  # for all the same: a run alone would have no clusters
+    eligible = fold.eligible(
+        pool, scope, aware(found)
+    )  # for all the same: a run alone would have no clusters
     by_document = eligible if fold.documents else None
 
     before = labelled_before(track, pool)
 
     def included(but: int | None = None) -> Inclusion:
-        return inclusion(track, pool, waiting, fold.documents, private(pool, found, but=but), by_document, before)
+        return inclusion(
+            track, pool, waiting, fold.documents, private(pool, found, but=but), by_document, before
+        )
 
     chance, own = included(), {at: included(at) for at in found}
     seen = {at: one.folded(own[at], fold.unasked(pool, at)) for at, one in found.items()}
     known = chance.counts | np.isin(pool.target_id, sorted(set().union(*drawn.values())))
     known |= np.any([one.exact for one in seen.values()], axis=0) if seen else False
     judged = np.flatnonzero(known[pool.target])
-    swept = _swept(kind, pool, facts, fold, scope[pool.target] & fold.stated(pool, aware(found))) if facts else None
+    swept = (
+        _swept(kind, pool, facts, fold, scope[pool.target] & fold.stated(pool, aware(found)))
+        if facts
+        else None
+    )
     f = kind.judge(pool.instance[judged], systems)
-    guesses = {criterion: _guess(track, pool, judged, verdicts, found) for criterion, verdicts in f.items()}
+    guesses = {
+        criterion: _guess(track, pool, judged, verdicts, found) for criterion, verdicts in f.items()
+    }
     return Data(
         pool=pool,
         shown=np.array([system in taking_part for system in systems], dtype=np.bool_),
@@ -162,7 +190,9 @@ def read(track: Track) -> Data:
 
 def _drawn(track: Track) -> dict[int, list[int]]:
     """submission -> the targets that were drawn for it."""
-    rows = Sample.objects.filter(batch__submission__track=track).values_list("batch__submission_id", "target_id")
+    rows = Sample.objects.filter(batch__submission__track=track).values_list(
+        "batch__submission_id", "target_id"
+    )
     found: dict[int, list[int]] = {}
     for owner, target in rows.distinct():
         found.setdefault(owner, []).append(target)
@@ -187,7 +217,9 @@ def _draws(track: Track, pool: Pool) -> dict[str, Draws]:
     samples = list(
         Sample.objects.filter(batch__submission__track=track, instance__isnull=False)
         .order_by("batch_id", "instance_id")
-        .values_list("batch__distribution__kind", "batch__submission_id", "instance_id", "multiplicity")
+        .values_list(
+            "batch__distribution__kind", "batch__submission_id", "instance_id", "multiplicity"
+        )
     )
     column = {system: j for j, system in enumerate(pool.systems)}
     found = {}
@@ -196,7 +228,11 @@ def _draws(track: Track, pool: Pool) -> dict[str, Draws]:
         if not mine:
             continue
         times = np.array([row[3] for row in mine], dtype=np.int64)
-        row = np.repeat(np.searchsorted(pool.instance, [one[2] for one in mine]).astype(np.int64), times)
+        row = np.repeat(
+            np.searchsorted(pool.instance, [one[2] for one in mine]).astype(np.int64), times
+        )
         owner = np.repeat(np.array([column[one[1]] for one in mine], dtype=np.int64), times)
-        found[kind] = Draws(kind, row, owner, pool.p[kind][row].toarray(), overlaps(kind, pool.systems))
+        found[kind] = Draws(
+            kind, row, owner, pool.p[kind][row].toarray(), overlaps(kind, pool.systems)
+        )
     return found

@@ -1,4 +1,6 @@
-"""Reads how two systems of a board differ: the difference of what is printed, with its interval from both samples."""
+"""Reads how two systems of a board differ: the difference of what is printed, with its interval
+from both samples.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,11 @@ def differences(
     """F1, precision and recall, as far as both systems have them."""
     figures: dict[tuple[str, int], Figure] = {}
     rows = evaluation.estimates.filter(
-        submission__in=[first, second], criterion=criterion, method="centred", slice="", value__isnull=False
+        submission__in=[first, second],
+        criterion=criterion,
+        method="centred",
+        slice="",
+        value__isnull=False,
     )
     for row in rows:
         if row.distribution == distribution or row.quantity == "recall":
@@ -68,7 +74,16 @@ def _difference(
     half80, half95 = (_quantile(stored.get("df"), level) * error for level in (0.8, 0.95))
     apart = abs(value) > stored["critical"] * error if "critical" in stored else None
     return Difference(
-        quantity, one, other, value, error, value - half80, value + half80, value - half95, value + half95, apart
+        quantity,
+        one,
+        other,
+        value,
+        error,
+        value - half80,
+        value + half80,
+        value - half95,
+        value + half95,
+        apart,
     )
 
 
@@ -83,7 +98,9 @@ def _quantile(df: float | None, level: float) -> float:
     return float(norm.ppf(0.5 + level / 2) if df is None else student.ppf(0.5 + level / 2, df))
 
 
-def closest(evaluation: Evaluation | None, *, distribution: str, criterion: str) -> tuple[int, int] | None:
+def closest(
+    evaluation: Evaluation | None, *, distribution: str, criterion: str
+) -> tuple[int, int] | None:
     """The two systems of a board that are hardest to tell apart; None with fewer than two."""
     if evaluation is None:
         return None
@@ -91,9 +108,18 @@ def closest(evaluation: Evaluation | None, *, distribution: str, criterion: str)
     quantity = "f1" if has_f1 else "precision"
     stored = evaluation.comparisons.get(f"{quantity}|{criterion}|{distribution}", {"systems": []})
     rows = evaluation.estimates.filter(
-        quantity=quantity, criterion=criterion, distribution=distribution, method="centred", slice="",
-        value__isnull=False, submission__in=stored["systems"], submission__status="scored",
-    )  # fmt: skip
-    ranked = sorted(((float(value or 0), pk) for value, pk in rows.values_list("value", "submission_id")), reverse=True)
+        quantity=quantity,
+        criterion=criterion,
+        distribution=distribution,
+        method="centred",
+        slice="",
+        value__isnull=False,
+        submission__in=stored["systems"],
+        submission__status="scored",
+    )
+    ranked = sorted(
+        ((float(value or 0), pk) for value, pk in rows.values_list("value", "submission_id")),
+        reverse=True,
+    )
     pairs = [(high - low, one, other) for (high, one), (low, other) in pairwise(ranked)]
     return min(pairs)[1:] if pairs else None

@@ -1,4 +1,6 @@
-"""Step 10: labels, samples and probabilities become an Evaluation and its Estimates; debounced; stage ends are kept."""
+"""Step 10: labels, samples and probabilities become an Evaluation and its Estimates; debounced;
+stage ends are kept.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +33,27 @@ from kbpo.queue import nudge, one_at_a_time, work
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.designs.base import Realised, last_batch
 from kbpo.sampling.guess import VERSION
-from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound, Sample, SampleBatch, Sweep
+from kbpo.sampling.models import (
+    DocumentSample,
+    ExpertCheck,
+    ExpertRound,
+    Sample,
+    SampleBatch,
+    Sweep,
+)
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
 REST = 5
-"""A live score is made again only after this many times what the last one took: scoring never fills a worker."""
+"""A live score is made again only after this many times what the last one took: scoring never
+fills a worker."""
 
 NO_LABEL = "Nothing that this system states has a label yet."
-COUNTS_NOT = "Labels of what this system states exist, but none counts yet: questions that come before them still wait."
+COUNTS_NOT = (
+    "Labels of what this system states exist, but none counts yet: questions that come before them"
+    " still wait."
+)
 
 
 def tick() -> int:
@@ -56,21 +69,29 @@ def tick() -> int:
 
 
 def _watch(row: Rescoring) -> None:
-    """Scores the track again if anything that its scores depend on has changed since the last time."""
+    """Scores the track again if anything that its scores depend on has changed since the last
+    time.
+    """
     state = state_of(row.track)
     ended = finished(row.track)
     seconds = 0.0
     if state != row.state or ended:
         seconds = evaluate(row.track, ended).seconds
     row.move("watching", state=state)
-    row.next_try_at = timezone.now() + timedelta(seconds=max(float(settings.DEBOUNCE_SECONDS), REST * seconds))
+    row.next_try_at = timezone.now() + timedelta(
+        seconds=max(float(settings.DEBOUNCE_SECONDS), REST * seconds)
+    )
     row.save(update_fields=["next_try_at"])
 
 
 def state_of(track: Track) -> dict[str, Any]:
     """What the scores depend on, as counts: they are stale as soon as one of these differs."""
-    labels = Label.objects.filter(target__corpus=track.corpus_id).aggregate(n=Count("pk"), last=Max("pk"))
-    batches = SampleBatch.objects.filter(submission__track=track).aggregate(n=Count("pk"), last=Max("pk"))
+    labels = Label.objects.filter(target__corpus=track.corpus_id).aggregate(
+        n=Count("pk"), last=Max("pk")
+    )
+    batches = SampleBatch.objects.filter(submission__track=track).aggregate(
+        n=Count("pk"), last=Max("pk")
+    )
     return {
         "labels": [labels["n"], labels["last"]],
         "batches": [batches["n"], batches["last"]],
@@ -90,17 +111,24 @@ def finished(track: Track) -> list[Submission]:
 
 def open_targets(submission: Submission) -> set[int]:
     """Targets of a submission's sample that still wait for a judgment."""
-    targets = list(Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True).distinct())
+    targets = list(
+        Sample.objects.filter(batch__submission=submission)
+        .values_list("target_id", flat=True)
+        .distinct()
+    )
     return kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
 
 
 def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
-    """A new Evaluation. Submissions with enough judgments move to the board, the others on to their next stage; an
-    earlier evaluation that ended no stage is replaced."""
+    """A new Evaluation. Submissions with enough judgments move to the board, the others on to their
+    next stage; an earlier evaluation that ended no stage is replaced.
+    """
     began = time.monotonic()
     one_at_a_time("sample or score", track.pk)
     done = _lock(ended)
-    SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(settled_at=timezone.now())
+    SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
+        settled_at=timezone.now()
+    )
     data = read(track)
     kind = kind_of(track)
     found = default_estimates(data, kind.criteria, kind.recall_criteria) if data.judged.size else {}
@@ -117,21 +145,30 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         stage_end=bool(done),
         settings=_settings(track, data, found)
         | {
-            "expert": {criterion: checked.confusion(criterion) for criterion in kind.criteria} if checked else {},
+            "expert": (
+                {criterion: checked.confusion(criterion) for criterion in kind.criteria}
+                if checked
+                else {}
+            ),
             "not_corrected": {str(system): said for system, said in better.why.items()},
         },
     )
     final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
     Estimate.objects.bulk_create(
-        (_stored(evaluation, data, row, final) for row in rows if data.shown[row.column]), batch_size=2000
+        (_stored(evaluation, data, row, final) for row in rows if data.shown[row.column]),
+        batch_size=2000,
     )
     standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
     errors = Errors(data, standing)
     sliced = (one for one in slice_scores(track, data, errors.take) if data.shown[one.score.column])
-    Estimate.objects.bulk_create((_of_slice(evaluation, data, one, final) for one in sliced), batch_size=2000)
+    Estimate.objects.bulk_create(
+        (_of_slice(evaluation, data, one, final) for one in sliced), batch_size=2000
+    )
     _look(track, data, rows, done)
     evaluation.comparisons = (
-        comparisons(data, found, standing) | parts(data, track.criterion, standing) | errors.stored()
+        comparisons(data, found, standing)
+        | parts(data, track.criterion, standing)
+        | errors.stored()
     )
     evaluation.seconds = time.monotonic() - began
     evaluation.save(update_fields=["comparisons", "seconds"])
@@ -153,7 +190,8 @@ def _guaranteed(
     column, estimate = data.systems.index(submission.pk), found[key][0]
     shape = np.shape(estimate.value)
     variance, anticipated = (
-        float(np.broadcast_to(one, shape)[column]) for one in (estimate.variance, estimate.anticipated)
+        float(np.broadcast_to(one, shape)[column])
+        for one in (estimate.variance, estimate.anticipated)
     )
     return None if math.isnan(variance) else Realised(variance, anticipated)
 
@@ -173,9 +211,13 @@ def _move_on(submission: Submission, realised: Realised | None) -> None:
 
 
 def _settings(track: Track, data: Data, found: dict[Key, tuple[Found, Design]]) -> dict[str, Any]:
-    """What the numbers depend on; with the model's totals Σ p g, which say what it alone would have printed."""
+    """What the numbers depend on; with the model's totals Σ p g, which say what it alone would have
+    printed.
+    """
     totals = {
-        f"{criterion}|{kind}": dict(zip(map(str, data.systems), np.asarray(one.total_g).tolist(), strict=True))
+        f"{criterion}|{kind}": dict(
+            zip(map(str, data.systems), np.asarray(one.total_g).tolist(), strict=True)
+        )
         for (quantity, criterion, kind), (one, _) in found.items()
         if quantity == "precision"
     }
@@ -196,13 +238,17 @@ def _settings(track: Track, data: Data, found: dict[Key, tuple[Found, Design]]) 
 
 
 def _misses(data: Data) -> dict[str, Any] | None:
-    """What share of verified true predictions in annotated documents their annotation had found; None if unknown."""
+    """What share of verified true predictions in annotated documents their annotation had found;
+    None if unknown.
+    """
     share = found_share(data)
     if share is None or not share.n:
         return None
     value = min(1.0, float(share.value))
     inside = min(max(value, 0.5 / share.n), 1 - 0.5 / share.n)
-    share = replace(share, value=value, anticipated=inside * (1 - inside) / share.n)  # where all agree none is seen
+    share = replace(
+        share, value=value, anticipated=inside * (1 - inside) / share.n
+    )  # where all agree none is seen
     ends: dict[str, float] = {}
     for level in (80, 95):
         low, high = share.confidence_interval(level / 100, method="wilson")
@@ -211,12 +257,15 @@ def _misses(data: Data) -> dict[str, Any] | None:
 
 
 def _look(track: Track, data: Data, rows: list[Score], done: list[Submission]) -> None:
-    """Nothing; stores what may be watched of the guaranteed numbers of submissions that are being judged."""
+    """Nothing; stores what may be watched of the guaranteed numbers of submissions that are being
+    judged.
+    """
     wanted = ("precision", track.criterion, track.distribution, DEFAULT)
     values = {
         data.systems[row.column]: row.value
         for row in rows
-        if (row.quantity, row.criterion, row.distribution, row.method) == wanted and not math.isnan(row.value)
+        if (row.quantity, row.criterion, row.distribution, row.method) == wanted
+        and not math.isnan(row.value)
     }
     judging = Submission.objects.filter(track=track, status="judging").select_related("track")
     for one in {row.pk: row for row in (*judging, *done)}.values():

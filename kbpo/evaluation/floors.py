@@ -1,7 +1,8 @@
-"""Floors under the variances of recall and F1: what the model expects, so that labels which agree by luck prove little.
+"""Floors under the variances of recall and F1: what the model expects, so that labels which agree
+by luck prove little.
 
-Precision has its own in `centred`. A floor is made of the same rows with the same probabilities as the estimate; what
-the annotated documents add to the variance is taken as it was realised.
+Precision has its own in `centred`. A floor is made of the same rows with the same probabilities as
+the estimate; what the annotated documents add to the variance is taken as it was realised.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from kbpo.sampling.probabilities import Floats
 
 @dataclass(frozen=True)
 class Floors:
-    """Recall, F1 and corrected recall of a track, each with what the model expects of its variance."""
+    """Recall, F1 and corrected recall of a track, each with what the model expects of its
+    variance.
+    """
 
     arranged: Centred
 
     def recall(self, criterion: str, *, unit: str = "fact") -> totals.Recall | None:
-        """The recall of every system, a fact counted once or each instance of it; None without two annotated
-        documents."""
+        """The recall of every system, a fact counted once or each instance of it; None without two
+        annotated documents.
+        """
         found = self.arranged.recall(criterion, unit=unit)
         if found is None or not _truth(found) > 0:
             return found
@@ -36,7 +40,9 @@ class Floors:
         return replace(found, recall=replace(found.recall, anticipated=floor))
 
     def corrected(self, criterion: str, recall: totals.Recall, share: Estimate) -> Estimate:
-        """Recall with the facts put in that annotators are reckoned to have missed: `share` is what they find."""
+        """Recall with the facts put in that annotators are reckoned to have missed: `share` is what
+        they find.
+        """
         found = with_misses(recall, share)
         if not _truth(found) > 0:
             return found.recall
@@ -44,7 +50,10 @@ class Floors:
         # The share rests on judged targets too; of its own errors the model knows nothing.
         n = recall.totals.pool.influence.size
         by_share = (
-            np.asarray(found.totals.systems.value) / _truth(found) ** 2 * float(found.unseen.value) / float(share.value)
+            np.asarray(found.totals.systems.value)
+            / _truth(found) ** 2
+            * float(found.unseen.value)
+            / float(share.value)
         )
         own = np.outer(share.influence[:n], by_share)
         floor = floor + np.einsum("t,tm,tm->m", 1 - recall.design.pi[:n], own, own)
@@ -58,15 +67,23 @@ class Floors:
         by_precision, by_recall = f1_weights(precision, recall.recall)
         share, _ = self.arranged.shares
         part = by_recall / _truth(recall)
-        own = self.arranged.data.pool.p[kind] @ sparse.diags_array(by_precision) + share @ sparse.diags_array(part)
+        own = self.arranged.data.pool.p[kind] @ sparse.diags_array(
+            by_precision
+        ) + share @ sparse.diags_array(part)
         taken = part * np.asarray(recall.recall.value)
-        return replace(both, anticipated=self._floor(criterion, sparse.csr_array(own), taken, both, recall))
+        return replace(
+            both, anticipated=self._floor(criterion, sparse.csr_array(own), taken, both, recall)
+        )
 
     def _of_recall(self, criterion: str, found: totals.Recall, unit: str) -> Floats:
         share, _ = self.arranged.shares_of(unit)
         truth = _truth(found)
-        taken = np.asarray(found.totals.systems.value) / truth**2  # r/(T + M), also where r is not printed
-        return self._floor(criterion, sparse.csr_array(share / truth), taken, found.recall, found, unit)
+        taken = (
+            np.asarray(found.totals.systems.value) / truth**2
+        )  # r/(T + M), also where r is not printed
+        return self._floor(
+            criterion, sparse.csr_array(share / truth), taken, found.recall, found, unit
+        )
 
     def _floor(
         self,
@@ -77,17 +94,20 @@ class Floors:
         recall: totals.Recall,
         unit: str = "fact",
     ) -> Floats:
-        """Of `own` (u, m), what a right prediction adds to each system's number, and `taken` (m,), what a true fact of
-        the pool takes from it.
+        """Of `own` (u, m), what a right prediction adds to each system's number, and `taken` (m,),
+        what a true fact of the pool takes from it.
 
-        A system whose team had seen judgments has probabilities of its own for what it states. How that goes together
-        with what the pool makes of the same targets would only make it less, and is left out.
+        A system whose team had seen judgments has probabilities of its own for what it states. How
+        that goes together with what the pool makes of the same targets would only make it less, and
+        is left out.
         """
         believed = self._belief(criterion, unit)
         floor = believed.variance(own, taken)
         for column in self.arranged.data.seen:
             nothing = np.zeros_like(believed.pool_weight)
-            alone = replace(believed, pi=self.arranged.under(criterion).pi_of(column), pool_weight=nothing)
+            alone = replace(
+                believed, pi=self.arranged.under(criterion).pi_of(column), pool_weight=nothing
+            )
             of_pool = believed.variance(sparse.csr_array((nothing.size, 1)), taken[[column]])
             floor[column] = (alone.variance(own[:, [column]], [0.0]) + of_pool)[0]
         n_targets = recall.totals.pool.influence.size

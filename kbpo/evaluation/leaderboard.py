@@ -37,12 +37,22 @@ class Figure:
 
     @classmethod
     def of(cls, row: Estimate) -> Figure:
-        """The figure of a stored estimate: an unbiased one of few judgments may leave [0, 1], its figure never does."""
+        """The figure of a stored estimate: an unbiased one of few judgments may leave [0, 1], its
+        figure never does.
+        """
         value = None if row.value is None else min(1.0, max(0.0, row.value))
         return cls(
-            value, row.low80, row.high80, row.low95, row.high95,
-            row.n_labels, row.n_missing, row.n_documents, row.kind, row.note,
-        )  # fmt: skip
+            value,
+            row.low80,
+            row.high80,
+            row.low95,
+            row.high95,
+            row.n_labels,
+            row.n_missing,
+            row.n_documents,
+            row.kind,
+            row.note,
+        )
 
     @property
     def few(self) -> bool:
@@ -64,7 +74,8 @@ class Row:
     precision: Figure | None
     recall: Figure | None
     recall_corrected: Figure | None
-    """The same with the facts put in that annotators of whole documents are reckoned to have missed"""
+    """The same with the facts put in that annotators of whole documents are reckoned to have
+    missed"""
     simple: Figure | None
     joint: Figure | None
     instance_recall: Figure | None = None
@@ -99,18 +110,28 @@ class Board:
     stale_why: str = ""
     """Why the scores could not be made again, as a sentence, if it was tried"""
     groups: list[list[int]] = field(default_factory=list)
-    """Maximal groups of neighbouring rows that cannot be told apart (row numbers); empty unless sorted by the score"""
+    """Maximal groups of neighbouring rows that cannot be told apart (row numbers); empty unless
+    sorted by the score"""
     level: float | None = None
     """Level of all comparisons together"""
 
 
 def board(
-    track: Track, *, distribution: str, criterion: str, sort: str = "f1", evaluation: Evaluation | None = None
+    track: Track,
+    *,
+    distribution: str,
+    criterion: str,
+    sort: str = "f1",
+    evaluation: Evaluation | None = None,
 ) -> Board:
     """The board; sorted from best to worst (by name: from A to Z), undefined figures last."""
     latest = evaluation or track.evaluations.order_by("-number").first()
-    rows = sorted(_rows(latest, distribution, criterion) if latest else [], key=lambda row: _key(row, sort))
-    judging = Submission.objects.filter(track=track, status__in=["confirmed", "judging"]).select_related("team")
+    rows = sorted(
+        _rows(latest, distribution, criterion) if latest else [], key=lambda row: _key(row, sort)
+    )
+    judging = Submission.objects.filter(
+        track=track, status__in=["confirmed", "judging"]
+    ).select_related("team")
     ranked = _ranking(latest, distribution, criterion)
     stale = _stale_since(track, latest)
     return Board(
@@ -128,7 +149,9 @@ def board(
 
 
 def _ranking(evaluation: Evaluation | None, distribution: str, criterion: str) -> dict[str, Any]:
-    """Rank ranges and tie groups as the evaluation stored them, by F1 or, where there is none, by precision."""
+    """Rank ranges and tie groups as the evaluation stored them, by F1 or, where there is none, by
+    precision.
+    """
     stored = evaluation.comparisons if evaluation else {}
     for quantity in ("f1", "precision"):
         found = stored.get(f"{quantity}|{criterion}|{distribution}")
@@ -144,7 +167,9 @@ def _ranking(evaluation: Evaluation | None, distribution: str, criterion: str) -
 
 
 def _sorted_by(rows: list[Row], sort: str) -> str:
-    """What the rows really stand in the order of: sorted by F1 where no system has one, they stand by precision."""
+    """What the rows really stand in the order of: sorted by F1 where no system has one, they stand
+    by precision.
+    """
     without = sort == "f1" and not any(row.f1 and row.f1.value is not None for row in rows)
     return "precision" if without else sort
 
@@ -157,12 +182,14 @@ def _groups(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:
 
 
 def _stale_since(track: Track, evaluation: Evaluation | None) -> datetime | None:
-    """Since when judgments wait to be counted, if that is longer than the debounce would explain."""
+    """Since when judgments wait to be counted, if that is longer than the debounce would
+    explain.
+    """
     if evaluation is None:
         return None
-    label = Label.objects.filter(target__corpus=track.corpus_id, created_at__gt=evaluation.made_at).order_by(
-        "created_at"
-    )
+    label = Label.objects.filter(
+        target__corpus=track.corpus_id, created_at__gt=evaluation.made_at
+    ).order_by("created_at")
     first = label.values_list("created_at", flat=True).first()
     return first if first and first < timezone.now() - timedelta(minutes=5) else None
 
@@ -173,10 +200,14 @@ def _why(track: Track) -> str:
 
 
 def figures(submission: Submission, **where: Any) -> dict[tuple[str, str, str, str], Figure]:
-    """All figures of one submission in the latest evaluation: (quantity, criterion, distribution, method) -> figure."""
+    """All figures of one submission in the latest evaluation: (quantity, criterion, distribution,
+    method) -> figure.
+    """
     latest = submission.track.evaluations.order_by("-number").first()
     rows = Estimate.objects.filter(evaluation=latest, submission=submission, slice="", **where)
-    return {(row.quantity, row.criterion, row.distribution, row.method): Figure.of(row) for row in rows}
+    return {
+        (row.quantity, row.criterion, row.distribution, row.method): Figure.of(row) for row in rows
+    }
 
 
 def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row]:
@@ -214,4 +245,8 @@ def _key(row: Row, sort: str) -> tuple[Any, ...]:
         return (-row.n_labels, row.submission.pk)
     figure = getattr(row, sort)
     fallback = row.precision.value if row.precision and row.precision.value is not None else -1.0
-    return (-(figure.value if figure and figure.value is not None else -1.0), -fallback, row.submission.pk)
+    return (
+        -(figure.value if figure and figure.value is not None else -1.0),
+        -fallback,
+        row.submission.pk,
+    )

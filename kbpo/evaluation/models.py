@@ -15,15 +15,23 @@ class Evaluation(models.Model):
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="evaluations")
     number = models.PositiveIntegerField(help_text="Counts from 1 within the track")
-    stage_end = models.BooleanField(default=False, help_text="A submission's judging was complete: kept for ever")
+    stage_end = models.BooleanField(
+        default=False, help_text="A submission's judging was complete: kept for ever"
+    )
     made_at = models.DateTimeField(default=timezone.now)
     seconds = models.FloatField(default=0.0)
-    comparisons = models.JSONField(default=dict, help_text="Ranks, tie groups and covariances of the board")
-    settings = models.JSONField(default=dict, help_text="Versions, seeds, scope, counts of labels and documents")
+    comparisons = models.JSONField(
+        default=dict, help_text="Ranks, tie groups and covariances of the board"
+    )
+    settings = models.JSONField(
+        default=dict, help_text="Versions, seeds, scope, counts of labels and documents"
+    )
 
     class Meta:
         db_table_comment = "Scoring runs"
-        constraints = [models.UniqueConstraint(fields=["track", "number"], name="evaluation_number_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["track", "number"], name="evaluation_number_once")
+        ]
 
     def __str__(self) -> str:
         return f"Evaluation {self.number}"
@@ -36,9 +44,13 @@ class Estimate(models.Model):
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="estimates")
     quantity = models.CharField(max_length=16, help_text="precision, recall, f1, instance_recall")
     criterion = models.CharField(max_length=24)
-    distribution = models.CharField(max_length=24, help_text="Distribution of the precision that it rests on")
+    distribution = models.CharField(
+        max_length=24, help_text="Distribution of the precision that it rests on"
+    )
     method = models.CharField(max_length=16, help_text="simple, joint, centred, expert")
-    slice = models.CharField(max_length=160, blank=True, help_text="group:name of a slice; empty for the whole")
+    slice = models.CharField(
+        max_length=160, blank=True, help_text="group:name of a slice; empty for the whole"
+    )
     value = models.FloatField(null=True)
     variance = models.FloatField(null=True)
     low80 = models.FloatField(null=True)
@@ -47,9 +59,15 @@ class Estimate(models.Model):
     high95 = models.FloatField(null=True)
     n_labels = models.IntegerField(default=0, help_text="Labelled predictions (targets) behind it")
     n_missing = models.IntegerField(default=0, help_text="Drawn, but not labelled yet or given up")
-    n_documents = models.IntegerField(default=0, help_text="Annotated documents behind it (recall, F1)")
-    n_checked = models.IntegerField(default=0, help_text="Judgments behind it that an expert has checked")
-    n_predictions = models.IntegerField(null=True, help_text="Predictions of the submission that lie in the slice")
+    n_documents = models.IntegerField(
+        default=0, help_text="Annotated documents behind it (recall, F1)"
+    )
+    n_checked = models.IntegerField(
+        default=0, help_text="Judgments behind it that an expert has checked"
+    )
+    n_predictions = models.IntegerField(
+        null=True, help_text="Predictions of the submission that lie in the slice"
+    )
     kind = models.CharField(max_length=12, default="final", help_text="final, provisional")
     note = models.CharField(max_length=200, blank=True)
 
@@ -57,7 +75,15 @@ class Estimate(models.Model):
         db_table_comment = "Numbers with their intervals"
         constraints = [
             models.UniqueConstraint(
-                fields=["evaluation", "submission", "quantity", "criterion", "distribution", "method", "slice"],
+                fields=[
+                    "evaluation",
+                    "submission",
+                    "quantity",
+                    "criterion",
+                    "distribution",
+                    "method",
+                    "slice",
+                ],
                 name="estimate_once",
             )
         ]
@@ -67,11 +93,15 @@ class Estimate(models.Model):
 
 
 class Slice(models.Model):
-    """A question to the labels that exist: a filter and a weight over predictions, as an admin declared them."""
+    """A question to the labels that exist: a filter and a weight over predictions, as an admin
+    declared them.
+    """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="slices")
     name = models.CharField(max_length=80)
-    rule = models.JSONField(help_text="See kbpo/evaluation/rule.py: predicate, subject_type, …, weight")
+    rule = models.JSONField(
+        help_text="See kbpo/evaluation/rule.py: predicate, subject_type, …, weight"
+    )
     made_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -83,11 +113,15 @@ class Slice(models.Model):
 
 
 class Look(models.Model):
-    """The guaranteed number of a submission as its page showed it at one moment of judging, safe to watch."""
+    """The guaranteed number of a submission as its page showed it at one moment of judging, safe to
+    watch.
+    """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="looks")
     n = models.IntegerField(help_text="Judgments of this submission that counted then")
-    n_before = models.IntegerField(help_text="Those among them that existed before its sample was drawn")
+    n_before = models.IntegerField(
+        help_text="Those among them that existed before its sample was drawn"
+    )
     value = models.FloatField()
     low80 = models.FloatField()
     high80 = models.FloatField()
@@ -97,14 +131,20 @@ class Look(models.Model):
 
     class Meta:
         db_table_comment = "Live intervals as they were shown, one whenever judgments had come"
-        constraints = [models.UniqueConstraint(fields=["submission", "n"], name="look_once_a_number_of_judgments")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["submission", "n"], name="look_once_a_number_of_judgments"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"look at {self.submission_id} after {self.n}"
 
 
 class Rescoring(Moving):
-    """A track's scores, watched: made again when `state` no longer tells what they depend on (debounced)."""
+    """A track's scores, watched: made again when `state` no longer tells what they depend on
+    (debounced).
+    """
 
     GIVEN_UP = "watching"  # never given up: the next label is a new chance
 

@@ -1,4 +1,6 @@
-"""What two systems state both and what only one of them states, and how much of each part is right."""
+"""What two systems state both and what only one of them states, and how much of each part is
+right.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ MOST = 45
 
 @dataclass(frozen=True)
 class Part:
-    """Predictions that both systems state, or only one, and the share of them that is right (None: nothing known)."""
+    """Predictions that both systems state, or only one, and the share of them that is right (None:
+    nothing known).
+    """
 
     n: int
     value: float | None = None
@@ -30,12 +34,13 @@ class Part:
 
 
 def parts(data: Data, criterion: str, board: set[int]) -> dict[str, dict[str, Any]]:
-    """For all pairs of systems on the board: [n, share, low, high, judgments] of what both state, and of what each of
-    them states and the other does not, under "first|second" and in this order: both, first, second.
+    """For all pairs of systems on the board: [n, share, low, high, judgments] of what both state,
+    and of what each of them states and the other does not, under "first|second" and in this order:
+    both, first, second.
 
-    Every prediction counts the same. What both state may be right for one and wrong for the other, which links its
-    names differently: then it counts half. What a team had seen when it confirmed counts in its own way, so of what it
-    shares with others no share is told.
+    Every prediction counts the same. What both state may be right for one and wrong for the other,
+    which links its names differently: then it counts half. What a team had seen when it confirmed
+    counts in its own way, so of what it shares with others no share is told.
     """
     columns = [at for at, system in enumerate(data.systems) if system in board]
     if not 2 <= len(columns) <= MOST or not data.judged.size:
@@ -49,13 +54,27 @@ def parts(data: Data, criterion: str, board: set[int]) -> dict[str, dict[str, An
     seen = [column in data.seen for column in columns]
     told: dict[str, Any] = {}
     for i, column in enumerate(columns):
-        shared = _shares(arranged, stated * stated[:, [i]], sizes[i], (label + label[:, [i]]) / 2, column)
-        only = _shares(arranged, stated[:, [i]] & ~stated, sizes[i, i] - sizes[i], label[:, [i]] + 0 * stated, column)
+        shared = _shares(
+            arranged, stated * stated[:, [i]], sizes[i], (label + label[:, [i]]) / 2, column
+        )
+        only = _shares(
+            arranged,
+            stated[:, [i]] & ~stated,
+            sizes[i, i] - sizes[i],
+            label[:, [i]] + 0 * stated,
+            column,
+        )
         for k in range(len(columns)):
             if k != i:
-                told[f"{i}|{k}"] = [_unknown(shared[k]) if seen[i] or seen[k] else shared[k], only[k]]
+                told[f"{i}|{k}"] = [
+                    _unknown(shared[k]) if seen[i] or seen[k] else shared[k],
+                    only[k],
+                ]
     pairs = {
-        f"{data.systems[columns[i]]}|{data.systems[columns[k]]}": [*told[f"{i}|{k}"], told[f"{k}|{i}"][1]]
+        f"{data.systems[columns[i]]}|{data.systems[columns[k]]}": [
+            *told[f"{i}|{k}"],
+            told[f"{k}|{i}"][1],
+        ]
         for i in range(len(columns))
         for k in range(i + 1, len(columns))
     }
@@ -63,7 +82,9 @@ def parts(data: Data, criterion: str, board: set[int]) -> dict[str, dict[str, An
 
 
 def part_of(stored: dict[str, Any], first: int, second: int) -> list[Part]:
-    """The three parts of a pair (both, first, second) as an evaluation stored them; empty if it did not."""
+    """The three parts of a pair (both, first, second) as an evaluation stored them; empty if it did
+    not.
+    """
     pairs = stored.get(KEY, {}).get("pairs", {})
     if found := pairs.get(f"{first}|{second}"):
         return [Part(*one) for one in found]
@@ -72,15 +93,23 @@ def part_of(stored: dict[str, Any], first: int, second: int) -> list[Part]:
     return []
 
 
-def _shares(arranged: Centred, inside: Any, sizes: Ids, label: Floats, column: int) -> list[list[Any]]:
-    """Of each column of `inside` (rows that count × systems): size, share right, its 80 % interval, judgments."""
+def _shares(
+    arranged: Centred, inside: Any, sizes: Ids, label: Floats, column: int
+) -> list[list[Any]]:
+    """Of each column of `inside` (rows that count × systems): size, share right, its 80 % interval,
+    judgments.
+    """
     data = arranged.data
     used, pi = arranged.own(column) if column in data.seen else (arranged.counts, arranged.row_pi)
     p = inside * used[:, None] / np.maximum(sizes, 1)
     found = hajek(
-        p, pi, label, target=arranged.targets[1], n_targets=arranged.targets[0].size, design=None
-        if column in data.seen else arranged.design,
-    )  # fmt: skip
+        p,
+        pi,
+        label,
+        target=arranged.targets[1],
+        n_targets=arranged.targets[0].size,
+        design=None if column in data.seen else arranged.design,
+    )
     low, high = (np.asarray(end) for end in found.confidence_interval(0.80, method="wilson"))
     n, value = np.asarray(found.n), np.asarray(found.value)
     return [

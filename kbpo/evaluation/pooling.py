@@ -1,8 +1,10 @@
-"""Studies what scores on a track would have been under pooling, with and without each system's team in the pool.
+"""Studies what scores on a track would have been under pooling, with and without each system's team
+in the pool.
 
-Over what people have judged: of a sample the rest is not wrong but unknown, so it is left out, where pooling would
-count it as wrong. What people found when they read documents in full is the human team's, which is always in the pool,
-whether a system was asked about it or not. Chaganty 2018, section 3.3.
+Over what people have judged: of a sample the rest is not wrong but unknown, so it is left out,
+where pooling would count it as wrong. What people found when they read documents in full is the
+human team's, which is always in the pool, whether a system was asked about it or not. Chaganty
+2018, section 3.3.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class Study:
     n_instances: int
     """Judged instances"""
     n_human: int
-    """True ones that people found by reading documents in full, drawn or not, stated by a system or not"""
+    """True ones that people found by reading documents in full, drawn or not, stated by a system
+    or not"""
     n_teams: int
 
     def summary(self) -> list[dict[str, object]]:
@@ -55,7 +58,11 @@ class Study:
         """(system, true score, bias) from best to worst; systems without a score are left out."""
         bias = self.bias[metric]
         true, lost = getattr(bias.true, quantity), getattr(bias, quantity)
-        order = [at for at in np.argsort(-np.nan_to_num(true), kind="stable").tolist() if not np.isnan(true[at])]
+        order = [
+            at
+            for at in np.argsort(-np.nan_to_num(true), kind="stable").tolist()
+            if not np.isnan(true[at])
+        ]
         return [(self.systems[at], float(true[at]), float(lost[at])) for at in order]
 
     def rows(self) -> list[list[object]]:
@@ -78,13 +85,19 @@ def study(track: Track) -> Study | None:
         return None
     columns = np.flatnonzero(data.shown)
     label = data.f["relation"][:, 0]
-    at = np.flatnonzero(~np.isnan(label) & (data.pool.member[data.judged][:, columns].sum(axis=1) > 0))
+    at = np.flatnonzero(
+        ~np.isnan(label) & (data.pool.member[data.judged][:, columns].sum(axis=1) > 0)
+    )
     teams = np.array(data.pool.teams, dtype=np.int64)[columns]
     if not at.size or np.unique(teams).size < 2:
         return None
-    human = data.facts.marked[data.judged[at]] & (label[at] == 1)  # at these mentions or at others of the same fact
+    human = data.facts.marked[data.judged[at]] & (
+        label[at] == 1
+    )  # at these mentions or at others of the same fact
     pool = _with_marked(data, at, columns, label[at], human)
-    rows = Submission.objects.select_related("team").in_bulk([data.systems[column] for column in columns])
+    rows = Submission.objects.select_related("team").in_bulk(
+        [data.systems[column] for column in columns]
+    )
     return Study(
         systems=[rows[data.systems[column]] for column in columns],
         bias={metric: pool.bias(teams, metric) for metric in METRICS},
@@ -96,7 +109,9 @@ def study(track: Track) -> Study | None:
 
 @dataclass(frozen=True)
 class _Pool:
-    """Judged rows, then facts that people marked beside them: what pooling is studied over, (n,) each."""
+    """Judged rows, then facts that people marked beside them: what pooling is studied over, (n,)
+    each.
+    """
 
     member: Bools
     """(n, m) whether a system states the row, or of a marked fact any of its mentions"""
@@ -107,37 +122,47 @@ class _Pool:
     human: Bools
 
     def bias(self, teams: Ids, metric: str) -> PoolingBias:
-        """The bias of every system. What is known only because it is true would raise its precision: of that only the
-        finding counts, as recall."""
+        """The bias of every system. What is known only because it is true would raise its
+        precision: of that only the finding counts, as recall.
+        """
 
         def of(member: Bools) -> PoolingBias:
-            return pooling_bias(member, self.label, self.relation, teams, human=self.human, metric=metric)
+            return pooling_bias(
+                member, self.label, self.relation, teams, human=self.human, metric=metric
+            )
 
         precision, recall = of(self.member & self.drawn[:, None]), of(self.member)
-        return PoolingBias(_joined(precision.true, recall.true), _joined(precision.unpooled, recall.unpooled))
+        return PoolingBias(
+            _joined(precision.true, recall.true), _joined(precision.unpooled, recall.unpooled)
+        )
 
 
 def _joined(one: Scores, other: Scores) -> Scores:
     """The precision of one, the recall of the other."""
     both = one.precision + other.recall
     f1 = np.divide(
-        2 * one.precision * other.recall, both, out=np.where(np.isnan(both), np.nan, 0.0), where=both > 0
-    )  # fmt: skip
+        2 * one.precision * other.recall,
+        both,
+        out=np.where(np.isnan(both), np.nan, 0.0),
+        where=both > 0,
+    )
     return Scores(one.precision, other.recall, f1)
 
 
 Key: TypeAlias = tuple[object, ...]
-"""A relation by name, in whatever document: its predicate, and the names of its ends in lower case"""
+"""A relation by name, in whatever document: its predicate, and the names of its ends in lower
+case"""
 
 
 def _relations(data: Data, row: Ids, marked: Ids, stated: Ids) -> tuple[Ids, Ids]:
-    """Codes of the relations, in whatever document, that rows of the pool state, and of facts that people marked;
+    """Codes of the relations, in whatever document, that rows of the pool state, and of facts that
+    people marked;
     `stated` is a row that states each of these, -1 if none does.
 
-    They are one relation if they are of one fact, or of one predicate and the same names. A name of what is stated is
-    the link that the first submission that states it claims, else the text of its canonical mention; of what people
-    found it is what they linked it to, if they linked both ends: without that, and if nobody states it, it is a
-    relation of its own.
+    They are one relation if they are of one fact, or of one predicate and the same names. A name of
+    what is stated is the link that the first submission that states it claims, else the text of its
+    canonical mention; of what people found it is what they linked it to, if they linked both ends:
+    without that, and if nobody states it, it is a relation of its own.
     """
     facts = data.facts
     assert facts is not None
@@ -146,8 +171,15 @@ def _relations(data: Data, row: Ids, marked: Ids, stated: Ids) -> tuple[Ids, Ids
     codes: dict[Key, int] = {}
     known = np.flatnonzero(everything >= 0)
     names = _names(data, everything[known])
-    by_name = [codes.setdefault(names[one], len(codes)) for one in data.pool.instance[everything[known]].tolist()]
-    linked = {at: codes.setdefault(key, len(codes)) for at, key in enumerate(_linked(data)) if key is not None}
+    by_name = [
+        codes.setdefault(names[one], len(codes))
+        for one in data.pool.instance[everything[known]].tolist()
+    ]
+    linked = {
+        at: codes.setdefault(key, len(codes))
+        for at, key in enumerate(_linked(data))
+        if key is not None
+    }
     pairs = list(zip(known.tolist(), (n + np.array(by_name, dtype=np.int64)).tolist(), strict=True))
     first = n + len(codes)
     pairs += zip(known.tolist(), (first + facts.fact[everything[known]]).tolist(), strict=True)
@@ -172,31 +204,40 @@ def _names(data: Data, row: Ids) -> dict[int, Key]:
         for side in ("subject", "object")
     )
     found = fetch(
-        f"SELECT DISTINCT ON (p.instance_id) p.instance_id, i.predicate_id, {names} FROM submissions_prediction p"
-        " JOIN instances_instance i ON i.id = p.instance_id JOIN corpus_document d ON d.id = i.document_id"
-        " WHERE p.submission_id = ANY(%s) AND p.instance_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
+        f"SELECT DISTINCT ON (p.instance_id) p.instance_id, i.predicate_id, {names} FROM"
+        " submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id JOIN"
+        " corpus_document d ON d.id = i.document_id WHERE p.submission_id = ANY(%s) AND"
+        " p.instance_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
         [data.pool.systems, data.pool.instance[row].tolist()],
     )
     return {instance: tuple(said) for instance, *said in found}
 
 
 def _linked(data: Data) -> list[Key | None]:
-    """Of each true fact that people found its predicate and what they linked its ends to; None where not both are."""
+    """Of each true fact that people found its predicate and what they linked its ends to; None
+    where not both are.
+    """
     assert data.facts is not None
     rows = zip(data.facts.predicate.tolist(), data.facts.links.tolist(), strict=True)
-    return [(predicate, *(one.lower() for one in ends)) if all(ends) else None for predicate, ends in rows]
+    return [
+        (predicate, *(one.lower() for one in ends)) if all(ends) else None
+        for predicate, ends in rows
+    ]
 
 
 def _with_marked(data: Data, at: Ids, columns: Ids, label: Floats, human: Bools) -> _Pool:
-    """Judged rows, then every true fact that people marked and that none of these rows is: nobody was asked about it,
-    because no system states it, or only a withdrawn one, or it was not drawn."""
+    """Judged rows, then every true fact that people marked and that none of these rows is: nobody
+    was asked about it, because no system states it, or only a withdrawn one, or it was not drawn.
+    """
     facts = data.facts
     assert facts is not None
     row = data.judged[at]
     marked = np.flatnonzero(~np.isin(facts.code, facts.fact[row[human]]))
     some = np.flatnonzero(facts.in_scope)[::-1]
     stating = dict(zip(facts.fact[some].tolist(), some.tolist(), strict=True))
-    stated = np.array([stating.get(code, -1) for code in facts.code[marked].tolist()], dtype=np.int64)
+    stated = np.array(
+        [stating.get(code, -1) for code in facts.code[marked].tolist()], dtype=np.int64
+    )
     by_row, by_fact = _relations(data, row, marked, stated)
     return _Pool(
         member=np.concatenate(
@@ -207,7 +248,9 @@ def _with_marked(data: Data, at: Ids, columns: Ids, label: Floats, human: Bools)
         ),
         drawn=np.repeat([True, False], [row.size, marked.size]),
         label=np.concatenate([label, np.ones(marked.size)]),
-        relation=np.unique(np.concatenate([by_row, by_fact]), return_inverse=True)[1].astype(np.int64),
+        relation=np.unique(np.concatenate([by_row, by_fact]), return_inverse=True)[1].astype(
+            np.int64
+        ),
         human=np.concatenate([human, np.ones(marked.size, dtype=np.bool_)]),
     )
 

@@ -1,4 +1,6 @@
-"""The published estimators on a track's draws with replacement: simple and joint (Chaganty 2018, section 3.4)."""
+"""The published estimators on a track's draws with replacement: simple and joint (Chaganty 2018,
+section 3.4).
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,12 @@ def precision(data: Data, draws: Draws, criterion: str, method: str) -> Estimate
 
 
 def recall(data: Data, criterion: str) -> Estimate | None:
-    """The recall of every system: what share of the facts of the annotated documents anybody found, times each
-    system's share of the true facts among all draws. None without two annotated documents.
+    """The recall of every system: what share of the facts of the annotated documents anybody found,
+    times each system's share of the true facts among all draws. None without two annotated
+    documents.
 
-    All draws of all distributions count, each with its own probability: every (distribution, system) is a source.
+    All draws of all distributions count, each with its own probability: every (distribution,
+    system) is a source.
     """
     facts = data.facts
     if facts is None or not data.draws:
@@ -69,7 +73,9 @@ def recall(data: Data, criterion: str) -> Estimate | None:
 
 
 def beside(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Estimate:
-    """The precision with its influence among the rows of recall's: 0 for draws of other distributions."""
+    """The precision with its influence among the rows of recall's: 0 for draws of other
+    distributions.
+    """
     kinds = list(data.draws)
     before = sum(data.draws[kind].row.size for kind in kinds[: kinds.index(draws.kind)])
     influence: Floats = np.zeros((found.influence.shape[0], len(data.systems)))
@@ -78,7 +84,9 @@ def beside(data: Data, precision: Estimate, draws: Draws, found: Estimate) -> Es
 
 
 def _floored(estimate: Estimate) -> Estimate:
-    """The estimate; where all labels agree, so that no variance is seen, that of one label more that disagrees."""
+    """The estimate; where all labels agree, so that no variance is seen, that of one label more
+    that disagrees.
+    """
     n = np.maximum(estimate.n, 1)
     p = np.clip(np.asarray(estimate.value), 0.5 / n, 1 - 0.5 / n)
     agree = np.asarray(estimate.variance) < ROUNDING

@@ -1,4 +1,5 @@
-"""Tells what samples reach: which entities recur among drawn documents, and what a thousand draws of a run would see.
+"""Tells what samples reach: which entities recur among drawn documents, and what a thousand draws
+of a run would see.
 
 Diagnostics for admins, by simulation: nothing of it is drawn, stored or used by an estimate.
 """
@@ -43,7 +44,8 @@ class Incidence:
     table: Matrix
     """(D, E) counts"""
     source: str
-    """corpus: mentions that came with it; people: names that annotation found, wherever a text says them"""
+    """corpus: mentions that came with it; people: names that annotation found, wherever a text
+    says them"""
 
     @property
     def frequency(self) -> Ids:
@@ -61,7 +63,9 @@ class Incidence:
     def classes(self) -> NDArray[np.str_]:
         """(E,) low, medium or high."""
         low, high = self.limits
-        return np.where(self.frequency <= low, "low", np.where(self.frequency <= high, "medium", "high"))
+        return np.where(
+            self.frequency <= low, "low", np.where(self.frequency <= high, "medium", "high")
+        )
 
     def by_frequency(self) -> list[tuple[int, int]]:
         """(number of documents, number of entities that occur in so many), ascending."""
@@ -98,21 +102,24 @@ class Reach:
 
 
 def read_incidence(track: Track) -> Incidence | None:
-    """The entities of a track's corpus: of the mentions that came with it, else those that people found in annotated
-    documents. None if neither is there."""
+    """The entities of a track's corpus: of the mentions that came with it, else those that people
+    found in annotated documents. None if neither is there.
+    """
     total = track.corpus.n_documents
     rows = fetch(
-        "SELECT m.document_id, lower(CASE WHEN m.link <> '' THEN m.link ELSE"
-        " substring(d.text FROM coalesce(m.canonical_begin, m.begin) + 1"
-        ' FOR coalesce(m.canonical_end, m."end") - coalesce(m.canonical_begin, m.begin)) END) AS name, count(*)'
-        " FROM corpus_mention m JOIN corpus_document d ON d.id = m.document_id"
-        " WHERE d.corpus_id = %s AND m.type = ANY(%s) GROUP BY 1, 2",
+        "SELECT m.document_id, lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text FROM"
+        ' coalesce(m.canonical_begin, m.begin) + 1 FOR coalesce(m.canonical_end, m."end") -'
+        " coalesce(m.canonical_begin, m.begin)) END) AS name, count(*) FROM corpus_mention m JOIN"
+        " corpus_document d ON d.id = m.document_id WHERE d.corpus_id = %s AND m.type = ANY(%s)"
+        " GROUP BY 1, 2",
         [track.corpus_id, sorted(entity_types(track.corpus))],
     )
     source = "corpus"
     if not rows:
         read = DocumentSample.objects.filter(track=track, settled_at__isnull=False)
-        names = entities_found(track.corpus, list(read.values_list("document_id", flat=True)), timezone.now())
+        names = entities_found(
+            track.corpus, list(read.values_list("document_id", flat=True)), timezone.now()
+        )
         rows, source = list(occurrences(track.corpus, names)), "people"
     if not rows:
         return None
@@ -125,7 +132,8 @@ def read_incidence(track: Track) -> Incidence | None:
 
 
 def sharing(found: Incidence, n: int | None = None) -> list[Sharing]:
-    """What n documents share, drawn uniformly and in two stages; 200 if none is given, or a third of a small corpus.
+    """What n documents share, drawn uniformly and in two stages; 200 if none is given, or a third
+    of a small corpus.
 
     The second stage is simulated with all entities of the first, as if its annotation missed none.
     """
@@ -170,8 +178,9 @@ def _draw(found: Incidence, design: str, n: int, rng: np.random.Generator) -> Id
 
 
 def reach(submission: Submission) -> list[Reach]:
-    """What so many draws of a submission would reach under each distribution of its kind of track, shown or not: what
-    a distribution reaches is what it is chosen for."""
+    """What so many draws of a submission would reach under each distribution of its kind of track,
+    shown or not: what a distribution reaches is what it is chosen for.
+    """
     track = submission.track
     pool = read_pool(track, [submission.pk], list(kind_of(track).distributions))
     frequency = read_traits(track.corpus, pool).frequency
@@ -182,19 +191,29 @@ def reach(submission: Submission) -> list[Reach]:
     )
     subject, object_ = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
     _, entity = np.unique(subject, return_inverse=True)
-    _, fact = np.unique(np.column_stack([subject, pool.predicate, object_]), axis=0, return_inverse=True)
+    _, fact = np.unique(
+        np.column_stack([subject, pool.predicate, object_]), axis=0, return_inverse=True
+    )
     names = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("pk", "name"))
     rng = np.random.default_rng(SEED)
     return [
-        _reach(kind, p.toarray().ravel(), entity, fact.ravel(), pool.predicate, frequency, names, rng)
+        _reach(
+            kind, p.toarray().ravel(), entity, fact.ravel(), pool.predicate, frequency, names, rng
+        )
         for kind, p in pool.p.items()
     ]
 
 
 def _reach(
-    kind: str, p: Floats, entity: Ids, fact: Ids, predicate: Ids, frequency: NDArray[np.str_], names: dict[int, str],
+    kind: str,
+    p: Floats,
+    entity: Ids,
+    fact: Ids,
+    predicate: Ids,
+    frequency: NDArray[np.str_],
+    names: dict[int, str],
     rng: np.random.Generator,
-) -> Reach:  # fmt: skip
+) -> Reach:
     ends = np.cumsum(p)
     _, first = np.unique(entity, return_index=True)
     class_of = frequency[first]
@@ -202,7 +221,9 @@ def _reach(
     by_predicate: Counter[int] = Counter()
     predicates = several = 0
     for _ in range(REPEATS):
-        drawn = np.minimum(np.searchsorted(ends, rng.random(DRAWS) * ends[-1], side="right"), p.size - 1)
+        drawn = np.minimum(
+            np.searchsorted(ends, rng.random(DRAWS) * ends[-1], side="right"), p.size - 1
+        )
         entities.update(class_of[np.unique(entity[drawn])].tolist())
         by_predicate.update(predicate[drawn].tolist())
         predicates += np.unique(predicate[drawn]).size

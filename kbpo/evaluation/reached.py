@@ -29,7 +29,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Entities:
-    """What is told of the entities of a track's corpus: how frequent they are, and what drawn documents share."""
+    """What is told of the entities of a track's corpus: how frequent they are, and what drawn
+    documents share.
+    """
 
     source: str
     by_frequency: list[tuple[int, int]]
@@ -51,17 +53,26 @@ def entities_of(track: Track) -> Entities | None:
 
 def reach_of(submission: Submission) -> list[Reach]:
     """What draws of a submission reach under every distribution."""
-    own = [submission.pk, submission.received_at, submission.file_digest, submission.predictions.count()]
+    own = [
+        submission.pk,
+        submission.received_at,
+        submission.file_digest,
+        submission.predictions.count(),
+    ]
     return _kept(["reach", *own, *_state_of(submission.track)], lambda: reach(submission))
 
 
 def _state_of(track: Track) -> list[object]:
-    """What entities are told from: the corpus with the mentions that came with it, or what people found since."""
+    """What entities are told from: the corpus with the mentions that came with it, or what people
+    found since.
+    """
     corpus = track.corpus
     mentions = Mention.objects.filter(document__corpus=corpus).aggregate(Count("pk"), Max("pk"))
     read = DocumentSample.objects.filter(track=track, settled_at__isnull=False)
     settled = read.aggregate(Count("pk"), Max("settled_at"))
-    labels = Label.objects.filter(target__document__in=read.values("document"), target__kind="mention")
+    labels = Label.objects.filter(
+        target__document__in=read.values("document"), target__kind="mention"
+    )
     said = labels.aggregate(Count("pk"), Max("created_at"))
     of_rows = [value for one in (mentions, settled, said) for value in sorted(one.items())]
     return [corpus.pk, corpus.loaded_at, corpus.n_documents, track.pk, track.created_at, *of_rows]

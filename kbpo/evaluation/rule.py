@@ -1,12 +1,15 @@
-"""Reads the rule of a slice: which predictions lie in it and how they are weighted, as JSON that says nothing else.
+"""Reads the rule of a slice: which predictions lie in it and how they are weighted, as JSON that
+says nothing else.
 
-    {"predicate": ["per:parents"], "subject_type": ["PER"], "object_type": ["GPE"], "confidence": [0.5, 1.0],
-     "frequency": ["low"], "same_sentence": true, "document": "nyt-", "date": ["2013-01-01", "2013-12-31"],
-     "weight": "relation"}
+    {"predicate": ["per:parents"], "subject_type": ["PER"], "object_type": ["GPE"], "confidence":
+    [0.5, 1.0],
+     "frequency": ["low"], "same_sentence": true, "document": "nyt-", "date": ["2013-01-01",
+     "2013-12-31"], "weight": "relation"}
 
-Every key may be missing; those that are there must all hold. The weight is a distribution of the track, "confidence"
-(each prediction counts as much as its system is sure of it), or a table of numbers, which any trait of a prediction can
-have: {"predicate": {"per:parents": 3, "per:spouse": 1.5}, "other": 0.5}.
+Every key may be missing; those that are there must all hold. The weight is a distribution of the
+track, "confidence" (each prediction counts as much as its system is sure of it), or a table of
+numbers, which any trait of a prediction can have: {"predicate": {"per:parents": 3, "per:spouse":
+1.5}, "other": 0.5}.
 """
 
 from __future__ import annotations
@@ -56,21 +59,29 @@ class Rule:
     document: str = ""
     """How the document's id begins"""
     date: tuple[str, str] | None = None
-    """First and last day, both of it, on which the document may be dated; one without a date is on none"""
+    """First and last day, both of it, on which the document may be dated; one without a date is
+    on none"""
     weight: str | Table = "instance"
-    """What the predictions in the slice are weighted by: a distribution, the confidences, or a table"""
+    """What the predictions in the slice are weighted by: a distribution, the confidences, or a
+    table"""
 
     @property
     def only_predicate(self) -> str | None:
-        """The predicate, if the rule asks for one and for nothing else: then it is known what nobody stated of it."""
+        """The predicate, if the rule asks for one and for nothing else: then it is known what
+        nobody stated of it.
+        """
         return self.predicate[0] if len(self.predicate) == 1 and len(self.as_json()) == 2 else None
 
     def as_json(self) -> dict[str, Any]:
         """The rule as it is stored: without the parts that ask for nothing."""
         said = {name: getattr(self, name) for name in _KEYS if name != "weight"}
         kept = {name: value for name, value in said.items() if value not in ((), None, "")}
-        lists = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
-        return lists | {"weight": self.weight.as_json() if isinstance(self.weight, Table) else self.weight}
+        lists = {
+            name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()
+        }
+        return lists | {
+            "weight": self.weight.as_json() if isinstance(self.weight, Table) else self.weight
+        }
 
 
 def parse(text: str) -> Any:
@@ -81,14 +92,23 @@ def parse(text: str) -> Any:
         raise BadRule(f"This is no JSON: {problem}.") from problem
 
 
-def read(raw: Any, *, predicates: Collection[str], types: Collection[str], weights: Collection[str]) -> Rule:
-    """The rule that a JSON object stands for, checked against a track's schema and distributions. Raises BadRule."""
+def read(
+    raw: Any, *, predicates: Collection[str], types: Collection[str], weights: Collection[str]
+) -> Rule:
+    """The rule that a JSON object stands for, checked against a track's schema and distributions.
+    Raises BadRule.
+    """
     if not isinstance(raw, dict):
         raise BadRule('A rule is a JSON object, for example {"predicate": ["per:parents"]}.')
     unknown = sorted(set(raw) - set(_KEYS))
     if unknown:
         raise BadRule(f"A rule has no part “{unknown[0][:40]}”; it has {', '.join(_KEYS)}.")
-    tables = {"predicate": predicates, "subject_type": types, "object_type": types, "frequency": FREQUENCIES}
+    tables = {
+        "predicate": predicates,
+        "subject_type": types,
+        "object_type": types,
+        "frequency": FREQUENCIES,
+    }
     rule = Rule(
         predicate=_names(raw, "predicate", predicates),
         subject_type=_names(raw, "subject_type", types),
@@ -106,21 +126,34 @@ def read(raw: Any, *, predicates: Collection[str], types: Collection[str], weigh
 
 
 _KEYS = (
-    "predicate", "subject_type", "object_type", "confidence", "frequency", "same_sentence", "document", "date",
+    "predicate",
+    "subject_type",
+    "object_type",
+    "confidence",
+    "frequency",
+    "same_sentence",
+    "document",
+    "date",
     "weight",
-)  # fmt: skip
+)
 
 
 def _names(raw: dict[str, Any], key: str, known: Collection[str]) -> tuple[str, ...]:
     if key not in raw:
         return ()
     values = raw[key]
-    if not isinstance(values, list) or not values or not all(isinstance(one, str) for one in values):
+    if (
+        not isinstance(values, list)
+        or not values
+        or not all(isinstance(one, str) for one in values)
+    ):
         raise BadRule(f"{key} must be a list of names; got {_shown(values)}.")
     for one in values:
         if one not in known:
             some = ", ".join(sorted(known)[:6])
-            raise BadRule(f"This track has no {key.replace('_', ' ')} “{one[:60]}”; it has {some} …")
+            raise BadRule(
+                f"This track has no {key.replace('_', ' ')} “{one[:60]}”; it has {some} …"
+            )
     return tuple(dict.fromkeys(values))
 
 
@@ -128,9 +161,13 @@ def _range(raw: dict[str, Any]) -> tuple[float, float] | None:
     if "confidence" not in raw:
         return None
     ends = raw["confidence"]
-    numbers = isinstance(ends, list) and len(ends) == 2 and all(type(one) in (int, float) for one in ends)
+    numbers = (
+        isinstance(ends, list) and len(ends) == 2 and all(type(one) in (int, float) for one in ends)
+    )
     if not numbers or not 0 <= ends[0] <= ends[1] <= 1:
-        raise BadRule(f"confidence must be two numbers from 0 to 1, the lower first; got {_shown(ends)}.")
+        raise BadRule(
+            f"confidence must be two numbers from 0 to 1, the lower first; got {_shown(ends)}."
+        )
     return float(ends[0]), float(ends[1])
 
 
@@ -157,7 +194,9 @@ def _days(raw: dict[str, Any]) -> tuple[str, str] | None:
     except (TypeError, ValueError):
         first, last = "1", "0"
     if not isinstance(ends, list) or first > last:
-        raise BadRule(f"date must be two days like 2013-03-17, the earlier first; got {_shown(ends)}.")
+        raise BadRule(
+            f"date must be two days like 2013-03-17, the earlier first; got {_shown(ends)}."
+        )
     return first, last
 
 
@@ -174,7 +213,8 @@ def _table(raw: dict[str, Any], tables: Mapping[str, Collection[str]]) -> Table:
     traits = sorted(set(raw) - {"other"})
     if len(traits) != 1 or traits[0] not in tables or not isinstance(raw[traits[0]], dict):
         raise BadRule(
-            f"A table of weights names one of {', '.join(tables)} and gives numbers for its names, for example"
+            f"A table of weights names one of {', '.join(tables)} and gives numbers for its names,"
+            " for example"
             f' {{"predicate": {{"per:parents": 3}}, "other": 1}}; got {_shown(raw)}.'
         )
     trait = traits[0]
@@ -188,7 +228,9 @@ def _table(raw: dict[str, Any], tables: Mapping[str, Collection[str]]) -> Table:
 
 def _number(name: str, value: Any) -> float:
     if type(value) not in (int, float) or not 0 <= value <= HEAVIEST:
-        raise BadRule(f"The weight of {name} must be a number from 0 to {HEAVIEST:,.0f}; got {_shown(value)}.")
+        raise BadRule(
+            f"The weight of {name} must be a number from 0 to {HEAVIEST:,.0f}; got {_shown(value)}."
+        )
     return float(value)
 
 

@@ -24,7 +24,8 @@ CORRECTED = "recall_corrected"
 OF_INSTANCES = "instance_recall"
 """Recall that counts a fact once for every pair of mentions that states it"""
 ENOUGH_TRUE = 5
-"""Fewer true predictions than this in annotated documents do not say what share annotation finds."""
+"""Fewer true predictions than this in annotated documents do not say what share annotation
+finds."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,9 @@ def scores(
     criteria: tuple[str, ...],
     recall_criteria: tuple[str, ...],
 ) -> Iterator[Score]:
-    """Every score of every system that was sampled: the default estimates given, and the published ones beside them."""
+    """Every score of every system that was sampled: the default estimates given, and the published
+    ones beside them.
+    """
     if data.judged.size:
         for key, (estimate, _) in estimates.items():
             yield from rows(data, estimate, *key, DEFAULT)
@@ -70,8 +73,9 @@ def scores(
 def default_estimates(
     data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]
 ) -> dict[Key, tuple[Estimate, Design]]:
-    """Centred differences for precision, totals for recall, and F1 from their joint covariance, each with the design
-    that its influence belongs to."""
+    """Centred differences for precision, totals for recall, and F1 from their joint covariance,
+    each with the design that its influence belongs to.
+    """
     arranged = Centred(data)
     floors = Floors(arranged)
     recalls = {criterion: floors.recall(criterion) for criterion in recall_criteria}
@@ -82,7 +86,10 @@ def default_estimates(
             found["precision", criterion, kind] = precision, arranged.under(criterion).design
             recall = recalls.get(criterion)
             if recall is not None:
-                found["f1", criterion, kind] = floors.f1(kind, criterion, precision, recall), recall.design
+                found["f1", criterion, kind] = (
+                    floors.f1(kind, criterion, precision, recall),
+                    recall.design,
+                )
     for criterion, recall in recalls.items():
         if recall is not None:
             found["recall", criterion, "instance"] = recall.recall, recall.design
@@ -93,41 +100,59 @@ def default_estimates(
             if share is not None and share.n >= ENOUGH_TRUE:
                 repaired = floors.corrected(criterion, recall, share)
                 known = ~np.isnan(np.asarray(recall.recall.value))
-                found[CORRECTED, criterion, "instance"] = where_known(repaired, known), recall.design
+                found[CORRECTED, criterion, "instance"] = (
+                    where_known(repaired, known),
+                    recall.design,
+                )
     return found
 
 
 def found_share(data: Data) -> Estimate | None:
-    """The share of directly verified true predictions in annotated documents that their annotation had found."""
+    """The share of directly verified true predictions in annotated documents that their annotation
+    had found.
+    """
     arranged = Centred(data)
     recall = arranged.recall("relation") if data.judged.size and "relation" in data.f else None
     return arranged.found_share(recall) if recall is not None else None
 
 
-def published_scores(data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]) -> Iterator[Score]:
-    """Simple and joint, from draws with replacement, or else by thresholds; of what has no judgment of its own,
-    nothing."""
+def published_scores(
+    data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]
+) -> Iterator[Score]:
+    """Simple and joint, from draws with replacement, or else by thresholds; of what has no judgment
+    of its own, nothing.
+    """
     if not data.draws:
         yield from _by_thresholds(data, criteria, recall_criteria)
         return
-    judged = {criterion: counts(data, criterion)[0] > 0 for criterion in {*criteria, *recall_criteria}}
+    judged = {
+        criterion: counts(data, criterion)[0] > 0 for criterion in {*criteria, *recall_criteria}
+    }
     recalls = {
         criterion: where_known(found, judged[criterion])
-        for criterion in recall_criteria if (found := published.recall(data, criterion)) is not None
-    }  # fmt: skip
+        for criterion in recall_criteria
+        if (found := published.recall(data, criterion)) is not None
+    }
     for kind, draws in data.draws.items():
         for criterion in criteria:
             for method in PUBLISHED:
-                precision = where_known(published.precision(data, draws, criterion, method), judged[criterion])
+                precision = where_known(
+                    published.precision(data, draws, criterion, method), judged[criterion]
+                )
                 yield from rows(data, precision, "precision", criterion, kind, method, own=True)
                 if criterion in recalls and method == "joint":
-                    both = f1(published.beside(data, precision, draws, recalls[criterion]), recalls[criterion])
+                    both = f1(
+                        published.beside(data, precision, draws, recalls[criterion]),
+                        recalls[criterion],
+                    )
                     yield from rows(data, both, "f1", criterion, kind, method)
     for criterion, recall in recalls.items():
         yield from rows(data, recall, "recall", criterion, "instance", "joint")
 
 
-def _by_thresholds(data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]) -> Iterator[Score]:
+def _by_thresholds(
+    data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]
+) -> Iterator[Score]:
     found = ByThresholds(data)
     for criterion in criteria:
         known = counts(data, criterion)[0] > 0
@@ -144,25 +169,44 @@ def _by_thresholds(data: Data, criteria: tuple[str, ...], recall_criteria: tuple
 
 
 def rows(
-    data: Data, estimate: Estimate, quantity: str, criterion: str, kind: str, method: str, *, own: bool = False
+    data: Data,
+    estimate: Estimate,
+    quantity: str,
+    criterion: str,
+    kind: str,
+    method: str,
+    *,
+    own: bool = False,
 ) -> Iterator[Score]:
-    """The numbers of one estimate, a system each; where the value is undefined all of them are. Labels are all of what
-    the system states; `own`: those that the estimate rests on."""
+    """The numbers of one estimate, a system each; where the value is undefined all of them are.
+    Labels are all of what the system states; `own`: those that the estimate rests on.
+    """
     low80, high80 = (np.asarray(end) for end in estimate.confidence_interval(0.80, method="wilson"))
     low95, high95 = (np.asarray(end) for end in estimate.confidence_interval(0.95, method="wilson"))
     labelled, missing = counts(data, criterion)
     value = np.asarray(estimate.value)
     if own:
         labelled = np.where(np.isnan(value), labelled, estimate.n)
-    variance = np.where(np.isnan(value), np.nan, np.maximum(estimate.variance, estimate.anticipated))
+    variance = np.where(
+        np.isnan(value), np.nan, np.maximum(estimate.variance, estimate.anticipated)
+    )
     for column in range(len(data.systems)):
         yield Score(
-            column, quantity, criterion, kind, method,
-            float(value[column]), float(variance[column]),
-            float(low80[column]), float(high80[column]), float(low95[column]), float(high95[column]),
-            int(labelled[column]), int(missing[column]),
+            column,
+            quantity,
+            criterion,
+            kind,
+            method,
+            float(value[column]),
+            float(variance[column]),
+            float(low80[column]),
+            float(high80[column]),
+            float(low95[column]),
+            float(high95[column]),
+            int(labelled[column]),
+            int(missing[column]),
             data.facts.n_annotated if data.facts and quantity != "precision" else 0,
-        )  # fmt: skip
+        )
 
 
 def counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
@@ -171,7 +215,10 @@ def counts(data: Data, criterion: str) -> tuple[Ids, Ids]:
     member = data.pool.member[data.judged].toarray() > 0
     target = data.pool.target[data.judged]
     totals_ = [
-        np.array([np.unique(target[mask[:, column]]).size for column in range(mask.shape[1])], dtype=np.int64)
+        np.array(
+            [np.unique(target[mask[:, column]]).size for column in range(mask.shape[1])],
+            dtype=np.int64,
+        )
         for mask in (member & known, member & ~known)
     ]
     return totals_[0], totals_[1]

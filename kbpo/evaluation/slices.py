@@ -1,8 +1,10 @@
-"""Cuts a track's data into slices and scores each: new questions to labels that exist, without a new judgment.
+"""Cuts a track's data into slices and scores each: new questions to labels that exist, without a
+new judgment.
 
-Precision in a slice S weighs its predictions by p_i(x) / Σ_S p_i, and is estimated as the whole is (Chaganty 2018,
-section 6.1.2): the labels keep the probabilities with which they came in, so that every cut is as unbiased as the
-whole, only less sure. Built-in groups are cut under `instance`, where every prediction counts the same.
+Precision in a slice S weighs its predictions by p_i(x) / Σ_S p_i, and is estimated as the whole is
+(Chaganty 2018, section 6.1.2): the labels keep the probabilities with which they came in, so that
+every cut is as unbiased as the whole, only less sure. Built-in groups are cut under `instance`,
+where every prediction counts the same.
 """
 
 from __future__ import annotations
@@ -75,7 +77,9 @@ Keep: TypeAlias = Callable[[Cut, Estimate, Design], None]
 
 
 def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iterator[SliceScore]:
-    """Precision of every system in every slice that it has predictions in; for a predicate its recall too."""
+    """Precision of every system in every slice that it has predictions in; for a predicate its
+    recall too.
+    """
     if not data.judged.size:
         return
     with_recall = track.criterion in kind_of(track).recall_criteria
@@ -93,7 +97,9 @@ def cuts(track: Track, data: Data, traits: Traits) -> Iterator[Cut]:
     kind = "instance" if "instance" in pool.p else next(iter(pool.p))
     names = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("pk", "name"))
     for predicate in np.unique(pool.predicate).tolist():
-        yield Cut("relation", names[predicate], pool.predicate == predicate, kind, predicate=predicate)
+        yield Cut(
+            "relation", names[predicate], pool.predicate == predicate, kind, predicate=predicate
+        )
     for name in np.unique(traits.subject_type).tolist():
         yield Cut("type", name, traits.subject_type == name, kind)
     for name in FREQUENCIES:
@@ -111,7 +117,15 @@ def cuts(track: Track, data: Data, traits: Traits) -> Iterator[Cut]:
         weight = weights_of(table, pool.predicate, numbers, traits) if table else None
         kind = rule.weight if isinstance(rule.weight, str) else TABLE
         predicate = numbers.get(rule.only_predicate or "") if kind in pool.p else None
-        yield Cut("own", row.name, inside, kind, confidence=rule.confidence, predicate=predicate, weight=weight)
+        yield Cut(
+            "own",
+            row.name,
+            inside,
+            kind,
+            confidence=rule.confidence,
+            predicate=predicate,
+            weight=weight,
+        )
 
 
 def rule_of(row: Slice) -> Rule:
@@ -162,7 +176,9 @@ def weights_of(table: Table, predicate: Ids, numbers: dict[str, int], traits: Tr
 
 
 def restricted(data: Data, cut: Cut) -> Data:
-    """The data of a slice alone: its instances, their labels and facts, and its distribution, which sums to 1 again."""
+    """The data of a slice alone: its instances, their labels and facts, and its distribution, which
+    sums to 1 again.
+    """
     pool, inside = data.pool, np.flatnonzero(cut.inside)
     p = _within(_weighed(pool, cut)[inside], pool.confidence[inside], cut.confidence)
     place = np.full(pool.instance.size, -1, dtype=np.int64)
@@ -172,9 +188,15 @@ def restricted(data: Data, cut: Cut) -> Data:
         data,
         pool=replace(
             pool,
-            instance=pool.instance[inside], target=pool.target[inside], document=pool.document[inside],
-            predicate=pool.predicate[inside], types=pool.types[inside], subject=pool.subject[inside],
-            object=pool.object[inside], p={cut.kind: p}, confidence=pool.confidence[inside],
+            instance=pool.instance[inside],
+            target=pool.target[inside],
+            document=pool.document[inside],
+            predicate=pool.predicate[inside],
+            types=pool.types[inside],
+            subject=pool.subject[inside],
+            object=pool.object[inside],
+            p={cut.kind: p},
+            confidence=pool.confidence[inside],
         ),
         judged=place[data.judged[kept]],
         f={criterion: verdicts[kept] for criterion, verdicts in data.f.items()},
@@ -182,11 +204,13 @@ def restricted(data: Data, cut: Cut) -> Data:
         draws={},
         swept=_cut_swept(data.swept, place),
         facts=_facts(data.facts, inside, cut.predicate) if data.facts else None,
-    )  # fmt: skip
+    )
 
 
 def _cut_swept(swept: Swept | None, place: Ids) -> Swept | None:
-    """The same of a slice; `place` has the new row of each instance, -1 for one that is not in it."""
+    """The same of a slice; `place` has the new row of each instance, -1 for one that is not in
+    it.
+    """
     if swept is None:
         return None
     kept = place[swept.row] >= 0
@@ -203,7 +227,9 @@ def _weighed(pool: Pool, cut: Cut) -> Matrix:
 
 
 def _within(p: Matrix, confidence: Matrix, ends: tuple[float, float] | None) -> Matrix:
-    """Probabilities of the predictions with such a confidence, in columns that sum to 1 (or to 0: there are none)."""
+    """Probabilities of the predictions with such a confidence, in columns that sum to 1 (or to 0:
+    there are none).
+    """
     kept = sparse.csr_array(p, copy=True)
     kept.eliminate_zeros()  # what weighs nothing is none of it
     if ends is not None:
@@ -216,29 +242,48 @@ def _within(p: Matrix, confidence: Matrix, ends: tuple[float, float] | None) -> 
 
 
 def _facts(facts: Facts, inside: Ids, predicate: int | None) -> Facts:
-    """The facts of some instances; of the true ones those of the predicate (none where the slice is not one)."""
-    true = facts.predicate == predicate if predicate is not None else np.zeros(facts.predicate.size, dtype=np.bool_)
+    """The facts of some instances; of the true ones those of the predicate (none where the slice is
+    not one).
+    """
+    true = (
+        facts.predicate == predicate
+        if predicate is not None
+        else np.zeros(facts.predicate.size, dtype=np.bool_)
+    )
     return replace(
         facts,
-        fact=facts.fact[inside], in_scope=facts.in_scope[inside], pool_weight=facts.pool_weight[inside],
-        stated=facts.stated[inside], document=facts.document[true], predicate=facts.predicate[true],
-        found=facts.found[true], code=facts.code[true], links=facts.links[true],
-        inside=facts.inside[inside], marked=facts.marked[inside],
-    )  # fmt: skip
+        fact=facts.fact[inside],
+        in_scope=facts.in_scope[inside],
+        pool_weight=facts.pool_weight[inside],
+        stated=facts.stated[inside],
+        document=facts.document[true],
+        predicate=facts.predicate[true],
+        found=facts.found[true],
+        code=facts.code[true],
+        links=facts.links[true],
+        inside=facts.inside[inside],
+        marked=facts.marked[inside],
+    )
 
 
 def _scores(part: Data, cut: Cut, criterion: str, with_recall: bool, keep: Keep) -> Iterator[Score]:
-    """The numbers of a slice. A model's guess alone is no number: without a label of its own a system has none."""
+    """The numbers of a slice. A model's guess alone is no number: without a label of its own a
+    system has none.
+    """
     if not part.judged.size:
         for column in range(len(part.systems)):
-            yield _unknown(Score(column, "precision", criterion, cut.kind, DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+            yield _unknown(
+                Score(column, "precision", criterion, cut.kind, DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+            )
         return
     arranged = Centred(part)
     precision = arranged.precision(cut.kind, criterion)
     keep(cut, precision, arranged.under(criterion).design)
     found: Iterable[Score] = rows(part, precision, "precision", criterion, cut.kind, DEFAULT)
     yield from (one if one.n_labels else _unknown(one) for one in found)
-    recall = Floors(arranged).recall(criterion) if with_recall and cut.predicate is not None else None
+    recall = (
+        Floors(arranged).recall(criterion) if with_recall and cut.predicate is not None else None
+    )
     if recall is not None:
         found = rows(part, recall.recall, "recall", criterion, cut.kind, DEFAULT)
         yield from (one for one in found if not math.isnan(one.value))
@@ -250,11 +295,12 @@ def _unknown(score: Score) -> Score:
 
 
 def would_do(value: float | None, variance: float | None, n_labels: int) -> int:
-    """How many judgments more would bring the interval to ±10 %, if they are worth what those so far are.
+    """How many judgments more would bring the interval to ±10 %, if they are worth what those so
+    far are.
 
-    Reckoned with the middle of what the value may be (half a right and half a wrong judgment added), since a few
-    judgments that agree prove little; 42 where nothing is known, as where the variance has no bound (a claim of the
-    slice could not have been drawn).
+    Reckoned with the middle of what the value may be (half a right and half a wrong judgment
+    added), since a few judgments that agree prove little; 42 where nothing is known, as where the
+    variance has no bound (a claim of the slice could not have been drawn).
     """
     if value is None or variance is None or not math.isfinite(variance) or not n_labels:
         return for_half_width(ENOUGH, 0.8)

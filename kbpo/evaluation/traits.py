@@ -1,7 +1,8 @@
-"""Reads what slices are cut by: type, entity, sentence, document and date of every instance of a pool.
+"""Reads what slices are cut by: type, entity, sentence, document and date of every instance of a
+pool.
 
-As everywhere in the pool, an instance is what the first submission that states it says: a slice is the same set of
-instances for every system, so that systems can be compared in it.
+As everywhere in the pool, an instance is what the first submission that states it says: a slice is
+the same set of instances for every system, so that systems can be compared in it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ Names = NDArray[np.str_]
 PEOPLE = ("PER", "ORG")
 """Entities whose frequencies set the classes; all entities where a schema knows neither type."""
 MEDIUM, HIGH = 50, 90
-"""Percentiles of document frequency: up to the first is low, above the second high (TAC 2016: 3 and 154)."""
+"""Percentiles of document frequency: up to the first is low, above the second high (TAC 2016: 3
+and 154)."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,13 @@ class Traits:
 def read_traits(corpus: Corpus, pool: Pool) -> Traits:
     """The traits of a pool's instances."""
     rows = fetch(
-        "SELECT DISTINCT ON (p.instance_id) p.instance_id, p.subject_type, p.object_type, d.key, d.id, d.date,"
-        " lower(CASE WHEN p.subject_link <> '' THEN p.subject_link ELSE substring(d.text FROM"
-        " p.subject_canonical_begin + 1 FOR p.subject_canonical_end - p.subject_canonical_begin) END),"
-        " width_bucket(i.subject_begin, d.sentence_begin) = width_bucket(i.object_begin, d.sentence_begin)"
-        " FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
-        " JOIN corpus_document d ON d.id = i.document_id"
-        " WHERE p.submission_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
+        "SELECT DISTINCT ON (p.instance_id) p.instance_id, p.subject_type, p.object_type, d.key,"
+        " d.id, d.date, lower(CASE WHEN p.subject_link <> '' THEN p.subject_link ELSE"
+        " substring(d.text FROM p.subject_canonical_begin + 1 FOR p.subject_canonical_end -"
+        " p.subject_canonical_begin) END), width_bucket(i.subject_begin, d.sentence_begin) ="
+        " width_bucket(i.object_begin, d.sentence_begin) FROM submissions_prediction p JOIN"
+        " instances_instance i ON i.id = p.instance_id JOIN corpus_document d ON d.id ="
+        " i.document_id WHERE p.submission_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
         [pool.systems],
     )
     columns = list(zip(*rows, strict=True)) if rows else [()] * 8
@@ -63,10 +65,15 @@ def read_traits(corpus: Corpus, pool: Pool) -> Traits:
 
 
 def _classes(corpus: Corpus, stated: list[tuple[str, int, str]], names: list[str]) -> Names:
-    """The frequency class of each name. The frequencies are those of the corpus's own mentions; where it came without
-    any, those of the subjects that systems state."""
+    """The frequency class of each name. The frequencies are those of the corpus's own mentions;
+    where it came without any, those of the subjects that systems state.
+    """
     frequency = _in_corpus(corpus) or _in_pool(stated)
-    counts = np.array([number for number, people in frequency.values() if people]) if frequency else np.zeros(0)
+    counts = (
+        np.array([number for number, people in frequency.values() if people])
+        if frequency
+        else np.zeros(0)
+    )
     if not counts.size:
         counts = np.array([number for number, _ in frequency.values()]) if frequency else np.ones(1)
     medium, high = np.percentile(counts, [MEDIUM, HIGH])
@@ -75,13 +82,15 @@ def _classes(corpus: Corpus, stated: list[tuple[str, int, str]], names: list[str
 
 
 def _in_corpus(corpus: Corpus) -> dict[str, tuple[int, bool]]:
-    """name -> (number of documents, a person or an organisation), from the mentions that came with the corpus."""
+    """name -> (number of documents, a person or an organisation), from the mentions that came with
+    the corpus.
+    """
     rows = fetch(
-        "SELECT name, count(DISTINCT document_id), bool_or(type = ANY(%s)) FROM (SELECT m.document_id, m.type,"
-        " lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text FROM coalesce(m.canonical_begin, m.begin) + 1"
-        ' FOR coalesce(m.canonical_end, m."end") - coalesce(m.canonical_begin, m.begin)) END) AS name'
-        " FROM corpus_mention m JOIN corpus_document d ON d.id = m.document_id WHERE d.corpus_id = %s) found"
-        " GROUP BY 1",
+        "SELECT name, count(DISTINCT document_id), bool_or(type = ANY(%s)) FROM (SELECT"
+        " m.document_id, m.type, lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text"
+        ' FROM coalesce(m.canonical_begin, m.begin) + 1 FOR coalesce(m.canonical_end, m."end") -'
+        " coalesce(m.canonical_begin, m.begin)) END) AS name FROM corpus_mention m JOIN"
+        " corpus_document d ON d.id = m.document_id WHERE d.corpus_id = %s) found GROUP BY 1",
         [list(PEOPLE), corpus.pk],
     )
     return {name: (number, people) for name, number, people in rows}

@@ -30,25 +30,34 @@ class Change:
 
 
 def what_if(track: Track, labels: Sequence[NewLabel]) -> list[Change]:
-    """F1 and precision (guaranteed distribution and criterion) and recall of every system, with these labels besides.
+    """F1 and precision (guaranteed distribution and criterion) and recall of every system, with
+    these labels besides.
 
-    The labels are written in a transaction that is rolled back: so the numbers are those that the same labels will
-    give, precedence and all, and nobody ever sees them before that.
+    The labels are written in a transaction that is rolled back: so the numbers are those that the
+    same labels will give, precedence and all, and nobody ever sees them before that.
     """
     before = _numbers(track)
     with transaction.atomic():
         record(labels)
         after = _numbers(track)
         transaction.set_rollback(True)
-    submissions = Submission.objects.select_related("team").in_bulk({submission for submission, _ in before})
+    submissions = Submission.objects.select_related("team").in_bulk(
+        {submission for submission, _ in before}
+    )
     ranks = [_ranks(numbers) for numbers in (before, after)]
     return [
         Change(
-            submissions[pk], quantity, value, after[pk, quantity][0], low, high, ranks[0][pk, quantity],
+            submissions[pk],
+            quantity,
+            value,
+            after[pk, quantity][0],
+            low,
+            high,
+            ranks[0][pk, quantity],
             ranks[1][pk, quantity],
         )
         for (pk, quantity), (value, low, high) in before.items()
-    ]  # fmt: skip
+    ]
 
 
 Numbers = dict[tuple[int, str], tuple[float | None, float | None, float | None]]
@@ -66,10 +75,16 @@ def _numbers(track: Track) -> Numbers:
         ("recall", track.criterion, "instance"),
     ]
     return {
-        (data.systems[row.column], key[0]): (_known(row.value), _known(row.low80), _known(row.high80))
-        for key in wanted if key in found
-        for row in rows(data, found[key][0], *key, DEFAULT) if data.shown[row.column]
-    }  # fmt: skip
+        (data.systems[row.column], key[0]): (
+            _known(row.value),
+            _known(row.low80),
+            _known(row.high80),
+        )
+        for key in wanted
+        if key in found
+        for row in rows(data, found[key][0], *key, DEFAULT)
+        if data.shown[row.column]
+    }
 
 
 def _known(value: float) -> float | None:

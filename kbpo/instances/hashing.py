@@ -1,4 +1,6 @@
-"""The key and the random number of a target, in SQL and in Python: both give the same, bit for bit."""
+"""The key and the random number of a target, in SQL and in Python: both give the same, bit for
+bit.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +11,17 @@ BITS = 52
 """A double holds every multiple of 2^-52 in [0, 1) exactly."""
 
 KEY_SQL = (
-    "md5({corpus}::text || '|' || {kind}::text || '|' || {document}::text || '|' || {a_begin}::text || '|' ||"
-    " {a_end}::text || '|' || {b_begin}::text || '|' || {b_end}::text)::uuid"
+    "md5({corpus}::text || '|' || {kind}::text || '|' || {document}::text || '|' || {a_begin}::text"
+    " || '|' || {a_end}::text || '|' || {b_begin}::text || '|' || {b_end}::text)::uuid"
 )
 """SQL of a target's key, to be formatted with the expressions of its parts."""
 
 U_SQL = (
-    "('x' || left(encode(sha256(convert_to({hash_key} || {key}::text, 'UTF8')), 'hex'), 13))::bit(52)::bigint"
-    " / 4503599627370496.0::float8"
+    "('x' || left(encode(sha256(convert_to({hash_key} || {key}::text, 'UTF8')), 'hex'),"
+    " 13))::bit(52)::bigint / 4503599627370496.0::float8"
 )
-"""SQL of a target's random number, to be formatted with the expressions of the corpus's secret and the target's key."""
+"""SQL of a target's random number, to be formatted with the expressions of the corpus's secret
+and the target's key."""
 
 
 def key_of(corpus: int, kind: str, document: int, a: tuple[int, int], b: tuple[int, int]) -> UUID:

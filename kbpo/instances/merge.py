@@ -13,7 +13,8 @@ from kbpo.instances.models import Label
 T = TypeVar("T")
 Value = dict[str, Any]
 AGAIN = "/again-"
-"""In an origin: the label was made again, and stands in the place of all that its origin had said of the target"""
+"""In an origin: the label was made again, and stands in the place of all that its origin had
+said of the target"""
 RANK = {source: rank for rank, source in enumerate(Label.PRECEDENCE)}
 ORDER = "array_position(%s::text[], l.source::text) DESC, l.created_at, l.id"
 """From the weakest label of a target to the one that decides"""
@@ -34,8 +35,10 @@ def root(origin: str) -> str:
 
 
 def in_place(labels: Iterable[tuple[T, str]]) -> list[T]:
-    """Of labels of one target with their origins, in their order, those that no other was made in the place of. What
-    was made again stands where its origin stood first, so that it hides nothing that had hidden it."""
+    """Of labels of one target with their origins, in their order, those that no other was made in
+    the place of. What was made again stands where its origin stood first, so that it hides nothing
+    that had hidden it.
+    """
     rows = list(labels)
     if not any(AGAIN in origin for _, origin in rows):
         return [label for label, _ in rows]
@@ -56,17 +59,23 @@ def standing(labels: Iterable[Label]) -> list[Label]:
 
 
 def merged(labels: Iterable[Label]) -> Value:
-    """The value of a target, given all its labels: for each part the highest source decides, then the newest label.
+    """The value of a target, given all its labels: for each part the highest source decides, then
+    the newest label.
 
-    A pair's parts are the directed predicates that were shown; every other value counts whole. Labels that were given
-    up are empty, so that they never hide a judgment; but of what was made again the last alone counts.
+    A pair's parts are the directed predicates that were shown; every other value counts whole.
+    Labels that were given up are empty, so that they never hide a judgment; but of what was made
+    again the last alone counts.
     """
     ordered = sorted(labels, key=lambda one: (-RANK[one.source], one.created_at, one.pk))
     return _merged(in_place((label.value, label.origin) for label in ordered))
 
 
-def values_of(targets: Collection[int], *, public: bool = False) -> Iterator[tuple[int, Value, bool]]:
-    """The targets that have a label (a public one), with the value that counts and whether somebody asked in vain."""
+def values_of(
+    targets: Collection[int], *, public: bool = False
+) -> Iterator[tuple[int, Value, bool]]:
+    """The targets that have a label (a public one), with the value that counts and whether somebody
+    asked in vain.
+    """
     rows = fetch(
         "SELECT l.target_id, l.value, l.origin, l.source FROM instances_label l"
         f" WHERE l.target_id = ANY(%s){PUBLIC if public else ''}"
@@ -83,16 +92,22 @@ def values_of(targets: Collection[int], *, public: bool = False) -> Iterator[tup
 def values_inside(
     documents: Collection[int], kind: str, *, public: bool = False
 ) -> Iterator[tuple[int, tuple[int, int], Value]]:
-    """Document, first span and value that counts of every target of a kind that has a (public) label, in documents."""
+    """Document, first span and value that counts of every target of a kind that has a (public)
+    label, in documents.
+    """
     rows = fetch(
-        "SELECT l.target_id, l.value, t.document_id, t.a_begin, t.a_end, l.origin FROM instances_target t"
-        " JOIN instances_label l ON l.target_id = t.id WHERE t.document_id = ANY(%s) AND t.kind = %s"
-        f"{PUBLIC if public else ''} ORDER BY l.target_id, {ORDER}",
+        "SELECT l.target_id, l.value, t.document_id, t.a_begin, t.a_end, l.origin FROM"
+        " instances_target t JOIN instances_label l ON l.target_id = t.id WHERE t.document_id ="
+        f" ANY(%s) AND t.kind = %s{PUBLIC if public else ''} ORDER BY l.target_id, {ORDER}",
         [list(documents), kind, list(Label.PRECEDENCE)],
     )
     for _, group in groupby(rows, key=lambda row: row[0]):
         some = list(group)
-        yield some[0][2], (some[0][3], some[0][4]), _merged(in_place((json.loads(row[1]), row[5]) for row in some))
+        yield (
+            some[0][2],
+            (some[0][3], some[0][4]),
+            _merged(in_place((json.loads(row[1]), row[5]) for row in some)),
+        )
 
 
 def _merged(values: Iterable[Value]) -> Value:
@@ -105,5 +120,8 @@ def _merged(values: Iterable[Value]) -> Value:
         shown.update({part: part in holds for part in one.get("shown", ())})
         value.update(one)
     if shown:
-        value |= {"shown": sorted(shown), "holds": sorted(part for part, true in shown.items() if true)}
+        value |= {
+            "shown": sorted(shown),
+            "holds": sorted(part for part, true in shown.items() if true),
+        }
     return value

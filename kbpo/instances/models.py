@@ -1,4 +1,5 @@
-"""Facts about the world: targets (what people are asked about), instances (elements of the universe), labels, metrics.
+"""Facts about the world: targets (what people are asked about), instances (elements of the
+universe), labels, metrics.
 
 What a system claims lives in `kbpo.submissions`; nothing here knows who claimed what.
 """
@@ -14,8 +15,10 @@ from kbpo.corpus.models import Corpus, Document, Predicate
 class Target(models.Model):
     """What people are asked about: the unit of chance, of cost and of variance.
 
-    A *pair* is an unordered pair of mentions: (a_begin, a_end) is the smaller span. A *mention* uses only a; a
-    *document* neither. `key` hashes the content, so that all systems share a row; `u` in [0, 1) is a keyed hash of it.
+    A *pair* is an unordered pair of mentions: (a_begin, a_end) is the smaller span. A *mention*
+    uses only a; a
+    *document* neither. `key` hashes the content, so that all systems share a row; `u` in [0, 1) is
+    a keyed hash of it.
     """
 
     class Kind(models.TextChoices):
@@ -24,21 +27,27 @@ class Target(models.Model):
         DOCUMENT = "document"
         OUTPUT = "output"
 
-    corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    corpus = models.ForeignKey(
+        Corpus, on_delete=models.CASCADE, related_name="+", db_constraint=False
+    )
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="targets")
     kind = models.CharField(max_length=8, choices=Kind.choices)
     a_begin = models.IntegerField(default=0)
     a_end = models.IntegerField(default=0)
     b_begin = models.IntegerField(default=0)
     b_end = models.IntegerField(default=0)
-    key = models.UUIDField(unique=True, help_text="MD5 of 'corpus|kind|document|a_begin|a_end|b_begin|b_end'")
+    key = models.UUIDField(
+        unique=True, help_text="MD5 of 'corpus|kind|document|a_begin|a_end|b_begin|b_end'"
+    )
     u = models.FloatField(help_text="Keyed hash of key in [0, 1): the target's random number")
 
     class Meta:
         db_table_comment = "What people are asked about: pair, mention, document, output"
         indexes = [models.Index(fields=["document", "kind"])]
         constraints = [
-            models.CheckConstraint(condition=models.Q(u__gte=0, u__lt=1), name="target_u_in_unit_interval"),
+            models.CheckConstraint(
+                condition=models.Q(u__gte=0, u__lt=1), name="target_u_in_unit_interval"
+            ),
             models.CheckConstraint(
                 condition=models.Q(a_begin__lt=models.F("b_begin"))
                 | models.Q(a_begin=models.F("b_begin"), a_end__lte=models.F("b_end"))
@@ -52,10 +61,11 @@ class Target(models.Model):
 
 
 class Instance(models.Model):
-    """An element x of the universe: (document, subject span, predicate, object span), unique by content.
+    """An element x of the universe: (document, subject span, predicate, object span), unique by
+    content.
 
-    PostgreSQL checks the target alone: the document is the target's, predicates live as long as their corpus, and two
-    more checks a row took half of the time in which instances are stored.
+    PostgreSQL checks the target alone: the document is the target's, predicates live as long as
+    their corpus, and two more checks a row took half of the time in which instances are stored.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="instances")
@@ -74,7 +84,14 @@ class Instance(models.Model):
         db_table_comment = "Relation instances, shared by all systems"
         constraints = [
             models.UniqueConstraint(
-                fields=["document", "subject_begin", "object_begin", "subject_end", "object_end", "predicate"],
+                fields=[
+                    "document",
+                    "subject_begin",
+                    "object_begin",
+                    "subject_end",
+                    "object_end",
+                    "predicate",
+                ],
                 name="instance_once",
             )
         ]
@@ -89,13 +106,15 @@ class Instance(models.Model):
 
 
 class Label(models.Model):
-    """The aggregated judgment: a value on a target. Append-only; `instances.record` is the only writer.
+    """The aggregated judgment: a value on a target. Append-only; `instances.record` is the only
+    writer.
 
-    Value of a pair: ``{"shown": ["per:parents>", …], "holds": […], "votes": {"per:parents>": 3, …}}``; ``>`` means that
-    the subject is a (the smaller span), ``<`` that it is b. A predicate that was not shown is missing, never false.
-    Value of a mention: ``{"canonical": [begin, end], "type": "PER", "link": "Carrie Fisher" | "" , "votes": {...}}``.
-    Value of a document: ``{"scope": "sentence", "closed": bool}``; *closed* says that what is not marked is false.
-    A target that was given up has an empty value and method "given_up": known to be missing.
+    Value of a pair: ``{"shown": ["per:parents>", …], "holds": […], "votes": {"per:parents>": 3,
+    …}}``; ``>`` means that the subject is a (the smaller span), ``<`` that it is b. A predicate
+    that was not shown is missing, never false. Value of a mention: ``{"canonical": [begin, end],
+    "type": "PER", "link": "Carrie Fisher" | "" , "votes": {...}}``. Value of a document:
+    ``{"scope": "sentence", "closed": bool}``; *closed* says that what is not marked is false. A
+    target that was given up has an empty value and method "given_up": known to be missing.
     """
 
     class Source(models.TextChoices):
@@ -106,14 +125,17 @@ class Label(models.Model):
 
     PRECEDENCE = ("expert", "import", "crowd", "document")
     OF_DOCUMENTS = ("import", "document")
-    """Sources that come from reading a document whole: what they mark is true, of the rest they say nothing."""
+    """Sources that come from reading a document whole: what they mark is true, of the rest they
+    say nothing."""
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="labels")
     value = models.JSONField()
     source = models.CharField(max_length=8, choices=Source.choices)
     method = models.CharField(max_length=24, help_text="majority, gold, given_up …")
     n = models.PositiveSmallIntegerField(help_text="Number of responses behind it")
-    disagreement = models.FloatField(default=0.0, help_text="Share of responses that differ from the value, worst part")
+    disagreement = models.FloatField(
+        default=0.0, help_text="Share of responses that differ from the value, worst part"
+    )
     origin = models.CharField(
         max_length=64, help_text="What it came from, e.g. 'question:12'; once per target and origin"
     )
@@ -124,7 +146,9 @@ class Label(models.Model):
 
     class Meta:
         db_table_comment = "Judgments, append-only"
-        constraints = [models.UniqueConstraint(fields=["target", "origin"], name="label_once_an_origin")]
+        constraints = [
+            models.UniqueConstraint(fields=["target", "origin"], name="label_once_an_origin")
+        ]
 
     def __str__(self) -> str:
         return f"label {self.pk} ({self.source})"
@@ -145,7 +169,11 @@ class MetricScore(models.Model):
 
     class Meta:
         db_table_comment = "Automatic metrics, one value a target and version"
-        constraints = [models.UniqueConstraint(fields=["metric", "version", "target"], name="score_once_a_version")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["metric", "version", "target"], name="score_once_a_version"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.metric} v{self.version}"

@@ -15,7 +15,9 @@ from kbpo.queue import nudge
 
 @dataclass(frozen=True)
 class NewLabel:
-    """A judgment to be recorded. `origin` names what it came from: a repeat of (target, origin) is ignored."""
+    """A judgment to be recorded. `origin` names what it came from: a repeat of (target, origin) is
+    ignored.
+    """
 
     target_id: int
     value: dict[str, Any]
@@ -29,7 +31,9 @@ class NewLabel:
 
 
 def record(labels: Iterable[NewLabel]) -> int:
-    """How many labels were sent to the table; those with a known (target, origin) change nothing."""
+    """How many labels were sent to the table; those with a known (target, origin) change
+    nothing.
+    """
     now = timezone.now()
     rows = [
         Label(
@@ -47,7 +51,9 @@ def record(labels: Iterable[NewLabel]) -> int:
     ]
     for row in rows:
         if row.source not in Label.Source.values:
-            raise ValueError(f"{row.source!r} is not a source of labels; expected one of {Label.Source.values}")
+            raise ValueError(
+                f"{row.source!r} is not a source of labels; expected one of {Label.Source.values}"
+            )
     Label.objects.bulk_create(rows, ignore_conflicts=True, batch_size=2000)
     if rows:
         nudge("estimate")

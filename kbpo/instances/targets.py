@@ -17,7 +17,9 @@ NOWHERE: Span = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a target lies: a pair has both spans, the smaller one first; a mention only a; a document neither."""
+    """Where a target lies: a pair has both spans, the smaller one first; a mention only a; a
+    document neither.
+    """
 
     kind: str
     document: int
@@ -31,32 +33,41 @@ class Place:
 
 
 _MAKE = """
-    INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end, key, u)
+    INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end,
+        key, u)
     SELECT %(corpus)s, document, kind, a_begin, a_end, b_begin, b_end, key, {u}
-    FROM (SELECT *, {key} AS key FROM unnest(%(kinds)s::text[], %(documents)s::bigint[], %(ab)s::int[], %(ae)s::int[],
-              %(bb)s::int[], %(be)s::int[]) AS n (kind, document, a_begin, a_end, b_begin, b_end)) AS keyed
+    FROM (SELECT *, {key} AS key
+        FROM unnest(%(kinds)s::text[], %(documents)s::bigint[], %(ab)s::int[], %(ae)s::int[],
+              %(bb)s::int[], %(be)s::int[]) AS n (kind, document, a_begin, a_end, b_begin,
+                  b_end)) AS keyed
     WHERE NOT EXISTS (SELECT 1 FROM instances_target t WHERE t.key = keyed.key)
     ORDER BY key
     ON CONFLICT (key) DO NOTHING
 """
 _FIND = """
     SELECT t.id, t.kind, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end
-    FROM unnest(%(kinds)s::text[], %(documents)s::bigint[], %(ab)s::int[], %(ae)s::int[], %(bb)s::int[], %(be)s::int[])
+    FROM unnest(%(kinds)s::text[], %(documents)s::bigint[], %(ab)s::int[], %(ae)s::int[],
+        %(bb)s::int[], %(be)s::int[])
          AS n (kind, document, a_begin, a_end, b_begin, b_end)
     JOIN instances_target t ON t.key = {key}
 """
 _KEY = KEY_SQL.format(
-    corpus="%(corpus)s", kind="n.kind", document="n.document", a_begin="n.a_begin", a_end="n.a_end",
-    b_begin="n.b_begin", b_end="n.b_end",
-)  # fmt: skip
+    corpus="%(corpus)s",
+    kind="n.kind",
+    document="n.document",
+    a_begin="n.a_begin",
+    a_end="n.a_end",
+    b_begin="n.b_begin",
+    b_end="n.b_end",
+)
 _U = U_SQL.format(hash_key="%(hash_key)s", key="key")
 
 
 def targets_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
     """The numbers of the targets at these places, made where there were none.
 
-    New ones are inserted in the order of their keys, so that two transactions that make the same ones wait for each
-    other and never block each other.
+    New ones are inserted in the order of their keys, so that two transactions that make the same
+    ones wait for each other and never block each other.
     """
     unique = list(dict.fromkeys(places))
     if not unique:
@@ -74,4 +85,7 @@ def targets_at(corpus: Corpus, places: Sequence[Place]) -> dict[Place, int]:
     with connection.cursor() as cursor:
         cursor.execute(_MAKE.format(key=_KEY, u=_U), parameters)
         cursor.execute(_FIND.format(key=_KEY), parameters)
-        return {Place(kind, document, (a, b), (c, d)): pk for pk, kind, document, a, b, c, d in cursor.fetchall()}
+        return {
+            Place(kind, document, (a, b), (c, d)): pk
+            for pk, kind, document, a, b, c, d in cursor.fetchall()
+        }

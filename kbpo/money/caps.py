@@ -32,7 +32,9 @@ class Cap:
         """What it caps, in words."""
         if self.budget.scope == Budget.Scope.TEAM:
             return f"team {self.budget.team.name}" if self.budget.team else "every team"
-        return {"track": "in all", "day": "a day", "submission": "one submission"}[self.budget.scope]
+        return {"track": "in all", "day": "a day", "submission": "one submission"}[
+            self.budget.scope
+        ]
 
     @property
     def full(self) -> bool:
@@ -45,23 +47,35 @@ def caps_of(track: Track) -> list[Cap]:
     rows = Budget.objects.filter(track=track).select_related("team")
     found = []
     for row in sorted(rows, key=lambda one: (order[one.scope], one.team_id or 0)):
-        each = row.scope == Budget.Scope.SUBMISSION or (row.scope == Budget.Scope.TEAM and row.team is None)
+        each = row.scope == Budget.Scope.SUBMISSION or (
+            row.scope == Budget.Scope.TEAM and row.team is None
+        )
         found.append(Cap(row, None if each else committed_under(row, row.team, "")))
     return found
 
 
 @transaction.atomic
 def set_cap(
-    track: Track, scope: str, cap: Decimal | None, *, who: User | None, why: str, team: Team | None = None
+    track: Track,
+    scope: str,
+    cap: Decimal | None,
+    *,
+    who: User | None,
+    why: str,
+    team: Team | None = None,
 ) -> Budget | None:
-    """The cap as it is now; None if there is none any more. What is reserved already stays. Raises BadCap."""
+    """The cap as it is now; None if there is none any more. What is reserved already stays. Raises
+    BadCap.
+    """
     if scope not in Budget.Scope.values:
         raise BadCap("Say what is capped: the track, a day, one submission or a team.")
     if (team is not None) and scope != Budget.Scope.TEAM:
         raise BadCap("Only a team's cap names a team.")
     if not why.strip():
         raise BadCap("Say why: it stands in the log.")
-    if cap is not None and not (cap.is_finite() and 0 <= cap <= HIGHEST and cap == cap.quantize(Decimal("0.01"))):
+    if cap is not None and not (
+        cap.is_finite() and 0 <= cap <= HIGHEST and cap == cap.quantize(Decimal("0.01"))
+    ):
         raise BadCap("A cap is an amount in dollars and whole cents, such as 500.00.")
     lock(track)
     row = Budget.objects.filter(track=track, scope=scope, team=team).first()
@@ -70,7 +84,17 @@ def set_cap(
         Budget.objects.filter(track=track, scope=scope, team=team).delete()
         row = None
     else:
-        row, _ = Budget.objects.update_or_create(track=track, scope=scope, team=team, defaults={"cap": cap})
+        row, _ = Budget.objects.update_or_create(
+            track=track, scope=scope, team=team, defaults={"cap": cap}
+        )
     after = f"${cap}" if cap is not None else "no cap"
-    note("cap", f"cap:{track.slug}/{scope}", who=who, why=why.strip(), before=before, after=after, track=track.slug)
+    note(
+        "cap",
+        f"cap:{track.slug}/{scope}",
+        who=who,
+        why=why.strip(),
+        before=before,
+        after=after,
+        track=track.slug,
+    )
     return row

@@ -12,11 +12,15 @@ from kbpo.tracks.models import Track
 
 
 class Price(models.Model):
-    """What one answer costs on a track: the worker's reward, the platform's fee, the expected time."""
+    """What one answer costs on a track: the worker's reward, the platform's fee, the expected
+    time.
+    """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="prices")
     interface = models.CharField(max_length=32)
-    reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="Dollars for one answer of one worker")
+    reward = models.DecimalField(
+        max_digits=8, decimal_places=2, help_text="Dollars for one answer of one worker"
+    )
     fee_rate = models.DecimalField(max_digits=4, decimal_places=3, default=Decimal("0"))
     seconds = models.PositiveIntegerField(default=20, help_text="Expected seconds for one answer")
 
@@ -33,7 +37,9 @@ class Price(models.Model):
     @property
     def per_answer(self) -> Decimal:
         """Reward plus fee, rounded up to the cent."""
-        return (self.reward * (1 + self.fee_rate)).quantize(Decimal("0.01"), rounding="ROUND_CEILING")
+        return (self.reward * (1 + self.fee_rate)).quantize(
+            Decimal("0.01"), rounding="ROUND_CEILING"
+        )
 
 
 class Budget(models.Model):
@@ -53,7 +59,9 @@ class Budget(models.Model):
     class Meta:
         db_table_comment = "Caps on spending"
         constraints = [
-            models.UniqueConstraint(fields=["track", "scope", "team"], name="budget_once", nulls_distinct=False),
+            models.UniqueConstraint(
+                fields=["track", "scope", "team"], name="budget_once", nulls_distinct=False
+            ),
             models.CheckConstraint(condition=models.Q(cap__gte=0), name="budget_not_negative"),
         ]
 
@@ -64,8 +72,9 @@ class Budget(models.Model):
 class Ledger(models.Model):
     """One movement of money. Append-only but for its state; `key` makes every movement happen once.
 
-    reserve: money set aside for a purpose. release: part of a reservation given back. spend: part of a reservation
-    owed to a worker. Open reservation of a purpose = Σ reserve − Σ release − Σ spend, never below 0.
+    reserve: money set aside for a purpose. release: part of a reservation given back. spend: part
+    of a reservation owed to a worker. Open reservation of a purpose = Σ reserve − Σ release − Σ
+    spend, never below 0.
     """
 
     class Kind(models.TextChoices):
@@ -82,7 +91,9 @@ class Ledger(models.Model):
 
     track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="ledger")
     team = models.ForeignKey(Team, null=True, on_delete=models.PROTECT, related_name="ledger")
-    purpose = models.CharField(max_length=64, db_index=True, help_text="What it is for, e.g. 'submission:12'")
+    purpose = models.CharField(
+        max_length=64, db_index=True, help_text="What it is for, e.g. 'submission:12'"
+    )
     kind = models.CharField(max_length=8, choices=Kind.choices)
     amount = models.DecimalField(max_digits=12, decimal_places=2)
     state = models.CharField(max_length=10, choices=State.choices, default=State.CONFIRMED)
@@ -93,7 +104,9 @@ class Ledger(models.Model):
 
     class Meta:
         db_table_comment = "Every movement of money"
-        constraints = [models.CheckConstraint(condition=models.Q(amount__gte=0), name="ledger_not_negative")]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(amount__gte=0), name="ledger_not_negative")
+        ]
         indexes = [models.Index(fields=["track", "kind", "created_at"])]
 
     def __str__(self) -> str:
@@ -101,23 +114,31 @@ class Ledger(models.Model):
 
 
 class BooksCheck(models.Model):
-    """One time that the books were held against each other, or will be: a row without an end waits for the clock."""
+    """One time that the books were held against each other, or will be: a row without an end waits
+    for the clock.
+    """
 
-    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+", help_text="None: the clock")
+    who = models.ForeignKey(
+        User, null=True, on_delete=models.SET_NULL, related_name="+", help_text="None: the clock"
+    )
     asked_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True, db_index=True)
     seconds = models.FloatField(null=True, help_text="How long it took")
-    findings = models.JSONField(default=list, help_text="Each the name of a check and a sentence: where books disagree")
+    findings = models.JSONField(
+        default=list, help_text="Each the name of a check and a sentence: where books disagree"
+    )
     trouble = models.TextField(blank=True, help_text="Why the books could not be read")
 
     class Meta:
         db_table_comment = "When our books were held against each other, and what disagreed"
         constraints = [
             models.UniqueConstraint(
-                fields=["finished_at"], condition=models.Q(finished_at__isnull=True), nulls_distinct=False,
+                fields=["finished_at"],
+                condition=models.Q(finished_at__isnull=True),
+                nulls_distinct=False,
                 name="books_check_queued_once",
             )
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return f"check of the books, asked {self.asked_at:%Y-%m-%d %H:%M} UTC"

@@ -1,4 +1,6 @@
-"""An estimate before anything is launched: what questions cost, how long they take, whether the caps allow it."""
+"""An estimate before anything is launched: what questions cost, how long they take, whether the
+caps allow it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ MOST = 10_000_000
 
 @dataclass(frozen=True)
 class Quote:
-    """What questions cost at most. `left` is what the caps leave (None: no cap); `affordable` how many fit under it."""
+    """What questions cost at most. `left` is what the caps leave (None: no cap); `affordable` how
+    many fit under it.
+    """
 
     questions: int
     people: int
@@ -33,7 +37,9 @@ class Quote:
 
 
 def quote(price: Price, questions: int, people: int) -> Quote:
-    """The estimate for that many questions, each answered by that many people. Raises ValueError."""
+    """The estimate for that many questions, each answered by that many people. Raises
+    ValueError.
+    """
     if not 1 <= questions <= MOST or not 1 <= people <= 100:
         raise ValueError(f"Give 1 to {MOST} questions, and 1 to 100 people for each.")
     answers = questions * people
@@ -41,4 +47,6 @@ def quote(price: Price, questions: int, people: int) -> Quote:
     left = allowance(price.track, None, "track").left
     each = price.per_answer * people
     affordable = None if left is None else int(left // each) if each > ZERO else None
-    return Quote(questions, people, reward, total - reward, answers * price.seconds, left, affordable)
+    return Quote(
+        questions, people, reward, total - reward, answers * price.seconds, left, affordable
+    )

@@ -24,10 +24,14 @@ SCOPE_NAMES = {
 
 
 class OverBudget(Exception):
-    """A reservation would break a cap. `left` is what remains under the tightest one; the text is a sentence."""
+    """A reservation would break a cap. `left` is what remains under the tightest one; the text is a
+    sentence.
+    """
 
     def __init__(self, left: Decimal, scope: str, wanted: Decimal) -> None:
-        super().__init__(f"This needs ${wanted}, but ${left} is left under {SCOPE_NAMES[Budget.Scope(scope)]}.")
+        super().__init__(
+            f"This needs ${wanted}, but ${left} is left under {SCOPE_NAMES[Budget.Scope(scope)]}."
+        )
         self.left = left
         self.scope = scope
 
@@ -64,16 +68,26 @@ def balance(**where: object) -> Balance:
 def allowance(track: Track, team: Team | None, purpose: str) -> Allowance:
     """What may still be reserved for a purpose under all caps of the track."""
     lefts = [
-        (max(ZERO, b.cap - committed_under(b, team, purpose)), str(b.scope)) for b in _budgets(track, team, purpose)
+        (max(ZERO, b.cap - committed_under(b, team, purpose)), str(b.scope))
+        for b in _budgets(track, team, purpose)
     ]
     return Allowance(*min(lefts)) if lefts else Allowance(None, None)
 
 
 @transaction.atomic
 def reserve(
-    track: Track, team: Team | None, purpose: str, amount: Decimal, *, key: str, who: User | None = None, why: str = ""
+    track: Track,
+    team: Team | None,
+    purpose: str,
+    amount: Decimal,
+    *,
+    key: str,
+    who: User | None = None,
+    why: str = "",
 ) -> Ledger:
-    """The reservation (an earlier one with the same key, if there is one). Raises OverBudget and writes nothing."""
+    """The reservation (an earlier one with the same key, if there is one). Raises OverBudget and
+    writes nothing.
+    """
     lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
         return row
@@ -81,7 +95,14 @@ def reserve(
     if room.left is not None and room.scope is not None and amount > room.left:
         raise OverBudget(room.left, room.scope, amount)
     return Ledger.objects.create(
-        track=track, team=team, purpose=purpose, kind="reserve", amount=amount, key=key, who=who, why=why
+        track=track,
+        team=team,
+        purpose=purpose,
+        kind="reserve",
+        amount=amount,
+        key=key,
+        who=who,
+        why=why,
     )
 
 
@@ -97,7 +118,9 @@ class Bill:
 
 @transaction.atomic
 def spend(track: Track, purpose: str, amount: Decimal, *, key: str, why: str = "") -> Ledger:
-    """The spending out of a purpose's reservation, once per key. Raises ValueError if the reservation is too small."""
+    """The spending out of a purpose's reservation, once per key. Raises ValueError if the
+    reservation is too small.
+    """
     refusal = spend_all(track, [[Bill(purpose, amount, key, why)]])[0]
     if refusal:
         raise ValueError(refusal)
@@ -106,11 +129,15 @@ def spend(track: Track, purpose: str, amount: Decimal, *, key: str, why: str = "
 
 @transaction.atomic
 def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
-    """For each group of bills, why it was not spent: a sentence; empty if it was, once per key. A group is spent whole
-    or not at all, and one that is too dear for what is reserved does not keep the next ones from being spent."""
+    """For each group of bills, why it was not spent: a sentence; empty if it was, once per key. A
+    group is spent whole or not at all, and one that is too dear for what is reserved does not keep
+    the next ones from being spent.
+    """
     lock(track)
     bills = [bill for group in groups for bill in group]
-    known = set(Ledger.objects.filter(key__in=[bill.key for bill in bills]).values_list("key", flat=True))
+    known = set(
+        Ledger.objects.filter(key__in=[bill.key for bill in bills]).values_list("key", flat=True)
+    )
     left = {purpose: balance(purpose=purpose).open for purpose in {bill.purpose for bill in bills}}
     teams = {purpose: _team(purpose) for purpose in left}
     rows: list[Ledger] = []
@@ -124,29 +151,42 @@ def spend_all(track: Track, groups: Sequence[Sequence[Bill]]) -> list[str]:
         for bill in new:
             left[bill.purpose] -= bill.amount
             rows.append(
-                Ledger(track=track, team=teams[bill.purpose], purpose=bill.purpose, kind="spend", amount=bill.amount,
-                       key=bill.key, why=bill.why)
-            )  # fmt: skip
+                Ledger(
+                    track=track,
+                    team=teams[bill.purpose],
+                    purpose=bill.purpose,
+                    kind="spend",
+                    amount=bill.amount,
+                    key=bill.key,
+                    why=bill.why,
+                )
+            )
     Ledger.objects.bulk_create(rows)
     return refusals
 
 
 def _too_dear(group: Sequence[Bill], left: Mapping[str, Decimal]) -> str:
-    """Why these bills cannot be spent together from what is left of each purpose; empty if they can."""
+    """Why these bills cannot be spent together from what is left of each purpose; empty if they
+    can.
+    """
     need: dict[str, Decimal] = {}
     for bill in group:
         need[bill.purpose] = need.get(bill.purpose, ZERO) + bill.amount
         if need[bill.purpose] > left[bill.purpose]:
             return (
-                f"{bill.purpose} has ${left[bill.purpose]} reserved; ${need[bill.purpose]} cannot be spent from it"
-                f" ({bill.key})"
+                f"{bill.purpose} has ${left[bill.purpose]} reserved; ${need[bill.purpose]} cannot"
+                f" be spent from it ({bill.key})"
             )
     return ""
 
 
 @transaction.atomic
-def release(track: Track, purpose: str, *, key: str, keep: Decimal = ZERO, why: str = "") -> Ledger | None:
-    """The release of all that a purpose has open beyond `keep`, once per key; None if nothing was left."""
+def release(
+    track: Track, purpose: str, *, key: str, keep: Decimal = ZERO, why: str = ""
+) -> Ledger | None:
+    """The release of all that a purpose has open beyond `keep`, once per key; None if nothing was
+    left.
+    """
     lock(track)
     if (row := Ledger.objects.filter(key=key).first()) is not None:
         return row
@@ -154,24 +194,35 @@ def release(track: Track, purpose: str, *, key: str, keep: Decimal = ZERO, why: 
     if left <= 0:
         return None
     return Ledger.objects.create(
-        track=track, team=_team(purpose), purpose=purpose, kind="release", amount=left, key=key, why=why
+        track=track,
+        team=_team(purpose),
+        purpose=purpose,
+        kind="release",
+        amount=left,
+        key=key,
+        why=why,
     )
 
 
 @transaction.atomic
 def unspend(key: str) -> int:
-    """How many spendings under a key (or a part of it, ``key/…``) turned out not to be owed: their money is open again.
+    """How many spendings under a key (or a part of it, ``key/…``) turned out not to be owed: their
+    money is open again.
 
     The rows stay, as failed."""
-    rows = Ledger.objects.filter(Q(key=key) | Q(key__startswith=f"{key}/"), kind="spend").exclude(state="failed")
+    rows = Ledger.objects.filter(Q(key=key) | Q(key__startswith=f"{key}/"), kind="spend").exclude(
+        state="failed"
+    )
     for track in Track.objects.filter(ledger__in=rows).distinct().order_by("pk"):
         lock(track)
     return rows.update(state=Ledger.State.FAILED)
 
 
 def lock(track: Track) -> None:
-    """Movements of one track happen one after the other, so that no two of them pass a cap together. Rows that refer to
-    the track may be made meanwhile (no key of it changes): they neither wait for this lock nor are waited for."""
+    """Movements of one track happen one after the other, so that no two of them pass a cap
+    together. Rows that refer to the track may be made meanwhile (no key of it changes): they
+    neither wait for this lock nor are waited for.
+    """
     Track.objects.select_for_update(no_key=True).only("pk").get(pk=track.pk)
 
 
@@ -181,7 +232,9 @@ def _team(purpose: str) -> Team | None:
 
 
 def _budgets(track: Track, team: Team | None, purpose: str) -> list[Budget]:
-    """The caps that hold for a purpose: those of submissions and teams do not for what the track itself pays."""
+    """The caps that hold for a purpose: those of submissions and teams do not for what the track
+    itself pays.
+    """
     rows = Budget.objects.filter(track=track).filter(Q(team=None) | Q(team=team))
     if not purpose.startswith("submission:"):
         rows = rows.exclude(scope__in=[Budget.Scope.SUBMISSION, Budget.Scope.TEAM])
@@ -202,16 +255,27 @@ def committed_under(budget: Budget, team: Team | None, purpose: str) -> Decimal:
 
 
 def _reserved_today(track_id: int) -> Decimal:
-    """What was reserved today, less what of it was given back: what returns from earlier days makes no room today."""
+    """What was reserved today, less what of it was given back: what returns from earlier days makes
+    no room today.
+    """
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    rows = Ledger.objects.filter(track=track_id, created_at__gte=midnight).exclude(state=Ledger.State.FAILED)
+    rows = Ledger.objects.filter(track=track_id, created_at__gte=midnight).exclude(
+        state=Ledger.State.FAILED
+    )
     sums: dict[str, dict[str, Decimal]] = {}
-    for purpose, kind, amount in rows.values_list("purpose", "kind").annotate(Sum("amount")).order_by():
+    for purpose, kind, amount in (
+        rows.values_list("purpose", "kind").annotate(Sum("amount")).order_by()
+    ):
         sums.setdefault(purpose, {})[kind] = amount
-    return sum((max(ZERO, one.get("reserve", ZERO) - one.get("release", ZERO)) for one in sums.values()), ZERO)
+    return sum(
+        (max(ZERO, one.get("reserve", ZERO) - one.get("release", ZERO)) for one in sums.values()),
+        ZERO,
+    )
 
 
 def over(track: Track) -> Decimal:
-    """By how much more is reserved on a track than its cap allows; above zero only after the cap was lowered."""
+    """By how much more is reserved on a track than its cap allows; above zero only after the cap
+    was lowered.
+    """
     cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
     return max(ZERO, committed_under(cap, None, "") - cap.cap) if cap is not None else ZERO

@@ -1,8 +1,9 @@
 """Tells which annotated documents count for recall, and with which probability.
 
-Those of a batch go out in random order, and one counts as soon as all before it are annotated or given up: what is
-quick to annotate must not come first. The second of two stages counts when it is complete; from then on a document of
-it has its probability given the first stage, and those of the first count for themselves alone.
+Those of a batch go out in random order, and one counts as soon as all before it are annotated or
+given up: what is quick to annotate must not come first. The second of two stages counts when it is
+complete; from then on a document of it has its probability given the first stage, and those of the
+first count for themselves alone.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def annotated(track: Track) -> Annotated:
         counted = sorted(_without_gaps(first, gone))
         return Annotated(counted, counted)
     chance = {row.document_id: _answered(first) for row in first if row.settled_at}
-    chance |= {row.document_id: row.probability * _answered(second) for row in second if row.settled_at}
+    chance |= {
+        row.document_id: row.probability * _answered(second) for row in second if row.settled_at
+    }
     documents = sorted(chance)
     stage_one = sorted(row.document_id for row in first if row.settled_at)
     return Annotated(documents, stage_one, np.array([chance[one] for one in documents]))
@@ -47,7 +50,9 @@ def annotated(track: Track) -> Annotated:
 
 def given_up(documents: Iterable[int]) -> set[int]:
     """Those of some documents whose annotation was given up: their label is empty."""
-    rows = Label.objects.filter(target__document__in=list(documents), target__kind="document", value={})
+    rows = Label.objects.filter(
+        target__document__in=list(documents), target__kind="document", value={}
+    )
     return set(rows.values_list("target__document", flat=True))
 
 

@@ -1,4 +1,6 @@
-"""Imports exhaustive annotation of documents as labels, so that recall can be measured before anybody annotates."""
+"""Imports exhaustive annotation of documents as labels, so that recall can be measured before
+anybody annotates.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ Values = Iterator[tuple[Place, dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Imported:
-    """What was imported: labels of mentions and of pairs, and how many documents of the track are annotated now."""
+    """What was imported: labels of mentions and of pairs, and how many documents of the track are
+    annotated now.
+    """
 
     mentions: int
     pairs: int
@@ -47,10 +51,12 @@ def import_annotations(
     closed: bool = False,
     seed: int | None = None,
 ) -> Imported:
-    """What was imported for these documents, which are settled then. Whole or not at all; a repeat changes nothing.
+    """What was imported for these documents, which are settled then. Whole or not at all; a repeat
+    changes nothing.
 
-    What is marked is true. What is not marked is missing, unless the annotation is `closed`: then it is false, and the
-    label of the document alone says so. The files may cover more documents. Raises CannotLoad (kbpo.corpus.load).
+    What is marked is true. What is not marked is missing, unless the annotation is `closed`: then
+    it is false, and the label of the document alone says so. The files may cover more documents.
+    Raises CannotLoad (kbpo.corpus.load).
     """
     corpus, wanted = track.corpus, set(documents)
     origin = f"import:{_digest(gold, mentions)}"
@@ -85,12 +91,17 @@ def _pair_values(path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set
 
 
 def _label(corpus: Corpus, origin: str, values: Values, public: bool) -> int:
-    """How many values were recorded as labels, some thousands at a time; on a closed track everybody sees them."""
+    """How many values were recorded as labels, some thousands at a time; on a closed track
+    everybody sees them.
+    """
     total = 0
     while some := list(islice(values, CHUNK)):
         targets = targets_at(corpus, [place for place, _ in some])
         source = Label.Source.IMPORT
-        record(NewLabel(targets[place], value, source, METHOD, 1, origin, public=public) for place, value in some)
+        record(
+            NewLabel(targets[place], value, source, METHOD, 1, origin, public=public)
+            for place, value in some
+        )
         total += len(some)
     return total
 

@@ -1,9 +1,10 @@
-"""Expert checks: judged targets, drawn with recorded probabilities, that an expert answers again without seeing the
-crowd's answer.
+"""Expert checks: judged targets, drawn with recorded probabilities, that an expert answers again
+without seeing the crowd's answer.
 
-Every target has one keyed random number v per track and is checked iff v < e, its chance. A later round raises chances
-and never lowers them, so that what was checked stays checked. Checks are answered in the order of v/e: what is answered
-at any moment is then a sample too, with chances multiplied by the smallest v/e that waits.
+Every target has one keyed random number v per track and is checked iff v < e, its chance. A later
+round raises chances and never lowers them, so that what was checked stays checked. Checks are
+answered in the order of v/e: what is answered at any moment is then a sample too, with chances
+multiplied by the smallest v/e that waits.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Frame:
     doubt: Floats
     """(t,) q (1 − q), q the chance that the crowd's answer is right"""
     inclusion: Floats
-    """(t,) probability that the target counts for everybody; 0 where it counts for single systems alone"""
+    """(t,) probability that the target counts for everybody; 0 where it counts for single
+    systems alone"""
     checked: Floats
     """(t,) the chance that it had in earlier rounds"""
 
@@ -86,31 +88,48 @@ def draw_round(track: Track, frame: Frame, budget: int, by: User, why: str = "")
         zip([row.pk] * len(ids), ids, e[able].tolist(), then, strict=True),
     )
     chosen = (v < e) & ~known & ~np.isin(frame.target_id, _answered(track))
-    order = dict(zip(frame.target_id[chosen].tolist(), (v[chosen] / e[chosen]).tolist(), strict=True))
+    order = dict(
+        zip(frame.target_id[chosen].tolist(), (v[chosen] / e[chosen]).tolist(), strict=True)
+    )
     drafts = list(kind_of(track).again(list(order)))
     if len(drafts) != len(order):
         raise CannotDraw("This kind of track cannot be checked by experts.")
     ExpertCheck.objects.bulk_create(
         ExpertCheck(
-            track=track, round=row, target_id=one.target_id, order=order[one.target_id], interface=one.interface,
-            payload=one.payload, shown=one.shown,
-        ) for one in drafts
-    )  # fmt: skip
-    note("draw checks", f"track:{track.slug}", who=by, why=why, track=track.slug,
-         after=f"round {number}, {len(drafts)} judgments")  # fmt: skip
+            track=track,
+            round=row,
+            target_id=one.target_id,
+            order=order[one.target_id],
+            interface=one.interface,
+            payload=one.payload,
+            shown=one.shown,
+        )
+        for one in drafts
+    )
+    note(
+        "draw checks",
+        f"track:{track.slug}",
+        who=by,
+        why=why,
+        track=track.slug,
+        after=f"round {number}, {len(drafts)} judgments",
+    )
     _end_if_done(row)
     return row
 
 
 def _answered(track: Track) -> list[int]:
-    """Targets that were answered, of an ended round beyond the part that counts too: they are not asked again."""
+    """Targets that were answered, of an ended round beyond the part that counts too: they are not
+    asked again.
+    """
     rows = ExpertCheck.objects.filter(track=track, answered_at__isnull=False)
     return list(rows.values_list("target_id", flat=True))
 
 
 def raised(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
-    """The chances of a round: e ∝ √(Σ a²) √doubt, nowhere below those of earlier rounds, and such that the expected
-    number of checks that are not known yet is the budget."""
+    """The chances of a round: e ∝ √(Σ a²) √doubt, nowhere below those of earlier rounds, and such
+    that the expected number of checks that are not known yet is the budget.
+    """
     unknown = ~known
 
     def new(total: float) -> tuple[Floats, float]:
@@ -127,7 +146,9 @@ def raised(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
 
 @transaction.atomic
 def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> ExpertRound:
-    """The round, ended: what is not answered is given up, and of the rest the part counts that is a sample."""
+    """The round, ended: what is not answered is given up, and of the rest the part counts that is a
+    sample.
+    """
     one_at_a_time("draw checks", row.track_id)
     locked = ExpertRound.objects.select_for_update(of=("self",)).get(pk=row.pk)
     if locked.ended_at is not None:
@@ -135,8 +156,14 @@ def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> Exper
     waiting = locked.checks.filter(answered_at__isnull=True)
     least = waiting.aggregate(least=Min("order"))["least"]
     n, _ = waiting.delete()
-    note("end checks", f"track:{row.track.slug}", who=who, why=why, track=row.track.slug,
-         after=f"round {row.number}, {n} not answered")  # fmt: skip
+    note(
+        "end checks",
+        f"track:{row.track.slug}",
+        who=who,
+        why=why,
+        track=row.track.slug,
+        after=f"round {row.number}, {n} not answered",
+    )
     locked.released = 1.0 if least is None else least
     locked.ended_at = timezone.now()
     locked.save(update_fields=["released", "ended_at"])
@@ -190,7 +217,9 @@ def hold(check: ExpertCheck, user: User, draft: dict[str, Any] | None = None) ->
 
 @transaction.atomic
 def answer(check: ExpertCheck, user: User, raw: dict[str, Any], value: dict[int, Any]) -> Outcome:
-    """What became of an expert's answer; the last one of a round ends it. An empty value: it cannot be answered."""
+    """What became of an expert's answer; the last one of a round ends it. An empty value: it cannot
+    be answered.
+    """
     one_at_a_time("draw checks", check.track_id)
     row = ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
     if row is None or row.answered_at is not None:

@@ -1,8 +1,9 @@
 """Reads what experts have answered on a track, and how likely each target was to be checked.
 
-A round r could check the targets that were judged then, u < π_r, and chose those with v < e_r. Of a target that counts
-now, u < π, the chance of having been checked is therefore the area of the union of the rectangles (π_r, e_r), divided
-by π: a judgment that came later is corrected by those that could be checked.
+A round r could check the targets that were judged then, u < π_r, and chose those with v < e_r. Of a
+target that counts now, u < π, the chance of having been checked is therefore the area of the union
+of the rectangles (π_r, e_r), divided by π: a judgment that came later is corrected by those that
+could be checked.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Checks:
-    """For some targets, shape (t,): what experts have answered, and the chances that they were asked."""
+    """For some targets, shape (t,): what experts have answered, and the chances that they were
+    asked.
+    """
 
     checked: Bools
     """An answer counts"""
@@ -38,14 +41,20 @@ class Checks:
     alone: Floats
     """Probability of `checked`, given the rounds that could have drawn it"""
     values: dict[int, dict[int, dict[str, Any]]]
-    """target id -> what the expert said of it and its mentions; empty: that it cannot be answered"""
+    """target id -> what the expert said of it and its mentions; empty: that it cannot be
+    answered"""
     settled_by: datetime | None
-    """Systems with a sample that was judged by then can be corrected: when the last round that counts was drawn"""
+    """Systems with a sample that was judged by then can be corrected: when the last round that
+    counts was drawn"""
 
 
 def read_checks(track: Track, target_ids: Ids, inclusion: Floats) -> Checks | None:
-    """What counts of a track's expert checks, for targets with these inclusion probabilities; None if nothing does."""
-    rounds = [(row, released(row)) for row in ExpertRound.objects.filter(track=track).order_by("number")]
+    """What counts of a track's expert checks, for targets with these inclusion probabilities; None
+    if nothing does.
+    """
+    rounds = [
+        (row, released(row)) for row in ExpertRound.objects.filter(track=track).order_by("number")
+    ]
     rounds = [(row, share) for row, share in rounds if share > 0]
     if not rounds:
         return None
@@ -86,7 +95,9 @@ def chance_of_check(pi: Floats, e: Floats, inclusion: Floats) -> Floats:
     order = np.argsort(pi, axis=0)
     widths = np.take_along_axis(np.minimum(pi, inclusion), order, axis=0)
     heights = np.take_along_axis(e, order, axis=0)
-    tallest = np.maximum.accumulate(heights[::-1], axis=0)[::-1]  # of the rounds with at least this π
+    tallest = np.maximum.accumulate(heights[::-1], axis=0)[
+        ::-1
+    ]  # of the rounds with at least this π
     area = (np.diff(widths, axis=0, prepend=0.0) * tallest).sum(axis=0)
     chance: Floats = np.divide(area, inclusion, out=np.zeros(area.shape), where=inclusion > 0)
     return chance

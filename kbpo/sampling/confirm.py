@@ -19,28 +19,43 @@ class CannotConfirm(Exception):
 
 @transaction.atomic
 def confirm(
-    submission: Submission, who: User, *, half_width: str | None = None, good_lines_only: bool = False
+    submission: Submission,
+    who: User,
+    *,
+    half_width: str | None = None,
+    good_lines_only: bool = False,
 ) -> Submission:
     """The submission, confirmed, with the price of its plan reserved.
 
-    A second call changes nothing. Raises CannotConfirm, or money's OverBudget; then nothing was reserved.
+    A second call changes nothing. Raises CannotConfirm, or money's OverBudget; then nothing was
+    reserved.
     """
-    row = Submission.objects.select_for_update(of=("self",)).select_related("track", "team").get(pk=submission.pk)
+    row = (
+        Submission.objects.select_for_update(of=("self",))
+        .select_related("track", "team")
+        .get(pk=submission.pk)
+    )
     if row.confirmed_at:
         return row
     if row.status != "planned":
         raise CannotConfirm(
-            f"It is {row.get_status_display().lower()}; only a submission with a plan can be confirmed."
+            f"It is {row.get_status_display().lower()}; only a submission with a plan can be"
+            " confirmed."
         )
     if row.track.status != "open":
-        raise CannotConfirm(f"The track {row.track.name} is {row.track.status} and takes no submissions now.")
+        raise CannotConfirm(
+            f"The track {row.track.name} is {row.track.status} and takes no submissions now."
+        )
     if row.counts.get("errors") and not (good_lines_only or row.good_lines_only):
         raise CannotConfirm(
-            "Some lines have errors. Say that the good lines are to be evaluated, or mend the file first."
+            "Some lines have errors. Say that the good lines are to be evaluated, or mend the file"
+            " first."
         )
     width = half_width or row.plan["chosen"]
     if width not in row.plan["options"]:
-        raise CannotConfirm(f"There is no plan for ±{width}; choose one of {', '.join(row.plan['options'])}.")
+        raise CannotConfirm(
+            f"There is no plan for ±{width}; choose one of {', '.join(row.plan['options'])}."
+        )
     option = row.plan["options"][width]
     price = Decimal(option["at_most"])
     if price > ZERO:

@@ -1,4 +1,6 @@
-"""Step 3: a submission that was read gets its sampling distributions, its overlaps with the others, and a plan."""
+"""Step 3: a submission that was read gets its sampling distributions, its overlaps with the others,
+and a plan.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ from kbpo.tracks.registry import kind_of
 
 
 def tick() -> int:
-    """How many submissions got their distributions and their plan; or, once they are scored, the plan of what more
-    would take."""
+    """How many submissions got their distributions and their plan; or, once they are scored, the
+    plan of what more would take.
+    """
     return work(Submission, "read", _prepare) + plan_further()
 
 
@@ -27,14 +30,19 @@ def _prepare(submission: Submission) -> None:
 
 
 def make_distributions(submission: Submission) -> None:
-    """Stores the normaliser of every distribution of the track, computed in one scan of the predictions."""
+    """Stores the normaliser of every distribution of the track, computed in one scan of the
+    predictions.
+    """
     kinds = submission.track.distributions
     weights = ", ".join(f"sum({kind_of(submission.track).weights(kind)})" for kind in kinds)
     [(n, *totals)] = fetch(
-        f"SELECT count(*), {weights} FROM submissions_prediction p WHERE p.submission_id = %s", [submission.pk]
+        f"SELECT count(*), {weights} FROM submissions_prediction p WHERE p.submission_id = %s",
+        [submission.pk],
     )
     if not n:
-        raise OwnersFault("The file holds no relation that can be evaluated. Mend it and upload it again.")
+        raise OwnersFault(
+            "The file holds no relation that can be evaluated. Mend it and upload it again."
+        )
     rows = [
         SamplingDistribution(submission=submission, kind=kind, total=total, n=n)
         for kind, total in zip(kinds, totals, strict=True)
@@ -43,13 +51,16 @@ def make_distributions(submission: Submission) -> None:
 
 
 def make_overlaps(submission: Submission) -> None:
-    """Stores Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its track, for each distribution.
+    """Stores Σ_x p_i(x) p_j(x) of this submission with itself and every other one of its track, for
+    each distribution.
 
     One join over the instances that both state; computed once, when the newer of the two arrives.
     """
     kinds = submission.track.distributions
     track = kind_of(submission.track)
-    products = ", ".join(f"sum(({_as(track.weights(k), 'p')}) * ({_as(track.weights(k), 'o')}))" for k in kinds)
+    products = ", ".join(
+        f"sum(({_as(track.weights(k), 'p')}) * ({_as(track.weights(k), 'o')}))" for k in kinds
+    )
     rows = fetch(
         f"SELECT o.submission_id, {products} FROM submissions_prediction p"
         " JOIN submissions_prediction o ON o.instance_id = p.instance_id"
@@ -61,9 +72,9 @@ def make_overlaps(submission: Submission) -> None:
     )
     totals = {
         (owner, kind): total
-        for owner, kind, total in SamplingDistribution.objects.filter(submission__track=submission.track).values_list(
-            "submission_id", "kind", "total"
-        )
+        for owner, kind, total in SamplingDistribution.objects.filter(
+            submission__track=submission.track
+        ).values_list("submission_id", "kind", "total")
     }
     found = [
         Overlap(

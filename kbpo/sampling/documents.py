@@ -1,7 +1,8 @@
 """Draws documents to be annotated whole, and settles them when they are.
 
-Design uniform: n of D without replacement; more may follow at any time, and all of them are one uniform sample again.
-Design two_stage: a fifth is uniform; once it is annotated, `second_stage` draws the others.
+Design uniform: n of D without replacement; more may follow at any time, and all of them are one
+uniform sample again. Design two_stage: a fifth is uniform; once it is annotated, `second_stage`
+draws the others.
 """
 
 from __future__ import annotations
@@ -33,18 +34,28 @@ class CannotDraw(ValueError):
 
 
 def draw_documents(track: Track, size: int, seed: int) -> list[int]:
-    """The numbers of `size` documents, drawn uniformly without replacement; the same seed gives the same draw."""
-    keys = list(Document.objects.filter(corpus=track.corpus).order_by("key").values_list("pk", flat=True))
+    """The numbers of `size` documents, drawn uniformly without replacement; the same seed gives the
+    same draw.
+    """
+    keys = list(
+        Document.objects.filter(corpus=track.corpus).order_by("key").values_list("pk", flat=True)
+    )
     if not 1 <= size <= len(keys):
-        raise CannotDraw(f"The corpus has {len(keys):,} documents; {size:,} cannot be drawn from them.")
+        raise CannotDraw(
+            f"The corpus has {len(keys):,} documents; {size:,} cannot be drawn from them."
+        )
     chosen = np.random.Generator(np.random.PCG64(seed)).choice(len(keys), size=size, replace=False)
     return [keys[at] for at in sorted(chosen.tolist())]
 
 
 def named_documents(track: Track, keys: Iterable[str]) -> list[int]:
-    """The numbers of documents named by their keys. Raises CannotDraw for one that the corpus does not have."""
+    """The numbers of documents named by their keys. Raises CannotDraw for one that the corpus does
+    not have.
+    """
     wanted = list(dict.fromkeys(keys))
-    found = dict(Document.objects.filter(corpus=track.corpus, key__in=wanted).values_list("key", "pk"))
+    found = dict(
+        Document.objects.filter(corpus=track.corpus, key__in=wanted).values_list("key", "pk")
+    )
     if missing := [key for key in wanted if key not in found]:
         raise CannotDraw(f"The corpus has no document {missing[0]}{_and_more(len(missing) - 1)}.")
     if not wanted:
@@ -53,17 +64,25 @@ def named_documents(track: Track, keys: Iterable[str]) -> list[int]:
 
 
 def waiting_documents(track: Track) -> list[int]:
-    """The documents that were drawn and are not annotated yet, in the order in which they go out."""
+    """The documents that were drawn and are not annotated yet, in the order in which they go
+    out.
+    """
     rows = DocumentSample.objects.filter(track=track, settled_at__isnull=True)
     return list(rows.order_by("stage", "batch", "position").values_list("document_id", flat=True))
 
 
 @transaction.atomic
 def order_documents(
-    track: Track, size: int, design: str = UNIFORM, *, seed: int | None = None, user: User | None = None,
+    track: Track,
+    size: int,
+    design: str = UNIFORM,
+    *,
+    seed: int | None = None,
+    user: User | None = None,
     why: str = COMMAND,
-) -> DocumentBatch:  # fmt: skip
-    """A new draw of documents. Of two stages `size` counts both, and what was drawn uniformly before is in the first.
+) -> DocumentBatch:
+    """A new draw of documents. Of two stages `size` counts both, and what was drawn uniformly
+    before is in the first.
 
     Raises CannotDraw.
     """
@@ -76,19 +95,38 @@ def order_documents(
         number = max(0, first_stage(size) - len(drawn))
         said = {"both_stages": size}
     batch = DocumentBatch.objects.create(
-        track=track, design=design, stage=1, size=number, seed=seed, settings=said, user=user, drawn_at=now
+        track=track,
+        design=design,
+        stage=1,
+        size=number,
+        seed=seed,
+        settings=said,
+        user=user,
+        drawn_at=now,
     )
     chosen = uniform_draw(batch)
     DocumentSample.objects.bulk_create(
         DocumentSample(
-            track=track, batch=batch, document_id=pk, position=at, design=UNIFORM, probability=1.0, seed=seed,
+            track=track,
+            batch=batch,
+            document_id=pk,
+            position=at,
+            design=UNIFORM,
+            probability=1.0,
+            seed=seed,
             drawn_at=now,
         )
         for at, pk in enumerate(chosen)
-    )  # fmt: skip
+    )
     _tell_uniform(track)
-    note("draw documents", f"track:{track.slug}", who=user, why=why, track=track.slug,
-         after=f"{len(chosen)} documents, {design}, seed {seed}")  # fmt: skip
+    note(
+        "draw documents",
+        f"track:{track.slug}",
+        who=user,
+        why=why,
+        track=track.slug,
+        after=f"{len(chosen)} documents, {design}, seed {seed}",
+    )
     nudge("documents")
     return batch
 
@@ -99,9 +137,13 @@ def first_stage(size: int) -> int:
 
 
 def uniform_draw(batch: DocumentBatch) -> list[int]:
-    """The documents of a uniform draw in their random order, from its seed: now, or again at any later time."""
+    """The documents of a uniform draw in their random order, from its seed: now, or again at any
+    later time.
+    """
     before = DocumentSample.objects.filter(track=batch.track_id, drawn_at__lt=batch.drawn_at)
-    left = Document.objects.filter(corpus=batch.track.corpus_id).exclude(pk__in=before.values("document_id"))
+    left = Document.objects.filter(corpus=batch.track.corpus_id).exclude(
+        pk__in=before.values("document_id")
+    )
     keys = list(left.order_by("key").values_list("pk", flat=True))
     order = np.random.Generator(np.random.PCG64(batch.seed)).permutation(len(keys))
     return [keys[at] for at in order[: batch.size].tolist()]
@@ -111,21 +153,28 @@ def _refuse(track: Track, size: int, design: str, drawn: int) -> None:
     """Nothing; raises CannotDraw if such an order cannot be."""
     total = track.corpus.n_documents
     if design not in DocumentBatch.Design.values:
-        raise CannotDraw(f"There is no design {design}; there are {', '.join(DocumentBatch.Design.values)}.")
+        raise CannotDraw(
+            f"There is no design {design}; there are {', '.join(DocumentBatch.Design.values)}."
+        )
     if in_two_stages(track):
         raise CannotDraw(
-            f"The documents of {track.name} are drawn in two stages: what is added later would have no probability."
+            f"The documents of {track.name} are drawn in two stages: what is added later would have"
+            " no probability."
         )
     if design == UNIFORM and not 1 <= size <= total - drawn:
         raise CannotDraw(
-            f"The corpus has {total:,} documents, {drawn:,} of them drawn already; {size:,} more cannot be drawn."
+            f"The corpus has {total:,} documents, {drawn:,} of them drawn already; {size:,} more"
+            " cannot be drawn."
         )
     if design == TWO_STAGE and not 2 * LEAST <= size <= total:
-        raise CannotDraw(f"Two stages draw between {2 * LEAST} and {total:,} documents; {size:,} cannot be drawn.")
+        raise CannotDraw(
+            f"Two stages draw between {2 * LEAST} and {total:,} documents; {size:,} cannot be"
+            " drawn."
+        )
     if design == TWO_STAGE and size - max(first_stage(size), drawn) < LEAST:
         raise CannotDraw(
-            f"{drawn:,} documents are drawn already: of {size:,} in both stages fewer than {LEAST} are left for the"
-            " second."
+            f"{drawn:,} documents are drawn already: of {size:,} in both stages fewer than {LEAST}"
+            " are left for the second."
         )
 
 
@@ -136,10 +185,12 @@ def in_two_stages(track: Track) -> bool:
 
 @transaction.atomic
 def settle_documents(track: Track, documents: Sequence[int], *, seed: int | None = None) -> int:
-    """How many documents of the track count as annotated whole, these included. A repeat changes nothing.
+    """How many documents of the track count as annotated whole, these included. A repeat changes
+    nothing.
 
-    What was drawn keeps its probability. Others are taken for a uniform sample: each then has n/D, with n the number
-    of all uniform ones. Raises CannotDraw for others where documents are drawn in two stages.
+    What was drawn keeps its probability. Others are taken for a uniform sample: each then has n/D,
+    with n the number of all uniform ones. Raises CannotDraw for others where documents are drawn in
+    two stages.
     """
     _lock(track)  # the probability depends on all of them
     now = timezone.now()
@@ -147,12 +198,19 @@ def settle_documents(track: Track, documents: Sequence[int], *, seed: int | None
     new = [pk for pk in documents if pk not in drawn]
     if new and in_two_stages(track):
         raise CannotDraw(
-            f"The documents of {track.name} are drawn in two stages; {len(new):,} of these were not drawn, and so have"
-            " no probability."
+            f"The documents of {track.name} are drawn in two stages; {len(new):,} of these were not"
+            " drawn, and so have no probability."
         )
     DocumentSample.objects.bulk_create(
         (
-            DocumentSample(track=track, document_id=pk, design=UNIFORM, probability=1.0, seed=seed, settled_at=now)
+            DocumentSample(
+                track=track,
+                document_id=pk,
+                design=UNIFORM,
+                probability=1.0,
+                seed=seed,
+                settled_at=now,
+            )
             for pk in dict.fromkeys(new)
         ),
         batch_size=2000,

@@ -15,7 +15,9 @@ def tick() -> int:
 
 
 def _sample(submission: Submission) -> None:
-    one_at_a_time("sample or score", submission.track_id)  # thresholds must not be raised by two, or while scored
+    one_at_a_time(
+        "sample or score", submission.track_id
+    )  # thresholds must not be raised by two, or while scored
     design_of(submission.track).sample(submission)
     submission.move("judging", sampled_at=submission.sampled_at or timezone.now())
     nudge("ask")

@@ -1,4 +1,6 @@
-"""The model g: guesses, from what is free, what people will say. It never replaces a judgment; it narrows intervals."""
+"""The model g: guesses, from what is free, what people will say. It never replaces a judgment; it
+narrows intervals.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,20 @@ class Guess:
     g: Floats
     """(u,) in (0, 1)"""
     rho: float
-    """How much the errors of instances that share a target go together; 1 as long as nobody knows"""
+    """How much the errors of instances that share a target go together; 1 as long as nobody
+    knows"""
     labels: int
     """Labels that it was learnt from; 0: there were too few, and it says ½ of everything"""
 
 
 def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Seen]) -> Guess:
-    """The model's guess of every instance: cross-fitted in folds by target, so that no label predicts itself.
+    """The model's guess of every instance: cross-fitted in folds by target, so that no label
+    predicts itself.
 
-    `label` (u,) is the mean verdict on an instance over the systems that state it; NaN where there is none. What a
-    system states of targets that its team had `seen` teaches nothing: a judgment that it was shown to be wrong and
-    left out would predict itself, and every estimate would believe that what it states is right.
+    `label` (u,) is the mean verdict on an instance over the systems that state it; NaN where there
+    is none. What a system states of targets that its team had `seen` teaches nothing: a judgment
+    that it was shown to be wrong and left out would predict itself, and every estimate would
+    believe that what it states is right.
     """
     member = _unseen(pool, pool.member, seen)
     at = np.flatnonzero(np.asarray(member.sum(axis=1)).ravel() > 0)
@@ -55,7 +60,9 @@ def guess(pool: Pool, label: Floats, *, key: str, seen: Mapping[int, Seen]) -> G
 
 
 def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:
-    """What the model is told of some rows of a pool, of those statements (u, m) of them that count."""
+    """What the model is told of some rows of a pool, of those statements (u, m) of them that
+    count.
+    """
     return Claims(
         membership=member[at],
         target=_codes(pool.target[at]),
@@ -87,6 +94,10 @@ def _codes(values: NDArray[np.generic]) -> Ids:
 
 
 def one_verdict(verdicts: Floats, member: sparse.csr_array) -> Floats:
-    """(u,) the mean of f_i(x) over the systems that state x; NaN where it is not known for one of them."""
+    """(u,) the mean of f_i(x) over the systems that state x; NaN where it is not known for one of
+    them.
+    """
     stated = member.toarray() > 0
-    return np.asarray(np.where(stated, verdicts, 0.0).sum(axis=1) / np.maximum(stated.sum(axis=1), 1))
+    return np.asarray(
+        np.where(stated, verdicts, 0.0).sum(axis=1) / np.maximum(stated.sum(axis=1), 1)
+    )

@@ -1,7 +1,9 @@
-"""What reading whole documents and sweeping them did to a pool's targets: who was marked, asked, or labelled before.
+"""What reading whole documents and sweeping them did to a pool's targets: who was marked, asked, or
+labelled before.
 
-People mark what is true, so that a mark must not make a target known more often than a question would have: each has a
-random number, by which it counts as often as questions beside it got an answer (`kbpo.evaluation.centred`).
+People mark what is true, so that a mark must not make a target known more often than a question
+would have: each has a random number, by which it counts as often as questions beside it got an
+answer (`kbpo.evaluation.centred`).
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ class InDocuments:
     marked: Bools
     """Readers marked it, in a document where what they did not mark may be true all the same"""
     mark: Floats
-    """A random number in [0, 1) where only readers judged it; NEVER where somebody had been asked in vain besides;
-    else NO_MARK"""
+    """A random number in [0, 1) where only readers judged it; NEVER where somebody had been
+    asked in vain besides; else NO_MARK"""
     covered: Bools
     """A settled sweep that nobody stopped covers it: it was asked, or marked, or labelled before"""
     asked: Bools
@@ -48,11 +50,15 @@ class InDocuments:
 
 
 def in_documents(track: Track, pool: Pool, in_scope: Bools) -> InDocuments:
-    """What reading and sweeping did to each target of a pool; (t,) sweeps ask about what is in the scope."""
+    """What reading and sweeping did to each target of a pool; (t,) sweeps ask about what is in the
+    scope.
+    """
     marked, mark = _marks(track, pool)
     asked = SweepTarget.objects.filter(sweep__track=track, sweep__settled_at__isnull=False)
     covered = _covered(track, pool) & in_scope
-    return InDocuments(marked, mark, covered, covered & _among(pool, asked.values_list("target_id", flat=True)))
+    return InDocuments(
+        marked, mark, covered, covered & _among(pool, asked.values_list("target_id", flat=True))
+    )
 
 
 def _marks(track: Track, pool: Pool) -> tuple[Bools, Floats]:
@@ -61,7 +67,12 @@ def _marks(track: Track, pool: Pool) -> tuple[Bools, Floats]:
         " bool_or(source <> ALL(%s) AND value = '{}'::jsonb)"
         f" FROM instances_label l WHERE target_id = ANY(%s) AND {IN_PLACE} GROUP BY target_id"
         " HAVING bool_or(source = ANY(%s) AND value <> '{}'::jsonb)",
-        [list(Label.OF_DOCUMENTS), list(Label.OF_DOCUMENTS), pool.target_id.tolist(), list(Label.OF_DOCUMENTS)],
+        [
+            list(Label.OF_DOCUMENTS),
+            list(Label.OF_DOCUMENTS),
+            pool.target_id.tolist(),
+            list(Label.OF_DOCUMENTS),
+        ],
     )
     open_ones = _not_closed(pool)
     rows = [row for row in rows if open_ones[np.searchsorted(pool.target_id, row[0])]]
@@ -69,14 +80,20 @@ def _marks(track: Track, pool: Pool) -> tuple[Bools, Floats]:
     mark = np.full(pool.target_id.size, NO_MARK)
     if alone.size:
         mark[np.searchsorted(pool.target_id, alone)] = numbers(track, "mark", alone)
-    mark[_among(pool, [target for target, judged, in_vain in rows if in_vain and not judged])] = NEVER
+    mark[_among(pool, [target for target, judged, in_vain in rows if in_vain and not judged])] = (
+        NEVER
+    )
     return _among(pool, [row[0] for row in rows]), mark
 
 
 def _not_closed(pool: Pool) -> Bools:
-    """(t,) whether a target lies in no document where what is not marked is false: there no mark says more."""
+    """(t,) whether a target lies in no document where what is not marked is false: there no mark
+    says more.
+    """
     documents = np.unique(pool.document).tolist()
-    rows = Label.objects.filter(target__kind="document", target__document__in=documents, value__closed=True)
+    rows = Label.objects.filter(
+        target__kind="document", target__document__in=documents, value__closed=True
+    )
     return ~_inside(pool, set(rows.values_list("target__document", flat=True)))
 
 
@@ -117,14 +134,18 @@ def _covered(track: Track, pool: Pool) -> Bools:
 
 
 def labelled_before(track: Track, pool: Pool) -> Floats:
-    """(t,) the probability that a target was drawn and labelled (or given up) before a sweep would have asked about it,
-    if it lies in a swept document: the sweep asks only about the others, and what is drawn of those later is not asked.
+    """(t,) the probability that a target was drawn and labelled (or given up) before a sweep would
+    have asked about it, if it lies in a swept document: the sweep asks only about the others, and
+    what is drawn of those later is not asked.
 
-    Which sweep that is depends on the document, drawn from those that each was the first to cover, and on when the
-    target was first stated: no sweep before that asked about it.
+    Which sweep that is depends on the document, drawn from those that each was the first to cover,
+    and on when the target was first stated: no sweep before that asked about it.
     """
     sweeps, known = _settled(track), set[int]()
-    stated, chance = [_stated(pool, one) for one in sweeps], [_labelled(track, pool, one) for one in sweeps]
+    stated, chance = (
+        [_stated(pool, one) for one in sweeps],
+        [_labelled(track, pool, one) for one in sweeps],
+    )
     total, n = np.zeros(pool.target_id.size), 0
     for at, sweep in enumerate(sweeps):
         first = _documents(sweep) - known

@@ -1,10 +1,12 @@
-"""Inclusion probabilities of targets: derived from all batches as they were stored, for what is answered so far.
+"""Inclusion probabilities of targets: derived from all batches as they were stored, for what is
+answered so far.
 
-A target of design poisson is asked iff u < π, π its highest threshold. Questions go out in the order of u/π, so what
-is answered at any moment is a sample too: with r the smallest u/π among targets that still wait, a target counts iff
-u < max(π of settled batches, r π). A judgment beyond that is not lost: it counts as soon as the gap before it closes.
-A drawn target of design iid counts with 1 − Π_j (1 − p_j(τ))^n_j, in open batches times the least u that waits.
-Documents that were drawn uniformly and annotated whole, and in which all is known, bring their targets in too: those of
+A target of design poisson is asked iff u < π, π its highest threshold. Questions go out in the
+order of u/π, so what is answered at any moment is a sample too: with r the smallest u/π among
+targets that still wait, a target counts iff u < max(π of settled batches, r π). A judgment beyond
+that is not lost: it counts as soon as the gap before it closes. A drawn target of design iid counts
+with 1 − Π_j (1 − p_j(τ))^n_j, in open batches times the least u that waits. Documents that were
+drawn uniformly and annotated whole, and in which all is known, bring their targets in too: those of
 them for which that is a way in (`kbpo.sampling.fold_in`).
 """
 
@@ -46,7 +48,8 @@ class Inclusion:
     counts: NDArray[np.bool_]
     """That, or it came in with its document"""
     cluster: Ids
-    """Position of its document among `documents`; −1: in none of them, or they are no way in for it"""
+    """Position of its document among `documents`; −1: in none of them, or they are no way in for
+    it"""
     beta: Floats
     """Probability of coming in with its document; 0 where that is no way in"""
     of_document: float
@@ -55,8 +58,8 @@ class Inclusion:
     threshold: Floats
     """Highest threshold so far (poisson), answered or not; 0: never considered"""
     before: Floats
-    """Probability that it had been drawn and labelled before a sweep asked about what had no label in its document:
-    what is drawn of that later is not asked again"""
+    """Probability that it had been drawn and labelled before a sweep asked about what had no
+    label in its document: what is drawn of that later is not asked again"""
     released: float
     """Share of the open batches that is released: 1 when everything drawn is answered"""
 
@@ -69,9 +72,14 @@ class Inclusion:
         """The same if no document brought anything in."""
         nothing = np.zeros(self.pi.size)
         return replace(
-            self, pi=self.asked, counts=self.drawn, cluster=np.full(self.pi.size, -1), beta=nothing, of_document=0.0,
+            self,
+            pi=self.asked,
+            counts=self.drawn,
+            cluster=np.full(self.pi.size, -1),
+            beta=nothing,
+            of_document=0.0,
             n_clusters=0,
-        )  # fmt: skip
+        )
 
 
 def either(one: Floats, other: Floats) -> Floats:
@@ -79,20 +87,31 @@ def either(one: Floats, other: Floats) -> Floats:
     return 1 - (1 - one) * (1 - other)
 
 
-def thresholds(track: Track, target_ids: Ids, *, settled: bool = False, private: Private = NOTHING) -> Floats:
+def thresholds(
+    track: Track, target_ids: Ids, *, settled: bool = False, private: Private = NOTHING
+) -> Floats:
     """The highest threshold of each target on a track (0: none); only of settled batches if asked.
 
     Raises of a submission on its `private` targets are left out.
     """
     condition = " AND b.settled_at IS NOT NULL" if settled else ""
-    owners = np.repeat(list(private), [some.size for some in private.values()]) if private else np.zeros(0)
+    owners = (
+        np.repeat(list(private), [some.size for some in private.values()])
+        if private
+        else np.zeros(0)
+    )
     targets = np.concatenate(list(private.values())) if private else np.zeros(0)
     rows = fetch(
-        "SELECT h.target_id, max(h.pi) FROM sampling_threshold h JOIN sampling_samplebatch b ON b.id = h.batch_id"
-        " JOIN submissions_submission s ON s.id = b.submission_id"
-        f" WHERE s.track_id = %s AND h.target_id = ANY(%s){condition}"
-        " AND (s.id, h.target_id) NOT IN (SELECT * FROM unnest(%s::bigint[], %s::bigint[])) GROUP BY h.target_id",
-        [track.pk, target_ids.tolist(), owners.astype(np.int64).tolist(), targets.astype(np.int64).tolist()],
+        "SELECT h.target_id, max(h.pi) FROM sampling_threshold h JOIN sampling_samplebatch b ON"
+        " b.id = h.batch_id JOIN submissions_submission s ON s.id = b.submission_id WHERE"
+        f" s.track_id = %s AND h.target_id = ANY(%s){condition} AND (s.id, h.target_id) NOT IN"
+        " (SELECT * FROM unnest(%s::bigint[], %s::bigint[])) GROUP BY h.target_id",
+        [
+            track.pk,
+            target_ids.tolist(),
+            owners.astype(np.int64).tolist(),
+            targets.astype(np.int64).tolist(),
+        ],
     )
     return spread(rows, target_ids)
 
@@ -106,11 +125,13 @@ def inclusion(
     eligible: NDArray[np.bool_] | None = None,
     before: Floats | None = None,
 ) -> Inclusion:
-    """The inclusion of every target of a pool; what was asked for a submission on its `private` targets is left out.
+    """The inclusion of every target of a pool; what was asked for a submission on its `private`
+    targets is left out.
 
-    `waiting` are drawn targets without a judgment; `documents` those whose labels are folded in, drawn uniformly (all
-    of the track's annotated documents, or none: else they would not be a sample); `eligible` (t,) the targets for which
-    that is a way in, whatever document they lie in: all, if left out; `before` (t,) as in the result.
+    `waiting` are drawn targets without a judgment; `documents` those whose labels are folded in,
+    drawn uniformly (all of the track's annotated documents, or none: else they would not be a
+    sample); `eligible` (t,) the targets for which that is a way in, whatever document they lie in:
+    all, if left out; `before` (t,) as in the result.
     """
     still = np.isin(pool.target_id, np.fromiter(waiting, dtype=np.int64, count=len(waiting)))
     threshold = thresholds(track, pool.target_id, private=private)
@@ -147,22 +168,36 @@ def inclusion(
 def _drawn_with_replacement(
     track: Track, pool: Pool, private: Private, *, settled: bool
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """π of design iid and whether a target was drawn, over all settled (or all open) batches of the track."""
+    """π of design iid and whether a target was drawn, over all settled (or all open) batches of the
+    track.
+    """
     batches = SampleBatch.objects.filter(
-        submission__track=track, submission__in=pool.systems, design="iid", settled_at__isnull=not settled
+        submission__track=track,
+        submission__in=pool.systems,
+        design="iid",
+        settled_at__isnull=not settled,
     )
     hidden = {(owner, target) for owner, some in private.items() for target in some.tolist()}
-    rows = Sample.objects.filter(batch__in=batches).values_list("batch__submission_id", "target_id").distinct()
+    rows = (
+        Sample.objects.filter(batch__in=batches)
+        .values_list("batch__submission_id", "target_id")
+        .distinct()
+    )
     drawn = [row[1] for row in rows if row not in hidden]
     return chance_of_draw(pool, batches, private), np.isin(pool.target_id, drawn)
 
 
-def chance_of_draw(pool: Pool, batches: QuerySet[SampleBatch], private: Private = NOTHING) -> Floats:
-    """The probability that each target is drawn at least once by batches of design iid, for none that it is private
-    to."""
+def chance_of_draw(
+    pool: Pool, batches: QuerySet[SampleBatch], private: Private = NOTHING
+) -> Floats:
+    """The probability that each target is drawn at least once by batches of design iid, for none
+    that it is private to.
+    """
     missed = np.ones(pool.target_id.size)
     sizes = list(batches.values_list("distribution__kind", "submission_id", "size"))
-    for kind in sorted({row[0] for row in sizes}):  # in one order: rounding is the same in every process
+    for kind in sorted(
+        {row[0] for row in sizes}
+    ):  # in one order: rounding is the same in every process
         n = np.zeros(len(pool.systems), dtype=np.int64)
         for name, submission, size in sizes:
             n[pool.systems.index(submission)] += size if name == kind else 0

@@ -17,9 +17,13 @@ from kbpo.tracks.models import Track
 
 
 class SamplingDistribution(models.Model):
-    """p_i of one kind: the normaliser. p_i(x) = weight(x) / total, with the weight's SQL from the track."""
+    """p_i of one kind: the normaliser. p_i(x) = weight(x) / total, with the weight's SQL from the
+    track.
+    """
 
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="distributions")
+    submission = models.ForeignKey(
+        Submission, on_delete=models.CASCADE, related_name="distributions"
+    )
     kind = models.CharField(max_length=24)
     total = models.FloatField(help_text="Σ weight over X_i")
     n = models.IntegerField(help_text="|X_i|")
@@ -29,7 +33,9 @@ class SamplingDistribution(models.Model):
         db_table_comment = "Normalisers of p_i, one a submission and kind"
         constraints = [
             models.UniqueConstraint(fields=["submission", "kind"], name="distribution_once"),
-            models.CheckConstraint(condition=models.Q(total__gt=0, n__gt=0), name="distribution_not_empty"),
+            models.CheckConstraint(
+                condition=models.Q(total__gt=0, n__gt=0), name="distribution_not_empty"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -37,7 +43,9 @@ class SamplingDistribution(models.Model):
 
 
 class Overlap(models.Model):
-    """Σ_x p_i(x) p_j(x) of two submissions (first.id <= second.id), for the published estimators."""
+    """Σ_x p_i(x) p_j(x) of two submissions (first.id <= second.id), for the published
+    estimators.
+    """
 
     first = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
     second = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
@@ -46,23 +54,30 @@ class Overlap(models.Model):
 
     class Meta:
         db_table_comment = "Pairwise overlaps of sampling distributions, computed once a pair"
-        constraints = [models.UniqueConstraint(fields=["first", "second", "kind"], name="overlap_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["first", "second", "kind"], name="overlap_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.first_id}×{self.second_id}"
 
 
 class SampleBatch(models.Model):
-    """One draw for one submission: design, seed and size, from which it can be drawn again exactly."""
+    """One draw for one submission: design, seed and size, from which it can be drawn again
+    exactly.
+    """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="batches")
-    distribution = models.ForeignKey(SamplingDistribution, on_delete=models.CASCADE, related_name="batches")
+    distribution = models.ForeignKey(
+        SamplingDistribution, on_delete=models.CASCADE, related_name="batches"
+    )
     design = models.CharField(max_length=8, choices=Track.Design.choices)
     stage = models.PositiveSmallIntegerField(default=1)
     seed = models.BigIntegerField(help_text="Seed of numpy's PCG64 (design iid)")
     size = models.IntegerField(help_text="Draws (iid) or expected new questions (poisson)")
     settings = models.JSONField(
-        default=dict, help_text="λ, target and planned variance, model version, reason: as they were"
+        default=dict,
+        help_text="λ, target and planned variance, model version, reason: as they were",
     )
     drawn_at = models.DateTimeField(default=timezone.now)
     settled_at = models.DateTimeField(
@@ -72,7 +87,9 @@ class SampleBatch(models.Model):
     class Meta:
         db_table_comment = "Batches of draws"
         constraints = [
-            models.UniqueConstraint(fields=["submission", "distribution", "design", "stage"], name="batch_once_a_stage")
+            models.UniqueConstraint(
+                fields=["submission", "distribution", "design", "stage"], name="batch_once_a_stage"
+            )
         ]
 
     def __str__(self) -> str:
@@ -83,21 +100,27 @@ class Sample(models.Model):
     """One draw of a batch: a target, with multiplicity and with its probability at the time.
 
     Design iid: `instance` was drawn `multiplicity` times, each with p_i(x) = `probability`.
-    Design poisson: the target was asked because u < π; `probability` is that π and `instance` is empty.
+    Design poisson: the target was asked because u < π; `probability` is that π and `instance` is
+    empty.
     """
 
     batch = models.ForeignKey(SampleBatch, on_delete=models.CASCADE, related_name="samples")
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="samples")
-    instance = models.ForeignKey(Instance, null=True, on_delete=models.PROTECT, related_name="samples")
+    instance = models.ForeignKey(
+        Instance, null=True, on_delete=models.PROTECT, related_name="samples"
+    )
     multiplicity = models.PositiveIntegerField(default=1)
     probability = models.FloatField()
 
     class Meta:
         db_table_comment = "What was drawn, with its probability at the time"
         constraints = [
-            models.UniqueConstraint(fields=["batch", "target", "instance"], name="sample_once", nulls_distinct=False),
+            models.UniqueConstraint(
+                fields=["batch", "target", "instance"], name="sample_once", nulls_distinct=False
+            ),
             models.CheckConstraint(
-                condition=models.Q(probability__gt=0, probability__lte=1), name="sample_has_probability"
+                condition=models.Q(probability__gt=0, probability__lte=1),
+                name="sample_has_probability",
             ),
         ]
 
@@ -106,15 +129,25 @@ class Sample(models.Model):
 
 
 class Further(Moving):
-    """What narrower intervals of a scored submission would take, beyond what was asked: made anew for every order."""
+    """What narrower intervals of a scored submission would take, beyond what was asked: made anew
+    for every order.
+    """
 
     DEADLINES: ClassVar = {
-        "wanted": (timedelta(hours=6), "failed", "What more would cost was not reckoned within six hours."),
+        "wanted": (
+            timedelta(hours=6),
+            "failed",
+            "What more would cost was not reckoned within six hours.",
+        ),
     }
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="further")
-    order = models.PositiveSmallIntegerField(help_text="Which order of its submission it prepares, from 1")
-    plan = models.JSONField(default=dict, help_text="Options by half-width, as in a submission's plan")
+    order = models.PositiveSmallIntegerField(
+        help_text="Which order of its submission it prepares, from 1"
+    )
+    plan = models.JSONField(
+        default=dict, help_text="Options by half-width, as in a submission's plan"
+    )
     made_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -125,9 +158,13 @@ class Further(Moving):
 
 
 class Threshold(models.Model):
-    """Design poisson: a raise of a target's inclusion probability, as it was. π of a target is the largest."""
+    """Design poisson: a raise of a target's inclusion probability, as it was. π of a target is the
+    largest.
+    """
 
-    batch = models.ForeignKey(SampleBatch, on_delete=models.CASCADE, related_name="thresholds", db_index=False)
+    batch = models.ForeignKey(
+        SampleBatch, on_delete=models.CASCADE, related_name="thresholds", db_index=False
+    )
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="thresholds")
     pi = models.FloatField()
 
@@ -135,7 +172,9 @@ class Threshold(models.Model):
         db_table_comment = "Raises of inclusion probabilities, append-only"
         constraints = [
             models.UniqueConstraint(fields=["batch", "target"], name="threshold_once"),
-            models.CheckConstraint(condition=models.Q(pi__gt=0, pi__lte=1), name="threshold_is_probability"),
+            models.CheckConstraint(
+                condition=models.Q(pi__gt=0, pi__lte=1), name="threshold_is_probability"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -143,14 +182,17 @@ class Threshold(models.Model):
 
 
 class OwnThresholds(models.Model):
-    """Design poisson: what a submission would ask by itself, whatever others asked; a part of what is asked for it.
+    """Design poisson: what a submission would ask by itself, whatever others asked; a part of what
+    is asked for it.
 
-    Of all batches of the submission up to this one: the largest. Its targets with u below are its own sample, of which
-    the published simple estimator is made.
+    Of all batches of the submission up to this one: the largest. Its targets with u below are its
+    own sample, of which the published simple estimator is made.
     """
 
     batch = models.OneToOneField(SampleBatch, on_delete=models.CASCADE, related_name="own")
-    pi = models.BinaryField(help_text="float64, little-endian, one a target of the submission by ascending number")
+    pi = models.BinaryField(
+        help_text="float64, little-endian, one a target of the submission by ascending number"
+    )
 
     class Meta:
         db_table_comment = "Inclusion probabilities of submissions' own samples"
@@ -160,7 +202,9 @@ class OwnThresholds(models.Model):
 
 
 class TrackKey(models.Model):
-    """The track's secret: seeds of its batches derive from it; it is published only once the track is closed."""
+    """The track's secret: seeds of its batches derive from it; it is published only once the track
+    is closed.
+    """
 
     track = models.OneToOneField(Track, on_delete=models.CASCADE, related_name="key")
     secret = models.CharField(max_length=64, default=new_key)
@@ -173,10 +217,12 @@ class TrackKey(models.Model):
 
 
 class DocumentBatch(models.Model):
-    """One draw of documents to be annotated whole: design, stage, seed and size, from which it can be drawn again.
+    """One draw of documents to be annotated whole: design, stage, seed and size, from which it can
+    be drawn again.
 
-    Design two_stage: the first stage is uniform, the second proportional to what documents say of the entities that
-    people found in the first; `settings` has the number of both stages and what the second was made of.
+    Design two_stage: the first stage is uniform, the second proportional to what documents say of
+    the entities that people found in the first; `settings` has the number of both stages and what
+    the second was made of.
     """
 
     class Design(models.TextChoices):
@@ -188,7 +234,9 @@ class DocumentBatch(models.Model):
     stage = models.PositiveSmallIntegerField(default=1)
     size = models.PositiveIntegerField()
     seed = models.BigIntegerField(help_text="Seed of numpy's PCG64")
-    settings = models.JSONField(default=dict, help_text="Documents of both stages, uniform share, entities: as it was")
+    settings = models.JSONField(
+        default=dict, help_text="Documents of both stages, uniform share, entities: as it was"
+    )
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     drawn_at = models.DateTimeField(default=timezone.now)
 
@@ -198,7 +246,9 @@ class DocumentBatch(models.Model):
             models.UniqueConstraint(
                 fields=["track"], condition=models.Q(stage=2), name="second_stage_of_documents_once"
             ),
-            models.CheckConstraint(condition=models.Q(stage__in=[1, 2]), name="document_batch_has_stage"),
+            models.CheckConstraint(
+                condition=models.Q(stage__in=[1, 2]), name="document_batch_has_stage"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -206,16 +256,22 @@ class DocumentBatch(models.Model):
 
 
 class DocumentSample(models.Model):
-    """A document drawn to be annotated whole, with the probability that it was drawn (never without).
+    """A document drawn to be annotated whole, with the probability that it was drawn (never
+    without).
 
-    Of the second stage it is the probability given the first. Documents go out in the order of `position`, so that
-    those annotated at any moment are a sample of the batch. Without a batch it came with an import, annotated already.
+    Of the second stage it is the probability given the first. Documents go out in the order of
+    `position`, so that those annotated at any moment are a sample of the batch. Without a batch it
+    came with an import, annotated already.
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="document_samples")
     document = models.ForeignKey(Document, on_delete=models.PROTECT, related_name="+")
-    batch = models.ForeignKey(DocumentBatch, null=True, on_delete=models.PROTECT, related_name="samples")
-    position = models.PositiveIntegerField(default=0, help_text="Place in the random order of its batch")
+    batch = models.ForeignKey(
+        DocumentBatch, null=True, on_delete=models.PROTECT, related_name="samples"
+    )
+    position = models.PositiveIntegerField(
+        default=0, help_text="Place in the random order of its batch"
+    )
     design = models.CharField(max_length=12, default="uniform")
     stage = models.PositiveSmallIntegerField(default=1)
     probability = models.FloatField()
@@ -228,7 +284,8 @@ class DocumentSample(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["track", "document"], name="document_drawn_once"),
             models.CheckConstraint(
-                condition=models.Q(probability__gt=0, probability__lte=1), name="document_has_probability"
+                condition=models.Q(probability__gt=0, probability__lte=1),
+                name="document_has_probability",
             ),
         ]
 
@@ -237,33 +294,45 @@ class DocumentSample(models.Model):
 
 
 class Sweep(models.Model):
-    """An order to ask directly about all that systems state in annotated documents and that nobody marked or judged.
+    """An order to ask directly about all that systems state in annotated documents and that nobody
+    marked or judged.
 
-    Once it is settled, everything that `submissions` state within the scope of `documents` has a label, whatever is
-    true: these labels are a sample then, as the documents are. What other submissions state is not part of it. One that
-    was stopped leaves things without a label, which others may ask: it brings nothing in.
+    Once it is settled, everything that `submissions` state within the scope of `documents` has a
+    label, whatever is true: these labels are a sample then, as the documents are. What other
+    submissions state is not part of it. One that was stopped leaves things without a label, which
+    others may ask: it brings nothing in.
     """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="sweeps")
     documents = models.ManyToManyField(DocumentSample, related_name="sweeps")
     submissions = models.ManyToManyField(Submission, related_name="+")
     workers = models.PositiveSmallIntegerField(help_text="Answers to each question")
-    price = models.DecimalField(max_digits=8, decimal_places=2, help_text="For one answer, with fee")
+    price = models.DecimalField(
+        max_digits=8, decimal_places=2, help_text="For one answer, with fee"
+    )
     reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="What one worker gets")
     seconds = models.PositiveIntegerField(help_text="Expected seconds for one answer")
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     ordered_at = models.DateTimeField(default=timezone.now)
     settled_at = models.DateTimeField(null=True, help_text="When all of it was judged, or given up")
-    closed_at = models.DateTimeField(null=True, help_text="When what it did not need was given back")
-    stopped_at = models.DateTimeField(null=True, help_text="When an admin stopped it: what is left is not asked")
+    closed_at = models.DateTimeField(
+        null=True, help_text="When what it did not need was given back"
+    )
+    stopped_at = models.DateTimeField(
+        null=True, help_text="When an admin stopped it: what is left is not asked"
+    )
 
     class Meta:
         db_table_comment = "Orders to ask about all that was left unmarked in annotated documents"
         constraints = [
             models.UniqueConstraint(
-                fields=["track"], condition=models.Q(settled_at__isnull=True), name="sweep_open_once"
+                fields=["track"],
+                condition=models.Q(settled_at__isnull=True),
+                name="sweep_open_once",
             ),
-            models.CheckConstraint(condition=models.Q(price__gte=0, workers__gt=0), name="sweep_costs"),
+            models.CheckConstraint(
+                condition=models.Q(price__gte=0, workers__gt=0), name="sweep_costs"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -276,18 +345,28 @@ class Sweep(models.Model):
 
 
 class SweepTarget(models.Model):
-    """A target that had no label when its sweep was ordered. It is done once it has one, or nobody can tell."""
+    """A target that had no label when its sweep was ordered. It is done once it has one, or nobody
+    can tell.
+    """
 
-    sweep = models.ForeignKey(Sweep, on_delete=models.CASCADE, related_name="targets", db_index=False)
+    sweep = models.ForeignKey(
+        Sweep, on_delete=models.CASCADE, related_name="targets", db_index=False
+    )
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
     order = models.FloatField(help_text="Random number of its own: questions go out in this order")
     done_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table_comment = "Targets that sweeps ask about"
-        constraints = [models.UniqueConstraint(fields=["sweep", "target"], name="sweep_target_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["sweep", "target"], name="sweep_target_once")
+        ]
         indexes = [
-            models.Index(fields=["sweep", "order"], condition=models.Q(done_at__isnull=True), name="sweep_target_open")
+            models.Index(
+                fields=["sweep", "order"],
+                condition=models.Q(done_at__isnull=True),
+                name="sweep_target_open",
+            )
         ]
 
     def __str__(self) -> str:
@@ -299,21 +378,30 @@ class ExpertRound(models.Model):
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="expert_rounds")
     number = models.PositiveSmallIntegerField(help_text="Counts from 1 within the track")
-    budget = models.PositiveIntegerField(help_text="Checks that were wanted: the expected number of new ones")
+    budget = models.PositiveIntegerField(
+        help_text="Checks that were wanted: the expected number of new ones"
+    )
     drawn_at = models.DateTimeField(default=timezone.now)
     drawn_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
-    ended_at = models.DateTimeField(null=True, help_text="When all was answered, or the rest was given up")
-    released = models.FloatField(default=1.0, help_text="Once ended: a check counts if its number < released x chance")
+    ended_at = models.DateTimeField(
+        null=True, help_text="When all was answered, or the rest was given up"
+    )
+    released = models.FloatField(
+        default=1.0, help_text="Once ended: a check counts if its number < released x chance"
+    )
 
     class Meta:
         db_table_comment = "Draws of judgments for experts to check"
         constraints = [
             models.UniqueConstraint(fields=["track", "number"], name="expert_round_number_once"),
             models.UniqueConstraint(
-                fields=["track"], condition=models.Q(ended_at__isnull=True), name="expert_round_open_once"
+                fields=["track"],
+                condition=models.Q(ended_at__isnull=True),
+                name="expert_round_open_once",
             ),
             models.CheckConstraint(
-                condition=models.Q(released__gte=0, released__lte=1), name="expert_round_released_is_share"
+                condition=models.Q(released__gte=0, released__lte=1),
+                name="expert_round_released_is_share",
             ),
         ]
 
@@ -322,22 +410,32 @@ class ExpertRound(models.Model):
 
 
 class ExpertChance(models.Model):
-    """How likely a round was to draw a judged target, and how likely the target itself was to be judged and to count.
+    """How likely a round was to draw a judged target, and how likely the target itself was to be
+    judged and to count.
 
-    Of every target that could have been drawn, so that the draw can be made again and its probabilities can be used.
+    Of every target that could have been drawn, so that the draw can be made again and its
+    probabilities can be used.
     """
 
-    round = models.ForeignKey(ExpertRound, on_delete=models.CASCADE, related_name="chances", db_index=False)
+    round = models.ForeignKey(
+        ExpertRound, on_delete=models.CASCADE, related_name="chances", db_index=False
+    )
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+", db_index=False)
-    probability = models.FloatField(help_text="It is checked iff its keyed random number lies below")
-    inclusion = models.FloatField(help_text="Its inclusion probability then; 0: it counted for single systems alone")
+    probability = models.FloatField(
+        help_text="It is checked iff its keyed random number lies below"
+    )
+    inclusion = models.FloatField(
+        help_text="Its inclusion probability then; 0: it counted for single systems alone"
+    )
 
     class Meta:
         db_table_comment = "Probabilities of expert checks, append-only"
         constraints = [
             models.UniqueConstraint(fields=["round", "target"], name="expert_chance_once"),
             models.CheckConstraint(
-                condition=models.Q(probability__gt=0, probability__lte=1, inclusion__gte=0, inclusion__lte=1),
+                condition=models.Q(
+                    probability__gt=0, probability__lte=1, inclusion__gte=0, inclusion__lte=1
+                ),
                 name="expert_chance_is_probability",
             ),
         ]
@@ -347,14 +445,18 @@ class ExpertChance(models.Model):
 
 
 class ExpertCheck(models.Model):
-    """A judged target that an expert is asked about again, blind, and the answer. No label: see kbpo/README.md."""
+    """A judged target that an expert is asked about again, blind, and the answer. No label: see
+    kbpo/README.md.
+    """
 
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="expert_checks")
     round = models.ForeignKey(ExpertRound, on_delete=models.CASCADE, related_name="checks")
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+")
     order = models.FloatField(help_text="Random number / chance: checks are answered in this order")
     interface = models.CharField(max_length=32)
-    payload = models.JSONField(help_text="All that the page needs; neither claims nor what the crowd said")
+    payload = models.JSONField(
+        help_text="All that the page needs; neither claims nor what the crowd said"
+    )
     shown = models.JSONField(default=list)
     taken_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     taken_at = models.DateTimeField(null=True)

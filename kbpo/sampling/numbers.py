@@ -1,4 +1,6 @@
-"""Numbers targets at random, for one use on one track: secret, the same for ever, independent of every other use."""
+"""Numbers targets at random, for one use on one track: secret, the same for ever, independent of
+every other use.
+"""
 
 from __future__ import annotations
 

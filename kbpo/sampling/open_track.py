@@ -1,4 +1,6 @@
-"""Makes tracks, and opens, freezes and closes them: the same verbs for the commands and for the pages."""
+"""Makes tracks, and opens, freezes and closes them: the same verbs for the commands and for the
+pages.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class CannotMove(Exception):
 
 @dataclass(frozen=True)
 class Money:
-    """What answers cost on a track, and what may be spent: in all, in a day, for one submission, by one team."""
+    """What answers cost on a track, and what may be spent: in all, in a day, for one submission, by
+    one team.
+    """
 
     budget: Decimal = Decimal("500.00")
     day: Decimal | None = None
@@ -46,21 +50,35 @@ class Money:
 
 @transaction.atomic
 def create_track(
-    corpus: Corpus, name: str, *, money: Money | None = None, who: User | None = None, why: str = COMMAND, **fields: Any
+    corpus: Corpus,
+    name: str,
+    *,
+    money: Money | None = None,
+    who: User | None = None,
+    why: str = COMMAND,
+    **fields: Any,
 ) -> Track:
     """The track, a draft, with its budget, its price and its secret key.
 
-    `fields` are those of Track. Raises ValidationError with the fields that are wrong, and then nothing is made.
+    `fields` are those of Track. Raises ValidationError with the fields that are wrong, and then
+    nothing is made.
     """
     track = Track(corpus=corpus, name=name.strip(), slug=slugify(name)[:120].strip("-"), **fields)
     _check(track)
     track.save()
     TrackKey.objects.create(track=track)
     money = money or Money()
-    price = Price(track=track, interface=money.interface, reward=money.reward, fee_rate=money.fee_rate,
-                  seconds=money.seconds)  # fmt: skip
+    price = Price(
+        track=track,
+        interface=money.interface,
+        reward=money.reward,
+        fee_rate=money.fee_rate,
+        seconds=money.seconds,
+    )
     caps = {"track": money.budget, "day": money.day, "submission": money.submission}
-    budgets = [Budget(track=track, scope=scope, cap=cap) for scope, cap in caps.items() if cap is not None]
+    budgets = [
+        Budget(track=track, scope=scope, cap=cap) for scope, cap in caps.items() if cap is not None
+    ]
     if money.team is not None:
         budgets.append(Budget(track=track, scope="team", cap=money.team))
     for row in (price, *budgets):
@@ -68,7 +86,14 @@ def create_track(
         row.save()
     said = [f"{price.interface} ${price.reward} and {price.fee_rate:.0%} fee"]
     said += [f"{row.scope} at most ${row.cap}" for row in budgets]
-    note("make track", f"track:{track.slug}", who=who, why=why, after="; ".join(said), track=track.slug)
+    note(
+        "make track",
+        f"track:{track.slug}",
+        who=who,
+        why=why,
+        after="; ".join(said),
+        track=track.slug,
+    )
     return track
 
 
@@ -78,13 +103,17 @@ def open_track(track: Track, who: User | None = None, why: str = "") -> Track:
 
 
 def freeze_track(track: Track, who: User | None = None, why: str = "") -> Track:
-    """The track, frozen: it takes no more submissions and finishes those it has. Raises CannotMove."""
+    """The track, frozen: it takes no more submissions and finishes those it has. Raises
+    CannotMove.
+    """
     return _move(track, "frozen", who, why)
 
 
 @transaction.atomic
 def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
-    """The track, closed: all that was judged for it can be seen by everybody from now on. Raises CannotMove."""
+    """The track, closed: all that was judged for it can be seen by everybody from now on. Raises
+    CannotMove.
+    """
     now = timezone.now()
     closed = _move(track, "closed", who, why, closed_at=now)
     make_public(targets_of(closed), now)
@@ -92,18 +121,23 @@ def close_track(track: Track, who: User | None = None, why: str = "") -> Track:
 
 
 def targets_of(track: Track) -> list[int]:
-    """The targets that the track's samples are about: pairs drawn, their mentions, and its annotated documents."""
+    """The targets that the track's samples are about: pairs drawn, their mentions, and its
+    annotated documents.
+    """
     rows = fetch(
         """
         WITH drawn AS (
             SELECT DISTINCT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end
             FROM sampling_sample s JOIN sampling_samplebatch b ON b.id = s.batch_id
-            JOIN submissions_submission u ON u.id = b.submission_id JOIN instances_target t ON t.id = s.target_id
+            JOIN submissions_submission u ON u.id = b.submission_id JOIN instances_target t
+                ON t.id = s.target_id
             WHERE u.track_id = %(track)s)
         SELECT id FROM drawn
-        UNION SELECT m.id FROM drawn d JOIN instances_target m ON m.document_id = d.document_id AND m.kind = 'mention'
+        UNION SELECT m.id FROM drawn d JOIN instances_target m ON m.document_id = d.document_id
+            AND m.kind = 'mention'
             AND (m.a_begin, m.a_end) IN ((d.a_begin, d.a_end), (d.b_begin, d.b_end))
-        UNION SELECT t.id FROM sampling_documentsample s JOIN instances_target t ON t.document_id = s.document_id
+        UNION SELECT t.id FROM sampling_documentsample s JOIN instances_target t
+            ON t.document_id = s.document_id
             WHERE s.track_id = %(track)s
         """,
         {"track": track.pk},
@@ -113,7 +147,9 @@ def targets_of(track: Track) -> list[int]:
 
 @transaction.atomic
 def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) -> Track:
-    """The track in its new status. Whoever moves it says why, but for opening a draft: it was made for that."""
+    """The track in its new status. Whoever moves it says why, but for opening a draft: it was made
+    for that.
+    """
     row = Track.objects.select_for_update(of=("self",)).select_related("corpus").get(pk=track.pk)
     if row.status == status:
         return row
@@ -121,8 +157,15 @@ def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) 
         raise CannotMove(f"The track {row.name} is {row.status}: it cannot become {status}.")
     if who is not None and row.status != Track.Status.DRAFT and not why.strip():
         raise CannotMove("Nothing was changed: say why. It stands in the log.")
-    note(f"make {status}", f"track:{row.slug}", who=who, why=why.strip(), before=row.status, after=status,
-         track=row.slug)  # fmt: skip
+    note(
+        f"make {status}",
+        f"track:{row.slug}",
+        who=who,
+        why=why.strip(),
+        before=row.status,
+        after=status,
+        track=row.slug,
+    )
     row.status = status
     for name, value in fields.items():
         setattr(row, name, value)
@@ -133,15 +176,23 @@ def _move(track: Track, status: str, who: User | None, why: str, **fields: Any) 
 def _check(track: Track) -> None:
     """Nothing; raises ValidationError with a sentence for each field that is wrong."""
     if track.kind not in KINDS:
-        raise ValidationError({"kind": f"There is no kind of track {track.kind}; there are {', '.join(KINDS)}."})
+        raise ValidationError(
+            {"kind": f"There is no kind of track {track.kind}; there are {', '.join(KINDS)}."}
+        )
     kind = kind_of(track)
     wrong: dict[str, str] = {}
     if unknown := [name for name in track.distributions if name not in kind.distributions]:
-        wrong["distributions"] = f"There is no distribution {unknown[0]}; there are {', '.join(kind.distributions)}."
+        wrong["distributions"] = (
+            f"There is no distribution {unknown[0]}; there are {', '.join(kind.distributions)}."
+        )
     elif track.distribution not in track.distributions:
-        wrong["distribution"] = f"The guaranteed distribution is one of those shown: {', '.join(track.distributions)}."
+        wrong["distribution"] = (
+            f"The guaranteed distribution is one of those shown: {', '.join(track.distributions)}."
+        )
     if track.criterion not in kind.criteria:
-        wrong["criterion"] = f"There is no criterion {track.criterion}; there are {', '.join(kind.criteria)}."
+        wrong["criterion"] = (
+            f"There is no criterion {track.criterion}; there are {', '.join(kind.criteria)}."
+        )
     if not track.slug:
         wrong["name"] = "A track needs a name with letters or digits."
     if not 1 <= track.workers_per_question <= 15:

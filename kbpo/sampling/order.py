@@ -1,4 +1,6 @@
-"""Orders more judgments of a submission, scored or being judged: their price is reserved, or nothing happens."""
+"""Orders more judgments of a submission, scored or being judged: their price is reserved, or
+nothing happens.
+"""
 
 from __future__ import annotations
 
@@ -21,38 +23,68 @@ class CannotOrder(Exception):
 
 
 def offer_of(submission: Submission) -> Further | None:
-    """What can be ordered now, with its prices; None while it is being reckoned, or if there is nothing."""
+    """What can be ordered now, with its prices; None while it is being reckoned, or if there is
+    nothing.
+    """
     row = Further.objects.filter(submission=submission, order=submission.orders + 1).first()
     return row if row is not None and row.plan.get("options") else None
 
 
 @transaction.atomic
 def order(
-    submission: Submission, who: User, *, half_width: str, number: int | None = None, made_at: datetime | None = None
+    submission: Submission,
+    who: User,
+    *,
+    half_width: str,
+    number: int | None = None,
+    made_at: datetime | None = None,
 ) -> Submission:
-    """The submission, with the price of what is ordered reserved: scored, it goes back to be judged further; while it
-    is judged, it goes on for longer.
+    """The submission, with the price of what is ordered reserved: scored, it goes back to be judged
+    further; while it is judged, it goes on for longer.
 
-    `number` says which order this is, from 1: a second call with the same number changes nothing. `made_at` says which
-    offer was looked at: another one is refused. Raises CannotOrder, or money's OverBudget; then nothing was reserved.
+    `number` says which order this is, from 1: a second call with the same number changes nothing.
+    `made_at` says which offer was looked at: another one is refused. Raises CannotOrder, or money's
+    OverBudget; then nothing was reserved.
     """
-    row = Submission.objects.select_for_update(of=("self",)).select_related("track", "team").get(pk=submission.pk)
+    row = (
+        Submission.objects.select_for_update(of=("self",))
+        .select_related("track", "team")
+        .get(pk=submission.pk)
+    )
     again = row.status in ("confirmed", "judging") and row.plan.get("chosen") == half_width
     if row.orders and (number == row.orders or (number is None and again)):
         return row
     offer = _offer(row, number, made_at)
     option = offer.plan["options"].get(half_width)
     if option is None:
-        raise CannotOrder(f"±{half_width} is not offered; choose one of {', '.join(sorted(offer.plan['options']))}.")
+        raise CannotOrder(
+            f"±{half_width} is not offered; choose one of"
+            f" {', '.join(sorted(offer.plan['options']))}."
+        )
     price, wanted = Decimal(option["at_most"]), row.orders + 1
     if price > ZERO:
-        why = f"Order {wanted}: at most {option['new']} more judgments for ±{Decimal(half_width) * 100:.1f} %"
-        reserve(row.track, row.team, row.purpose, price, key=f"order:{row.pk}:{wanted}", who=who, why=why)
+        why = (
+            f"Order {wanted}: at most {option['new']} more judgments for"
+            f" ±{Decimal(half_width) * 100:.1f} %"
+        )
+        reserve(
+            row.track,
+            row.team,
+            row.purpose,
+            price,
+            key=f"order:{row.pk}:{wanted}",
+            who=who,
+            why=why,
+        )
     row.move(
         "confirmed" if row.status == "scored" else row.status,
         orders=wanted,
         stage_reason="",
-        plan=row.plan | {"chosen": half_width, "options": row.plan["options"] | {half_width: option}},
+        plan=row.plan
+        | {
+            "chosen": half_width,
+            "options": row.plan["options"] | {half_width: option},
+        },
         target_half_width=Decimal(half_width),
     )
     nudge("draw")
@@ -63,15 +95,22 @@ def _offer(row: Submission, number: int | None, made_at: datetime | None) -> Fur
     """The offer that is ordered from. Raises CannotOrder."""
     if row.status not in ORDERABLE:
         raise CannotOrder(
-            f"It is {row.get_status_display().lower()}: more can be ordered while it is judged, or after."
+            f"It is {row.get_status_display().lower()}: more can be ordered while it is judged, or"
+            " after."
         )
     if row.track.status != "open":
-        raise CannotOrder(f"The track {row.track.name} is {row.track.status}: nothing more is judged for it.")
+        raise CannotOrder(
+            f"The track {row.track.name} is {row.track.status}: nothing more is judged for it."
+        )
     offer = offer_of(row)
     if offer is None:
         raise CannotOrder("What more would cost is being reckoned. Look again in a minute.")
     if number is not None and number != offer.order:
-        raise CannotOrder(f"The next order of this submission has number {offer.order}. Look at its page again.")
+        raise CannotOrder(
+            f"The next order of this submission has number {offer.order}. Look at its page again."
+        )
     if made_at is not None and made_at != offer.made_at:
-        raise CannotOrder("The prices were reckoned anew since you looked. Look at them, and order again.")
+        raise CannotOrder(
+            "The prices were reckoned anew since you looked. Look at them, and order again."
+        )
     return offer

@@ -1,9 +1,9 @@
 """A submission's own sample under design poisson: what it would have asked whatever others asked.
 
-A stage raises thresholds to max(π so far, min(1, λ s)). The second of the two is the submission's own; it is kept for
-every target of it, also where others had raised the threshold further. A target with u below it was asked, so these
-targets are a sample of known probability, of the submission's own making. How large λ is does depend on what others
-asked: what they pay for is not asked twice.
+A stage raises thresholds to max(π so far, min(1, λ s)). The second of the two is the submission's
+own; it is kept for every target of it, also where others had raised the threshold further. A target
+with u below it was asked, so these targets are a sample of known probability, of the submission's
+own making. How large λ is does depend on what others asked: what they pay for is not asked twice.
 """
 
 from __future__ import annotations
@@ -21,24 +21,34 @@ FORMAT = "<f8"
 
 
 def keep(batch: SampleBatch, own: Floats) -> None:
-    """Nothing; what the submission would ask by itself in this stage, or did in earlier ones, is kept with its batch:
-    one number a target of it, by ascending number."""
-    earlier = OwnThresholds.objects.filter(batch__submission=batch.submission_id).order_by("-batch_id").first()
+    """Nothing; what the submission would ask by itself in this stage, or did in earlier ones, is
+    kept with its batch: one number a target of it, by ascending number.
+    """
+    earlier = (
+        OwnThresholds.objects.filter(batch__submission=batch.submission_id)
+        .order_by("-batch_id")
+        .first()
+    )
     so_far = _read(earlier.pi) if earlier is not None else np.zeros(own.size)
     OwnThresholds.objects.create(batch=batch, pi=np.maximum(so_far, own).astype(FORMAT).tobytes())
 
 
 def own_thresholds(track: Track, pool: Pool, waiting: Collection[int]) -> dict[int, Floats]:
-    """Column -> (t,) below which number a target of the pool is in the submission's own sample and judged by now (or
-    given up); 0 for what it does not state. Submissions of which nothing was kept have no entry.
+    """Column -> (t,) below which number a target of the pool is in the submission's own sample and
+    judged by now (or given up); 0 for what it does not state. Submissions of which nothing was kept
+    have no entry.
 
-    `waiting` are drawn targets without a judgment. As with all thresholds, of an open batch counts what is answered in
-    the order of u/π.
+    `waiting` are drawn targets without a judgment. As with all thresholds, of an open batch counts
+    what is answered in the order of u/π.
     """
-    rows = OwnThresholds.objects.filter(batch__submission__in=pool.systems, batch__submission__track=track)
+    rows = OwnThresholds.objects.filter(
+        batch__submission__in=pool.systems, batch__submission__track=track
+    )
     settled: dict[int, bytes | memoryview] = {}
     last: dict[int, bytes | memoryview] = {}
-    for owner, ended, pi in rows.order_by("batch_id").values_list("batch__submission_id", "batch__settled_at", "pi"):
+    for owner, ended, pi in rows.order_by("batch_id").values_list(
+        "batch__submission_id", "batch__settled_at", "pi"
+    ):
         last[owner] = pi
         if ended is not None:
             settled[owner] = pi
@@ -57,7 +67,9 @@ def own_thresholds(track: Track, pool: Pool, waiting: Collection[int]) -> dict[i
     return found
 
 
-def _answered(now: Floats, done: Floats, u: Floats, still: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Floats:
+def _answered(
+    now: Floats, done: Floats, u: Floats, still: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> Floats:
     """The part of own thresholds below which everything has an answer."""
     open_ones = still & (u < now)
     released = float((u[open_ones] / now[open_ones]).min()) if open_ones.any() else 1.0

@@ -1,4 +1,6 @@
-"""Plans a submission's sample: what each half-width would take, what is paid for already, what the rest costs."""
+"""Plans a submission's sample: what each half-width would take, what is paid for already, what the
+rest costs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ MUCH = 0.95
 
 
 def plan(submission: Submission) -> dict[str, Any]:
-    """The plan that is shown before anybody confirms: one option per half-width, and the chosen one."""
+    """The plan that is shown before anybody confirms: one option per half-width, and the chosen
+    one.
+    """
     track = submission.track
     chosen = str(submission.target_half_width or track.target_half_width)
     made = _plan(submission, sorted({*HALF_WIDTHS, chosen}, reverse=True))
@@ -49,12 +53,19 @@ def _plan(submission: Submission, widths: list[str]) -> dict[str, Any]:
 
 def tick() -> int:
     """How many scored submissions were told what narrower intervals would take."""
-    scored = Submission.objects.filter(status="scored", track__status="open", sampled_at__isnull=False)
+    scored = Submission.objects.filter(
+        status="scored", track__status="open", sampled_at__isnull=False
+    )
     Further.objects.bulk_create(
-        [Further(submission=one, status="wanted", order=one.orders + 1) for one in scored.filter(further=None)[:100]],
+        [
+            Further(submission=one, status="wanted", order=one.orders + 1)
+            for one in scored.filter(further=None)[:100]
+        ],
         ignore_conflicts=True,
     )
-    spent = Further.objects.filter(submission__status__in=("judging", "scored"), order__lte=F("submission__orders"))
+    spent = Further.objects.filter(
+        submission__status__in=("judging", "scored"), order__lte=F("submission__orders")
+    )
     for row in spent.select_related("submission"):
         row.move("wanted", order=row.submission.orders + 1, plan={})
     return work(Further, "wanted", _further)
@@ -67,7 +78,9 @@ def _further(row: Further) -> None:
 
 
 def narrower(submission: Submission) -> list[str]:
-    """Half-widths that are worth ordering, the widest first: what was ordered and not reached is among them."""
+    """Half-widths that are worth ordering, the widest first: what was ordered and not reached is
+    among them.
+    """
     realised, chosen = Realised.of(last_batch(submission)), str(submission.plan.get("chosen", ""))
     now = half_width_at(submission, realised.larger) if realised else float("inf")
     if submission.status != "scored":  # what was ordered is still being judged
@@ -79,7 +92,9 @@ def narrower(submission: Submission) -> list[str]:
 
 
 def refresh(submission: Submission) -> None:
-    """Nothing; what more would take is reckoned; and anew if judgments have come since, or if that had failed."""
+    """Nothing; what more would take is reckoned; and anew if judgments have come since, or if that
+    had failed.
+    """
     now = timezone.now()
     _, new = Further.objects.get_or_create(
         submission=submission, defaults={"status": "wanted", "order": submission.orders + 1}
@@ -87,7 +102,9 @@ def refresh(submission: Submission) -> None:
     if new:
         nudge("plan")
     old = Further.objects.filter(submission=submission, status_since__lt=now - AGAIN)
-    since = SampleBatch.objects.filter(submission__track=submission.track, settled_at__gt=OuterRef("made_at"))
+    since = SampleBatch.objects.filter(
+        submission__track=submission.track, settled_at__gt=OuterRef("made_at")
+    )
     stale = Q(status="failed") | Q(Exists(since), status="made")
     if old.filter(stale).update(status="wanted", status_since=now, next_try_at=now, attempts=0):
         nudge("plan")

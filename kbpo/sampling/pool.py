@@ -43,7 +43,8 @@ class Pool:
     types: NDArray[np.str_]
     """(u,) types of subject and object, as the first submission says that states it"""
     subject: Ids
-    """(u,) code of the subject's entity within its document: its canonical mention, as that submission says"""
+    """(u,) code of the subject's entity within its document: its canonical mention, as that
+    submission says"""
     object: Ids
     """(u,) the same of the object; the codes are those of subjects"""
     p: dict[str, Matrix]
@@ -53,7 +54,9 @@ class Pool:
 
     @cached_property
     def member(self) -> Matrix:
-        """(u, m): 1 where the submission states the instance: gives it any weight. A stored zero is none."""
+        """(u, m): 1 where the submission states the instance: gives it any weight. A stored zero is
+        none.
+        """
         first, *others = (_positive(one) for one in self.p.values())
         for one in others:
             first = first + one
@@ -62,12 +65,16 @@ class Pool:
     def by_target(self, kind: str) -> Matrix:
         """(t, m): Σ_{x∈τ} p_i(x)."""
         shape = (self.target_id.size, self.instance.size)
-        chooser = sparse.csr_array((np.ones(self.target.size), (self.target, np.arange(self.target.size))), shape=shape)
+        chooser = sparse.csr_array(
+            (np.ones(self.target.size), (self.target, np.arange(self.target.size))), shape=shape
+        )
         return sparse.csr_array(chooser @ self.p[kind])
 
 
 def _positive(p: Matrix) -> Matrix:
-    """Where the entries of a matrix are positive. A copy: what is done to it in place must not reach the other."""
+    """Where the entries of a matrix are positive. A copy: what is done to it in place must not
+    reach the other.
+    """
     found = sparse.csr_array(p, copy=True)
     found.data = found.data > 0
     found.eliminate_zeros()
@@ -75,13 +82,14 @@ def _positive(p: Matrix) -> Matrix:
 
 
 def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[str] = ()) -> Pool:
-    """The pool of some submissions of a track, in their order, under the distributions that the track shows, or others
-    of its kind."""
+    """The pool of some submissions of a track, in their order, under the distributions that the
+    track shows, or others of its kind.
+    """
     kind, names = kind_of(track), list(distributions or track.distributions)
     weights = ", ".join(kind.weights(name) for name in names)
     rows = fetch(
         "SELECT p.submission_id, p.instance_id, i.target_id, t.u, i.document_id, i.predicate_id,"
-        f" p.subject_type || '|' || p.object_type, coalesce(p.confidence, 1.0),"
+        " p.subject_type || '|' || p.object_type, coalesce(p.confidence, 1.0),"
         f" {_span('subject')}, {_span('object')}, {weights}"
         " FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
         " JOIN instances_target t ON t.id = i.target_id"
@@ -89,8 +97,12 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         [list(submissions)],
     )
     columns = list(zip(*rows, strict=True)) if rows else [()] * (OTHERS + len(names))
-    instance, first, row = np.unique(np.array(columns[1], dtype=np.int64), return_index=True, return_inverse=True)
-    target_id, at, code = np.unique(np.array(columns[2], dtype=np.int64)[first], return_index=True, return_inverse=True)
+    instance, first, row = np.unique(
+        np.array(columns[1], dtype=np.int64), return_index=True, return_inverse=True
+    )
+    target_id, at, code = np.unique(
+        np.array(columns[2], dtype=np.int64)[first], return_index=True, return_inverse=True
+    )
     position = {submission: j for j, submission in enumerate(submissions)}
     column = np.array([position[one] for one in columns[0]], dtype=np.int64)
     shape = (instance.size, len(submissions))
@@ -100,7 +112,11 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
 
     document = np.array(columns[4], dtype=np.int64)[first]
     entity = entities(document, *(np.array(columns[at], dtype=np.int64)[first] for at in (8, 9)))
-    teams = dict(fetch("SELECT id, team_id FROM submissions_submission WHERE id = ANY(%s)", [list(submissions)]))
+    teams = dict(
+        fetch(
+            "SELECT id, team_id FROM submissions_submission WHERE id = ANY(%s)", [list(submissions)]
+        )
+    )
     return Pool(
         systems=list(submissions),
         teams=[teams[one] for one in submissions],
@@ -124,8 +140,12 @@ def _span(role: str) -> str:
 
 
 def entities(document: Ids, subject: Ids, object_: Ids) -> tuple[Ids, Ids]:
-    """Codes of subjects and of objects, one code an entity of a document, from numbers of their canonical mentions."""
-    mentions = np.column_stack([np.concatenate([document, document]), np.concatenate([subject, object_])])
+    """Codes of subjects and of objects, one code an entity of a document, from numbers of their
+    canonical mentions.
+    """
+    mentions = np.column_stack(
+        [np.concatenate([document, document]), np.concatenate([subject, object_])]
+    )
     code = np.unique(mentions, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
     return code[: document.size], code[document.size :]
 

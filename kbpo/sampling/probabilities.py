@@ -1,4 +1,6 @@
-"""Reads p_i(x) out of PostgreSQL: the weights of a track's distributions, divided by their stored normalisers."""
+"""Reads p_i(x) out of PostgreSQL: the weights of a track's distributions, divided by their stored
+normalisers.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,23 @@ def support(submission: Submission, kind: str) -> tuple[Ids, Ids, Floats]:
     """Instance ids (ascending), their target ids and p_i(x), over the whole of X_i."""
     weight = kind_of(submission.track).weights(kind)
     rows = fetch(
-        f"SELECT p.instance_id, i.target_id, {weight} FROM submissions_prediction p"
-        " JOIN instances_instance i ON i.id = p.instance_id WHERE p.submission_id = %s ORDER BY p.instance_id",
+        f"SELECT p.instance_id, i.target_id, {weight} FROM submissions_prediction p JOIN"
+        " instances_instance i ON i.id = p.instance_id WHERE p.submission_id = %s ORDER BY"
+        " p.instance_id",
         [submission.pk],
     )
     instance, target, weights = zip(*rows, strict=True) if rows else ((), (), ())
     values = np.array(weights, dtype=np.float64)
-    return np.array(instance, dtype=np.int64), np.array(target, dtype=np.int64), values / values.sum()
+    return (
+        np.array(instance, dtype=np.int64),
+        np.array(target, dtype=np.int64),
+        values / values.sum(),
+    )
 
 
 def matrix(track: Track, kind: str, instances: Ids, submissions: Sequence[int]) -> Floats:
-    """P (n, m): the probability of each instance under each submission's distribution; 0 where it is not stated.
+    """P (n, m): the probability of each instance under each submission's distribution; 0 where it
+    is not stated.
 
     Only rows that exist are read; `instances` may repeat.
     """
@@ -43,7 +51,9 @@ def matrix(track: Track, kind: str, instances: Ids, submissions: Sequence[int]) 
 
 
 def by_target(track: Track, kind: str, targets: Ids, submissions: Sequence[int]) -> Floats:
-    """Σ_{x∈τ} p_i(x): the probability that one draw of each submission hits each target, shape (t, m)."""
+    """Σ_{x∈τ} p_i(x): the probability that one draw of each submission hits each target, shape (t,
+    m).
+    """
     table = np.zeros((targets.size, len(submissions)))
     order = np.argsort(targets)
     ascending = targets[order]
@@ -61,7 +71,9 @@ def by_target(track: Track, kind: str, targets: Ids, submissions: Sequence[int])
     return table
 
 
-def _stated(track: Track, kind: str, instances: list[int], submissions: list[int]) -> Iterable[tuple[int, int, float]]:
+def _stated(
+    track: Track, kind: str, instances: list[int], submissions: list[int]
+) -> Iterable[tuple[int, int, float]]:
     weight = kind_of(track).weights(kind)
     return fetch(
         f"SELECT p.instance_id, p.submission_id, ({weight}) / d.total FROM submissions_prediction p"

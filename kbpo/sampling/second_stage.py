@@ -1,9 +1,10 @@
-"""Draws the second stage of documents: in proportion to what they say of the entities that people found in the first.
+"""Draws the second stage of documents: in proportion to what they say of the entities that people
+found in the first.
 
-Entities are those of settled annotation (experts, imports, whole documents), never of a system's linker or of the
-corpus's own mentions: else what systems find would decide which documents are read. A document is weighed by the
-TF-IDF of their names, mixed with uniform, so that every document has a probability. It is given the first stage, whose
-documents count for themselves.
+Entities are those of settled annotation (experts, imports, whole documents), never of a system's
+linker or of the corpus's own mentions: else what systems find would decide which documents are
+read. A document is weighed by the TF-IDF of their names, mixed with uniform, so that every document
+has a probability. It is given the first stage, whose documents count for themselves.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from kbpo.sampling.probabilities import Floats
 from kbpo.tracks.models import Track
 
 UNIFORM_SHARE = 0.5
-"""Share of the second stage's probabilities that is uniform: no document weighs more than twice what it would there."""
+"""Share of the second stage's probabilities that is uniform: no document weighs more than twice
+what it would there."""
 FROM_PEOPLE = ("expert", "import", "document")
 log = logging.getLogger(__name__)
 
@@ -42,13 +44,17 @@ def tick() -> int:
     waiting = DocumentBatch.objects.filter(design=TWO_STAGE, stage=1).exclude(
         track__in=DocumentBatch.objects.filter(stage=2).values("track")
     )
-    return sum(_drawn_for(one.track) for one in waiting.select_related("track__corpus").order_by("pk"))
+    return sum(
+        _drawn_for(one.track) for one in waiting.select_related("track__corpus").order_by("pk")
+    )
 
 
 def _drawn_for(track: Track) -> bool:
     try:
         return draw_second_stage(track) is not None
-    except Exception:  # one track's bug must not keep the others waiting; the clock comes round again
+    except (
+        Exception
+    ):  # one track's bug must not keep the others waiting; the clock comes round again
         log.exception("The second stage of %s could not be drawn", track.name)
         return False
 
@@ -64,39 +70,66 @@ def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch
     if size < LEAST:
         log.warning("The second stage of %s has nothing left to draw.", track.name)
         return None
-    documents, pi, said = _probabilities(track, before, size, when)  # reads all texts: not while the track is locked
+    documents, pi, said = _probabilities(
+        track, before, size, when
+    )  # reads all texts: not while the track is locked
     with transaction.atomic():
         Track.objects.select_for_update().only("pk").get(pk=track.pk)
         if not _due(track) or _drawn(track) != before:
             return None
         batch = DocumentBatch.objects.create(
-            track=track, design=TWO_STAGE, stage=2, size=size, seed=seed, settings=said, user=first.user, drawn_at=when
+            track=track,
+            design=TWO_STAGE,
+            stage=2,
+            size=size,
+            seed=seed,
+            settings=said,
+            user=first.user,
+            drawn_at=when,
         )
         DocumentSample.objects.bulk_create(
             DocumentSample(
-                track=track, batch=batch, document_id=documents[at], position=place, design=TWO_STAGE, stage=2,
-                probability=min(1.0, float(pi[at])), seed=seed, drawn_at=when,
+                track=track,
+                batch=batch,
+                document_id=documents[at],
+                position=place,
+                design=TWO_STAGE,
+                stage=2,
+                probability=min(1.0, float(pi[at])),
+                seed=seed,
+                drawn_at=when,
             )
             for place, at in enumerate(systematic(pi, _random(seed)).tolist())
-        )  # fmt: skip
+        )
         nudge("documents")
     return batch
 
 
 def second_draw(batch: DocumentBatch) -> list[tuple[int, float]]:
-    """The documents of a second stage in their order, each with its probability, worked out again from its seed."""
+    """The documents of a second stage in their order, each with its probability, worked out again
+    from its seed.
+    """
     before = _drawn(batch.track, batch.drawn_at)
-    documents, pi, _ = _probabilities(batch.track, before, batch.size, batch.drawn_at, batch.settings["uniform_share"])
-    return [(documents[at], min(1.0, float(pi[at]))) for at in systematic(pi, _random(batch.seed)).tolist()]
+    documents, pi, _ = _probabilities(
+        batch.track, before, batch.size, batch.drawn_at, batch.settings["uniform_share"]
+    )
+    return [
+        (documents[at], min(1.0, float(pi[at])))
+        for at in systematic(pi, _random(batch.seed)).tolist()
+    ]
 
 
 def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> dict[str, int]:
-    """Name -> code of its entity, of all entities of the world that people had found in these documents by then.
+    """Name -> code of its entity, of all entities of the world that people had found in these
+    documents by then.
 
     The names are those of canonical mentions; with a link two names are one entity.
     """
     rows = Label.objects.filter(
-        target__document__in=documents, target__kind="mention", source__in=FROM_PEOPLE, created_at__lte=when
+        target__document__in=documents,
+        target__kind="mention",
+        source__in=FROM_PEOPLE,
+        created_at__lte=when,
     ).select_related("target")
     labels: dict[tuple[int, int, int], list[Label]] = defaultdict(list)
     for row in rows.order_by("target__document__key", "target__a_begin", "target__a_end", "pk"):
@@ -118,13 +151,20 @@ def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> 
 
 
 def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> Floats:
-    """The summed TF-IDF of entities in some documents; frequencies are those of the whole corpus."""
+    """The summed TF-IDF of entities in some documents; frequencies are those of the whole
+    corpus.
+    """
     total = corpus.n_documents
     place: dict[int, int] = {}
-    triples = [(place.setdefault(one, len(place)), code, number) for one, code, number in occurrences(corpus, names)]
+    triples = [
+        (place.setdefault(one, len(place)), code, number)
+        for one, code, number in occurrences(corpus, names)
+    ]
     if not triples:
         return np.zeros(len(documents))
-    document, entity, count = (np.array(column, dtype=np.int64) for column in zip(*triples, strict=True))
+    document, entity, count = (
+        np.array(column, dtype=np.int64) for column in zip(*triples, strict=True)
+    )
     found = tf_idf(document, entity, count, max(total, len(place)))
     return np.array([found[place[one]] if one in place else 0.0 for one in documents])
 
@@ -147,7 +187,9 @@ def _probabilities(
 
 
 def _due(track: Track) -> bool:
-    """Whether the first stage is annotated, as far as anybody could, and the second is not drawn."""
+    """Whether the first stage is annotated, as far as anybody could, and the second is not
+    drawn.
+    """
     batches = DocumentBatch.objects.filter(track=track, design=TWO_STAGE)
     if set(batches.values_list("stage", flat=True)) != {1}:
         return False

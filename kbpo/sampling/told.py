@@ -1,10 +1,12 @@
-"""What a draft's plan may tell of its counts: how much is judged already, but of no single relation whether it is.
+"""What a draft's plan may tell of its counts: how much is judged already, but of no single relation
+whether it is.
 
-A team sees judgments only of what it submitted. A plan comes before that and costs nothing, so a draft of one line
-would say whether others had that line judged, and two drafts that differ by a line would say it of their difference.
-So counts of few targets are not told, and larger ones are rounded, always so that the price still suffices: what is
-reserved in excess is given back. Where the rounding falls is a secret function of what the draft states, so that nobody
-can bring a count to the edge of it, and the same lines uploaded again are told the same.
+A team sees judgments only of what it submitted. A plan comes before that and costs nothing, so a
+draft of one line would say whether others had that line judged, and two drafts that differ by a
+line would say it of their difference. So counts of few targets are not told, and larger ones are
+rounded, always so that the price still suffices: what is reserved in excess is given back. Where
+the rounding falls is a secret function of what the draft states, so that nobody can bring a count
+to the edge of it, and the same lines uploaded again are told the same.
 """
 
 from __future__ import annotations
@@ -24,11 +26,14 @@ STEP = 10
 
 
 def told(submission: Submission, options: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The options of a draft, with counts that give no single judgment away. `told` says how: exact, rounded, hidden.
+    """The options of a draft, with counts that give no single judgment away. `told` says how:
+    exact, rounded, hidden.
 
     Before anybody's sample was drawn there is nothing to hide.
     """
-    others = Submission.objects.filter(track__corpus=submission.track.corpus_id, sampled_at__isnull=False)
+    others = Submission.objects.filter(
+        track__corpus=submission.track.corpus_id, sampled_at__isnull=False
+    )
     if not others.exclude(pk=submission.pk).exists():
         return {width: option | {"told": "exact"} for width, option in options.items()}
     targets = _targets(submission)
@@ -40,14 +45,17 @@ def _told(option: dict[str, Any], own: int, shift: int) -> dict[str, Any]:
     n, new = option["targets"], option["new"]
     bound = option.get("new_at_most", new)
     if n < FEW:
-        # Enough for whatever the bound may be: at most a quarter more is planned for it than for the rest.
+        # Enough for whatever the bound may be: at most a quarter more is planned for it than for
+        # the rest.
         n = new = most = max(bound, min(own, 2 * FEW))
     else:
         judged = _down(n - new, shift)
         n = min(own, _up(n, shift))
         new = max(new, n - judged)
         most = max(new, min(own, _up(bound, shift)))
-    return _priced(option, n, new, most) | {"told": "hidden" if option["targets"] < FEW else "rounded"}
+    return _priced(option, n, new, most) | {
+        "told": "hidden" if option["targets"] < FEW else "rounded"
+    }
 
 
 def _priced(option: dict[str, Any], n: int, new: int, most: int) -> dict[str, Any]:
@@ -69,8 +77,8 @@ def _up(count: int, shift: int) -> int:
 def _targets(submission: Submission) -> list[int]:
     """What a draft states anything of, ascending."""
     rows = fetch(
-        "SELECT DISTINCT i.target_id FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
-        " WHERE p.submission_id = %s ORDER BY 1",
+        "SELECT DISTINCT i.target_id FROM submissions_prediction p JOIN instances_instance i ON"
+        " i.id = p.instance_id WHERE p.submission_id = %s ORDER BY 1",
         [submission.pk],
     )
     return [row[0] for row in rows]

@@ -1,4 +1,6 @@
-"""Who may see a judgment from its settling on: everybody, if a track that it was made for is closed by then."""
+"""Who may see a judgment from its settling on: everybody, if a track that it was made for is closed
+by then.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +11,34 @@ from kbpo.tracks.models import Track
 
 TRACKS = """
     SELECT id, status FROM tracks_track
-    WHERE corpus_id IN (SELECT corpus_id FROM tracks_track WHERE id = ANY(%s)) ORDER BY id FOR KEY SHARE
+    WHERE corpus_id IN (SELECT corpus_id FROM tracks_track WHERE id = ANY(%s))
+        ORDER BY id FOR KEY SHARE
 """
-"""The lock lets a closing wait until what is being written now is committed, or makes us wait for the closing: no
-label slips in between unseen. Money and new rows of the track do not mind it."""
+"""The lock lets a closing wait until what is being written now is committed, or makes us wait
+for the closing: no label slips in between unseen. Money and new rows of the track do not mind
+it."""
 AWAITED = """
     SELECT DISTINCT s.target_id FROM sampling_sample s
-    JOIN sampling_samplebatch b ON b.id = s.batch_id JOIN submissions_submission u ON u.id = b.submission_id
+    JOIN sampling_samplebatch b ON b.id = s.batch_id JOIN submissions_submission u
+        ON u.id = b.submission_id
     WHERE s.target_id = ANY(%s) AND b.settled_at IS NULL AND u.track_id = ANY(%s)
 """
 
 
 def seen_by_everybody(asked: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Those of some (track that asked, target it asked about) of which everybody may see a judgment that is made now.
+    """Those of some (track that asked, target it asked about) of which everybody may see a judgment
+    that is made now.
 
-    A closed track's own, and what one still waits for to be judged through another's question. What an open track asks
-    for itself is not: its teams would be told of what others state.
+    A closed track's own, and what one still waits for to be judged through another's question. What
+    an open track asks for itself is not: its teams would be told of what others state.
     """
     closed = _closed({track for track, _ in asked}) if asked else set()
     if not closed:
         return set()
-    awaited = {target for (target,) in fetch(AWAITED, [sorted({target for _, target in asked}), sorted(closed)])}
+    awaited = {
+        target
+        for (target,) in fetch(AWAITED, [sorted({target for _, target in asked}), sorted(closed)])
+    }
     return {(track, target) for track, target in asked if track in closed or target in awaited}
 
 

@@ -1,4 +1,6 @@
-"""Discards drafts: what was stored of a file that nobody confirmed before it expired or was withdrawn."""
+"""Discards drafts: what was stored of a file that nobody confirmed before it expired or was
+withdrawn.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ def discard_ended() -> int:
 def discard(submission: Submission) -> bool:
     """Whether the draft's predictions, problems and distributions were deleted.
 
-    False, and nothing is deleted, for a submission that was ever confirmed (it may have been sampled, and its team has
-    seen judgments) or that has not ended. Instances and targets stay: others may state them.
+    False, and nothing is deleted, for a submission that was ever confirmed (it may have been
+    sampled, and its team has seen judgments) or that has not ended. Instances and targets stay:
+    others may state them.
     """
     rows = Submission.objects.select_for_update(skip_locked=True, of=("self",))
     row = rows.filter(pk=submission.pk, confirmed_at__isnull=True, status__in=ENDED).first()
@@ -34,7 +37,9 @@ def discard(submission: Submission) -> bool:
 
 
 def forget_reading(submission: Submission) -> None:
-    """Nothing; what an earlier reading of the file left is deleted. Only for submissions that nobody has confirmed."""
+    """Nothing; what an earlier reading of the file left is deleted. Only for submissions that
+    nobody has confirmed.
+    """
     submission.distributions.all().delete()
     Prediction.objects.filter(submission=submission).delete()
     Problem.objects.filter(submission=submission).delete()

@@ -39,7 +39,9 @@ def _read(submission: Submission) -> None:
     _note(submission, report)
     door, run_id = counts.pop("door", ""), counts.pop("run_id", "")
     counts |= _messages(report)
-    counts["set_aside"] = max(counts["set_aside"], counts["errors"])  # of what is no relation line, nothing else tells
+    counts["set_aside"] = max(
+        counts["set_aside"], counts["errors"]
+    )  # of what is no relation line, nothing else tells
     submission.move("read", read_at=timezone.now(), counts=counts, door=door, run_id=run_id)
     nudge("plan")
 

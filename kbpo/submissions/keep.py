@@ -1,4 +1,6 @@
-"""Keeps uploaded files: hashed while they are streamed to disk, never half there, swept when nothing refers to them."""
+"""Keeps uploaded files: hashed while they are streamed to disk, never half there, swept when
+nothing refers to them.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ class Kept:
 
 
 def keep(file: Readable) -> Kept:
-    """The file, stored under a name of ours and safe against a power cut. Raises TooLarge, and keeps nothing."""
+    """The file, stored under a name of ours and safe against a power cut. Raises TooLarge, and
+    keeps nothing.
+    """
     name = f"{FOLDER}/{datetime.now(UTC):%Y/%m}/{uuid.uuid4().hex}"
     path = Path(settings.MEDIA_ROOT) / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,12 +75,22 @@ def forget(kept: Kept) -> None:
 
 
 def sweep(*, older_than: float = DAY) -> int:
-    """How many files were deleted because they are older than a day (in seconds) and no submission refers to them."""
+    """How many files were deleted because they are older than a day (in seconds) and no submission
+    refers to them.
+    """
     root = Path(settings.MEDIA_ROOT)
     before = time.time() - older_than
-    old = [path for path in (root / FOLDER).rglob("*") if path.is_file() and path.stat().st_mtime < before]
+    old = [
+        path
+        for path in (root / FOLDER).rglob("*")
+        if path.is_file() and path.stat().st_mtime < before
+    ]
     names = {str(path.relative_to(root)): path for path in old}
-    known = set(Submission.objects.filter(file__in=names).values_list("file", flat=True)) if names else set()
+    known = (
+        set(Submission.objects.filter(file__in=names).values_list("file", flat=True))
+        if names
+        else set()
+    )
     orphans = [path for name, path in names.items() if name not in known]
     for path in orphans:
         path.unlink(missing_ok=True)
@@ -96,7 +110,10 @@ def _stream(file: Readable, write: Callable[[bytes], object]) -> tuple[int, str]
     while block := file.read(BLOCK):
         size += len(block)
         if size > limit:
-            raise TooLarge(f"The file is larger than {settings.UPLOAD_LIMIT_MB:,} MB. Pack it with gzip, or split it.")
+            raise TooLarge(
+                f"The file is larger than {settings.UPLOAD_LIMIT_MB:,} MB. Pack it with gzip, or"
+                " split it."
+            )
         digest.update(block)
         write(block)
     return size, digest.hexdigest()

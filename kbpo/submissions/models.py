@@ -19,14 +19,18 @@ from kbpo.tracks.models import Track
 class SubmissionQuerySet(MovingQuerySet["Submission"]):
     def confirmed(self) -> SubmissionQuerySet:
         """Submissions that take part: confirmed by their owner and not withdrawn."""
-        return self.filter(confirmed_at__isnull=False).exclude(status__in=["withdrawn", "failed", "refused"])
+        return self.filter(confirmed_at__isnull=False).exclude(
+            status__in=["withdrawn", "failed", "refused"]
+        )
 
     def scored(self) -> SubmissionQuerySet:
         """Submissions that are judged to their end."""
         return self.filter(status="scored")
 
     def on_board(self) -> SubmissionQuerySet:
-        """Submissions that stand on the board: those that are scored, also while more is judged that was ordered."""
+        """Submissions that stand on the board: those that are scored, also while more is judged
+        that was ordered.
+        """
         again = models.Q(scored_at__isnull=False, status__in=["confirmed", "judging"])
         return self.filter(models.Q(status="scored") | again)
 
@@ -37,7 +41,10 @@ class Submission(Moving):
     class Status(models.TextChoices):
         RECEIVED = "received", "Received"  # waits to be read
         READ = "read", "Read"  # stored whole; waits for its distributions and plan
-        PLANNED = "planned", "Waiting for you"  # the plan is shown; nothing is spent before a person confirms
+        PLANNED = (
+            "planned",
+            "Waiting for you",
+        )  # the plan is shown; nothing is spent before a person confirms
         CONFIRMED = "confirmed", "Confirmed"  # waits for its sample
         JUDGING = "judging", "Being judged"  # waits for labels
         SCORED = "scored", "Scored"
@@ -47,11 +54,31 @@ class Submission(Moving):
         FAILED = "failed", "Given up"  # ours to mend; has a Retry
 
     DEADLINES: ClassVar = {
-        "received": (timedelta(hours=6), "failed", "It waited six hours to be read. Press Retry; it cost nothing."),
-        "read": (timedelta(hours=6), "failed", "Its plan was not made within six hours. Press Retry; it cost nothing."),
-        "planned": (timedelta(days=7), "expired", "You did not confirm it within seven days. Nothing was spent."),
-        "confirmed": (timedelta(hours=6), "failed", "No sample was drawn within six hours. Press Retry."),
-        "judging": (timedelta(days=90), "failed", "Judging took more than ninety days. What was judged is kept."),
+        "received": (
+            timedelta(hours=6),
+            "failed",
+            "It waited six hours to be read. Press Retry; it cost nothing.",
+        ),
+        "read": (
+            timedelta(hours=6),
+            "failed",
+            "Its plan was not made within six hours. Press Retry; it cost nothing.",
+        ),
+        "planned": (
+            timedelta(days=7),
+            "expired",
+            "You did not confirm it within seven days. Nothing was spent.",
+        ),
+        "confirmed": (
+            timedelta(hours=6),
+            "failed",
+            "No sample was drawn within six hours. Press Retry.",
+        ),
+        "judging": (
+            timedelta(days=90),
+            "failed",
+            "Judging took more than ninety days. What was judged is kept.",
+        ),
     }
 
     track = models.ForeignKey(Track, on_delete=models.PROTECT, related_name="submissions")
@@ -62,19 +89,35 @@ class Submission(Moving):
     file = models.FileField(upload_to="uploads/%Y/%m/", max_length=300)
     file_name = models.CharField(max_length=255)
     file_size = models.BigIntegerField()
-    file_digest = models.CharField(max_length=64, db_index=True, help_text="SHA-256 of the bytes as uploaded")
+    file_digest = models.CharField(
+        max_length=64, db_index=True, help_text="SHA-256 of the bytes as uploaded"
+    )
     run_id = models.CharField(max_length=200, blank=True)
-    door = models.CharField(max_length=16, blank=True, help_text="How the file was read: tac_kb, json_lines")
+    door = models.CharField(
+        max_length=16, blank=True, help_text="How the file was read: tac_kb, json_lines"
+    )
     counts = models.JSONField(
         default=dict,
-        help_text="relations (to be evaluated), relation_lines, set_aside, entities, documents, lines, errors,"
-        " warnings, infos, by_code",
+        help_text=(
+            "relations (to be evaluated), relation_lines, set_aside, entities, documents, lines,"
+            " errors, warnings, infos, by_code"
+        ),
     )
-    good_lines_only = models.BooleanField(default=False, help_text="The owner said: evaluate the good lines")
-    plan = models.JSONField(default=dict, help_text="The plan that was shown: draws, new questions, price, seconds")
-    target_half_width = models.DecimalField(max_digits=4, decimal_places=3, null=True, help_text="The owner's choice")
-    stage_reason = models.CharField(max_length=24, blank=True, help_text="Why it stopped: target, budget, exhausted")
-    orders = models.PositiveSmallIntegerField(default=0, help_text="How often more was ordered after it was scored")
+    good_lines_only = models.BooleanField(
+        default=False, help_text="The owner said: evaluate the good lines"
+    )
+    plan = models.JSONField(
+        default=dict, help_text="The plan that was shown: draws, new questions, price, seconds"
+    )
+    target_half_width = models.DecimalField(
+        max_digits=4, decimal_places=3, null=True, help_text="The owner's choice"
+    )
+    stage_reason = models.CharField(
+        max_length=24, blank=True, help_text="Why it stopped: target, budget, exhausted"
+    )
+    orders = models.PositiveSmallIntegerField(
+        default=0, help_text="How often more was ordered after it was scored"
+    )
     idempotency_key = models.CharField(max_length=80, null=True)
     received_at = models.DateTimeField(default=timezone.now)
     read_at = models.DateTimeField(null=True)
@@ -92,7 +135,9 @@ class Submission(Moving):
     class Meta:
         db_table_comment = "Submissions and where they are on their journey"
         constraints = [
-            models.UniqueConstraint(fields=["user", "idempotency_key"], name="idempotency_key_once_a_user"),
+            models.UniqueConstraint(
+                fields=["user", "idempotency_key"], name="idempotency_key_once_a_user"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -108,14 +153,28 @@ class Submission(Moving):
     @property
     def is_on_board(self) -> bool:
         """Whether it stands on the board; it stays there while more is judged that was ordered."""
-        return self.status == "scored" or (self.scored_at is not None and self.status in ("confirmed", "judging"))
+        return self.status == "scored" or (
+            self.scored_at is not None and self.status in ("confirmed", "judging")
+        )
 
-    def move(self, status: str, reason: str = "", *, who: User | None = None, **fields: Any) -> None:
-        """Saves the row in a new status, and notes who moved it: the service itself if nobody is named."""
+    def move(
+        self, status: str, reason: str = "", *, who: User | None = None, **fields: Any
+    ) -> None:
+        """Saves the row in a new status, and notes who moved it: the service itself if nobody is
+        named.
+        """
         before = self.status
         super().move(status, reason, **fields)
         if status != before:
-            note("move", self.purpose, who=who, before=before, after=status, why=reason, track=self.track.slug)
+            note(
+                "move",
+                self.purpose,
+                who=who,
+                before=before,
+                after=status,
+                why=reason,
+                track=self.track.slug,
+            )
 
     def get_status_display(self) -> str:
         """The status in words."""
@@ -128,9 +187,13 @@ class Submission(Moving):
 
 
 class Prediction(models.Model):
-    """x ∈ X_i, with what the system said besides. The three counts make p_i(x) a function of this row alone."""
+    """x ∈ X_i, with what the system said besides. The three counts make p_i(x) a function of this
+    row alone.
+    """
 
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="predictions", db_index=False)
+    submission = models.ForeignKey(
+        Submission, on_delete=models.CASCADE, related_name="predictions", db_index=False
+    )
     instance = models.ForeignKey(Instance, on_delete=models.PROTECT, related_name="predictions")
     confidence = models.FloatField(null=True)
     subject_type = models.CharField(max_length=40, blank=True)
@@ -142,10 +205,16 @@ class Prediction(models.Model):
     subject_link = models.TextField(blank=True)
     object_link = models.TextField(blank=True)
     provenance = ArrayField(models.IntegerField(), help_text="begin, end, begin, end …, half-open")
-    subject_entity = models.IntegerField(help_text="The system's own entity, numbered within the submission")
+    subject_entity = models.IntegerField(
+        help_text="The system's own entity, numbered within the submission"
+    )
     object_entity = models.IntegerField()
-    same_predicate = models.IntegerField(help_text="|rel(x)|: predictions of this submission with x's predicate")
-    same_subject = models.IntegerField(help_text="|subj(x)|: predictions whose subject is the same entity")
+    same_predicate = models.IntegerField(
+        help_text="|rel(x)|: predictions of this submission with x's predicate"
+    )
+    same_subject = models.IntegerField(
+        help_text="|subj(x)|: predictions whose subject is the same entity"
+    )
     subject_facts = models.IntegerField(
         help_text="|subj-relns(x)|: distinct (predicate, object entity) of that subject"
     )
@@ -153,7 +222,9 @@ class Prediction(models.Model):
 
     class Meta:
         db_table_comment = "What a submission claims"
-        constraints = [models.UniqueConstraint(fields=["submission", "instance"], name="prediction_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "instance"], name="prediction_once")
+        ]
 
     def __str__(self) -> str:
         return f"prediction {self.pk}"
@@ -164,7 +235,9 @@ class Problem(models.Model):
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="problems")
     code = models.CharField(max_length=48)
-    severity = models.CharField(max_length=8, choices=[("error", "error"), ("warning", "warning"), ("info", "info")])
+    severity = models.CharField(
+        max_length=8, choices=[("error", "error"), ("warning", "warning"), ("info", "info")]
+    )
     line = models.BigIntegerField(default=0)
     text = models.TextField()
     line_text = models.TextField(blank=True)

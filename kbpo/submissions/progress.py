@@ -1,4 +1,6 @@
-"""How far a file has been read, told through the cache: the row itself is locked by the transaction that reads it."""
+"""How far a file has been read, told through the cache: the row itself is locked by the transaction
+that reads it.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class CannotReceive(Exception):
-    """An upload that was not taken: a code for programs, a sentence for people, and the submission it repeats."""
+    """An upload that was not taken: a code for programs, a sentence for people, and the submission
+    it repeats.
+    """
 
     def __init__(self, text: str, code: str, same_as: int | None = None) -> None:
         super().__init__(text)
@@ -41,16 +43,21 @@ def receive(
     idempotency_key: str | None = None,
     refuse_same: bool = False,
 ) -> Submission:
-    """The new submission; the earlier one if this user has sent the same file under the same idempotency key before.
+    """The new submission; the earlier one if this user has sent the same file under the same
+    idempotency key before.
 
-    With `refuse_same`, a file that the team has on the track already is refused with code `same_file` and the number
-    of that submission. Raises CannotReceive; then nothing is kept. The file comes first and the row second, so that no
-    row is ever without its file; a file whose row was never made is swept a day later.
+    With `refuse_same`, a file that the team has on the track already is refused with code
+    `same_file` and the number of that submission. Raises CannotReceive; then nothing is kept. The
+    file comes first and the row second, so that no row is ever without its file; a file whose row
+    was never made is swept a day later.
     """
     if (earlier := _earlier(user, idempotency_key, track)) is not None:
         return _unchanged(earlier, _digest(file))
     if track.status != track.Status.OPEN:
-        raise CannotReceive(f"The track {track.name} is {track.status} and takes no submissions now.", "track_not_open")
+        raise CannotReceive(
+            f"The track {track.name} is {track.status} and takes no submissions now.",
+            "track_not_open",
+        )
     title = plain(name)[:80]
     if not title:
         raise CannotReceive("Give the submission a name.", "no_name")
@@ -61,11 +68,14 @@ def receive(
     try:
         if refuse_same and (same := same_file(team, track, kept.digest)) is not None:
             raise CannotReceive(
-                f"Your team has submitted this very file already, as {same.name}. Say so if you mean it.",
+                f"Your team has submitted this very file already, as {same.name}. Say so if you"
+                " mean it.",
                 "same_file",
                 same.pk,
             )
-        return _create(track, team, user, kept, title, plain(description), file_name, idempotency_key)
+        return _create(
+            track, team, user, kept, title, plain(description), file_name, idempotency_key
+        )
     except IntegrityError:  # the same key at the same moment: the other request was first
         forget(kept)
         if (earlier := _earlier(user, idempotency_key, track)) is not None:
@@ -77,8 +87,12 @@ def receive(
 
 
 def same_file(team: Team, track: Track, digest: str) -> Submission | None:
-    """The team's latest submission of the same bytes on the track that is still in the race; None if there is none."""
-    rows = Submission.objects.filter(team=team, track=track, file_digest=digest).exclude(status__in=GONE)
+    """The team's latest submission of the same bytes on the track that is still in the race; None
+    if there is none.
+    """
+    rows = Submission.objects.filter(team=team, track=track, file_digest=digest).exclude(
+        status__in=GONE
+    )
     return rows.order_by("-pk").first()
 
 
@@ -89,7 +103,14 @@ def plain(text: str) -> str:
 
 @transaction.atomic
 def _create(
-    track: Track, team: Team, user: User, kept: Kept, name: str, description: str, file_name: str, key: str | None
+    track: Track,
+    team: Team,
+    user: User,
+    kept: Kept,
+    name: str,
+    description: str,
+    file_name: str,
+    key: str | None,
 ) -> Submission:
     submission = Submission.objects.create(
         status="received",
@@ -116,11 +137,14 @@ def _digest(file: Readable) -> str:
 
 
 def _unchanged(earlier: Submission, digest: str) -> Submission:
-    """The earlier submission under a key if it is of the same file: else a script that forgot to change its key would
-    take another run's scores for those of its new one."""
+    """The earlier submission under a key if it is of the same file: else a script that forgot to
+    change its key would take another run's scores for those of its new one.
+    """
     if earlier.file_digest != digest:
         raise CannotReceive(
-            f"This Idempotency-Key was used for another file, {earlier.name}. Use a new one.", "key_reused", earlier.pk
+            f"This Idempotency-Key was used for another file, {earlier.name}. Use a new one.",
+            "key_reused",
+            earlier.pk,
         )
     return earlier
 
@@ -130,9 +154,14 @@ def _earlier(user: User, key: str | None, track: Track) -> Submission | None:
         return None
     if len(key) > 80:
         raise CannotReceive("An Idempotency-Key has at most 80 characters.", "bad_key")
-    row = Submission.objects.select_related("track", "team").filter(user=user, idempotency_key=key).first()
+    row = (
+        Submission.objects.select_related("track", "team")
+        .filter(user=user, idempotency_key=key)
+        .first()
+    )
     if row is not None and row.track_id != track.pk:
         raise CannotReceive(
-            f"This Idempotency-Key was used for a submission to {row.track.name}. Use a new one.", "key_reused"
+            f"This Idempotency-Key was used for a submission to {row.track.name}. Use a new one.",
+            "key_reused",
         )
     return row

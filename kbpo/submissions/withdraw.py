@@ -19,8 +19,8 @@ class CannotChange(Exception):
 def withdraw(submission: Submission, who: User | None = None) -> Submission:
     """The submission, withdrawn; one that has ended already stays as it is.
 
-    What people have judged is kept. The caller gives back what is reserved for it. Raises CannotChange while the
-    file is being read.
+    What people have judged is kept. The caller gives back what is reserved for it. Raises
+    CannotChange while the file is being read.
     """
     row = _locked(submission)
     if row.status not in ENDED:
@@ -29,7 +29,9 @@ def withdraw(submission: Submission, who: User | None = None) -> Submission:
 
 
 @transaction.atomic
-def describe(submission: Submission, *, name: str | None = None, description: str | None = None) -> Submission:
+def describe(
+    submission: Submission, *, name: str | None = None, description: str | None = None
+) -> Submission:
     """The submission under a new name, with a new description. Raises CannotChange."""
     row = _locked(submission)
     if name is not None:
@@ -43,8 +45,12 @@ def describe(submission: Submission, *, name: str | None = None, description: st
 
 
 def _locked(submission: Submission) -> Submission:
-    """The row, locked. A reader holds that lock for as long as it reads: rather than wait, say so."""
-    rows = Submission.objects.select_for_update(nowait=True, of=("self",)).select_related("track", "team")
+    """The row, locked. A reader holds that lock for as long as it reads: rather than wait, say
+    so.
+    """
+    rows = Submission.objects.select_for_update(nowait=True, of=("self",)).select_related(
+        "track", "team"
+    )
     try:
         with transaction.atomic():
             return rows.get(pk=submission.pk)

@@ -1,4 +1,6 @@
-"""A track: one kind of evaluation on one corpus, with its schema, distributions, guarantee and state."""
+"""A track: one kind of evaluation on one corpus, with its schema, distributions, guarantee and
+state.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def all_distributions() -> list[str]:
 
 
 class Track(models.Model):
-    """One kind of evaluation on one corpus. Its guaranteed pair (distribution, criterion) drives size and budget."""
+    """One kind of evaluation on one corpus. Its guaranteed pair (distribution, criterion) drives
+    size and budget.
+    """
 
     class Status(models.TextChoices):
         DRAFT = "draft"
@@ -39,13 +43,19 @@ class Track(models.Model):
     name = models.CharField(max_length=120, unique=True)
     slug = models.SlugField(max_length=120, unique=True)
     kind = models.CharField(
-        max_length=24, default="kbp", help_text="Name in the registry of kinds (kbpo/tracks/registry.py)"
+        max_length=24,
+        default="kbp",
+        help_text="Name in the registry of kinds (kbpo/tracks/registry.py)",
     )
     description = models.TextField(blank=True)
     status = models.CharField(max_length=8, choices=Status.choices, default=Status.DRAFT)
-    distribution = models.CharField(max_length=24, default="entity_relation", help_text="Guaranteed distribution")
+    distribution = models.CharField(
+        max_length=24, default="entity_relation", help_text="Guaranteed distribution"
+    )
     criterion = models.CharField(max_length=24, default="correct", help_text="Guaranteed criterion")
-    distributions = models.JSONField(default=all_distributions, help_text="Distributions that are shown")
+    distributions = models.JSONField(
+        default=all_distributions, help_text="Distributions that are shown"
+    )
     target_half_width = models.DecimalField(
         max_digits=4,
         decimal_places=3,
@@ -58,7 +68,9 @@ class Track(models.Model):
         max_digits=3,
         decimal_places=2,
         default=Decimal("0.25"),
-        help_text="Design iid: draws of each other distribution, as a share of the guaranteed one's",
+        help_text=(
+            "Design iid: draws of each other distribution, as a share of the guaranteed one's"
+        ),
     )
     scope = models.CharField(max_length=12, choices=Scope.choices, default=Scope.SENTENCE)
     workers_per_question = models.PositiveSmallIntegerField(default=3)

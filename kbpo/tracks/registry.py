@@ -1,4 +1,6 @@
-"""The kinds of track there are: one line each, named by string so that no kind is imported before it is used."""
+"""The kinds of track there are: one line each, named by string so that no kind is imported before
+it is used.
+"""
 
 from __future__ import annotations
 

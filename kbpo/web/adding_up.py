@@ -1,4 +1,6 @@
-"""The admins' page on how answers are added up: what another way would change on the board, and switching to it."""
+"""The admins' page on how answers are added up: what another way would change on the board, and
+switching to it.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +26,24 @@ SHOWN = 100
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """How a track's answers are added up; with `?method=` what that method would change. A POST switches."""
+    """How a track's answers are added up; with `?method=` what that method would change. A POST
+    switches.
+    """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     refusal = _switch(request, track) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-adding-up", slug=slug)
     method = request.GET.get("method", "")
     context: dict[str, Any] = {
-        "track": track, "policy": report.policy_of(track), "methods": METHODS, "method": method, "refusal": refusal,
+        "track": track,
+        "policy": report.policy_of(track),
+        "methods": METHODS,
+        "method": method,
+        "refusal": refusal,
         "reader": report.price_of_reader(track),
-        "name": METHODS.get(method, ""), "current": METHODS[report.policy_of(track).aggregation],
-    }  # fmt: skip
+        "name": METHODS.get(method, ""),
+        "current": METHODS[report.policy_of(track).aggregation],
+    }
     if method in METHODS:
         context |= _compared(track, method)
     return render(request, "desk/adding_up.html", context, status=422 if refusal else 200)
@@ -45,16 +54,30 @@ def _compared(track: Track, method: str) -> dict[str, Any]:
     made = report.revision(track, method, report.policy_of(track).revision + 1)
     changes = what_if(track, [flip.label for flip in made.flips])
     flips = [
-        {"title": _title(flip), "question": flip.question, "before": flip.before or ("nothing",),
-         "after": flip.after or ("nothing",), "chances": sorted(flip.posterior.items())}
+        {
+            "title": _title(flip),
+            "question": flip.question,
+            "before": flip.before or ("nothing",),
+            "after": flip.after or ("nothing",),
+            "chances": sorted(flip.posterior.items()),
+        }
         for flip in made.flips[:SHOWN]
-    ]  # fmt: skip
-    return {"revision": made, "flips": flips, "rows": _rows(changes), "seconds": time.monotonic() - began}
+    ]
+    return {
+        "revision": made,
+        "flips": flips,
+        "rows": _rows(changes),
+        "seconds": time.monotonic() - began,
+    }
 
 
 def _title(flip: Any) -> str:
     """What a judgment is about, in a line; of a document, which pair of its names."""
-    return f"{flip.names}, in {report.title_of(flip.question)}" if flip.names else report.title_of(flip.question)
+    return (
+        f"{flip.names}, in {report.title_of(flip.question)}"
+        if flip.names
+        else report.title_of(flip.question)
+    )
 
 
 def _rows(changes: list[Change]) -> list[dict[str, Any]]:
@@ -73,13 +96,18 @@ def _rows(changes: list[Change]) -> list[dict[str, Any]]:
 
 def _switch(request: HttpRequest, track: Track) -> str:
     """Why nothing was switched, as a sentence; nothing if it was."""
-    method, why = request.POST.get("method", ""), request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    method, why = (
+        request.POST.get("method", ""),
+        request.POST.get("why", "").replace("\x00", "").strip()[:500],
+    )
     if method not in METHODS:
         return "Say how answers are to be added up."
     if not why:
         return "Say why: it stands in the log."
     made = report.switch_aggregation(track, method, cast(User, request.user), why)
-    messages.success(request, f"{METHODS[method]} from now on. {len(made.flips)} labels were written anew.")
+    messages.success(
+        request, f"{METHODS[method]} from now on. {len(made.flips)} labels were written anew."
+    )
     return ""
 
 

@@ -1,4 +1,6 @@
-"""Judgments that experts are asked about: the admins' queue and trails, and a researcher's "I think this is wrong"."""
+"""Judgments that experts are asked about: the admins' queue and trails, and a researcher's "I think
+this is wrong".
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,9 @@ CLOCK_IDLE = {"divided": "The clock queues nothing.", "random": "The clock draws
 
 @for_admins
 def queue(request: HttpRequest, slug: str) -> HttpResponse:
-    """What waits for an expert and what experts said. A POST queues judgments, says how many the clock does, or drops a
-    dispute."""
+    """What waits for an expert and what experts said. A POST queues judgments, says how many the
+    clock does, or drops a dispute.
+    """
     track = get_object_or_404(Track, slug=slug)
     refusal = _change(request, track) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
@@ -53,10 +56,16 @@ def _title(question: Any) -> str:
 
 
 def _errors(track: Track) -> list[tuple[str, Any, str]]:
-    """(what, how often the crowd errs in it, what is counted), of what experts answered after a random draw."""
+    """(what, how often the crowd errs in it, what is counted), of what experts answered after a
+    random draw.
+    """
     wrong, missed = report.errors_of_names(track)
     found = [
-        ("Pairs that were asked alone", report.crowd_errors(track, report.PAIRS), "random judgment"),
+        (
+            "Pairs that were asked alone",
+            report.crowd_errors(track, report.PAIRS),
+            "random judgment",
+        ),
         ("Relations marked in documents", report.crowd_errors(track, report.MARKED), "random mark"),
         ("Names marked in documents", wrong, "settled name"),
         ("Names that readers missed", missed, "name that experts marked"),
@@ -81,9 +90,15 @@ def _change(request: HttpRequest, track: Track) -> str:
                 return "Say how many may wait at once; 0 leaves it to you."
             of = "divided" if verb == "limit" else "random"
             report.set_divided_limit(track, int(n), user, why_of(request), of)
-            messages.success(request, f"The clock keeps up to {n} waiting." if int(n) else CLOCK_IDLE[of])
+            messages.success(
+                request, f"The clock keeps up to {n} waiting." if int(n) else CLOCK_IDLE[of]
+            )
         elif verb in ("drop", "names"):
-            chosen = [one for one in report.open_disputes(track) if str(one.pk) == request.POST.get("entry")]
+            chosen = [
+                one
+                for one in report.open_disputes(track)
+                if str(one.pk) == request.POST.get("entry")
+            ]
             if not chosen:
                 return "That dispute is not open any more."
             if verb == "names":
@@ -101,7 +116,9 @@ def _change(request: HttpRequest, track: Track) -> str:
 
 @for_admins
 def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """What the crowd and the expert said of one judgment, and why it was asked. A POST adds the expert's remark."""
+    """What the crowd and the expert said of one judgment, and why it was asked. A POST adds the
+    expert's remark.
+    """
     track = get_object_or_404(Track, slug=slug)
     found = report.trail(track, pk)
     if found is None:
@@ -116,16 +133,27 @@ def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
-    """A member of the team thinks that the judgment of a prediction is wrong; an expert is asked, blind."""
+    """A member of the team thinks that the judgment of a prediction is wrong; an expert is asked,
+    blind.
+    """
     submission = find(request, pk)
     if not may_see(request.user, submission) or only_public(request.user, submission):
         raise Http404("Judgments are disputed by the submission's own team.")
-    row = get_object_or_404(Prediction.objects.select_related("instance"), pk=prediction, submission=submission)
+    row = get_object_or_404(
+        Prediction.objects.select_related("instance"), pk=prediction, submission=submission
+    )
     if row.pk not in set(verdicts(submission, public=False)[0]):
         raise Http404("This prediction has no judgment yet.")
     try:
-        report.dispute(submission, row.instance.target_id, cast(User, request.user), request.POST.get("note", ""))
-        messages.success(request, "Noted. An expert is asked, without seeing what was judged or who doubts it.")
+        report.dispute(
+            submission,
+            row.instance.target_id,
+            cast(User, request.user),
+            request.POST.get("note", ""),
+        )
+        messages.success(
+            request, "Noted. An expert is asked, without seeing what was judged or who doubts it."
+        )
     except report.CannotAsk as refusal:
         messages.error(request, str(refusal))
     return redirect(reverse("submission-judged", args=[pk]) + f"#p{prediction}")
@@ -134,5 +162,7 @@ def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
 urlpatterns = [
     path("desk/tracks/<slug:slug>/adjudication/", queue, name="desk-adjudication"),
     path("desk/tracks/<slug:slug>/adjudication/<int:pk>/", trail, name="desk-trail"),
-    path("submissions/<int:pk>/judged/<int:prediction>/dispute/", dispute, name="submission-dispute"),
+    path(
+        "submissions/<int:pk>/judged/<int:prediction>/dispute/", dispute, name="submission-dispute"
+    ),
 ]

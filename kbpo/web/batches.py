@@ -29,7 +29,9 @@ def one(request: HttpRequest, payer: str) -> HttpResponse:
     lines = agreement_lines(report.measure(payer=payer))
     context: dict[str, Any] = {
         "batch": found,
-        "address": reverse("submission", args=[payer.split(":")[1]]) if payer.startswith("submission:") else "",
+        "address": reverse("submission", args=[payer.split(":")[1]])
+        if payer.startswith("submission:")
+        else "",
         "progress": report.progress(payer=payer),
         "extension": {"n": n, "cost": cost, "missing": missing},
         "word": "stop",
@@ -53,9 +55,15 @@ def _change(request: HttpRequest, payer: str) -> str:
             messages.success(request, "It goes on.")
         elif verb == "extend":
             wanted = request.POST.get("wanted", "")
-            seen = int(wanted) if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 else None
+            seen = (
+                int(wanted)
+                if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10
+                else None
+            )
             n = report.extend_batch(payer, user, why, wanted=seen)
-            messages.success(request, f"{n} questions get one more answer, and the whole time for it.")
+            messages.success(
+                request, f"{n} questions get one more answer, and the whole time for it."
+            )
         elif verb == "stop":
             if request.POST.get("word", "").strip().lower() != "stop":
                 return "Nothing was stopped: type the word stop to arm the button."

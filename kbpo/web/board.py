@@ -48,7 +48,11 @@ class View:
 
     def url(self, address: str, **changes: str) -> str:
         """The address with this view's switches, some of them changed."""
-        said = {"distribution": self.distribution, "criterion": self.criterion, "level": str(self.level)}
+        said = {
+            "distribution": self.distribution,
+            "criterion": self.criterion,
+            "level": str(self.level),
+        }
         said |= {"sort": self.sort} | ({"all": "1"} if self.all else {}) | changes
         return f"{address}?{urlencode(said)}"
 
@@ -57,13 +61,17 @@ def home(request: HttpRequest) -> HttpResponse:
     """The board of the newest track that takes submissions; a welcome if there is none."""
     tracks = Track.objects.exclude(status="draft").order_by("status", "-pk")
     track = next((one for one in tracks if one.status == "open"), tracks.first())
-    return show(request, track.slug) if track else render(request, "leaderboard.html", {"track": None})
+    return (
+        show(request, track.slug) if track else render(request, "leaderboard.html", {"track": None})
+    )
 
 
 @cache_control(no_cache=True)
 @conditional_page
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """A track's board. It carries an ETag, so that a reader who comes back is answered without a page."""
+    """A track's board. It carries an ETag, so that a reader who comes back is answered without a
+    page.
+    """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
     shown = board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)
@@ -93,11 +101,20 @@ def _choice(request: HttpRequest, name: str, options: Sequence[str], fallback: s
 
 def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dict[str, Any]:
     address = reverse("board", args=[track.slug])
-    mine = set(request.user.teams.values_list("pk", flat=True)) if isinstance(request.user, User) else set()
+    mine = (
+        set(request.user.teams.values_list("pk", flat=True))
+        if isinstance(request.user, User)
+        else set()
+    )
     rows = shown.rows if view.all else shown.rows[:SHORT]
-    groups = [kept for group in shown.groups if len(kept := [at for at in group if at < len(rows)]) > 1]
+    groups = [
+        kept for group in shown.groups if len(kept := [at for at in group if at < len(rows)]) > 1
+    ]
     lanes, parts = drawing.pack_ties(groups, len(rows))
-    intervals = {part: [interval(getattr(row, part)) for row in shown.rows] for part in ("f1", "precision", "recall")}
+    intervals = {
+        part: [interval(getattr(row, part)) for row in shown.rows]
+        for part in ("f1", "precision", "recall")
+    }
     return {
         "track": track,
         "board": shown,
@@ -111,13 +128,18 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
             "precision": drawing.axis_over(intervals["precision"], ticks=3),
             "recall": drawing.axis_over(intervals["recall"], ticks=3),
         },
-        "heads": {name: {"url": view.url(address, sort=name), "current": view.sort == name} for name in SORTS},
+        "heads": {
+            name: {"url": view.url(address, sort=name), "current": view.sort == name}
+            for name in SORTS
+        },
         "switches": _switches(view, track, address),
         "facts": facts(track, shown),
         "has_expert": any(row.expert and row.expert.value is not None for row in shown.rows),
         "has_f1": view.criterion != "linking",
         "all_url": view.url(address, all="1"),
-        "downloads": {kind: view.url(reverse(f"board-{kind}", args=[track.slug])) for kind in ("csv", "json")},
+        "downloads": {
+            kind: view.url(reverse(f"board-{kind}", args=[track.slug])) for kind in ("csv", "json")
+        },
         "points": _points(shown.rows),
         "finding": _finding(shown.rows),
         "other_tracks": Track.objects.exclude(status="draft").exclude(pk=track.pk).order_by("name"),
@@ -127,12 +149,16 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
 def facts(track: Track, shown: Board) -> dict[str, Any]:
     """The four facts beside the one sentence."""
     money = balance(track=track)
-    labels = Label.objects.filter(target__corpus=track.corpus_id, target__kind="pair", source="crowd").exclude(value={})
+    labels = Label.objects.filter(
+        target__corpus=track.corpus_id, target__kind="pair", source="crowd"
+    ).exclude(value={})
     return {
         "systems": len(shown.rows),
         "teams": len({row.submission.team_id for row in shown.rows}),
         "documents": track.corpus.n_documents,
-        "read_in_full": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
+        "read_in_full": DocumentSample.objects.filter(
+            track=track, settled_at__isnull=False
+        ).count(),
         "judged": labels.values("target").distinct().count(),
         "spent": money.spent,
     }
@@ -153,14 +179,20 @@ def _row(row: Row, mine: set[int]) -> dict[str, Any]:
         "mine": row.submission.team_id in mine,
         "rank": _rank(row.rank),
         "judged": row.n_labels,
-        "n": {part: figure.n_labels for part in PUBLISHED if (figure := getattr(row, part)) is not None},
+        "n": {
+            part: figure.n_labels
+            for part in PUBLISHED
+            if (figure := getattr(row, part)) is not None
+        },
         "kind": _kind(row),
         "url": reverse("submission", args=[row.submission.pk]),
     }
 
 
 def _kind(row: Row) -> str:
-    """How its bars are drawn: outlined while more is judged that was ordered, grey where judgments are few."""
+    """How its bars are drawn: outlined while more is judged that was ordered, grey where judgments
+    are few.
+    """
     if row.submission.status != "scored":
         return "moment"
     return "few" if row.precision and row.precision.few else "final"
@@ -176,7 +208,11 @@ def _rank(rank: tuple[int, int] | None) -> str:
 def _switches(view: View, track: Track, address: str) -> list[dict[str, Any]]:
     criteria = kind_of(track).criteria
     groups = [
-        ("What counts the same", "distribution", {k: v for k, v in DISTRIBUTIONS.items() if k in track.distributions}),
+        (
+            "What counts the same",
+            "distribution",
+            {k: v for k, v in DISTRIBUTIONS.items() if k in track.distributions},
+        ),
         ("What is judged", "criterion", {k: v for k, v in CRITERIA.items() if k in criteria}),
         ("Interval written out", "level", LEVELS),
     ]
@@ -184,7 +220,11 @@ def _switches(view: View, track: Track, address: str) -> list[dict[str, Any]]:
         {
             "name": name,
             "options": [
-                {"url": view.url(address, **{key: value}), "text": text, "current": str(getattr(view, key)) == value}
+                {
+                    "url": view.url(address, **{key: value}),
+                    "text": text,
+                    "current": str(getattr(view, key)) == value,
+                }
                 for value, text in options.items()
             ],
         }
@@ -201,7 +241,10 @@ def _points(rows: Iterable[Row]) -> list[plots.Point]:
             first=at == 0,
         )
         for at, row in enumerate(rows)
-        if row.precision and row.recall and row.precision.value is not None and row.recall.value is not None
+        if row.precision
+        and row.recall
+        and row.precision.value is not None
+        and row.recall.value is not None
     ]
 
 
@@ -209,8 +252,13 @@ def _finding(rows: Sequence[Row]) -> str:
     scored = [row for row in rows if row.precision and row.precision.value is not None]
     if not scored:
         return "No system has both numbers yet."
-    precise = max(scored, key=lambda row: row.precision.value if row.precision and row.precision.value else 0.0)
-    first, most = (f"{one.submission.team.name} {one.submission.name}" for one in (rows[0], precise))
+    precise = max(
+        scored,
+        key=lambda row: row.precision.value if row.precision and row.precision.value else 0.0,
+    )
+    first, most = (
+        f"{one.submission.team.name} {one.submission.name}" for one in (rows[0], precise)
+    )
     return f"{first} stands first; {most} is the most precise."
 
 
@@ -220,7 +268,9 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     view = read(request, track)
     shown = board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{track.slug}-{view.distribution}-{view.criterion}.csv"'
+    response["Content-Disposition"] = (
+        f'attachment; filename="{track.slug}-{view.distribution}-{view.criterion}.csv"'
+    )
     ends = ("value", "low80", "high80", "low95", "high95")
     writer = csv.writer(response)
     head = ["team", "system", "rank_best", "rank_worst", "labels", "documents"]
@@ -243,7 +293,11 @@ def json(request: HttpRequest, slug: str) -> HttpResponse:
     """The board as JSON, the same as the API's."""
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
-    return JsonResponse(as_json(board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)))
+    return JsonResponse(
+        as_json(
+            board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)
+        )
+    )
 
 
 urlpatterns = [

@@ -13,15 +13,19 @@ from kbpo.web.figures import number_text
 
 
 def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[str, Any] | None:
-    """The table, with how many relations it leaves out; None where the evaluation kept nothing of this pair.
+    """The table, with how many relations it leaves out; None where the evaluation kept nothing of
+    this pair.
 
-    Relations of few judgments are left out: they would tell what those were, and intervals would promise too much.
+    Relations of few judgments are left out: they would tell what those were, and intervals would
+    promise too much.
     """
     stored = evaluation.comparisons.get(KEY)
     if not stored or not {a.pk, b.pk} <= set(stored["systems"]):
         return None
     found = differences_by_relation(evaluation, a.pk, b.pk, least=FEW)
-    labels = {one["name"]: one.get("label", one["name"]) for one in a.track.corpus.schema["predicates"]}
+    labels = {
+        one["name"]: one.get("label", one["name"]) for one in a.track.corpus.schema["predicates"]
+    }
     rows = [
         {
             "name": labels.get(one.quantity, one.quantity),
@@ -29,7 +33,9 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
             "second": one.second,
             "difference": drawing.Interval(one.value, one.low80, one.high80, one.low95, one.high95),
             "value": number_text(one.value, signed=True),
-            "written": f"{number_text(one.low80, signed=True)} to {number_text(one.high80, signed=True)}",
+            "written": (
+                f"{number_text(one.low80, signed=True)} to {number_text(one.high80, signed=True)}"
+            ),
         }
         for one in found
     ]

@@ -1,4 +1,6 @@
-"""The admins' page of expert checks: draw a round, answer it, what it says of the crowd and of the scores."""
+"""The admins' page of expert checks: draw a round, answer it, what it says of the crowd and of the
+scores.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     rounds = list(
         ExpertRound.objects.filter(track=track)
         .select_related("drawn_by")
-        .annotate(n=Count("checks"), done=Count("checks", filter=Q(checks__answered_at__isnull=False)))
+        .annotate(
+            n=Count("checks"), done=Count("checks", filter=Q(checks__answered_at__isnull=False))
+        )
         .order_by("-number")
     )
     context = {
@@ -69,7 +73,9 @@ def _move(track: Track, request: HttpRequest) -> str:
             return "Nothing was ended: say why. It stands in the log."
         for row in ExpertRound.objects.filter(track=track, ended_at__isnull=True):
             end_round(row, user, why)
-            messages.success(request, f"Round {row.number} is ended. What was answered of it in order counts.")
+            messages.success(
+                request, f"Round {row.number} is ended. What was answered of it in order counts."
+            )
         return ""
     budget = request.POST.get("budget", "").strip()
     if not (budget.isascii() and budget.isdecimal() and len(budget) < 9):
@@ -81,7 +87,9 @@ def _move(track: Track, request: HttpRequest) -> str:
     except CannotDraw as refused:
         return str(refused)
     n = row.checks.count()
-    messages.success(request, f"Round {row.number} drew {n:,} judgment{'' if n == 1 else 's'} to check.")
+    messages.success(
+        request, f"Round {row.number} drew {n:,} judgment{'' if n == 1 else 's'} to check."
+    )
     return ""
 
 
@@ -96,7 +104,10 @@ def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
             "rows": [
                 {"says": says, "right": counts[0], "wrong": counts[1], "share": _share(told[key])}
                 for says, counts, key in zip(
-                    ("right", "wrong"), told["counts"], ("right_of_right", "wrong_of_wrong"), strict=True
+                    ("right", "wrong"),
+                    told["counts"],
+                    ("right_of_right", "wrong_of_wrong"),
+                    strict=True,
                 )
             ],
             "agree": _share(told["agree"]),
@@ -111,13 +122,18 @@ def _share(told: dict[str, float | None]) -> drawing.Interval:
 
 
 def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
-    """The guaranteed precision of every corrected system, as the crowd says it and corrected, on one axis."""
+    """The guaranteed precision of every corrected system, as the crowd says it and corrected, on
+    one axis.
+    """
     if evaluation is None:
         return {"rows": [], "axis": None}
     stored = evaluation.estimates.filter(
-        quantity="precision", criterion=track.criterion, distribution=track.distribution, slice="",
+        quantity="precision",
+        criterion=track.criterion,
+        distribution=track.distribution,
+        slice="",
         method__in=["centred", METHOD],
-    )  # fmt: skip
+    )
     found: dict[int, dict[str, Any]] = {}
     for one in stored:
         found.setdefault(one.submission_id, {})[one.method] = one

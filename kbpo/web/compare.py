@@ -32,7 +32,10 @@ WORDS = {
 }
 WHY_NOT = {
     "number": "“{said}” is no system: choose two from the lists.",
-    "missing": "One of these systems is not on this board: it is of another track, not scored yet, or not public.",
+    "missing": (
+        "One of these systems is not on this board: it is of another track, not scored yet, or not"
+        " public."
+    ),
     "same": "These are one and the same system: choose another for one of them.",
 }
 
@@ -45,11 +48,16 @@ def newest(request: HttpRequest) -> HttpResponse:
 
 
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The comparison, or what there is to compare. `?a=12&b=15`, or two of `?s=`, are submissions."""
+    """The comparison, or what there is to compare. `?a=12&b=15`, or two of `?s=`, are
+    submissions.
+    """
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
     board = list(
-        Submission.objects.filter(track=track).on_board().select_related("team").order_by("team__name", "name")
+        Submission.objects.filter(track=track)
+        .on_board()
+        .select_related("team")
+        .order_by("team__name", "name")
     )
     said = [*request.GET.getlist("s"), "", ""]
     a, b = request.GET.get("a", said[0]), request.GET.get("b", said[1])
@@ -74,19 +82,32 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         near = closest(evaluation, distribution=view.distribution, criterion=view.criterion)
         by_pk = {one.pk: one for one in board}
         if near and set(near) <= set(by_pk):
-            context["closest"] = {"a": by_pk[near[0]], "b": by_pk[near[1]], "url": address(track, view, *near)}
+            context["closest"] = {
+                "a": by_pk[near[0]],
+                "b": by_pk[near[1]],
+                "url": address(track, view, *near),
+            }
     context["marked"] = _marked(board, chosen, context.get("closest", {}))
-    return render(request, "compare.html", context, status=404 if why_not and not context.get("rows") else 200)
+    return render(
+        request, "compare.html", context, status=404 if why_not and not context.get("rows") else 200
+    )
 
 
 def address(track: Track, view: View, first: int, second: int, **changes: str) -> str:
     """The address of a comparison."""
-    said = {"a": str(first), "b": str(second), "distribution": view.distribution, "criterion": view.criterion}
+    said = {
+        "a": str(first),
+        "b": str(second),
+        "distribution": view.distribution,
+        "criterion": view.criterion,
+    }
     return f"{reverse('compare-track', args=[track.slug])}?{urlencode(said | changes)}"
 
 
 def _chosen(board: list[Submission], a: str, b: str) -> tuple[list[Submission | None], str]:
-    """The systems that were asked for, and why they cannot be compared, as a sentence (empty: nothing was asked)."""
+    """The systems that were asked for, and why they cannot be compared, as a sentence (empty:
+    nothing was asked).
+    """
     by_pk = {str(one.pk): one for one in board}
     for said in (a, b):
         if said and not (said.isascii() and said.isdecimal()):
@@ -98,8 +119,12 @@ def _chosen(board: list[Submission], a: str, b: str) -> tuple[list[Submission | 
     return [by_pk.get(a), by_pk.get(b)], ""
 
 
-def _marked(board: list[Submission], chosen: list[Submission | None], near: dict[str, Any]) -> list[Submission]:
-    """What the two lists have selected: what was chosen, else the closest neighbours, else what comes first."""
+def _marked(
+    board: list[Submission], chosen: list[Submission | None], near: dict[str, Any]
+) -> list[Submission]:
+    """What the two lists have selected: what was chosen, else the closest neighbours, else what
+    comes first.
+    """
     spare = [near[key] for key in ("a", "b") if key in near] + board
     taken = [one for one in chosen if one]
     spare = [one for one in dict.fromkeys(spare) if one not in taken]
@@ -109,7 +134,11 @@ def _marked(board: list[Submission], chosen: list[Submission | None], near: dict
 def _switches(track: Track, view: View, chosen: list[Submission | None]) -> list[dict[str, Any]]:
     first, second = (str(one.pk) if one else "" for one in chosen)
     groups = (
-        ("What counts the same", "distribution", {k: v for k, v in DISTRIBUTIONS.items() if k in track.distributions}),
+        (
+            "What counts the same",
+            "distribution",
+            {k: v for k, v in DISTRIBUTIONS.items() if k in track.distributions},
+        ),
         ("What is judged", "criterion", CRITERIA),
     )
     return [
@@ -128,12 +157,22 @@ def _switches(track: Track, view: View, chosen: list[Submission | None]) -> list
     ]
 
 
-def compared(request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission, view: View) -> dict[str, Any]:
+def compared(
+    request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission, view: View
+) -> dict[str, Any]:
     """Scores, differences, overlap, differences by relation and examples of two systems."""
-    found = differences(evaluation, a.pk, b.pk, distribution=view.distribution, criterion=view.criterion)
+    found = differences(
+        evaluation, a.pk, b.pk, distribution=view.distribution, criterion=view.criterion
+    )
     rows = [_row(one, a, b) for one in found]
-    stored = next((v for k, v in evaluation.comparisons.items() if k.endswith(f"{view.criterion}|{view.distribution}")
-                   and "level" in v), None)  # fmt: skip
+    stored = next(
+        (
+            v
+            for k, v in evaluation.comparisons.items()
+            if k.endswith(f"{view.criterion}|{view.distribution}") and "level" in v
+        ),
+        None,
+    )
     return {
         "evaluation": evaluation,
         "rows": rows,
@@ -191,15 +230,21 @@ def _row(one: Difference, a: Submission, b: Submission) -> dict[str, Any]:
         "axis": drawing.axis_over(both),
         "difference": said,
         "value": number_text(one.value, signed=True),
-        "written": f"{number_text(one.low80, signed=True)} to {number_text(one.high80, signed=True)}",
+        "written": (
+            f"{number_text(one.low80, signed=True)} to {number_text(one.high80, signed=True)}"
+        ),
         "who": who,
         "tone": tone,
         "words": words,
     }
 
 
-def overlap(request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission) -> list[dict[str, Any]]:
-    """What both state and what one states alone; shares only as far as they do not tell single judgments."""
+def overlap(
+    request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission
+) -> list[dict[str, Any]]:
+    """What both state and what one states alone; shares only as far as they do not tell single
+    judgments.
+    """
     found = part_of(evaluation.comparisons, a.pk, b.pk)
     if not found:
         return []
@@ -234,20 +279,34 @@ def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[st
     groups = []
     for tone, mine, other in (("a", a, b), ("b", b, a)):
         if may_see(request.user, mine):
-            theirs = set(Prediction.objects.filter(submission=other).values_list("instance_id", flat=True))
-            ids, right = _judged(request, mine, lambda instance, theirs=theirs: instance not in theirs)
-            some = describe(mine, [*ids[right == 1][:2], *ids[right == 0][:1]], public=only_public(request.user, mine))
-            groups.append({"title": f"Only {name_of(mine)}", "tone": tone, "rows": some, "submission": mine})
+            theirs = set(
+                Prediction.objects.filter(submission=other).values_list("instance_id", flat=True)
+            )
+            ids, right = _judged(
+                request, mine, lambda instance, theirs=theirs: instance not in theirs
+            )
+            some = describe(
+                mine,
+                [*ids[right == 1][:2], *ids[right == 0][:1]],
+                public=only_public(request.user, mine),
+            )
+            groups.append(
+                {"title": f"Only {name_of(mine)}", "tone": tone, "rows": some, "submission": mine}
+            )
     if may_see(request.user, a) and may_see(request.user, b):
         theirs = set(Prediction.objects.filter(submission=b).values_list("instance_id", flat=True))
         ids, right = _judged(request, a, lambda instance: instance in theirs)
         some = describe(a, ids[right == 0][:EXAMPLES].tolist(), public=only_public(request.user, a))
-        groups.append({"title": "Both say it, and it is wrong", "tone": "", "rows": some, "submission": a})
+        groups.append(
+            {"title": "Both say it, and it is wrong", "tone": "", "rows": some, "submission": a}
+        )
     return groups
 
 
 def _judged(request: HttpRequest, row: Submission, wanted: Any) -> tuple[Any, Any]:
-    """Ids of a submission's judged predictions whose instance is wanted, and whether each is right."""
+    """Ids of a submission's judged predictions whose instance is wanted, and whether each is
+    right.
+    """
     ids, right, _ = verdicts(row, public=only_public(request.user, row))
     of = dict(Prediction.objects.filter(pk__in=ids).values_list("pk", "instance_id"))
     kept = np.array([wanted(of[pk]) for pk in ids], dtype=np.bool_)

@@ -1,4 +1,6 @@
-"""The desk's page where admins define slices, and the numbers behind the plot of arriving judgments."""
+"""The desk's page where admins define slices, and the numbers behind the plot of arriving
+judgments.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def looks_csv(request: HttpRequest, pk: int) -> HttpResponse:
     writer = csv.writer(response)
     writer.writerow(names)
     writer.writerows(
-        [getattr(one, name) for name in names] for one in Look.objects.filter(submission=submission).order_by("n")
+        [getattr(one, name) for name in names]
+        for one in Look.objects.filter(submission=submission).order_by("n")
     )
     return response
 
@@ -45,7 +48,9 @@ def listing(request: HttpRequest, slug: str) -> HttpResponse:
     schema = track.corpus.schema
     context = {
         "track": track,
-        "slices": [_told(row) for row in Slice.objects.filter(track=track).select_related("track__corpus")],
+        "slices": [
+            _told(row) for row in Slice.objects.filter(track=track).select_related("track__corpus")
+        ],
         "refusal": refusal,
         "said": request.POST,
         "example": EXAMPLE,
@@ -84,7 +89,10 @@ def _change(track: Track, request: HttpRequest) -> str:
     except BadRule as problem:
         return str(problem)
     Slice.objects.create(track=track, name=name, rule=rule.as_json())
-    messages.success(request, f"{name} is defined. Its figures come with the next scores, from labels that exist.")
+    messages.success(
+        request,
+        f"{name} is defined. Its figures come with the next scores, from labels that exist.",
+    )
     return ""
 
 

@@ -1,4 +1,6 @@
-"""Runs the whole journey on demo data: servers, corpus, track, people, uploads over HTTP, simulated crowd, board."""
+"""Runs the whole journey on demo data: servers, corpus, track, people, uploads over HTTP, simulated
+crowd, board.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ NAME = "Harbour Wire"
 """Of the demo's own corpus and track."""
 ANNOTATORS = 9
 CROWD = "simulated"
-"""Login of the first simulated annotator; the login `annotator` is left to whoever looks at the demo."""
+"""Login of the first simulated annotator; the login `annotator` is left to whoever looks at the
+demo."""
 MARKET = 10
 """The marketplace of `--platform mturk` listens so many ports above the site."""
 WAITING = ("received", "read", "planned", "confirmed", "judging")
@@ -71,10 +74,19 @@ class Study:
 
 
 def demo_study(
-    directory: Path, *, documents: int, seed: int, design: str = "iid", read: int = 0, systems: int = 0,
-    platform: str = "pool", bias: str = "none",
-) -> Study:  # fmt: skip
-    """The demo's own study, of the first so many systems (0: of all); its files are written if they are not there."""
+    directory: Path,
+    *,
+    documents: int,
+    seed: int,
+    design: str = "iid",
+    read: int = 0,
+    systems: int = 0,
+    platform: str = "pool",
+    bias: str = "none",
+) -> Study:
+    """The demo's own study, of the first so many systems (0: of all); its files are written if they
+    are not there.
+    """
     if not (directory / "truth.json").exists():
         write(directory, documents=documents, seed=seed)
     listed = json.loads((directory / "systems" / "systems.json").read_text())
@@ -85,7 +97,11 @@ def demo_study(
         mentions=directory / "mentions.tsv",
         gold=directory / "gold.tsv",
         systems=[
-            one | {"file": str(directory / "systems" / one["file"]), "name": f"run {one['run'].rpartition('_')[2]}"}
+            one
+            | {
+                "file": str(directory / "systems" / one["file"]),
+                "name": f"run {one['run'].rpartition('_')[2]}",
+            }
             for one in listed[: systems or None]
         ],
         read_in_full=read or max(2, documents // 3),
@@ -98,7 +114,9 @@ def demo_study(
 
 
 class Demo:
-    """One run of a study over HTTP. Every step looks first at what is there already, so that a second run goes on."""
+    """One run of a study over HTTP. Every step looks first at what is there already, so that a
+    second run goes on.
+    """
 
     def __init__(self, say: Callable[[str], None], study: Study, *, port: int) -> None:
         self.say = say
@@ -115,16 +133,31 @@ class Demo:
         call_command("migrate", verbosity=0)
         if not Corpus.objects.filter(name=study.name).exists():
             self.say("Loading the corpus")
-            call_command("load_corpus", study.name, study.corpus, schema=study.schema, stdout=io.StringIO())
+            call_command(
+                "load_corpus", study.name, study.corpus, schema=study.schema, stdout=io.StringIO()
+            )
         if not Track.objects.filter(name=study.name).exists():
             self.say(f"Opening a track; {study.read_in_full} documents are read in full")
             call_command(
-                "create_track", study.name, corpus=Corpus.objects.get(name=study.name).slug, budget=study.budget,
-                half_width=study.half_width, scope=study.scope, design=study.design, platform=study.platform,
-                open=True, stdout=io.StringIO(),
-            )  # fmt: skip
+                "create_track",
+                study.name,
+                corpus=Corpus.objects.get(name=study.name).slug,
+                budget=study.budget,
+                half_width=study.half_width,
+                scope=study.scope,
+                design=study.design,
+                platform=study.platform,
+                open=True,
+                stdout=io.StringIO(),
+            )
             if study.by_hand:
-                call_command("annotate_documents", self.track.slug, study.read_in_full, yes=True, stdout=io.StringIO())
+                call_command(
+                    "annotate_documents",
+                    self.track.slug,
+                    study.read_in_full,
+                    yes=True,
+                    stdout=io.StringIO(),
+                )
             else:
                 self._import()
         people(study.systems)
@@ -132,9 +165,15 @@ class Demo:
     def _import(self) -> None:
         study = self.study
         call_command(
-            "import_annotations", self.track.slug, study.gold, study.mentions, sample=study.read_in_full,
-            seed=study.seed, closed=study.closed, stdout=io.StringIO(),
-        )  # fmt: skip
+            "import_annotations",
+            self.track.slug,
+            study.gold,
+            study.mentions,
+            sample=study.read_in_full,
+            seed=study.seed,
+            closed=study.closed,
+            stdout=io.StringIO(),
+        )
 
     def finish_reading(self) -> None:
         """Waits until the documents that were ordered are read, and the scores have seen them."""
@@ -144,9 +183,14 @@ class Demo:
         deadline = time.monotonic() + 1800
         while any(order.closed_at is None for order in report.document_orders(self.track)):
             if time.monotonic() > deadline:
-                raise DemoFailed(f"The documents were not read within half an hour; see {self.directory / 'log'}.")
+                raise DemoFailed(
+                    "The documents were not read within half an hour; see"
+                    f" {self.directory / 'log'}."
+                )
             time.sleep(1)
-        for submission in Submission.objects.filter(track=self.track).select_related("team").order_by("pk"):
+        for submission in (
+            Submission.objects.filter(track=self.track).select_related("team").order_by("pk")
+        ):
             token = _token(submission.team.name)
             told = self._wait(token, submission.pk, lambda now: "recall" in _told(now))
             self.say(f"  {submission.team.name} {submission.name}: {_told(told)}")
@@ -158,9 +202,13 @@ class Demo:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The web server, a worker with the clock, and the annotators as processes of their own; stopped at the end."""
+        """The web server, a worker with the clock, and the annotators as processes of their own;
+        stopped at the end.
+        """
         if not _free(self.port):
-            raise DemoFailed(f"Port {self.port} is taken. Stop what listens there, or say ARGS='--port 8001'.")
+            raise DemoFailed(
+                f"Port {self.port} is taken. Stop what listens there, or say ARGS='--port 8001'."
+            )
         processes: list[subprocess.Popen[bytes]] = []
         try:
             for name, command in self._commands().items():
@@ -178,92 +226,178 @@ class Demo:
                     process.kill()
 
     def submit_all(self) -> None:
-        """Uploads every system over HTTP as its team, confirms its plan, and waits until it is scored."""
+        """Uploads every system over HTTP as its team, confirms its plan, and waits until it is
+        scored.
+        """
         for system in self.study.systems:
             token = _token(system["team"])
             name = system.get("name", system["run"])
             submission = self._upload(token, system, name)
-            planned = self._wait(token, submission, lambda now: now["status"] not in ("received", "read"))
+            planned = self._wait(
+                token, submission, lambda now: now["status"] not in ("received", "read")
+            )
             if planned["status"] == "planned":
                 width = planned["plan"]["chosen"]
                 option = planned["plan"]["options"][width]
                 self.say(
-                    f"  {system['team']} {name}: {option['targets']} relations in the sample, {option['judged']} judged"
-                    f" already, {option['new']} new, at most ${option['at_most']}"
+                    f"  {system['team']} {name}: {option['targets']} relations in the sample,"
+                    f" {option['judged']} judged already, {option['new']} new, at most"
+                    f" ${option['at_most']}"
                 )
-                self._call(token, f"submissions/{submission}/confirm/", {"half_width": width, "good_lines_only": True})
+                self._call(
+                    token,
+                    f"submissions/{submission}/confirm/",
+                    {"half_width": width, "good_lines_only": True},
+                )
             scored = self._wait(token, submission, lambda now: now["status"] not in WAITING)
             if scored["status"] != "scored":
-                raise DemoFailed(f"{system['team']} {name} ended as {scored['status']}: {scored['reason']}")
+                raise DemoFailed(
+                    f"{system['team']} {name} ended as {scored['status']}: {scored['reason']}"
+                )
             self.say(f"  {system['team']} {name}: {_told(scored)}")
 
     def _upload(self, token: str, system: dict[str, str], name: str) -> int:
-        found = Submission.objects.filter(track=self.track, team__name=system["team"], name=name).first()
+        found = Submission.objects.filter(
+            track=self.track, team__name=system["team"], name=name
+        ).first()
         if found:
             return found.pk
         path = Path(system["file"])
         fields = {"track": self.track.slug, "name": name, "description": system["description"]}
         answer = self._request(
-            token, "submissions/", *_multipart(fields, path), {"Idempotency-Key": f"demo-{path.name}"}
+            token,
+            "submissions/",
+            *_multipart(fields, path),
+            {"Idempotency-Key": f"demo-{path.name}"},
         )
         return int(answer["id"])
 
-    def _wait(self, token: str, submission: int, ready: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def _wait(
+        self, token: str, submission: int, ready: Callable[[dict[str, Any]], bool]
+    ) -> dict[str, Any]:
         deadline = time.monotonic() + 900
         while time.monotonic() < deadline:
             now = self._call(token, f"submissions/{submission}/")
             if ready(now):
                 return now
             time.sleep(1)
-        raise DemoFailed(f"Submission {submission} did not move for 15 minutes; see {self.directory / 'log'}.")
+        raise DemoFailed(
+            f"Submission {submission} did not move for 15 minutes; see {self.directory / 'log'}."
+        )
 
     def _call(self, token: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         content = None if body is None else json.dumps(body).encode()
         return self._request(token, path, content, "application/json", {})
 
-    def _request(self, token: str, path: str, body: bytes | None, kind: str, headers: dict[str, str]) -> dict[str, Any]:
-        request = urllib.request.Request(f"{self.url}/api/{path}", data=body, headers=headers | {"Content-Type": kind})
+    def _request(
+        self, token: str, path: str, body: bytes | None, kind: str, headers: dict[str, str]
+    ) -> dict[str, Any]:
+        request = urllib.request.Request(
+            f"{self.url}/api/{path}", data=body, headers=headers | {"Content-Type": kind}
+        )
         request.add_header("Authorization", f"Token {token}")
         try:
             with urllib.request.urlopen(request, timeout=120) as answer:
                 found: dict[str, Any] = json.load(answer)
                 return found
         except urllib.error.HTTPError as error:
-            raise DemoFailed(f"{path} answered {error.code}: {error.read().decode(errors='replace')[:500]}") from error
+            raise DemoFailed(
+                f"{path} answered {error.code}: {error.read().decode(errors='replace')[:500]}"
+            ) from error
 
     def _commands(self) -> dict[str, list[str]]:
         python = sys.executable
         study = self.study
         at_market = study.platform == "mturk"
-        market = [python, "manage.py", "mturk_local", "--port", str(self.port + MARKET), "--store",
-                  str(self.directory / "market.sqlite3")]  # fmt: skip
+        market = [
+            python,
+            "manage.py",
+            "mturk_local",
+            "--port",
+            str(self.port + MARKET),
+            "--store",
+            str(self.directory / "market.sqlite3"),
+        ]
         return ({"market": market} if at_market else {}) | {
-            "web": [python, "-m", "gunicorn", "kbpo.wsgi", "-b", f"127.0.0.1:{self.port}", "--workers", "2",
-                    "--threads", "4", "--access-logfile", "/dev/null"],
-            "worker": [python, "-m", "celery", "-A", "kbpo", "worker", "-B", "-c", "2", "-l", "WARNING",
-                       "-s", str(self.directory / "beat-schedule")],
-            "annotators": [python, "manage.py", "simulate", self.url, "--knows", "kbpo.demo.knows.Knowledge",
-                           str(study.mentions), str(study.gold), "--workers", str(ANNOTATORS),
-                           "--user", CROWD, "--password", PASSWORD, "--accuracy", str(study.accuracy),
-                           "--bias", study.bias, "--seed", str(study.seed),
-                           *(["--market", self.market] if at_market else [])],
-        }  # fmt: skip
+            "web": [
+                python,
+                "-m",
+                "gunicorn",
+                "kbpo.wsgi",
+                "-b",
+                f"127.0.0.1:{self.port}",
+                "--workers",
+                "2",
+                "--threads",
+                "4",
+                "--access-logfile",
+                "/dev/null",
+            ],
+            "worker": [
+                python,
+                "-m",
+                "celery",
+                "-A",
+                "kbpo",
+                "worker",
+                "-B",
+                "-c",
+                "2",
+                "-l",
+                "WARNING",
+                "-s",
+                str(self.directory / "beat-schedule"),
+            ],
+            "annotators": [
+                python,
+                "manage.py",
+                "simulate",
+                self.url,
+                "--knows",
+                "kbpo.demo.knows.Knowledge",
+                str(study.mentions),
+                str(study.gold),
+                "--workers",
+                str(ANNOTATORS),
+                "--user",
+                CROWD,
+                "--password",
+                PASSWORD,
+                "--accuracy",
+                str(study.accuracy),
+                "--bias",
+                study.bias,
+                "--seed",
+                str(study.seed),
+                *(["--market", self.market] if at_market else []),
+            ],
+        }
 
     def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         log = self.directory / "log"
         log.mkdir(parents=True, exist_ok=True)
         environment = os.environ | {
-            "TICK_SECONDS": "1", "DEBOUNCE_SECONDS": "2", "SITE_URL": self.url,
+            "TICK_SECONDS": "1",
+            "DEBOUNCE_SECONDS": "2",
+            "SITE_URL": self.url,
             "LEAVE_OUT_FOR": "majority,gold",  # programs need no time to read
-        }  # fmt: skip
+        }
         if self.study.platform == "mturk":
             environment |= {
-                "MTURK_ENDPOINT_URL": self.market, "MTURK_WORKER_SITES": self.market, "MTURK_POLL_SECONDS": "1",
-                "MTURK_ACCESS_KEY_ID": "demo", "MTURK_SECRET_ACCESS_KEY": "demo",
-            }  # fmt: skip
+                "MTURK_ENDPOINT_URL": self.market,
+                "MTURK_WORKER_SITES": self.market,
+                "MTURK_POLL_SECONDS": "1",
+                "MTURK_ACCESS_KEY_ID": "demo",
+                "MTURK_SECRET_ACCESS_KEY": "demo",
+            }
         with (log / f"{name}.log").open("ab") as file:
             return subprocess.Popen(
-                command, stdout=file, stderr=file, cwd=settings.BASE_DIR, env=environment, start_new_session=True
+                command,
+                stdout=file,
+                stderr=file,
+                cwd=settings.BASE_DIR,
+                env=environment,
+                start_new_session=True,
             )
 
     def _wait_for_web(self, web: subprocess.Popen[bytes]) -> None:
@@ -277,7 +411,9 @@ class Demo:
 
 
 def people(systems: list[dict[str, str]]) -> None:
-    """One researcher a team (the first is called researcher), an annotator, nine simulated ones, one admin."""
+    """One researcher a team (the first is called researcher), an annotator, nine simulated ones,
+    one admin.
+    """
     for at, name in enumerate(sorted({system["team"] for system in systems})):
         team, _ = Team.objects.get_or_create(name=name, defaults={"slug": f"team-{at + 1}"})
         user = _person("researcher" if at == 0 else f"researcher{at + 1}", is_researcher=True)
@@ -289,7 +425,9 @@ def people(systems: list[dict[str, str]]) -> None:
 
 
 def _person(name: str, **roles: bool) -> User:
-    user, new = User.objects.get_or_create(username=name, defaults={"email": f"{name}@example.org", **roles})
+    user, new = User.objects.get_or_create(
+        username=name, defaults={"email": f"{name}@example.org", **roles}
+    )
     if new:
         user.set_password(PASSWORD)
         user.save()
@@ -303,21 +441,39 @@ def _token(team: str) -> str:
 
 
 def _told(scored: dict[str, Any]) -> str:
-    """F1, precision and recall of a scored submission, in a line: as its track guarantees them, which come first."""
+    """F1, precision and recall of a scored submission, in a line: as its track guarantees them,
+    which come first.
+    """
     parts = []
     for quantity in ("f1", "precision", "recall"):
-        score = next((s for s in scored["scores"] if (s["quantity"], s["method"]) == (quantity, "centred")), None)
+        score = next(
+            (s for s in scored["scores"] if (s["quantity"], s["method"]) == (quantity, "centred")),
+            None,
+        )
         if score and score["value"] is not None:
             low, high = Decimal(score["low80"]), Decimal(score["high80"])
-            parts.append(f"{quantity} {Decimal(score['value']) * 100:.1f} ({low * 100:.1f}–{high * 100:.1f})")
+            parts.append(
+                f"{quantity} {Decimal(score['value']) * 100:.1f} ({low * 100:.1f}–{high * 100:.1f})"
+            )
     return ", ".join(parts) or "scored"
 
 
 def _multipart(fields: dict[str, str], path: Path) -> tuple[bytes, str]:
     boundary = secrets.token_hex(16)
-    parts = [f'--{boundary}\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n' for k, v in fields.items()]
-    head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{path.name}"\r\n\r\n'
-    body = "".join(parts).encode() + head.encode() + path.read_bytes() + f"\r\n--{boundary}--\r\n".encode()
+    parts = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n'
+        for k, v in fields.items()
+    ]
+    head = (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file";'
+        f' filename="{path.name}"\r\n\r\n'
+    )
+    body = (
+        "".join(parts).encode()
+        + head.encode()
+        + path.read_bytes()
+        + f"\r\n--{boundary}--\r\n".encode()
+    )
     return body, f"multipart/form-data; boundary={boundary}"
 
 

@@ -1,4 +1,6 @@
-"""The desk: one page that says whether everything moves, what failed, what is spent; and who may come in."""
+"""The desk: one page that says whether everything moves, what failed, what is spent; and who may
+come in.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,14 @@ def _context() -> dict[str, Any]:
         "money": spent,
         "halts": halts,
         "undecided": undecided,
-        "well": not (late or failed or quarrels or halts or undecided or (check and (check.trouble or check.findings))),
+        "well": not (
+            late
+            or failed
+            or quarrels
+            or halts
+            or undecided
+            or (check and (check.trouble or check.findings))
+        ),
         "workers": report.workers(8),
         "online": report.online(),
         "batches": report.batches(12),
@@ -89,7 +98,9 @@ def _context() -> dict[str, Any]:
 
 
 def _agreement() -> dict[str, Any]:
-    """How far people agree on each track that is judged, and the axis that all of it is drawn on."""
+    """How far people agree on each track that is judged, and the axis that all of it is drawn
+    on.
+    """
     tracks = Track.objects.filter(status__in=["open", "frozen"]).order_by("name")
     found: list[dict[str, Any]] = [
         {"track": track, "lines": agreement_lines(report.measure(track=track))} for track in tracks
@@ -115,14 +126,27 @@ def money() -> dict[str, Any]:
 
 
 def _caps() -> list[Budget]:
-    rows = Budget.objects.filter(track__status__in=["open", "frozen"], scope__in=["track", "day", "team"])
-    return list(rows.exclude(scope="team", team=None).select_related("track", "team").order_by("track__name", "scope"))
+    rows = Budget.objects.filter(
+        track__status__in=["open", "frozen"], scope__in=["track", "day", "team"]
+    )
+    return list(
+        rows.exclude(scope="team", team=None)
+        .select_related("track", "team")
+        .order_by("track__name", "scope")
+    )
 
 
 def _cap(row: Budget) -> dict[str, Any]:
     used = committed_under(row, row.team, "")
-    name = {"track": "in all", "day": "today", "team": f"by {row.team.name}" if row.team else ""}[row.scope]
-    return {"name": f"{row.track.name}, {name}", "used": used, "cap": row.cap, "full": used >= row.cap}
+    name = {"track": "in all", "day": "today", "team": f"by {row.team.name}" if row.team else ""}[
+        row.scope
+    ]
+    return {
+        "name": f"{row.track.name}, {name}",
+        "used": used,
+        "cap": row.cap,
+        "full": used >= row.cap,
+    }
 
 
 @for_admins
@@ -137,14 +161,25 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
         else:
             row.retry()
         why = report.why_again(why_of(request), reason)
-        note("retry", row.purpose, who=user, why=why, before=before, after=row.status, track=row.track.slug)
+        note(
+            "retry",
+            row.purpose,
+            who=user,
+            why=why,
+            before=before,
+            after=row.status,
+            track=row.track.slug,
+        )
         messages.success(request, f"{row.name} is tried again.")
         return redirect("desk")
     try:
         status = report.retry(kind, pk, cast(User, request.user), why_of(request))
         messages.success(request, f"{kind.capitalize()} {pk} is {status} again.")
     except (report.CannotRetry, KeyError) as refusal:
-        messages.error(request, str(refusal) if isinstance(refusal, report.CannotRetry) else f"There is no {kind}.")
+        messages.error(
+            request,
+            str(refusal) if isinstance(refusal, report.CannotRetry) else f"There is no {kind}.",
+        )
     return redirect("desk")
 
 
@@ -169,7 +204,9 @@ def dismiss(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 @for_admins
 @require_POST
 def stop(request: HttpRequest) -> HttpResponse:
-    """The one stop: of publishing everywhere, or of everything that is open, if the word was typed."""
+    """The one stop: of publishing everywhere, or of everything that is open, if the word was
+    typed.
+    """
     why = request.POST.get("why", "").replace("\x00", "").strip()
     if request.POST.get("word", "").strip().lower() != "stop":
         messages.error(request, "Nothing was stopped: type the word stop to arm the button.")
@@ -177,7 +214,9 @@ def stop(request: HttpRequest) -> HttpResponse:
         messages.error(request, "Nothing was stopped: say why. Whoever waits will read it.")
     elif request.POST.get("scope") == "all":
         n = report.take_down(None, cast(User, request.user), why[:500])
-        messages.warning(request, f"Everything is stopped; {n} open question{'' if n == 1 else 's'} taken down.")
+        messages.warning(
+            request, f"Everything is stopped; {n} open question{'' if n == 1 else 's'} taken down."
+        )
     else:
         report.stop_publishing(None, cast(User, request.user), why[:500])
         messages.warning(request, "Publishing is stopped. What is up goes on and is paid.")
@@ -204,7 +243,8 @@ def check_now(request: HttpRequest) -> HttpResponse:
     """Queues a check of the books; the clock makes it, and this page shows what it found."""
     queued = report.ask_to_check(cast(User, request.user))
     messages.success(
-        request, "The books are checked now; look here in a moment." if queued else "It is queued already."
+        request,
+        "The books are checked now; look here in a moment." if queued else "It is queued already.",
     )
     return redirect("desk")
 
@@ -239,7 +279,9 @@ def _invite(request: HttpRequest) -> str:
         slug = slugify(name)[:80]
         if not slug or len(name) > 80:
             return "A researcher submits for a team: give its name, of 1 to 80 characters."
-        team = Team.objects.filter(name__iexact=name).first() or Team.objects.filter(slug=slug).first()
+        team = (
+            Team.objects.filter(name__iexact=name).first() or Team.objects.filter(slug=slug).first()
+        )
         team = team or Team.objects.create(name=name, slug=slug)
     invite(role, user, team=team, uses=int(uses), why=why_of(request, "Invited from the desk."))
     messages.success(request, "The link is made; it stands first below.")

@@ -1,4 +1,6 @@
-"""The admins' page of what samples reach: entities in the corpus, among drawn documents, and among draws of a run."""
+"""The admins' page of what samples reach: entities in the corpus, among drawn documents, and among
+draws of a run.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,11 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "simulated": SIMULATED,
     }
     if found is not None:
-        context |= {"source": found.source, "frequency": _frequency_plot(found.by_frequency), "limits": found.limits}
+        context |= {
+            "source": found.source,
+            "frequency": _frequency_plot(found.by_frequency),
+            "limits": found.limits,
+        }
         context |= _shared_context(found.sharing, wanted=DOCUMENTS)
     return render(request, "desk/diagnostics.html", context)
 
@@ -61,10 +67,14 @@ def _rows(track: Track, what: str, submission: str) -> Iterable[list[Any]]:
             raise Http404("No submission has predictions yet.")
         yield ["distribution", "what", "name", "mean"]
         for one in reach_of(chosen):
-            yield from ([one.kind, "entities", name, number] for name, number in one.entities.items())
+            yield from (
+                [one.kind, "entities", name, number] for name, number in one.entities.items()
+            )
             yield [one.kind, "predicates", "", one.predicates]
             yield [one.kind, "entities with several relations", "", one.several]
-            yield from ([one.kind, "draws", name, number] for name, number in one.by_predicate.items())
+            yield from (
+                [one.kind, "draws", name, number] for name, number in one.by_predicate.items()
+            )
         return
     found = entities_of(track)
     if found is None:
@@ -75,8 +85,13 @@ def _rows(track: Track, what: str, submission: str) -> Iterable[list[Any]]:
         return
     yield ["design", "documents_drawn", "what", "value", "mean_entities"]
     for design in found.sharing:
-        yield from ([design.design, design.n, "in so many documents", n, mean] for n, mean in design.by_documents)
-        yield from ([design.design, design.n, "shared", name, mean] for name, mean in design.shared.items())
+        yield from (
+            [design.design, design.n, "in so many documents", n, mean]
+            for n, mean in design.by_documents
+        )
+        yield from (
+            [design.design, design.n, "shared", name, mean] for name, mean in design.shared.items()
+        )
         yield [design.design, design.n, "documents that share one", "", design.documents]
 
 
@@ -87,26 +102,44 @@ def _frequency_plot(points: list[tuple[int, int]]) -> Any:
         f" the most frequent in {points[-1][0]:,}."
     )
     return draw_log_log(
-        [Series("Entities", [(float(x), float(y)) for x, y in points])], alt,
-        x_name="Documents in which an entity occurs", y_name="Entities",
-    )  # fmt: skip
+        [Series("Entities", [(float(x), float(y)) for x, y in points])],
+        alt,
+        x_name="Documents in which an entity occurs",
+        y_name="Entities",
+    )
 
 
 def _shared_context(shared: list[Sharing], *, wanted: int) -> dict[str, Any]:
-    series = [Series(DESIGNS[one.design], [(float(x), y) for x, y in one.by_documents]) for one in shared]
+    series = [
+        Series(DESIGNS[one.design], [(float(x), y) for x, y in one.by_documents]) for one in shared
+    ]
     said = "; ".join(
-        f"{DESIGNS[one.design].lower()}: {sum(one.shared.values()):,.0f} entities are in two or more" for one in shared
+        f"{DESIGNS[one.design].lower()}: {sum(one.shared.values()):,.0f} entities are in two or"
+        " more"
+        for one in shared
     )
     plot = draw_log_log(
-        series, f"Of {shared[0].n:,} documents drawn, {said}.",
-        x_name="Drawn documents that name an entity", y_name="Entities, mean",
-    )  # fmt: skip
+        series,
+        f"Of {shared[0].n:,} documents drawn, {said}.",
+        x_name="Drawn documents that name an entity",
+        y_name="Entities, mean",
+    )
     rows = [
-        {"name": DESIGNS[one.design], "documents": one.documents, "classes": [one.shared[f] for f in FREQUENCIES],
-         "all": sum(one.shared.values())}
+        {
+            "name": DESIGNS[one.design],
+            "documents": one.documents,
+            "classes": [one.shared[f] for f in FREQUENCIES],
+            "all": sum(one.shared.values()),
+        }
         for one in shared
-    ]  # fmt: skip
-    return {"shared": rows, "shared_plot": plot, "shared_key": draw_key(series), "n": shared[0].n, "wanted": wanted}
+    ]
+    return {
+        "shared": rows,
+        "shared_plot": plot,
+        "shared_key": draw_key(series),
+        "n": shared[0].n,
+        "wanted": wanted,
+    }
 
 
 def _told(one: Reach) -> dict[str, Any]:
@@ -120,7 +153,11 @@ def _told(one: Reach) -> dict[str, Any]:
 
 
 def _submissions(track: Track) -> Any:
-    return Submission.objects.filter(track=track, predictions__isnull=False).distinct().select_related("team")
+    return (
+        Submission.objects.filter(track=track, predictions__isnull=False)
+        .distinct()
+        .select_related("team")
+    )
 
 
 def _chosen(track: Track, said: str) -> Submission | None:
@@ -139,7 +176,12 @@ def _chosen(track: Track, said: str) -> Submission | None:
 urlpatterns = [
     path("desk/tracks/<slug:slug>/diagnostics/", show, name="desk-diagnostics"),
     *(
-        path(f"desk/tracks/<slug:slug>/diagnostics/{what}.csv", as_csv, {"what": what}, name=f"desk-diagnostics-{what}")
+        path(
+            f"desk/tracks/<slug:slug>/diagnostics/{what}.csv",
+            as_csv,
+            {"what": what},
+            name=f"desk-diagnostics-{what}",
+        )
         for what in ("frequency", "shared", "reach")
     ),
 ]

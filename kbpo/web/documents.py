@@ -1,4 +1,6 @@
-"""The admins' page of documents that people annotate whole: what is drawn, what is done, and how to order more."""
+"""The admins' page of documents that people annotate whole: what is drawn, what is done, and how to
+order more.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,17 @@ from kbpo.tracks.models import Track
 from kbpo.web.desk import for_admins
 from kbpo.web.reason import why_of
 
-HEAD = ["document", "stage", "design", "probability", "batch", "seed", "position", "drawn_at", "settled_at"]
+HEAD = [
+    "document",
+    "stage",
+    "design",
+    "probability",
+    "batch",
+    "seed",
+    "position",
+    "drawn_at",
+    "settled_at",
+]
 
 
 class OrderForm(forms.Form):
@@ -38,7 +50,12 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     refusal = _order(track, request) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-documents", slug=slug)
-    return render(request, "desk/documents.html", _context(track, request, refusal), status=422 if refusal else 200)
+    return render(
+        request,
+        "desk/documents.html",
+        _context(track, request, refusal),
+        status=422 if refusal else 200,
+    )
 
 
 def _context(track: Track, request: HttpRequest, refusal: str) -> dict[str, Any]:
@@ -76,7 +93,9 @@ def _order(track: Track, request: HttpRequest) -> str:
         return "Nothing was drawn: say what the documents are for. It stands in the log."
     who = cast(User, request.user)
     try:
-        batch = order_documents(track, said["size"], said["design"], seed=said["seed"], user=who, why=why)
+        batch = order_documents(
+            track, said["size"], said["design"], seed=said["seed"], user=who, why=why
+        )
     except CannotDraw as problem:
         return str(problem)
     messages.success(request, f"{batch.size:,} documents are drawn. They wait to be annotated.")
@@ -92,7 +111,17 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     writer = csv.writer(response)
     writer.writerow(HEAD)
     rows = DocumentSample.objects.filter(track=track).order_by("stage", "batch", "position")
-    columns = ("document__key", "stage", "design", "probability", "batch", "seed", "position", "drawn_at", "settled_at")
+    columns = (
+        "document__key",
+        "stage",
+        "design",
+        "probability",
+        "batch",
+        "seed",
+        "position",
+        "drawn_at",
+        "settled_at",
+    )
     for row in rows.values_list(*columns):
         writer.writerow(["" if one is None else one for one in row])
     return response

@@ -1,4 +1,6 @@
-"""Pages for what went wrong: a sentence, what became of the thing, what to do. Never a traceback."""
+"""Pages for what went wrong: a sentence, what became of the thing, what to do. Never a
+traceback.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,18 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
 SENTENCES = {
-    400: ("This request could not be understood", "Nothing was changed. Go back, reload the page and try again."),
+    400: (
+        "This request could not be understood",
+        "Nothing was changed. Go back, reload the page and try again.",
+    ),
     403: (
         "This page is not yours to see",
         "Nothing was changed. Log in with another account, or go back to the leaderboard.",
     ),
-    404: ("There is no such page", "It may have been withdrawn or renamed. The leaderboard knows everything public."),
+    404: (
+        "There is no such page",
+        "It may have been withdrawn or renamed. The leaderboard knows everything public.",
+    ),
     500: (
         "We could not finish this",
         "Nothing that was saved before is lost, and we were told. Try again in a minute.",

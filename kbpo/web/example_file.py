@@ -1,4 +1,6 @@
-"""Writes an example file that a track accepts: a few relations of its corpus as JSON Lines, not meant to be true."""
+"""Writes an example file that a track accepts: a few relations of its corpus as JSON Lines, not
+meant to be true.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ MOST = 12
 
 
 def example_lines(track: Track) -> Iterator[str]:
-    """Lines of JSON, one a document: two names of one sentence and the first predicate of the schema."""
+    """Lines of JSON, one a document: two names of one sentence and the first predicate of the
+    schema.
+    """
     predicate = track.corpus.schema["predicates"][0]
     types = (predicate.get("types") or [[None, None]])[0]
     for document in Document.objects.filter(corpus=track.corpus).order_by("pk")[:MOST]:
@@ -21,8 +25,15 @@ def example_lines(track: Track) -> Iterator[str]:
             yield json.dumps(_claim(document, pair, predicate["name"], types), ensure_ascii=False)
 
 
-def _claim(document: Document, pair: list[tuple[int, int]], predicate: str, types: list[str | None]) -> dict[str, Any]:
-    claim: dict[str, Any] = {"doc": document.key, "subject": pair[0], "predicate": predicate, "object": pair[1]}
+def _claim(
+    document: Document, pair: list[tuple[int, int]], predicate: str, types: list[str | None]
+) -> dict[str, Any]:
+    claim: dict[str, Any] = {
+        "doc": document.key,
+        "subject": pair[0],
+        "predicate": predicate,
+        "object": pair[1],
+    }
     if types[0] and types[1]:
         claim |= {"subject_type": types[0], "object_type": types[1]}
     return claim | {"confidence": 0.5}

@@ -10,8 +10,12 @@ DASH = "–"
 FEW = 50
 
 
-def number_text(value: float | None, *, n: int | None = None, decimals: int | None = None, signed: bool = False) -> str:
-    """A share in per cent without its sign: 0.3 is “30.0”, and “30” when fewer than 50 judgments stand behind it."""
+def number_text(
+    value: float | None, *, n: int | None = None, decimals: int | None = None, signed: bool = False
+) -> str:
+    """A share in per cent without its sign: 0.3 is “30.0”, and “30” when fewer than 50 judgments
+    stand behind it.
+    """
     if value is None or not math.isfinite(value):
         return DASH
     if decimals is None:
@@ -39,7 +43,9 @@ def percent_text(value: float | None, *, n: int | None = None) -> str:
 
 
 def interval_text(low: float | None, high: float | None, *, n: int | None = None) -> str:
-    """An interval with an en dash: “28.6–31.4”; with “to” where a bound is negative, so that signs stay legible."""
+    """An interval with an en dash: “28.6–31.4”; with “to” where a bound is negative, so that signs
+    stay legible.
+    """
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return DASH
     if low < 0:
@@ -58,10 +64,14 @@ def count_text(count: float) -> str:
 
 
 def money_text(amount: Decimal | int | str, *, cents: bool = True) -> str:
-    """An amount in dollars: “$31.80” where it is spent, “$32” in prose. Decimal only; a float is refused."""
+    """An amount in dollars: “$31.80” where it is spent, “$32” in prose. Decimal only; a float is
+    refused.
+    """
     if isinstance(amount, float):
         raise TypeError(f"money is Decimal, not float: {amount!r}")
-    exact = Decimal(amount).quantize(Decimal("0.01") if cents else Decimal("1"), rounding=ROUND_HALF_UP)
+    exact = Decimal(amount).quantize(
+        Decimal("0.01") if cents else Decimal("1"), rounding=ROUND_HALF_UP
+    )
     return f"{MINUS if exact < 0 else ''}${abs(exact):,}"
 
 
@@ -84,7 +94,9 @@ def about_text(duration: timedelta | float) -> str:
 
 
 def time_text(moment: datetime, *, date: bool = True) -> str:
-    """A time in UTC with the word: “20 November 2026, 14:05 UTC”, or “14:05 UTC”. A naive time is refused."""
+    """A time in UTC with the word: “20 November 2026, 14:05 UTC”, or “14:05 UTC”. A naive time is
+    refused.
+    """
     if moment.tzinfo is None:
         raise ValueError(f"a time needs its zone: {moment!r}")
     moment = moment.astimezone(UTC)

@@ -1,4 +1,6 @@
-"""Follows a submission on its journey: its stages with times and counts, and an honest guess of what remains."""
+"""Follows a submission on its journey: its stages with times and counts, and an honest guess of
+what remains.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from kbpo.submissions.models import Submission
 from kbpo.web.figures import about_text, duration_text, half_width_text, time_text
 
 ORDER = ("received", "read", "planned", "confirmed", "judging", "scored")
-"""The statuses of a submission that gets to the end; the stage at hand is the one whose status it has."""
+"""The statuses of a submission that gets to the end; the stage at hand is the one whose status
+it has."""
 MOMENTS = ("received_at", "read_at", "planned_at", "confirmed_at", "sampled_at", "scored_at")
 ENDED = ("failed", "withdrawn", "refused", "expired")
 NEAR = timedelta(hours=12)
@@ -27,15 +30,23 @@ NEAR = timedelta(hours=12)
 
 
 def progress(submission: Submission) -> dict[str, Any]:
-    """How far the judging is: targets in the sample, judged, open; and an honest guess of the time that remains."""
-    targets = set(Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True))
+    """How far the judging is: targets in the sample, judged, open; and an honest guess of the time
+    that remains.
+    """
+    targets = set(
+        Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
+    )
     waiting = open_targets(submission) if submission.status == "judging" else set()
     judged = len(targets) - len(waiting)
     since = timezone.now() - timedelta(hours=1)
     recent = Label.objects.filter(target__in=targets, created_at__gte=since, source="crowd")
-    recent = recent.exclude(origin__contains=AGAIN).order_by("created_at")  # nobody judged anything then
+    recent = recent.exclude(origin__contains=AGAIN).order_by(
+        "created_at"
+    )  # nobody judged anything then
     times = list(recent.values_list("created_at", flat=True))
-    rate = (len(times) - 1) / (timezone.now() - times[0]).total_seconds() if len(times) > 2 else None
+    rate = (
+        (len(times) - 1) / (timezone.now() - times[0]).total_seconds() if len(times) > 2 else None
+    )
     return {
         "targets": len(targets),
         "judged": judged,
@@ -53,11 +64,21 @@ def stages(submission: Submission, sample: dict[str, Any]) -> list[dict[str, Any
     names = ("Received", "Read", "Planned", "Sampled", "Being judged", "Scored")
     rows = []
     for at, name in enumerate(names):
-        state = "done" if at < at_hand or submission.status == "scored" else "now" if at == at_hand else "waiting"
+        state = (
+            "done"
+            if at < at_hand or submission.status == "scored"
+            else "now"
+            if at == at_hand
+            else "waiting"
+        )
         note = notes[at] if state != "waiting" or at == 5 else ""
         rows.append({"name": name, "state": state, "note": note, "of": of[at]})
     rows[4]["share"] = sample["share"]
-    return [*_until_its_end(submission, rows), _end(submission)] if submission.status in ENDED else rows
+    return (
+        [*_until_its_end(submission, rows), _end(submission)]
+        if submission.status in ENDED
+        else rows
+    )
 
 
 def _until_its_end(submission: Submission, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -101,7 +122,9 @@ def _times(submission: Submission, sample: dict[str, Any]) -> list[str]:
 
 
 def _took(began: datetime | None, ended: datetime | None) -> str:
-    """“in 3 s”; nothing while it is not known, or where it came anew after the other moment moved on."""
+    """“in 3 s”; nothing while it is not known, or where it came anew after the other moment moved
+    on.
+    """
     return f"in {duration_text(ended - began)}" if began and ended and ended >= began else ""
 
 
@@ -114,7 +137,10 @@ def _moment(when: datetime | None) -> str:
 
 def _notes(submission: Submission, sample: dict[str, Any]) -> list[str]:
     counts = submission.counts
-    read = f"{counts.get('relations', 0):,} relations in, {counts.get('set_aside', 0):,} lines set aside"
+    read = (
+        f"{counts.get('relations', 0):,} relations in, {counts.get('set_aside', 0):,} lines set"
+        " aside"
+    )
     drawn = "nothing had to be drawn" if submission.sampled_at else "the sample is drawn next"
     return [
         f"{submission.file_name}, {filesizeformat(submission.file_size)}",
@@ -130,11 +156,17 @@ def _planned(submission: Submission) -> str:
     if not submission.plan:
         return ""
     width = f"for {half_width_text(Decimal(submission.plan.get('chosen', '0')))}"
-    return f"{width}, confirmed {_moment(submission.confirmed_at)}" if submission.confirmed_at else width
+    return (
+        f"{width}, confirmed {_moment(submission.confirmed_at)}"
+        if submission.confirmed_at
+        else width
+    )
 
 
 def _remains(submission: Submission, sample: dict[str, Any]) -> str:
-    """How long the judging still takes at the pace of the last hour; without one, how much work it is."""
+    """How long the judging still takes at the pace of the last hour; without one, how much work it
+    is.
+    """
     if submission.status != "judging" or not sample["open"]:
         return ""
     left: timedelta | None = sample["left"]

@@ -1,4 +1,6 @@
-"""All components of the design system on one page with sample values; for developers, only where DEBUG is on."""
+"""All components of the design system on one page with sample values; for developers, only where
+DEBUG is on.
+"""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -14,16 +16,23 @@ from kbpo.web.plots import Moment, Point
 from kbpo.web.viewer import Span
 
 TEXT = (
-    "James Whitman “Jim” McLamore was with David Edgerton responsible for the expansion of a restaurant. "
-    "McLamore attended Northfield Mount Hermon School before matriculating at Cornell University. "
-    "He wrote <b>&amp;</b> once, and the page shows it as he wrote it."
+    "James Whitman “Jim” McLamore was with David Edgerton responsible for the expansion of a"
+    " restaurant. McLamore attended Northfield Mount Hermon School before matriculating at Cornell"
+    " University. He wrote <b>&amp;</b> once, and the page shows it as he wrote it."
 )
 
 # F1, precision, recall and the number of labels of made-up systems.
 SYSTEMS = [
     ("Patterns run 3", "Document-level rules", 0.300, 0.412, 0.236, 464),
     ("Neural run 5", "Threshold 0.08", 0.294, 0.261, 0.336, 433),
-    ("Twin run 2", "A copy of Patterns with other thresholds and a long description", 0.289, 0.652, 0.186, 612),
+    (
+        "Twin run 2",
+        "A copy of Patterns with other thresholds and a long description",
+        0.289,
+        0.652,
+        0.186,
+        612,
+    ),
     ("Neural run 4", "Threshold 0.25", 0.275, 0.468, 0.204, 445),
     ("Patterns run 1", "First try", 0.212, 0.843, 0.122, 41),
 ]
@@ -33,7 +42,13 @@ TIES = [[0, 1, 2], [1, 2, 3], [3, 4]]
 def around(value: float, n: int) -> Interval:
     """An interval of the width that n independent judgments would give."""
     error = sqrt(value * (1 - value) / n)
-    return Interval(value, value - 1.28 * error, value + 1.28 * error, value - 1.96 * error, value + 1.96 * error)
+    return Interval(
+        value,
+        value - 1.28 * error,
+        value + 1.28 * error,
+        value - 1.96 * error,
+        value + 1.96 * error,
+    )
 
 
 def gallery(request: HttpRequest) -> HttpResponse:
@@ -87,9 +102,13 @@ def context() -> dict[str, object]:
         ],
         "kind_axis": axis_over([fourth]),
         "differences": differences,
-        "difference_axis": axis_over([interval for _, interval in differences], bounds=(-1.0, 1.0), zero=True),
+        "difference_axis": axis_over(
+            [interval for _, interval in differences], bounds=(-1.0, 1.0), zero=True
+        ),
         "points": [
-            Point(name.replace(" run", ""), around(precision, n), around(recall, 900), first=index < 3)
+            Point(
+                name.replace(" run", ""), around(precision, n), around(recall, 900), first=index < 3
+            )
             for index, (name, _, _, precision, recall, n) in enumerate(SYSTEMS)
         ],
         "moments": moments(),
@@ -107,9 +126,27 @@ def context() -> dict[str, object]:
         ],
         "levels": [{"url": "#80", "text": "80 %", "current": True}, {"url": "#95", "text": "95 %"}],
         "slider_rows": [
-            {"value": "0.03", "half_width": 0.03, "n": 212, "cost": Decimal("31.80"), "time": timedelta(hours=2)},
-            {"value": "0.025", "half_width": 0.025, "n": 512, "cost": Decimal("76.80"), "time": timedelta(hours=5)},
-            {"value": "0.02", "half_width": 0.02, "n": 1068, "cost": Decimal("160.20"), "time": timedelta(hours=10)},
+            {
+                "value": "0.03",
+                "half_width": 0.03,
+                "n": 212,
+                "cost": Decimal("31.80"),
+                "time": timedelta(hours=2),
+            },
+            {
+                "value": "0.025",
+                "half_width": 0.025,
+                "n": 512,
+                "cost": Decimal("76.80"),
+                "time": timedelta(hours=5),
+            },
+            {
+                "value": "0.02",
+                "half_width": 0.02,
+                "n": 1068,
+                "cost": Decimal("160.20"),
+                "time": timedelta(hours=10),
+            },
         ],
     }
 
@@ -138,7 +175,9 @@ def spans() -> list[Span]:
     return [
         at("James Whitman “Jim” McLamore", "other"),
         at(
-            "McLamore attended Northfield Mount Hermon School before matriculating at Cornell University.", "provenance"
+            "McLamore attended Northfield Mount Hermon School before matriculating at Cornell"
+            " University.",
+            "provenance",
         ),
         at("McLamore", "subject", second),
         at("Northfield Mount Hermon School", "other"),
@@ -148,9 +187,20 @@ def spans() -> list[Span]:
 
 STAGES = [
     {"name": "Received", "state": "done", "of": "14:02:11", "note": "patterns.kb.tsv.gz, 0.2 MB"},
-    {"name": "Read", "state": "done", "of": "in 3 s", "note": "6,158 relations in, 9 lines set aside"},
+    {
+        "name": "Read",
+        "state": "done",
+        "of": "in 3 s",
+        "note": "6,158 relations in, 9 lines set aside",
+    },
     {"name": "Sampled", "state": "done", "of": "in 2 s", "note": "506 drawn, 346 already judged"},
-    {"name": "Being judged", "state": "now", "of": "131 of 160", "note": "about 48 min left", "share": 131 / 160},
+    {
+        "name": "Being judged",
+        "state": "now",
+        "of": "131 of 160",
+        "note": "about 48 min left",
+        "share": 131 / 160,
+    },
     {"name": "Scored", "state": "waiting", "note": "enters the board by itself"},
 ]
 FAILED = {
@@ -176,14 +226,19 @@ PROBLEMS = [
         "code": "repeated-relation",
         "start": 45,
         "end": 51,
-        "sentence": "Same relation as line 6,701 with another confidence (0.9179). The first one is kept.",
+        "sentence": (
+            "Same relation as line 6,701 with another confidence (0.9179). The first one is kept."
+        ),
         "text": ":E586\tper:place_of_birth\t:E591\tRD_TEST:155-278\t0.3447",
     },
     {
         "line": "40–44",
         "severity": "note",
         "code": "several-canonical-mentions",
-        "sentence": "“Europe” has one canonical mention a document. That is what we expect; nothing changed.",
+        "sentence": (
+            "“Europe” has one canonical mention a document. That is what we expect; nothing"
+            " changed."
+        ),
     },
 ]
 

@@ -1,7 +1,9 @@
-"""A submission's judged predictions in their sentences: subject, relation and object, each right or wrong.
+"""A submission's judged predictions in their sentences: subject, relation and object, each right or
+wrong.
 
-A judgment is shown only to a team whose own sampled submission states it, to admins, and to everybody once it is
-public. A draft shows nothing: else an upload would be a way to read other people's answers.
+A judgment is shown only to a team whose own sampled submission states it, to admins, and to
+everybody once it is public. A draft shows nothing: else an upload would be a way to read other
+people's answers.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ VERDICTS = ("all", "right", "wrong")
 SHOWING = ("judging", "scored")
 """Statuses of submissions that show judgments."""
 NOT_DISPUTED = {
-    "import": "This comes from the gold standard. Experts are asked about what the crowd judged here, not about that.",
+    "import": (
+        "This comes from the gold standard. Experts are asked about what the crowd judged here, not"
+        " about that."
+    ),
     "expert": "An expert judged this already.",
 }
 """Why a judgment is not put before an expert, by the source of its label."""
@@ -36,7 +41,9 @@ NOT_DISPUTED = {
 
 @dataclass(frozen=True)
 class Judged:
-    """One prediction with what people said of it; `relation`, `subject` and `object` are True, False or None."""
+    """One prediction with what people said of it; `relation`, `subject` and `object` are True,
+    False or None.
+    """
 
     prediction: Prediction
     document: Document
@@ -65,12 +72,16 @@ class Judged:
 
 
 def may_see(user: Any, submission: Submission) -> bool:
-    """Whether a person may see this submission's judgments: all of them, or the public ones (`only_public`).
+    """Whether a person may see this submission's judgments: all of them, or the public ones
+    (`only_public`).
 
-    A draft shows nothing, nor does a submission before its sample is drawn or after it was withdrawn: else one could
-    state everything, read what others paid for, and take it back for free.
+    A draft shows nothing, nor does a submission before its sample is drawn or after it was
+    withdrawn: else one could state everything, read what others paid for, and take it back for
+    free.
     """
-    if submission.status not in SHOWING and not (submission.status == "confirmed" and submission.sampled_at):
+    if submission.status not in SHOWING and not (
+        submission.status == "confirmed" and submission.sampled_at
+    ):
         return False
     return submission.track.status == "closed" or not only_public(user, submission)
 
@@ -82,18 +93,22 @@ def only_public(user: Any, submission: Submission) -> bool:
     return not (user.is_staff or submission.team.members.filter(pk=user.pk).exists())
 
 
-def verdicts(submission: Submission, *, public: bool) -> tuple[list[int], np.ndarray[Any, Any], list[str]]:
-    """Prediction ids with a judgment (with a public one), whether each is right (NaN: parts missing), their predicates.
+def verdicts(
+    submission: Submission, *, public: bool
+) -> tuple[list[int], np.ndarray[Any, Any], list[str]]:
+    """Prediction ids with a judgment (with a public one), whether each is right (NaN: parts
+    missing), their predicates.
 
-    The judgments of a closed track are public, those that another track has on the same corpus are not: of a target
-    that both asked about, only what is public says what is right.
+    The judgments of a closed track are public, those that another track has on the same corpus are
+    not: of a target that both asked about, only what is public says what is right.
     """
     known = PUBLIC if public else ""
     found = fetch(
-        "SELECT p.id, p.instance_id, r.name FROM submissions_prediction p"
-        " JOIN instances_instance i ON i.id = p.instance_id JOIN corpus_predicate r ON r.id = i.predicate_id"
-        " WHERE p.submission_id = %s AND EXISTS (SELECT 1 FROM instances_label l WHERE l.target_id = i.target_id"
-        f" AND l.value <> '{{}}'::jsonb{known}) ORDER BY i.document_id, i.subject_begin, p.id",
+        "SELECT p.id, p.instance_id, r.name FROM submissions_prediction p JOIN instances_instance"
+        " i ON i.id = p.instance_id JOIN corpus_predicate r ON r.id = i.predicate_id WHERE"
+        " p.submission_id = %s AND EXISTS (SELECT 1 FROM instances_label l WHERE l.target_id ="
+        f" i.target_id AND l.value <> '{{}}'::jsonb{known}) ORDER BY i.document_id,"
+        " i.subject_begin, p.id",
         [submission.pk],
     )
     rows = rows_of([row[1] for row in found], submission.pk, public=public)
@@ -101,20 +116,32 @@ def verdicts(submission: Submission, *, public: bool) -> tuple[list[int], np.nda
 
 
 def describe(submission: Submission, ids: Sequence[int], *, public: bool) -> list[Judged]:
-    """The judged predictions with these ids, in order, ready for the page; by their public judgments alone if asked."""
-    predictions = Prediction.objects.filter(pk__in=ids).select_related("instance__document", "instance__predicate")
+    """The judged predictions with these ids, in order, ready for the page; by their public
+    judgments alone if asked.
+    """
+    predictions = Prediction.objects.filter(pk__in=ids).select_related(
+        "instance__document", "instance__predicate"
+    )
     by_id = predictions.in_bulk()
     chosen = [by_id[pk] for pk in ids]
     rows = rows_of([one.instance_id for one in chosen], submission.pk, public=public)
     labels: dict[int, Label] = {}
-    for label in Label.objects.filter(target__in=[one.instance.target_id for one in chosen]).order_by("created_at"):
+    for label in Label.objects.filter(
+        target__in=[one.instance.target_id for one in chosen]
+    ).order_by("created_at"):
         if label.is_public or not public:
             labels[label.target_id] = label
     templates = {
-        one["name"]: one.get("template") or "{subject} " + one["name"] + " {object}" for one in predicates(submission)
+        one["name"]: one.get("template") or "{subject} " + one["name"] + " {object}"
+        for one in predicates(submission)
     }
     return [
-        _describe(one, row, labels.get(one.instance.target_id), templates.get(row.predicate, "{subject} – {object}"))
+        _describe(
+            one,
+            row,
+            labels.get(one.instance.target_id),
+            templates.get(row.predicate, "{subject} – {object}"),
+        )
         for one, row in zip(chosen, rows, strict=True)
     ]
 
@@ -149,7 +176,10 @@ def _describe(one: Prediction, row: Any, label: Label | None, template: str) -> 
         prediction=one,
         document=document,
         predicate=row.predicate,
-        claim=_claim(template, {"subject": document.gloss(*row.subject), "object": document.gloss(*row.object)}),
+        claim=_claim(
+            template,
+            {"subject": document.gloss(*row.subject), "object": document.gloss(*row.object)},
+        ),
         window=(begin, end),
         spans=[
             Span(begin, end, "provenance"),
@@ -161,13 +191,15 @@ def _describe(one: Prediction, row: Any, label: Label | None, template: str) -> 
         object=_truth(object_),
         votes=_votes(row, label),
         source=label.source if label is not None else "",
-    )  # fmt: skip
+    )
 
 
 def _claim(template: str, texts: dict[str, str]) -> list[tuple[str, str]]:
     """The template's pieces in order, with the mentions' texts in place."""
     pieces = re.split(r"\{(subject|object)\}", template)
-    return [(piece, texts[piece]) if at % 2 else ("", piece) for at, piece in enumerate(pieces) if piece]
+    return [
+        (piece, texts[piece]) if at % 2 else ("", piece) for at, piece in enumerate(pieces) if piece
+    ]
 
 
 def _truth(value: float) -> bool | None:
@@ -177,7 +209,9 @@ def _truth(value: float) -> bool | None:
 def _votes(row: Any, label: Label | None) -> str:
     """“3 of 3 said so”, for the prediction's own relation."""
     if label is None or not label.n or label.source != "crowd":
-        return {"import": "from the gold standard", "expert": "by an expert"}.get(label.source if label else "", "")
+        return {"import": "from the gold standard", "expert": "by an expert"}.get(
+            label.source if label else "", ""
+        )
     part = row.predicate + (">" if row.forward else "<")
     yes = label.value.get("votes", {}).get(part, 0)
     agree = yes if part in label.value.get("holds", ()) else label.n - yes

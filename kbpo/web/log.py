@@ -1,4 +1,6 @@
-"""The audit log: who changed which state and who moved which money, with the reason; a page and a CSV file."""
+"""The audit log: who changed which state and who moved which money, with the reason; a page and a
+CSV file.
+"""
 
 from __future__ import annotations
 
@@ -46,22 +48,37 @@ def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") 
 
 def _states(rows: QuerySet[Audit]) -> Any:
     return rows.order_by().values(
-        at_=F("at"), what_=F("what"), about_=F("about"), who_=Coalesce("who__username", Value(NOBODY)),
-        before_=F("before"), after_=F("after"), why_=F("why"), track_=F("track"),
+        at_=F("at"),
+        what_=F("what"),
+        about_=F("about"),
+        who_=Coalesce("who__username", Value(NOBODY)),
+        before_=F("before"),
+        after_=F("after"),
+        why_=F("why"),
+        track_=F("track"),
         book_=Value("states", output_field=TEXT),
-    )  # fmt: skip
+    )
 
 
 def _money(rows: QuerySet[Ledger]) -> Any:
     return rows.order_by().values(
-        at_=F("created_at"), what_=F("kind"), about_=F("purpose"), who_=Coalesce("who__username", Value(NOBODY)),
-        before_=Value("", output_field=TEXT), after_=Concat(Value("$"), Cast("amount", TEXT), output_field=TEXT),
-        why_=F("why"), track_=F("track__slug"), book_=Value("money", output_field=TEXT),
-    )  # fmt: skip
+        at_=F("created_at"),
+        what_=F("kind"),
+        about_=F("purpose"),
+        who_=Coalesce("who__username", Value(NOBODY)),
+        before_=Value("", output_field=TEXT),
+        after_=Concat(Value("$"), Cast("amount", TEXT), output_field=TEXT),
+        why_=F("why"),
+        track_=F("track__slug"),
+        book_=Value("money", output_field=TEXT),
+    )
 
 
 def _asked(request: HttpRequest) -> dict[str, str]:
-    asked = {name: request.GET.get(name, "").replace("\x00", "")[:120] for name in ("book", "about", "track", "who")}
+    asked = {
+        name: request.GET.get(name, "").replace("\x00", "")[:120]
+        for name in ("book", "about", "track", "who")
+    }
     return asked | {"book": asked["book"] if asked["book"] in ("states", "money") else ""}
 
 
@@ -74,7 +91,13 @@ def show(request: HttpRequest) -> HttpResponse:
     query = request.GET.copy()
     query.pop("page", None)
     tracks = Track.objects.order_by("name")
-    context = {"page": page, "rows": rows, "asked": asked, "tracks": tracks, "query": query.urlencode()}
+    context = {
+        "page": page,
+        "rows": rows,
+        "asked": asked,
+        "tracks": tracks,
+        "query": query.urlencode(),
+    }
     return render(request, "desk/log.html", context)
 
 
@@ -82,7 +105,10 @@ def show(request: HttpRequest) -> HttpResponse:
 def as_csv(request: HttpRequest) -> HttpResponse:
     """The same entries, all of them, as CSV."""
     writer = csv.writer(_Echo())
-    rows = ([_cell(row[f"{name}_"]) for name in COLUMNS] for row in entries(**_asked(request)).iterator())
+    rows = (
+        [_cell(row[f"{name}_"]) for name in COLUMNS]
+        for row in entries(**_asked(request)).iterator()
+    )
     stream = (writer.writerow(row) for part in ([list(COLUMNS)], rows) for row in part)
     response = StreamingHttpResponse(stream, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="log.csv"'

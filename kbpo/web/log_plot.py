@@ -30,9 +30,12 @@ def draw_log_log(series: Sequence[Series], alt: str, *, x_name: str, y_name: str
     xs = [x for some in drawable for x, _ in some] or [1.0]
     ys = [y for some in drawable for _, y in some] or [1.0]
     across, up = _powers(xs), _powers(ys)
-    body = "".join(f'<line class="grid" x1="0" x2="100%" y1="{_y(up, t)}%" y2="{_y(up, t)}%"/>' for t in up)
+    body = "".join(
+        f'<line class="grid" x1="0" x2="100%" y1="{_y(up, t)}%" y2="{_y(up, t)}%"/>' for t in up
+    )
     body += "".join(
-        f'<line class="grid" x1="{_x(across, t)}%" x2="{_x(across, t)}%" y1="0" y2="100%"/>' for t in across
+        f'<line class="grid" x1="{_x(across, t)}%" x2="{_x(across, t)}%" y1="0" y2="100%"/>'
+        for t in across
     )
     for form, one, some in zip(FORMS, series, drawable, strict=False):
         body += f'<g class="{form}"><title>{escape(one.name)}</title>'
@@ -40,19 +43,20 @@ def draw_log_log(series: Sequence[Series], alt: str, *, x_name: str, y_name: str
     y_labels = "".join(f'<text x="28" y="{_y(up, t)}%">{_power(t)}</text>' for t in up)
     x_labels = "".join(f'<text x="{_x(across, t)}%" y="14">{_power(t)}</text>' for t in across)
     return mark_safe(  # all text is ours or escaped
-        f'<div class="plot"><span class="y-name">{escape(y_name)}</span>'
-        f'<svg class="y-axis" height="{HEIGHT}" aria-hidden="true">{y_labels}</svg>'
-        f'<svg class="area" role="img" aria-label="{escape(alt)}" width="100%" height="{HEIGHT}">{body}</svg>'
-        f'<svg class="x-axis" height="18" aria-hidden="true">{x_labels}</svg>'
-        f'<span class="x-name">{escape(x_name)}</span></div>'
+        f'<div class="plot"><span class="y-name">{escape(y_name)}</span><svg class="y-axis"'
+        f' height="{HEIGHT}" aria-hidden="true">{y_labels}</svg><svg class="area" role="img"'
+        f' aria-label="{escape(alt)}" width="100%" height="{HEIGHT}">{body}</svg><svg'
+        f' class="x-axis" height="18" aria-hidden="true">{x_labels}</svg><span'
+        f' class="x-name">{escape(x_name)}</span></div>'
     )
 
 
 def draw_key(series: Sequence[Series]) -> SafeString:
     """What each form of point stands for."""
     items = (
-        f'<span class="plot-name"><svg class="plot-key" width="12" height="12" aria-hidden="true"><g class="{form}">'
-        f"{_mark(form, 50, 50)}</g></svg> {escape(one.name)}</span>"
+        '<span class="plot-name"><svg class="plot-key" width="12" height="12"'
+        f' aria-hidden="true"><g class="{form}">{_mark(form, 50, 50)}</g></svg>'
+        f" {escape(one.name)}</span>"
         for form, one in zip(FORMS, series, strict=False)
     )
     return mark_safe(" ".join(items))

@@ -1,4 +1,6 @@
-"""The desk's pages of money: every cent by track, submission, worker and state; caps; an estimate; CSV of all of it."""
+"""The desk's pages of money: every cent by track, submission, worker and state; caps; an estimate;
+CSV of all of it.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,13 @@ from kbpo.tracks.models import Track
 from kbpo.web.desk import for_admins
 
 ZERO = Decimal("0.00")
-KINDS = {"tutorial": "Tutorials", "gold": "Gold questions", "bonus": "Bonuses and compensations",
-         "documents": "Whole documents", "sweep": "What readers left unmarked"}  # fmt: skip
+KINDS = {
+    "tutorial": "Tutorials",
+    "gold": "Gold questions",
+    "bonus": "Bonuses and compensations",
+    "documents": "Whole documents",
+    "sweep": "What readers left unmarked",
+}
 """What a purpose that is no submission's is for, by its first word."""
 MOST_SHOWN = 500
 
@@ -64,14 +71,24 @@ def _switches(chosen: Track | None) -> list[dict[str, Any]]:
     tracks = Track.objects.order_by("name").values_list("slug", "name")
     return [
         {"url": address, "text": "All tracks", "current": chosen is None},
-        *({"url": f"{address}?track={slug}", "text": name, "current": chosen is not None and chosen.slug == slug}
-          for slug, name in tracks),
-    ]  # fmt: skip
+        *(
+            {
+                "url": f"{address}?track={slug}",
+                "text": name,
+                "current": chosen is not None and chosen.slug == slug,
+            }
+            for slug, name in tracks
+        ),
+    ]
 
 
 def _submissions(rows: Iterable[report.Cents]) -> dict[str, Submission]:
-    numbers = {one.purpose.partition(":")[2] for one in rows if one.purpose.startswith("submission:")}
-    found = Submission.objects.select_related("team").in_bulk([int(one) for one in numbers if one.isdecimal()])
+    numbers = {
+        one.purpose.partition(":")[2] for one in rows if one.purpose.startswith("submission:")
+    }
+    found = Submission.objects.select_related("team").in_bulk(
+        [int(one) for one in numbers if one.isdecimal()]
+    )
     return {row.purpose: row for row in found.values()}
 
 
@@ -87,20 +104,34 @@ def _purpose(one: report.Cents, submissions: dict[str, Submission]) -> tuple[str
 
 
 def _table(rows: Iterable[report.Cents], name_of: Any) -> dict[str, Any]:
-    """Sums by name: what was reserved, and its parts by the states that occur; the largest first."""
+    """Sums by name: what was reserved, and its parts by the states that occur; the largest
+    first.
+    """
     sums: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
     for one in rows:
         sums[name_of(one)][one.state] += one.amount
     states = [state for state in report.STATES if any(state in parts for parts in sums.values())]
     found: list[dict[str, Any]] = [
-        {"name": name, "url": url, "total": sum(parts.values(), ZERO), "cells": [(one, parts[one]) for one in states]}
+        {
+            "name": name,
+            "url": url,
+            "total": sum(parts.values(), ZERO),
+            "cells": [(one, parts[one]) for one in states],
+        }
         for (name, url), parts in sums.items()
     ]
-    return {"states": states, "rows": sorted(found, key=lambda row: (-row["total"], row["name"]))[:MOST_SHOWN]}
+    return {
+        "states": states,
+        "rows": sorted(found, key=lambda row: (-row["total"], row["name"]))[:MOST_SHOWN],
+    }
 
 
 def _shared(track: Track) -> list[dict[str, Any]]:
-    rows = track.submissions.exclude(confirmed_at=None).select_related("team").order_by("confirmed_at")[:50]
+    rows = (
+        track.submissions.exclude(confirmed_at=None)
+        .select_related("team")
+        .order_by("confirmed_at")[:50]
+    )
     return [{"row": row, "shared": report.shared(row)} for row in rows]
 
 
@@ -111,7 +142,9 @@ def _quoted(request: HttpRequest, track: Track | None) -> dict[str, Any]:
     asked = request.GET.get("questions", "")
     if track is not None and asked:
         people = request.GET.get("people", "") or str(track.workers_per_question)
-        price = Price.objects.filter(track=track, interface=request.GET.get("interface", "")).first()
+        price = Price.objects.filter(
+            track=track, interface=request.GET.get("interface", "")
+        ).first()
         if price is None:
             refusal = "This track has no price for that kind of question."
         elif not asked.isdecimal() or not people.isdecimal() or len(asked) > 9 or len(people) > 3:
@@ -133,20 +166,29 @@ def cap(request: HttpRequest) -> HttpResponse:
     text = said.get("cap", "").strip().removeprefix("$")
     try:
         value = Decimal(text) if text else None
-        row = set_cap(track, said.get("scope", ""), value, who=cast(User, request.user),
-                      why=said.get("why", "").replace("\x00", "")[:500])  # fmt: skip
+        row = set_cap(
+            track,
+            said.get("scope", ""),
+            value,
+            who=cast(User, request.user),
+            why=said.get("why", "").replace("\x00", "")[:500],
+        )
     except InvalidOperation:
         messages.error(request, f"“{text[:40]}” is no amount in dollars.")
     except BadCap as bad:
         messages.error(request, str(bad))
     else:
-        messages.success(request, f"The cap is ${row.cap} now." if row else "There is no such cap any more.")
+        messages.success(
+            request, f"The cap is ${row.cap} now." if row else "There is no such cap any more."
+        )
     return redirect(f"{reverse('desk-money')}?track={track.slug}")
 
 
 @for_admins
 def cents_csv(request: HttpRequest) -> HttpResponse:
-    """Every cent in its finest parts; the sum of the amounts of a purpose is what was reserved for it."""
+    """Every cent in its finest parts; the sum of the amounts of a purpose is what was reserved for
+    it.
+    """
     track = _track(request)
     rows = report.cents(track.pk if track else None)
     submissions = _submissions(rows)
@@ -154,7 +196,9 @@ def cents_csv(request: HttpRequest) -> HttpResponse:
     writer.writerow(["track", "purpose", "for", "worker", "state", "amount"])
     for one in rows:
         name, _ = _purpose(one, submissions)
-        writer.writerow([_safe(one.track_name), one.purpose, _safe(name), one.worker, one.state, one.amount])
+        writer.writerow(
+            [_safe(one.track_name), one.purpose, _safe(name), one.worker, one.state, one.amount]
+        )
     return response
 
 
@@ -164,11 +208,25 @@ def ledger_csv(request: HttpRequest) -> HttpResponse:
     track = _track(request)
     rows = Ledger.objects.select_related("track", "team").order_by("pk")
     response, writer = _csv("ledger.csv")
-    writer.writerow(["id", "at", "track", "team", "purpose", "kind", "state", "amount", "key", "why"])
+    writer.writerow(
+        ["id", "at", "track", "team", "purpose", "kind", "state", "amount", "key", "why"]
+    )
     for row in (rows.filter(track=track) if track else rows).iterator():
         team = row.team.name if row.team else ""
-        writer.writerow([row.pk, row.created_at.isoformat(), _safe(row.track.name), _safe(team), row.purpose, row.kind,
-                         row.state, row.amount, row.key, _safe(row.why)])  # fmt: skip
+        writer.writerow(
+            [
+                row.pk,
+                row.created_at.isoformat(),
+                _safe(row.track.name),
+                _safe(team),
+                row.purpose,
+                row.kind,
+                row.state,
+                row.amount,
+                row.key,
+                _safe(row.why),
+            ]
+        )
     return response
 
 

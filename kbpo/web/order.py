@@ -1,4 +1,6 @@
-"""Ordering more judgments for a scored submission: what narrower intervals cost, and the press that buys one."""
+"""Ordering more judgments for a scored submission: what narrower intervals cost, and the press that
+buys one.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,14 @@ from kbpo.web.quote import Quote, quotes
 
 
 def more(submission: Submission) -> dict[str, Any] | None:
-    """What can be ordered for a submission that is judged, or being judged, for its page; None where nothing can."""
-    if submission.status not in ORDERABLE or submission.track.status != "open" or submission.sampled_at is None:
+    """What can be ordered for a submission that is judged, or being judged, for its page; None
+    where nothing can.
+    """
+    if (
+        submission.status not in ORDERABLE
+        or submission.track.status != "open"
+        or submission.sampled_at is None
+    ):
         return None
     refresh(submission)
     told: dict[str, Any] = {"now": None, "ordered": None}
@@ -58,7 +66,13 @@ def more(submission: Submission) -> dict[str, Any] | None:
 def _row(quote: Quote) -> dict[str, Any]:
     """A step of the slider."""
     time = quote.likely or quote.work
-    return {"value": quote.width, "half_width": quote.half_width, "n": quote.new, "cost": quote.at_most, "time": time}
+    return {
+        "value": quote.width,
+        "half_width": quote.half_width,
+        "n": quote.new,
+        "cost": quote.at_most,
+        "time": time,
+    }
 
 
 def _stamp(offer: Further) -> str:
@@ -82,11 +96,15 @@ def buy(request: HttpRequest, pk: int) -> HttpResponse:
     except CannotOrder as refusal:
         messages.error(request, f"{refusal} Nothing was ordered.")
     except OverBudget as refusal:
-        messages.error(request, f"{refusal} Nothing was ordered; choose a wider interval or ask an admin.")
+        messages.error(
+            request, f"{refusal} Nothing was ordered; choose a wider interval or ask an admin."
+        )
     else:
         option = ordered.plan["options"][ordered.plan["chosen"]]
         width = half_width_text(float(ordered.plan["chosen"]))
-        messages.success(request, f"Ordered: {width}, at most {money_text(option['at_most'])}. Judging goes on.")
+        messages.success(
+            request, f"Ordered: {width}, at most {money_text(option['at_most'])}. Judging goes on."
+        )
     return redirect("submission", pk=pk)
 
 

@@ -85,7 +85,9 @@ def account(request: HttpRequest) -> HttpResponse:
 
 def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> HttpResponse:
     user = cast(User, request.user)
-    drafts = Submission.objects.filter(team__members=user, status__in=DRAFT).select_related("track", "team")
+    drafts = Submission.objects.filter(team__members=user, status__in=DRAFT).select_related(
+        "track", "team"
+    )
     context = {
         "teams": user.teams.order_by("name"),
         "drafts": drafts.order_by("-pk"),
@@ -105,9 +107,13 @@ def tokens(request: HttpRequest) -> HttpResponse:
         return redirect("account")
     user, name = cast(User, request.user), request.POST.get("name", "").replace("\x00", "").strip()
     if not 1 <= len(name) <= 80:
-        return _account(request, refusal="Give the token a name of 1 to 80 characters: where will it be used?")
+        return _account(
+            request, refusal="Give the token a name of 1 to 80 characters: where will it be used?"
+        )
     if user.tokens.filter(revoked_at=None).count() >= TOKENS:
-        return _account(request, refusal=f"You have {TOKENS} tokens. Revoke one that is not used any more.")
+        return _account(
+            request, refusal=f"You have {TOKENS} tokens. Revoke one that is not used any more."
+        )
     return _account(request, secret=Token.issue(user, name)[1])
 
 

@@ -1,4 +1,6 @@
-"""The admins' page of pilots: see the price of one, launch it, and read what it says beside the published values."""
+"""The admins' page of pilots: see the price of one, launch it, and read what it says beside the
+published values.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ ITEMS = {"relation": report.PILOT_ITEMS, "entities": report.PILOT_DOCUMENTS}
 
 @for_admins
 def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
-    """A pilot's report, or that of the whole track. Numbers in a GET show a price; a POST with it launches."""
+    """A pilot's report, or that of the whole track. Numbers in a GET show a price; a POST with it
+    launches.
+    """
     track = get_object_or_404(Track, slug=slug)
     refusal = ""
     if request.method == "POST":
@@ -39,7 +43,9 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
     found = report.pilot_report(track, pilot)
     lines = agreement_lines(found.agreement)
     for line in lines:
-        line["published"] = report.PUBLISHED_AGREEMENT.get((line["told"].interface, line["told"].what))
+        line["published"] = report.PUBLISHED_AGREEMENT.get(
+            (line["told"].interface, line["told"].what)
+        )
     context = {
         "fewer": [_of_so_many(one) for one in found.fewer],
         "track": track,
@@ -57,7 +63,9 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
 
 def _of_so_many(one: report.OfSoMany) -> dict[str, Any]:
     """κ of so many people, with the published value where that is of as many."""
-    published = report.PUBLISHED_AGREEMENT.get((one.interface, one.what)) if one.workers == 3 else None
+    published = (
+        report.PUBLISHED_AGREEMENT.get((one.interface, one.what)) if one.workers == 3 else None
+    )
     return {"name": name_of(one.interface, one.what), "told": one, "published": published}
 
 
@@ -65,7 +73,9 @@ def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
     """The form of one kind of pilot: what was said in it and, if that was something, its price."""
     mine = asked.get("interface") == interface
     key = secrets.token_hex(16)  # a form's own: sent twice, it launches once
-    plan, refusal = _price(track, asked, interface, key) if mine and "workers" in asked else (None, "")
+    plan, refusal = (
+        _price(track, asked, interface, key) if mine and "workers" in asked else (None, "")
+    )
     return {
         "interface": interface,
         "key": key,
@@ -80,12 +90,16 @@ def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
     }
 
 
-def _price(track: Track, asked: QueryDict, interface: str, key: str) -> tuple[report.PilotPlan | None, str]:
+def _price(
+    track: Track, asked: QueryDict, interface: str, key: str
+) -> tuple[report.PilotPlan | None, str]:
     """What is asked for, with its price; or why there is none, as a sentence."""
     try:
         workers, items = _numbers(asked)
         seed = report.seed_of_pilot(key)
-        return report.plan_pilot(track, workers=workers, items=items, interface=interface, seed=seed), ""
+        return report.plan_pilot(
+            track, workers=workers, items=items, interface=interface, seed=seed
+        ), ""
     except report.CannotPilot as refusal:
         return None, str(refusal)
 
@@ -105,9 +119,17 @@ def _launch(request: HttpRequest, track: Track) -> str:
         return "A pilot is of pairs or of documents."
     try:
         workers, items = _numbers(request.POST)
-        made = report.launch_pilot(track, cast(User, request.user), workers=workers, items=items, key=key,
-                                   interface=interface, seed=report.seed_of_pilot(key),
-                                   at_most=_shown(request), why=_why(request))  # fmt: skip
+        made = report.launch_pilot(
+            track,
+            cast(User, request.user),
+            workers=workers,
+            items=items,
+            key=key,
+            interface=interface,
+            seed=report.seed_of_pilot(key),
+            at_most=_shown(request),
+            why=_why(request),
+        )
     except (report.CannotPilot, OverBudget) as refusal:
         return str(refusal)
     told = f"{made.items} {'documents' if made.interface == 'entities' else 'items'}"

@@ -1,4 +1,6 @@
-"""The platforms' desk: whether money is real, their books beside ours, bonuses and compensations."""
+"""The platforms' desk: whether money is real, their books beside ours, bonuses and
+compensations.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from kbpo.web.desk import for_admins
 
 @for_admins
 def show(request: HttpRequest) -> HttpResponse:
-    """Every platform that is not our own pages: its balance, its HITs, and where its books and ours disagree."""
+    """Every platform that is not our own pages: its balance, its HITs, and where its books and ours
+    disagree.
+    """
     return render(request, "desk/platforms.html", _context())
 
 
@@ -44,28 +48,41 @@ def explain(request: HttpRequest, name: str) -> HttpResponse:
     if not why or not report.explain_balance(name, cast(User, request.user), why[:500]):
         messages.error(request, "Nothing was changed. Say where the difference comes from.")
     else:
-        messages.success(request, "Noted. From now on the balance is compared with what it is today.")
+        messages.success(
+            request, "Noted. From now on the balance is compared with what it is today."
+        )
     return redirect("desk-platforms")
 
 
 @for_admins
 @require_POST
 def grant(request: HttpRequest) -> HttpResponse:
-    """Money for a worker of a platform besides rewards: a bonus for an answer, or a compensation."""
-    said = {name: request.POST.get(name, "").strip() for name in ("worker", "track", "amount", "why", "answer", "key")}
+    """Money for a worker of a platform besides rewards: a bonus for an answer, or a
+    compensation.
+    """
+    said = {
+        name: request.POST.get(name, "").strip()
+        for name in ("worker", "track", "amount", "why", "answer", "key")
+    }
     track = Track.objects.filter(slug=said["track"]).first()
     try:
         if track is None:
             raise ValueError("Choose the track that pays.")
         told = report.grant(
-            said["worker"], track, _dollars(said["amount"]), said["why"][:900], cast(User, request.user),
-            answer=said["answer"], key=said["key"][:64],
-        )  # fmt: skip
+            said["worker"],
+            track,
+            _dollars(said["amount"]),
+            said["why"][:900],
+            cast(User, request.user),
+            answer=said["answer"],
+            key=said["key"][:64],
+        )
     except ValueError as no:
         return render(
             request,
             "desk/platforms.html",
-            _context() | {"refusal": str(no), "said": said, "key": said["key"] or secrets.token_hex(16)},
+            _context()
+            | {"refusal": str(no), "said": said, "key": said["key"] or secrets.token_hex(16)},
             status=422,
         )
     messages.success(request, told)
@@ -76,9 +93,14 @@ def grant(request: HttpRequest) -> HttpResponse:
 @require_POST
 def admit(request: HttpRequest) -> HttpResponse:
     """Gives a worker the qualification that HITs can ask for, or takes it back."""
-    held, why = request.POST.get("held") == "yes", request.POST.get("why", "").replace("\x00", "")[:500]
+    held, why = (
+        request.POST.get("held") == "yes",
+        request.POST.get("why", "").replace("\x00", "")[:500],
+    )
     try:
-        told = report.admit_worker(request.POST.get("worker", "").strip(), cast(User, request.user), why, held=held)
+        told = report.admit_worker(
+            request.POST.get("worker", "").strip(), cast(User, request.user), why, held=held
+        )
     except ValueError as no:
         messages.error(request, str(no))
     else:

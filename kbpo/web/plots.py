@@ -1,7 +1,8 @@
 """Plots as inline SVG: precision against recall, and an estimate as judgments arrive.
 
-A plot is a small grid of drawings whose positions are percentages, so that it fills any width while its text keeps its
-size. Curves stand in an inner drawing that is stretched, with strokes that are not.
+A plot is a small grid of drawings whose positions are percentages, so that it fills any width while
+its text keeps its size. Curves stand in an inner drawing that is stretched, with strokes that are
+not.
 """
 
 import math
@@ -15,7 +16,8 @@ from kbpo.web.figures import count_text, number_text
 
 PLOT_HEIGHT = 400
 ARRIVAL_HEIGHT = 230
-# What the labels are placed against: the width a plot has on a wide page, and the size of a letter there.
+# What the labels are placed against: the width a plot has on a wide page, and the size of a letter
+# there.
 NOMINAL_WIDTH = 580
 LETTER = 6.5
 LINE = 15
@@ -23,7 +25,9 @@ LINE = 15
 
 @dataclass(frozen=True)
 class Point:
-    """A system on the plot: its short name, both intervals, and whether it stands in the first tie group."""
+    """A system on the plot: its short name, both intervals, and whether it stands in the first tie
+    group.
+    """
 
     name: str
     precision: Interval
@@ -42,13 +46,21 @@ class Moment:
 
 
 def draw_precision_recall(points: Sequence[Point], alt: str) -> str:
-    """Crosses of 80 % intervals with dotted curves of equal F1; the first group and the extremes carry their names."""
-    drawable = [point for point in points if is_known(point.precision.estimate) and is_known(point.recall.estimate)]
+    """Crosses of 80 % intervals with dotted curves of equal F1; the first group and the extremes
+    carry their names.
+    """
+    drawable = [
+        point
+        for point in points
+        if is_known(point.precision.estimate) and is_known(point.recall.estimate)
+    ]
     across = _from_zero(drawable, "recall", ticks=6)
     up = _from_zero(drawable, "precision", ticks=5)
     body = _grid(across, up, PLOT_HEIGHT) + _equal_curves(across, up)
     labels = _placed_labels(drawable, across, up)
-    body += "".join(_cross(point, across, up, labels.get(index)) for index, point in enumerate(drawable))
+    body += "".join(
+        _cross(point, across, up, labels.get(index)) for index, point in enumerate(drawable)
+    )
     return _framed(body, across, up, PLOT_HEIGHT, alt, "Precision, %", "Recall, %")
 
 
@@ -60,7 +72,9 @@ def draw_arrival(
     free: int = 0,
     plan: tuple[int, float] | None = None,
 ) -> str:
-    """An estimate as judgments arrive, in a hatched band; `free` labels existed, `plan` is (n, half-width) to come."""
+    """An estimate as judgments arrive, in a hatched band; `free` labels existed, `plan` is (n,
+    half-width) to come.
+    """
     if not moments:
         raise ValueError("a plot of judgments needs at least one moment")
     now = moments[-1]
@@ -68,10 +82,14 @@ def draw_arrival(
     across = _counts(most)
     late = [Interval(m.estimate, m.low, m.high) for m in moments if m.n >= min(20, now.n)]
     up = axis_over(late)
-    body = _grid(across, up, ARRIVAL_HEIGHT) + _band(moments, across, up) + _path(moments, across, up)
+    body = (
+        _grid(across, up, ARRIVAL_HEIGHT) + _band(moments, across, up) + _path(moments, across, up)
+    )
     body += _existing(free, across) if 0 < free < most else ""
     body += _now(now, across, up) + (_plan(now, plan, across, up) if plan else "")
-    return _framed(body, across, up, ARRIVAL_HEIGHT, alt, name, "Judgments of this system", counts=True)
+    return _framed(
+        body, across, up, ARRIVAL_HEIGHT, alt, name, "Judgments of this system", counts=True
+    )
 
 
 def _from_zero(points: Sequence[Point], which: str, *, ticks: int) -> Axis:
@@ -84,7 +102,9 @@ def _from_zero(points: Sequence[Point], which: str, *, ticks: int) -> Axis:
 def _counts(most: int) -> Axis:
     raw = max(most, 1) / 7
     magnitude = 10 ** math.floor(math.log10(raw)) if raw >= 1 else 1
-    step = next(step for step in (magnitude, 2 * magnitude, 5 * magnitude, 10 * magnitude) if step >= raw)
+    step = next(
+        step for step in (magnitude, 2 * magnitude, 5 * magnitude, 10 * magnitude) if step >= raw
+    )
     ticks = tuple(float(tick) for tick in range(0, most + step, step))
     return Axis(0.0, ticks[-1], ticks)
 
@@ -94,9 +114,13 @@ def _y(axis: Axis, value: float) -> float:
 
 
 def _grid(across: Axis, up: Axis, height: int) -> str:
-    lines = [f'<line class="grid" x1="0" x2="100%" y1="{_y(up, t):g}%" y2="{_y(up, t):g}%"/>' for t in up.ticks]
+    lines = [
+        f'<line class="grid" x1="0" x2="100%" y1="{_y(up, t):g}%" y2="{_y(up, t):g}%"/>'
+        for t in up.ticks
+    ]
     lines += [
-        f'<line class="grid" x1="{across.position(t):g}%" x2="{across.position(t):g}%" y1="0" y2="100%"/>'
+        f'<line class="grid" x1="{across.position(t):g}%" x2="{across.position(t):g}%" y1="0"'
+        ' y2="100%"/>'
         for t in across.ticks
     ]
     return "".join(lines)
@@ -122,14 +146,24 @@ def _equal_curves(across: Axis, up: Axis) -> str:
 
 def _cross(point: Point, across: Axis, up: Axis, label: tuple[int, int, str] | None) -> str:
     x, y = across.position(_known(point.recall.estimate)), _y(up, _known(point.precision.estimate))
-    left, right = (across.position(_or(v, point.recall.estimate)) for v in (point.recall.low80, point.recall.high80))
-    low, high = (_y(up, _or(v, point.precision.estimate)) for v in (point.precision.low80, point.precision.high80))
+    left, right = (
+        across.position(_or(v, point.recall.estimate))
+        for v in (point.recall.low80, point.recall.high80)
+    )
+    low, high = (
+        _y(up, _or(v, point.precision.estimate))
+        for v in (point.precision.low80, point.precision.high80)
+    )
     text = ""
     if label:
         dx, dy, anchor = label
-        text = f'<text x="{x:g}%" y="{y:g}%" dx="{dx}" dy="{dy}" text-anchor="{anchor}">{escape(point.name)}</text>'
+        text = (
+            f'<text x="{x:g}%" y="{y:g}%" dx="{dx}" dy="{dy}"'
+            f' text-anchor="{anchor}">{escape(point.name)}</text>'
+        )
     said = (
-        f"{point.name}: precision {number_text(point.precision.estimate)}, recall {number_text(point.recall.estimate)}"
+        f"{point.name}: precision {number_text(point.precision.estimate)}, recall"
+        f" {number_text(point.recall.estimate)}"
     )
     return (
         f'<g class="cross{" first" if point.first else ""}"><title>{escape(said)}</title>'
@@ -138,8 +172,12 @@ def _cross(point: Point, across: Axis, up: Axis, label: tuple[int, int, str] | N
     )
 
 
-def _placed_labels(points: Sequence[Point], across: Axis, up: Axis) -> dict[int, tuple[int, int, str]]:
-    """For each point that is named, where its name goes so that it covers neither a name nor a cross."""
+def _placed_labels(
+    points: Sequence[Point], across: Axis, up: Axis
+) -> dict[int, tuple[int, int, str]]:
+    """For each point that is named, where its name goes so that it covers neither a name nor a
+    cross.
+    """
     centres = []
     for point in points:
         x = across.position(_known(point.recall.estimate)) / 100 * NOMINAL_WIDTH
@@ -159,7 +197,9 @@ def _placed_labels(points: Sequence[Point], across: Axis, up: Axis) -> dict[int,
         ):
             left = x + dx - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
             box = (left, y + dy - LINE + 3, left + width, y + dy + 3)
-            inside = box[0] >= 0 and box[2] <= NOMINAL_WIDTH and box[1] >= 0 and box[3] <= PLOT_HEIGHT
+            inside = (
+                box[0] >= 0 and box[2] <= NOMINAL_WIDTH and box[1] >= 0 and box[3] <= PLOT_HEIGHT
+            )
             if inside and not any(_overlap(box, other) for other in taken if other is not own):
                 placed[index] = (dx, dy, anchor)
                 taken.append(box)
@@ -182,14 +222,17 @@ def _named(points: Sequence[Point]) -> list[int]:
     return list(dict.fromkeys(first + extremes))
 
 
-def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+def _overlap(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _band(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
     upper = [(across.position(m.n), _y(up, m.high)) for m in moments]
     lower = [(across.position(m.n), _y(up, m.low)) for m in reversed(moments)]
-    # The hatching must not be stretched with the plot, so the band is a clip of a hatched ground, in shares of its box.
+    # The hatching must not be stretched with the plot, so the band is a clip of a hatched ground,
+    # in shares of its box.
     shape = _line([(x / 100, y / 100) for x, y in upper + lower]) + "Z"
     name = f"band-{crc32(shape.encode()):08x}"
     return (
@@ -208,8 +251,13 @@ def _existing(free: int, across: Axis) -> str:
     return (
         f'<line class="mark" x1="{x:g}%" x2="{x:g}%" y1="0" y2="100%"/>'
         # Left of the line only where there is room for it on a phone too.
-        + (f'<text x="{x:g}%" dx="-5" y="12" text-anchor="end">labels that existed</text>' if x > 40 else "")
-        + f'<text x="{x:g}%" dx="5" y="12">{"" if x > 40 else "← labels that existed · "}judged for you</text>'
+        + (
+            f'<text x="{x:g}%" dx="-5" y="12" text-anchor="end">labels that existed</text>'
+            if x > 40
+            else ""
+        )
+        + f'<text x="{x:g}%" dx="5" y="12">{"" if x > 40 else "← labels that existed · "}judged for'
+        " you</text>"
     )
 
 
@@ -217,9 +265,10 @@ def _now(now: Moment, across: Axis, up: Axis) -> str:
     x = across.position(now.n)
     half = (now.high - now.low) / 2
     return (
-        f'<line class="now" x1="{x:g}%" x2="{x:g}%" y1="{_y(up, now.high):g}%" y2="{_y(up, now.low):g}%"/>'
-        f'<circle class="now-dot" cx="{x:g}%" cy="{_y(up, now.estimate):g}%" r="4"/>'
-        f'<text class="strong" x="{x:g}%" y="{_y(up, now.high):g}%" dx="5" dy="-6"'
+        f'<line class="now" x1="{x:g}%" x2="{x:g}%" y1="{_y(up, now.high):g}%"'
+        f' y2="{_y(up, now.low):g}%"/><circle class="now-dot" cx="{x:g}%"'
+        f' cy="{_y(up, now.estimate):g}%" r="4"/><text class="strong" x="{x:g}%"'
+        f' y="{_y(up, now.high):g}%" dx="5" dy="-6"'
         f' text-anchor="{"end" if x > 80 else "start"}">now ±{number_text(half)}</text>'
     )
 
@@ -229,26 +278,44 @@ def _plan(now: Moment, plan: tuple[int, float], across: Axis, up: Axis) -> str:
     x0, x1 = across.position(now.n), across.position(n)
     lines = []
     for start, end in ((now.high, now.estimate + half), (now.low, now.estimate - half)):
-        lines.append(f'<line class="plan" x1="{x0:g}%" x2="{x1:g}%" y1="{_y(up, start):g}%" y2="{_y(up, end):g}%"/>')
+        lines.append(
+            f'<line class="plan" x1="{x0:g}%" x2="{x1:g}%" y1="{_y(up, start):g}%"'
+            f' y2="{_y(up, end):g}%"/>'
+        )
     top, foot = _y(up, now.estimate + half), _y(up, now.estimate - half)
     return (
-        "".join(lines) + f'<line class="now" x1="{x1:g}%" x2="{x1:g}%" y1="{top:g}%" y2="{foot:g}%"/>'
-        f'<text x="{x1:g}%" y="{foot:g}%" dy="16" text-anchor="end">±{number_text(half)} at {n:,}</text>'
+        "".join(lines)
+        + f'<line class="now" x1="{x1:g}%" x2="{x1:g}%" y1="{top:g}%" y2="{foot:g}%"/><text'
+        f' x="{x1:g}%" y="{foot:g}%" dy="16" text-anchor="end">±{number_text(half)} at'
+        f" {n:,}</text>"
     )
 
 
 def _framed(
-    body: str, across: Axis, up: Axis, height: int, alt: str, y_name: str, x_name: str, *, counts: bool = False
+    body: str,
+    across: Axis,
+    up: Axis,
+    height: int,
+    alt: str,
+    y_name: str,
+    x_name: str,
+    *,
+    counts: bool = False,
 ) -> str:
-    y_labels = "".join(f'<text x="28" y="{_y(up, tick):g}%">{_whole(tick)}</text>' for tick in up.ticks)
+    y_labels = "".join(
+        f'<text x="28" y="{_y(up, tick):g}%">{_whole(tick)}</text>' for tick in up.ticks
+    )
     written = count_text if counts else _whole
-    x_labels = "".join(f'<text x="{across.position(tick):g}%" y="14">{written(tick)}</text>' for tick in across.ticks)
+    x_labels = "".join(
+        f'<text x="{across.position(tick):g}%" y="14">{written(tick)}</text>'
+        for tick in across.ticks
+    )
     return (
-        f'<div class="plot"><span class="y-name">{escape(y_name)}</span>'
-        f'<svg class="y-axis" height="{height}" aria-hidden="true">{y_labels}</svg>'
-        f'<svg class="area" role="img" aria-label="{escape(alt)}" width="100%" height="{height}">{body}</svg>'
-        f'<svg class="x-axis" height="18" aria-hidden="true">{x_labels}</svg>'
-        f'<span class="x-name">{escape(x_name)}</span></div>'
+        f'<div class="plot"><span class="y-name">{escape(y_name)}</span><svg class="y-axis"'
+        f' height="{height}" aria-hidden="true">{y_labels}</svg><svg class="area" role="img"'
+        f' aria-label="{escape(alt)}" width="100%" height="{height}">{body}</svg><svg'
+        f' class="x-axis" height="18" aria-hidden="true">{x_labels}</svg><span'
+        f' class="x-name">{escape(x_name)}</span></div>'
     )
 
 
@@ -258,7 +325,10 @@ def _whole(share: float) -> str:
 
 
 def _stretched(body: str) -> str:
-    return f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" width="100%" height="100%">{body}</svg>'
+    return (
+        '<svg viewBox="0 0 100 100" preserveAspectRatio="none" width="100%"'
+        f' height="100%">{body}</svg>'
+    )
 
 
 def _line(dots: Sequence[tuple[float, float]]) -> str:

@@ -52,8 +52,14 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:
-    matters = not (math.isnan(row["median"]) or math.isnan(row["gap"])) and row["median"] > row["gap"]
-    return row | {"metric": METRICS[row["metric"]], "quantity": NAMES[row["quantity"]], "matters": matters}
+    matters = (
+        not (math.isnan(row["median"]) or math.isnan(row["gap"])) and row["median"] > row["gap"]
+    )
+    return row | {
+        "metric": METRICS[row["metric"]],
+        "quantity": NAMES[row["quantity"]],
+        "matters": matters,
+    }
 
 
 def figures(found: Study) -> list[dict[str, Any]]:
@@ -64,8 +70,15 @@ def figures(found: Study) -> list[dict[str, Any]]:
         biases = [lost for _, _, lost in found.ranked(metric, quantity)]
         if any(math.isfinite(one) for one in biases):
             name = f"{NAMES[quantity]}, {METRICS[metric].lower()}"
-            drawn.append({"name": name, "svg": draw(biases, _number(row["median"]), _number(row["gap"]), name)})
-    return sorted(drawn, key=lambda one: [NAMES[q] for q in QUANTITIES].index(one["name"].split(",")[0]))
+            drawn.append(
+                {
+                    "name": name,
+                    "svg": draw(biases, _number(row["median"]), _number(row["gap"]), name),
+                }
+            )
+    return sorted(
+        drawn, key=lambda one: [NAMES[q] for q in QUANTITIES].index(one["name"].split(",")[0])
+    )
 
 
 def _number(value: object) -> float:
@@ -73,32 +86,48 @@ def _number(value: object) -> float:
 
 
 def draw(biases: Sequence[float], median: float, gap: float, name: str) -> SafeString:
-    """Bias by rank as points, its median and the largest gap between neighbours in rank as lines."""
+    """Bias by rank as points, its median and the largest gap between neighbours in rank as
+    lines.
+    """
     up = _axis([value for value in (*biases, median, gap) if math.isfinite(value)])
     body = "".join(
-        f'<line class="{"mark" if tick == 0 else "grid"}" x1="0" x2="100%" y1="{_y(up, tick)}%" y2="{_y(up, tick)}%"/>'
+        f'<line class="{"mark" if tick == 0 else "grid"}" x1="0" x2="100%" y1="{_y(up, tick)}%"'
+        f' y2="{_y(up, tick)}%"/>'
         for tick in up.ticks
     )
-    for value, other, style, words in ((gap, median, "mark", "largest gap"), (median, gap, "plan", "median bias")):
+    for value, other, style, words in (
+        (gap, median, "mark", "largest gap"),
+        (median, gap, "plan", "median bias"),
+    ):
         if math.isfinite(value):
             y = _y(up, value)
-            # The words stand above their line, but those of the lower line below it where both would meet.
+            # The words stand above their line, but those of the lower line below it where both
+            # would meet.
             meet = abs(y - _y(up, other)) < 100 * WORDS / HEIGHT
             shift = 14 if meet and (value < other or (value == other and style == "plan")) else -4
             body += f'<line class="{style}" x1="0" x2="100%" y1="{y}%" y2="{y}%"/>'
-            body += f'<text x="100%" y="{y}%" dy="{shift}" text-anchor="end">{words} {number_text(value)}</text>'
+            body += (
+                f'<text x="100%" y="{y}%" dy="{shift}" text-anchor="end">{words}'
+                f" {number_text(value)}</text>"
+            )
     for rank, value in enumerate(biases):
         if not math.isfinite(value):
             continue
         x = 100 * (rank + 0.5) / len(biases)
         body += f'<circle class="now-dot" cx="{x:.3g}%" cy="{_y(up, value)}%" r="3.5"/>'
-    said = f"{name}: median bias {number_text(median)}, largest gap between neighbours {number_text(gap)}"
-    labels = "".join(f'<text x="28" y="{_y(up, tick)}%">{number_text(tick, decimals=0)}</text>' for tick in up.ticks)
+    said = (
+        f"{name}: median bias {number_text(median)}, largest gap between neighbours"
+        f" {number_text(gap)}"
+    )
+    labels = "".join(
+        f'<text x="28" y="{_y(up, tick)}%">{number_text(tick, decimals=0)}</text>'
+        for tick in up.ticks
+    )
     return mark_safe(  # all text is ours or escaped
-        f'<div class="plot"><span class="y-name">Bias in points</span>'
-        f'<svg class="y-axis" height="{HEIGHT}" aria-hidden="true">{labels}</svg>'
-        f'<svg class="area" role="img" aria-label="{escape(said)}" width="100%" height="{HEIGHT}">{body}</svg>'
-        f'<span class="x-name">Systems from best to worst</span></div>'
+        '<div class="plot"><span class="y-name">Bias in points</span><svg class="y-axis"'
+        f' height="{HEIGHT}" aria-hidden="true">{labels}</svg><svg class="area" role="img"'
+        f' aria-label="{escape(said)}" width="100%" height="{HEIGHT}">{body}</svg><span'
+        ' class="x-name">Systems from best to worst</span></div>'
     )
 
 
@@ -108,7 +137,9 @@ def _axis(known: Sequence[float]) -> Axis:
     step = next((one for one in (0.01, 0.05, 0.25) if high - low <= 5 * one + 1e-9), 0.25)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     last = max(last, first + 1)
-    return Axis(first * step, last * step, tuple(round(at * step, 4) for at in range(first, last + 1)))
+    return Axis(
+        first * step, last * step, tuple(round(at * step, 4) for at in range(first, last + 1))
+    )
 
 
 def _y(axis: Axis, value: float) -> float:

@@ -36,16 +36,28 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 """The figures of the methods page, by the name that its template has for each."""
 
 STATES = {
-    "received": "The file is kept. It is read line by line: what cannot be used is listed with its line number.",
-    "read": "Everything in it is stored. The sample is being planned, and what others’ judgments save you is counted.",
-    "planned": "The plan and its price are on the submission’s page. Nothing is spent before you confirm.",
+    "received": (
+        "The file is kept. It is read line by line: what cannot be used is listed with its line"
+        " number."
+    ),
+    "read": (
+        "Everything in it is stored. The sample is being planned, and what others’ judgments save"
+        " you is counted."
+    ),
+    "planned": (
+        "The plan and its price are on the submission’s page. Nothing is spent before you confirm."
+    ),
     "confirmed": "The price is reserved. The sample is drawn.",
     "judging": "People answer. Scores are shown as they come in, marked provisional.",
-    "scored": "The whole sample is judged. The scores stand on the board; what was not spent is given back. More"
-    " judgments can be ordered, for a narrower interval.",
+    "scored": (
+        "The whole sample is judged. The scores stand on the board; what was not spent is given"
+        " back. More judgments can be ordered, for a narrower interval."
+    ),
     "refused": "Nothing in the file could be used. The page says why. It cost nothing.",
     "expired": "The plan was never confirmed. It cost nothing; upload again when you like.",
-    "withdrawn": "You took it back. What people had judged by then is kept and paid; it leaves the board.",
+    "withdrawn": (
+        "You took it back. What people had judged by then is kept and paid; it leaves the board."
+    ),
     "failed": "Something of ours went wrong. The page says what, and has a Retry.",
 }
 """What happens in every status of a submission, for its owner."""
@@ -76,7 +88,9 @@ def help_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def methods(request: HttpRequest) -> HttpResponse:
-    """The page that explains every estimator, each with a figure that is computed by the estimator itself."""
+    """The page that explains every estimator, each with a figure that is computed by the estimator
+    itself.
+    """
     context = {name: draw() for name, draw in FIGURES.items()}
     return render(request, "prose/methods.html", context)
 
@@ -86,7 +100,11 @@ def api(request: HttpRequest) -> HttpResponse:
     """The page that lists every endpoint with an example."""
     site = settings.SITE_URL.rstrip("/")
     endpoints = [(endpoint, curl(endpoint, site)) for endpoint in described()]
-    return render(request, "prose/api.html", {"endpoints": endpoints, "site": site, "schema": reverse("api-schema")})
+    return render(
+        request,
+        "prose/api.html",
+        {"endpoints": endpoints, "site": site, "schema": reverse("api-schema")},
+    )
 
 
 @dataclass(frozen=True)
@@ -122,10 +140,16 @@ def described() -> tuple[Endpoint, ...]:
     )
 
 
-def _endpoint(method: str, address: str, operation: dict[str, Any], forms: dict[str, Any]) -> Endpoint:
+def _endpoint(
+    method: str, address: str, operation: dict[str, Any], forms: dict[str, Any]
+) -> Endpoint:
     bodies: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
     content = next(iter(bodies), "")
-    shape = forms.get(bodies[content]["schema"].get("$ref", "").rpartition("/")[2], {}) if content else {}
+    shape = (
+        forms.get(bodies[content]["schema"].get("$ref", "").rpartition("/")[2], {})
+        if content
+        else {}
+    )
     required = set(shape.get("required", ()))
     given = operation.get("parameters", [])
     return Endpoint(
@@ -165,11 +189,17 @@ def curl(endpoint: Endpoint, site: str) -> str:
     asked = "&".join(f"{name}={EXAMPLES[name]}" for name in endpoint.query if name in EXAMPLES)
     parts = [f'curl "{site}{address}?{asked}"' if asked else f"curl {site}{address}"]
     if endpoint.content == "application/json":
-        told = ", ".join(f'"{name}": {_json(EXAMPLES[name])}' for name, _ in endpoint.fields if name in EXAMPLES)
+        told = ", ".join(
+            f'"{name}": {_json(EXAMPLES[name])}' for name, _ in endpoint.fields if name in EXAMPLES
+        )
         parts += [f"-d '{{{told}}}'", '-H "Content-Type: application/json"']
     elif endpoint.content:
-        parts += [f'-F {name}="{EXAMPLES[name]}"' for name, _ in endpoint.fields if name in EXAMPLES]
-    if endpoint.method not in ("GET", "POST") or (endpoint.method == "POST" and not endpoint.content):
+        parts += [
+            f'-F {name}="{EXAMPLES[name]}"' for name, _ in endpoint.fields if name in EXAMPLES
+        ]
+    if endpoint.method not in ("GET", "POST") or (
+        endpoint.method == "POST" and not endpoint.content
+    ):
         parts.append(f"-X {endpoint.method}")
     if not endpoint.public:
         parts.append('-H "Authorization: Token $KBPO_TOKEN"')

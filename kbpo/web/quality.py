@@ -38,9 +38,14 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
     lines = agreement_lines(report.measure(track=found))
     batches = [one for one in report.batches(50) if one.track == found]
     measured = [(one, agreement_lines(report.measure(payer=one.payer))) for one in batches[:10]]
-    by_batch = [(one, some) for one, some in measured if any(line["told"].questions for line in some)]
-    axis = axis_over([line["interval"] for line in [*lines, *(x for _, some in by_batch for x in some)]],
-                     bounds=(-1.0, 1.0), ticks=3)  # fmt: skip
+    by_batch = [
+        (one, some) for one, some in measured if any(line["told"].questions for line in some)
+    ]
+    axis = axis_over(
+        [line["interval"] for line in [*lines, *(x for _, some in by_batch for x in some)]],
+        bounds=(-1.0, 1.0),
+        ticks=3,
+    )
     context = {
         "track": found,
         "lines": lines,
@@ -55,7 +60,9 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
 
 @for_admins
 def gold(request: HttpRequest, slug: str) -> HttpResponse:
-    """The gold questions of a track, and what could be made one. A POST sets the rate, sets money aside or retires."""
+    """The gold questions of a track, and what could be made one. A POST sets the rate, sets money
+    aside or retires.
+    """
     found = get_object_or_404(Track, slug=slug)
     refusal = _change_gold(request, found) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
@@ -74,8 +81,12 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _named(candidate: Any) -> str:
-    """What a candidate is about; of whole documents also what is asked, for each is asked about twice."""
-    kind = {"entities": ": every name", "relations_exhaustive": ": every relation"}.get(candidate.interface, "")
+    """What a candidate is about; of whole documents also what is asked, for each is asked about
+    twice.
+    """
+    kind = {"entities": ": every name", "relations_exhaustive": ": every relation"}.get(
+        candidate.interface, ""
+    )
     return report.title_of(candidate) + kind
 
 
@@ -114,7 +125,9 @@ def _set_aside(request: HttpRequest, track: Track, why: str) -> str:
     amount = _number(request.POST.get("amount", ""))
     if amount is None or not 0 < amount <= 10_000 or amount != round(amount, 2):
         raise report.CannotMake("Give an amount of dollars above 0, to the cent.")
-    report.set_gold_aside(track, amount, cast(User, request.user), why, key=request.POST.get("key", "")[:32])
+    report.set_gold_aside(
+        track, amount, cast(User, request.user), why, key=request.POST.get("key", "")[:32]
+    )
     return f"${amount} of the budget of {track.name} is set aside for gold."
 
 

@@ -1,4 +1,6 @@
-"""Quotes what judging a draft will cost: the share that is paid for, the price at most, what the caps leave."""
+"""Quotes what judging a draft will cost: the share that is paid for, the price at most, what the
+caps leave.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ class Quote:
     """how long it takes at the rate of the last hour; None while nobody judges"""
 
     told: str
-    """how the counts are told: exact, rounded, or hidden (then they say nothing of what is judged)"""
+    """how the counts are told: exact, rounded, or hidden (then they say nothing of what is
+    judged)"""
 
     @property
     def share(self) -> float:
@@ -53,7 +56,9 @@ def width_of(submission: Submission, asked: str | None) -> str:
 
 
 def quotes(submission: Submission, options: dict[str, Any] | None = None) -> list[Quote]:
-    """Every option of the submission's plan (or those given), the widest interval first; none without a plan."""
+    """Every option of the submission's plan (or those given), the widest interval first; none
+    without a plan.
+    """
     options = submission.plan.get("options", {}) if options is None else options
     if not options:
         return []
@@ -61,10 +66,15 @@ def quotes(submission: Submission, options: dict[str, Any] | None = None) -> lis
     rate = report.progress(track=submission.track).answers_per_hour
     cap = SCOPE_NAMES[Budget.Scope(room.scope)] if room.scope else ""
     workers = submission.track.workers_per_question
-    return [_quote(width, options[width], room.left, cap, rate, workers) for width in sorted(options, reverse=True)]
+    return [
+        _quote(width, options[width], room.left, cap, rate, workers)
+        for width in sorted(options, reverse=True)
+    ]
 
 
-def _quote(width: str, option: dict[str, Any], left: Decimal | None, cap: str, rate: float, workers: int) -> Quote:
+def _quote(
+    width: str, option: dict[str, Any], left: Decimal | None, cap: str, rate: float, workers: int
+) -> Quote:
     answers = option["new"] * workers
     return Quote(
         width=width,

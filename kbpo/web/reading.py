@@ -1,5 +1,6 @@
-"""The admins' page of documents that are annotated whole: what it would cost, ordering them, and where they are; and of
-sweeps, which ask about what was left unmarked in them."""
+"""The admins' page of documents that are annotated whole: what it would cost, ordering them, and
+where they are; and of sweeps, which ask about what was left unmarked in them.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +30,23 @@ class OrderForm(forms.Form):
 
     n = forms.IntegerField(min_value=1, max_value=100_000, initial=10, label="Documents")
     token = forms.DecimalField(
-        min_value=Decimal("0.01"), max_value=100, max_digits=6, decimal_places=2, initial="0.75",
-        label="For one word, in cents", help_text="To each reader, for marking all names.",
-    )  # fmt: skip
+        min_value=Decimal("0.01"),
+        max_value=100,
+        max_digits=6,
+        decimal_places=2,
+        initial="0.75",
+        label="For one word, in cents",
+        help_text="To each reader, for marking all names.",
+    )
     pair = forms.DecimalField(
-        min_value=Decimal("0.01"), max_value=1000, max_digits=6, decimal_places=2, initial="5.00",
-        label="For one pair of names, in cents", help_text="To each reader, for its relations.",
-    )  # fmt: skip
+        min_value=Decimal("0.01"),
+        max_value=1000,
+        max_digits=6,
+        decimal_places=2,
+        initial="5.00",
+        label="For one pair of names, in cents",
+        help_text="To each reader, for its relations.",
+    )
 
     def terms(self) -> dict[str, Decimal]:
         """The prices in dollars."""
@@ -47,7 +58,9 @@ class OrderForm(forms.Form):
 
 @for_admins
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """The orders of a track and the form of a new one; a POST with the price that was shown orders."""
+    """The orders of a track and the form of a new one; a POST with the price that was shown
+    orders.
+    """
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
     refusal, plan = "", None
     asked = request.POST if request.method == "POST" else request.GET
@@ -78,11 +91,18 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "waiting": len(waiting_documents(track)),
         "two_stages": in_two_stages(track),
     } | _sweeps(track)
-    return render(request, "desk/reading.html", context, status=409 if refusal and request.method == "POST" else 200)
+    return render(
+        request,
+        "desk/reading.html",
+        context,
+        status=409 if refusal and request.method == "POST" else 200,
+    )
 
 
 def _sweeps(track: Track) -> dict[str, Any]:
-    """What was asked besides, and what asking about all that is left would take, or why that cannot be."""
+    """What was asked besides, and what asking about all that is left would take, or why that cannot
+    be.
+    """
     states = report.sweeps(track)
     found: dict[str, Any] = {
         "sweeps": states,
@@ -125,7 +145,9 @@ def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
     """Raises CannotOrder or OverBudget, with a sentence."""
     shown = _shown(request, "at_most")
     who, why = cast(User, request.user), why_of(request)
-    order = report.order_documents(track, form.cleaned_data["n"], shown, who=who, why=why, **form.terms())
+    order = report.order_documents(
+        track, form.cleaned_data["n"], shown, who=who, why=why, **form.terms()
+    )
     messages.success(request, f"{order.documents} documents are ordered, at most ${shown}.")
 
 
@@ -135,10 +157,14 @@ def _add_money(track: Track, request: HttpRequest) -> str:
     if not number.isascii() or not number.isdigit() or len(number) > 18:
         return "There is no such order."
     try:
-        added = report.add_money(track, int(number), who=cast(User, request.user), why=why_of(request))
+        added = report.add_money(
+            track, int(number), who=cast(User, request.user), why=why_of(request)
+        )
     except (report.CannotOrder, OverBudget) as error:
         return str(error)
-    messages.success(request, f"${added} more is set aside." if added else "Nothing more is needed.")
+    messages.success(
+        request, f"${added} more is set aside." if added else "Nothing more is needed."
+    )
     return ""
 
 

@@ -25,7 +25,8 @@ OPTIONS = "options.json"
 
 
 def resume(directory: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    """The demo's options: those it was begun with, else what is asked, else the defaults. Kept for the next time.
+    """The demo's options: those it was begun with, else what is asked, else the defaults. Kept for
+    the next time.
 
     DemoFailed if something else is asked than it was begun with.
     """
@@ -33,7 +34,9 @@ def resume(directory: Path, asked: dict[str, Any]) -> dict[str, Any]:
     other = [name for name, value in asked.items() if before.get(name, value) != value]
     if other:
         begun = " ".join(f"--{name} {before[name]}" for name in other)
-        raise DemoFailed(f"This demo was begun with {begun}; add --reset to forget it and begin another one.")
+        raise DemoFailed(
+            f"This demo was begun with {begun}; add --reset to forget it and begin another one."
+        )
     chosen = DEFAULTS | asked | before
     directory.mkdir(parents=True, exist_ok=True)
     (directory / OPTIONS).write_text(json.dumps(chosen))
@@ -41,10 +44,14 @@ def resume(directory: Path, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _begun(directory: Path) -> dict[str, Any]:
-    """What cannot change any more: the files' options once they are written, all of them once there is a track."""
+    """What cannot change any more: the files' options once they are written, all of them once there
+    is a track.
+    """
     kept = _read(directory / OPTIONS)
     truth = _read(directory / "files" / "truth.json")
-    found: dict[str, Any] = {name: kept[name] for name in ("documents", "seed") if truth and name in kept}
+    found: dict[str, Any] = {
+        name: kept[name] for name in ("documents", "seed") if truth and name in kept
+    }
     found |= {"documents": truth["documents"]} if truth else {}
     track = Track.objects.filter(name=NAME).first()
     if track is None:
@@ -63,18 +70,26 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def forget(directory: Path) -> None:
-    """Empties the database, the cache, and the directory, and deletes the uploads; DemoFailed if they are not ours."""
+    """Empties the database, the cache, and the directory, and deletes the uploads; DemoFailed if
+    they are not ours.
+    """
     if not settings.LOCAL:
         raise DemoFailed(
-            "Nothing was deleted: KBPO_LOCAL is false, so this is a server, and --reset empties a database."
+            "Nothing was deleted: KBPO_LOCAL is false, so this is a server, and --reset empties a"
+            " database."
         )
     if other := _not_ours():
         raise DemoFailed(
-            f"Nothing was deleted: the database also holds “{other}”, which is not the demo's, and --reset would empty"
-            " it. Name another database in DATABASE_URL; `make clean` deletes all that was made in this directory."
+            f"Nothing was deleted: the database also holds “{other}”, which is not the demo's, and"
+            " --reset would empty it. Name another database in DATABASE_URL; `make clean` deletes"
+            " all that was made in this directory."
         )
     call_command("migrate", verbosity=0)
-    uploads = [Path(settings.MEDIA_ROOT) / name for name in Submission.objects.values_list("file", flat=True) if name]
+    uploads = [
+        Path(settings.MEDIA_ROOT) / name
+        for name in Submission.objects.values_list("file", flat=True)
+        if name
+    ]
     call_command("flush", interactive=False, verbosity=0)
     cache.clear()
     for path in uploads:
@@ -83,7 +98,9 @@ def forget(directory: Path) -> None:
 
 
 def _not_ours() -> str:
-    """The name of a track or a corpus that is not the demo's; empty if there is none, or no table yet."""
+    """The name of a track or a corpus that is not the demo's; empty if there is none, or no table
+    yet.
+    """
     tables = connection.introspection.table_names()
     for model in (Track, Corpus):
         if model._meta.db_table in tables:

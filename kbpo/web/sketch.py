@@ -1,7 +1,8 @@
-"""What the figures of the methods page are made of: SVG pieces, named bars, and the words of their captions.
+"""What the figures of the methods page are made of: SVG pieces, named bars, and the words of their
+captions.
 
-Positions across are percentages, so that a figure fills its column while its text keeps its size; colours come from
-the style sheet by class.
+Positions across are percentages, so that a figure fills its column while its text keeps its size;
+colours come from the style sheet by class.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class Figure:
 
 def interval_of(estimate: Estimate, column: int = 0) -> Interval:
     """The estimate of one system with both its intervals."""
-    ends = [end for level in (0.8, 0.95) for end in estimate.confidence_interval(level, method="wilson")]
+    ends = [
+        end for level in (0.8, 0.95) for end in estimate.confidence_interval(level, method="wilson")
+    ]
     return Interval(first(estimate.value, column), *(first(end, column) for end in ends))
 
 
@@ -56,8 +59,9 @@ def bars(named: Sequence[tuple[str, Interval]]) -> str:
         if shown.low80 is None:
             ends = ""
         rows.append(
-            f'<div class="bar-row"><span class="name">{escape(name)}</span>{draw_interval(shown, WHOLE, name=name)}'
-            f'<span class="figures"><b>{escape(value)}</b> {escape(ends)}</span></div>'
+            '<div class="bar-row"><span'
+            f' class="name">{escape(name)}</span>{draw_interval(shown, WHOLE, name=name)}<span'
+            f' class="figures"><b>{escape(value)}</b> {escape(ends)}</span></div>'
         )
     return f'<div class="bars">{"".join(rows)}{draw_axis(WHOLE)}</div>'
 
@@ -73,7 +77,10 @@ def box(x: float, y: float, right: float | None) -> str:
 def tile(x: float, y: float, count: int | None) -> str:
     """A document: an empty box, or one that was read, with a number."""
     sign = "" if count is None else text(x, y + 12, str(count), "sign", "middle")
-    box = f'<rect class="{"box" if count is None else "box read"}" x="-8" width="16" height="16" rx="1"/>'
+    box = (
+        f'<rect class="{"box" if count is None else "box read"}" x="-8" width="16" height="16"'
+        ' rx="1"/>'
+    )
     return f'<svg x="{x:g}%" y="{y}" width="1" height="1">{box}</svg>{sign}'
 
 
@@ -82,7 +89,9 @@ def stack(parts: Mapping[str, int], y: float) -> str:
     drawn, at, total = [], 0.0, sum(parts.values())
     for name, number in parts.items():
         share = 100 * number / total
-        drawn.append(f'<rect class="{name}" x="{at:.4g}%" width="{share:.4g}%" y="{y}" height="30"/>')
+        drawn.append(
+            f'<rect class="{name}" x="{at:.4g}%" width="{share:.4g}%" y="{y}" height="30"/>'
+        )
         drawn.append(text(round(at + share / 2, 2), y + 20, str(number), f"in-{name}", "middle"))
         at += share
     return "".join(drawn)
@@ -90,7 +99,9 @@ def stack(parts: Mapping[str, int], y: float) -> str:
 
 def keys(named: Mapping[str, str]) -> str:
     """What the colours of these classes mean."""
-    rows = (f'<li><span class="key {name}"></span>{escape(told)}</li>' for name, told in named.items())
+    rows = (
+        f'<li><span class="key {name}"></span>{escape(told)}</li>' for name, told in named.items()
+    )
     return f'<ul class="keys">{"".join(rows)}</ul>'
 
 
@@ -99,7 +110,9 @@ def dot(x: float, y: float, tone: str, drawn: bool) -> str:
 
 
 def column(x: float, guess: float, right: float | None) -> str:
-    """The model's guess as a column; for a judged prediction, the line from the guess to the verdict."""
+    """The model's guess as a column; for a judged prediction, the line from the guess to the
+    verdict.
+    """
     top = 110 - 100 * guess
     drawn = f'<line class="guess" x1="{x:g}%" x2="{x:g}%" y1="110" y2="{top:.1f}"/>'
     if right is None:
@@ -113,8 +126,14 @@ def column(x: float, guess: float, right: float | None) -> str:
 
 def bracket(width: float, y: float, words: str) -> str:
     """A measure from the left edge, with its words under it."""
-    ends = "".join(f'<line class="measure" x1="{x:g}%" x2="{x:g}%" y1="{y - 4}" y2="{y + 4}"/>' for x in (0, width))
-    return f'<line class="measure" x1="0%" x2="{width:g}%" y1="{y}" y2="{y}"/>{ends}{text(0, y + 20, words)}'
+    ends = "".join(
+        f'<line class="measure" x1="{x:g}%" x2="{x:g}%" y1="{y - 4}" y2="{y + 4}"/>'
+        for x in (0, width)
+    )
+    return (
+        f'<line class="measure" x1="0%" x2="{width:g}%" y1="{y}"'
+        f' y2="{y}"/>{ends}{text(0, y + 20, words)}'
+    )
 
 
 def row(axis: Axis, y: float, low: float, value: float, high: float, hit: bool) -> str:
@@ -134,7 +153,10 @@ def text(x: float, y: float, words: str, kind: str = "", anchor: str = "start") 
 
 
 def svg(body: str, height: int, told: str) -> str:
-    return f'<svg class="explain" role="img" aria-label="{escape(told)}" width="100%" height="{height}">{body}</svg>'
+    return (
+        f'<svg class="explain" role="img" aria-label="{escape(told)}" width="100%"'
+        f' height="{height}">{body}</svg>'
+    )
 
 
 def join(*parts: str) -> SafeString:

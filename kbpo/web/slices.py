@@ -33,10 +33,13 @@ NAMES = {
 def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any]:
     """The table of one group of slices, and the switch between the groups that there are.
 
-    Others than its team see no thin ones while the track is open: a slice of few judgments would tell what they were.
+    Others than its team see no thin ones while the track is open: a slice of few judgments would
+    tell what they were.
     """
     latest = submission.track.evaluations.order_by("-number").first()
-    stored = Estimate.objects.filter(evaluation=latest, submission=submission, quantity__in=["precision", "recall"])
+    stored = Estimate.objects.filter(
+        evaluation=latest, submission=submission, quantity__in=["precision", "recall"]
+    )
     found: dict[str, dict[str, Estimate]] = {}
     for one in stored.exclude(slice=""):
         found.setdefault(one.slice, {})[one.quantity] = one
@@ -44,8 +47,15 @@ def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any
         found = {key: some for key, some in found.items() if some["precision"].n_labels >= FEW}
     groups = [group for group in GROUPS if any(key.startswith(f"{group}:") for key in found)]
     group = chosen if chosen in groups else next(iter(groups), "")
-    labels = {one["name"]: one.get("label", one["name"]) for one in submission.track.corpus.schema["predicates"]}
-    rows = [_row(key, some, submission, labels) for key, some in found.items() if key.startswith(f"{group}:")]
+    labels = {
+        one["name"]: one.get("label", one["name"])
+        for one in submission.track.corpus.schema["predicates"]
+    }
+    rows = [
+        _row(key, some, submission, labels)
+        for key, some in found.items()
+        if key.startswith(f"{group}:")
+    ]
     rows.sort(key=lambda row: (-row["n"], row["name"]))
     address = reverse("submission", args=[submission.pk])
     return {
@@ -54,12 +64,15 @@ def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any
         "axis": drawing.axis_over([row["interval"] for row in rows]),
         "recall": any(row["recall"] for row in rows),
         "options": [
-            {"url": f"{address}?by={one}#slices", "text": GROUPS[one], "current": one == group} for one in groups
+            {"url": f"{address}?by={one}#slices", "text": GROUPS[one], "current": one == group}
+            for one in groups
         ],
     }
 
 
-def _row(key: str, some: dict[str, Estimate], submission: Submission, labels: dict[str, str]) -> dict[str, Any]:
+def _row(
+    key: str, some: dict[str, Estimate], submission: Submission, labels: dict[str, str]
+) -> dict[str, Any]:
     stored = some["precision"]
     figure, name = Figure.of(stored), key.partition(":")[2]
     recall = some.get("recall")
@@ -70,12 +83,18 @@ def _row(key: str, some: dict[str, Estimate], submission: Submission, labels: di
         "interval": interval(figure),
         "kind": "few" if figure.few else "final" if submission.status == "scored" else "moment",
         "would_do": would_do(figure.value, stored.variance, figure.n_labels) if figure.few else 0,
-        "recall": Figure.of(recall) if recall and not figure.few and 0 <= (recall.value or -1) <= 1 else None,
+        "recall": (
+            Figure.of(recall)
+            if recall and not figure.few and 0 <= (recall.value or -1) <= 1
+            else None
+        ),
     }
 
 
 def watched(submission: Submission) -> dict[str, Any] | None:
-    """What may be watched of a submission's guaranteed number as judgments arrive; None before the first."""
+    """What may be watched of a submission's guaranteed number as judgments arrive; None before the
+    first.
+    """
     looks = list(Look.objects.filter(submission=submission).order_by("n"))
     if not looks:
         return None
@@ -84,6 +103,8 @@ def watched(submission: Submission) -> dict[str, Any] | None:
         "moments": [Moment(one.n, one.value, one.low80, one.high80) for one in looks],
         "now": now,
         "free": looks[0].n_before,
-        "alt": f"After {now.n:,} judgments precision is between {now.low80:.1%} and {now.high80:.1%}.",
+        "alt": (
+            f"After {now.n:,} judgments precision is between {now.low80:.1%} and {now.high80:.1%}."
+        ),
         "interval": drawing.Interval(now.value, now.low80, now.high80, now.low95, now.high95),
     }

@@ -19,7 +19,13 @@ SUBMISSIONS = (
     ("Draw samples", "draw", "confirmed", timedelta(minutes=5)),
 )
 SCORE = ("Judge and score", "estimate", "judging", timedelta(days=7))
-NAMES = {"question": "Question", "hit": "HIT", "assignment": "Answer", "payment": "Payment", "bonus": "Bonus"}
+NAMES = {
+    "question": "Question",
+    "hit": "HIT",
+    "assignment": "Answer",
+    "payment": "Payment",
+    "bonus": "Bonus",
+}
 LISTED = timedelta(days=14)
 """What was given up longer ago needs nobody any more."""
 
@@ -42,7 +48,9 @@ class Stage:
 
 @dataclass(frozen=True)
 class Failed:
-    """A row that was given up or is tried again, with its reason and what Retry needs to find it."""
+    """A row that was given up or is tried again, with its reason and what Retry needs to find
+    it.
+    """
 
     kind: str
     pk: int
@@ -60,7 +68,11 @@ class Failed:
 def stages() -> list[Stage]:
     """Every waiting status in the order of the journey."""
     now = timezone.now()
-    rows = Submission.objects.order_by().values_list("status").annotate(Count("pk"), Min("status_since"))
+    rows = (
+        Submission.objects.order_by()
+        .values_list("status")
+        .annotate(Count("pk"), Min("status_since"))
+    )
     found = {status: (n, oldest) for status, n, oldest in rows}
     ours = [_stage(*what, *found.get(what[2], (0, None)), now) for what in (*SUBMISSIONS, SCORE)]
     crowd = [
@@ -71,16 +83,25 @@ def stages() -> list[Stage]:
 
 
 def _stage(
-    name: str, step: str, status: str, limit: timedelta, waiting: int, oldest: datetime | None, now: datetime
+    name: str,
+    step: str,
+    status: str,
+    limit: timedelta,
+    waiting: int,
+    oldest: datetime | None,
+    now: datetime,
 ) -> Stage:
     return Stage(name, step, waiting, now - oldest if oldest else None, limit)
 
 
 def failures(most: int = 30) -> list[Failed]:
-    """What needs a person, money first, then the newest: submissions that were given up of late or are tried again, and
-    the crowd's rows."""
+    """What needs a person, money first, then the newest: submissions that were given up of late or
+    are tried again, and the crowd's rows.
+    """
     given_up = Submission.objects.filter(status="failed", status_since__gte=timezone.now() - LISTED)
-    again = Submission.objects.filter(status__in=["received", "read", "confirmed", "judging"], attempts__gt=0)
+    again = Submission.objects.filter(
+        status__in=["received", "read", "confirmed", "judging"], attempts__gt=0
+    )
     rows = given_up.exclude(dismissed("submission")) | again.exclude(reason="")
     ours = [
         Failed(
@@ -96,8 +117,18 @@ def failures(most: int = 30) -> list[Failed]:
         for row in rows.select_related("team").order_by("-status_since")[:most]
     ]
     crowd = [
-        Failed(one.kind, one.pk, f"{NAMES[one.kind]} {one.pk}: {one.about}", one.status, one.given_up, one.reason,
-               one.since, None if one.given_up else one.next_try_at, one.again, one.is_money)
+        Failed(
+            one.kind,
+            one.pk,
+            f"{NAMES[one.kind]} {one.pk}: {one.about}",
+            one.status,
+            one.given_up,
+            one.reason,
+            one.since,
+            None if one.given_up else one.next_try_at,
+            one.again,
+            one.is_money,
+        )
         for one in report.failures(most)
-    ]  # fmt: skip
+    ]
     return sorted([*ours, *crowd], key=lambda one: (one.is_money, one.since), reverse=True)[:most]

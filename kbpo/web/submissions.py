@@ -1,4 +1,6 @@
-"""A submission's page: its journey, its scores so far, what it costs, what the reader noticed, what people judged."""
+"""A submission's page: its journey, its scores so far, what it costs, what the reader noticed, what
+people judged.
+"""
 
 from __future__ import annotations
 
@@ -34,20 +36,27 @@ PAGE = 25
 
 ENDED = {
     "target": "The interval that was ordered is reached.",
-    "budget": "The money for this submission ended before the interval that was ordered was reached. What was judged"
-    " counts, and the intervals below are as wide as they are.",
-    "exhausted": "Everything that the plan allowed to ask was asked, and the interval that was ordered is not reached."
-    " What was judged counts, and the intervals below are as wide as they are.",
+    "budget": (
+        "The money for this submission ended before the interval that was ordered was reached. What"
+        " was judged counts, and the intervals below are as wide as they are."
+    ),
+    "exhausted": (
+        "Everything that the plan allowed to ask was asked, and the interval that was ordered is"
+        " not reached. What was judged counts, and the intervals below are as wide as they are."
+    ),
 }
 """Why judging ended, in a sentence."""
 
 
 def find(request: HttpRequest, pk: int, *, own: bool = False) -> Submission:
-    """The submission, if its page may be seen: its own team and admins always, everybody once it is on the board.
+    """The submission, if its page may be seen: its own team and admins always, everybody once it is
+    on the board.
 
     Raises Http404 for everything else, so that nothing is told about other people's drafts.
     """
-    row = get_object_or_404(Submission.objects.select_related("track__corpus", "team", "user"), pk=pk)
+    row = get_object_or_404(
+        Submission.objects.select_related("track__corpus", "team", "user"), pk=pk
+    )
     if is_own(request, row) or (row.is_on_board and not own):
         return row
     raise Http404("There is no such submission, or it is not yours to see.")
@@ -56,7 +65,9 @@ def find(request: HttpRequest, pk: int, *, own: bool = False) -> Submission:
 def is_own(request: HttpRequest, submission: Submission) -> bool:
     """Whether the visitor belongs to its team, or is an admin."""
     user = request.user
-    return isinstance(user, User) and (user.is_staff or submission.team.members.filter(pk=user.pk).exists())
+    return isinstance(user, User) and (
+        user.is_staff or submission.team.members.filter(pk=user.pk).exists()
+    )
 
 
 def show(request: HttpRequest, pk: int) -> HttpResponse:
@@ -65,7 +76,9 @@ def show(request: HttpRequest, pk: int) -> HttpResponse:
     own = is_own(request, submission)
     if own and submission.status in ("received", "read", "planned", "refused", "expired"):
         return redirect("upload-check", pk=pk)
-    told = context(request, submission) | {"slices": by_slice(submission, request.GET.get("by", ""), own=own)}
+    told = context(request, submission) | {
+        "slices": by_slice(submission, request.GET.get("by", ""), own=own)
+    }
     return render(request, "submission.html", told)
 
 
@@ -96,7 +109,11 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "ended": ENDED.get(submission.stage_reason, "") if submission.status == "scored" else "",
     }
     if own:
-        found |= {"cost": cost(submission, sample), "noticed": noticed(submission), "sampled": sampled(submission)}
+        found |= {
+            "cost": cost(submission, sample),
+            "noticed": noticed(submission),
+            "sampled": sampled(submission),
+        }
         found["shared"] = report.shared(submission)
         found |= {"more": more(submission)}
     if seen:
@@ -111,7 +128,9 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
 
 
 def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:
-    """How many judgments the plan expects in all, and the half-width that was ordered; None if these are n already."""
+    """How many judgments the plan expects in all, and the half-width that was ordered; None if
+    these are n already.
+    """
     chosen = str(submission.plan.get("chosen", ""))
     targets = submission.plan.get("options", {}).get(chosen, {}).get("targets", 0)
     return (targets, float(chosen)) if targets > n else None
@@ -144,7 +163,9 @@ def noticed(submission: Submission) -> list[dict[str, Any]]:
         {
             "tag": _several(sum(by_severity[severity].values()), word),
             "tone": tone,
-            "codes": ", ".join(f"{_in_words(code)} ({n:,})" for code, n in by_severity[severity].most_common(3)),
+            "codes": ", ".join(
+                f"{_in_words(code)} ({n:,})" for code, n in by_severity[severity].most_common(3)
+            ),
         }
         for severity, (word, tone) in words.items()
         if severity in by_severity
@@ -170,15 +191,27 @@ def problems(request: HttpRequest, pk: int) -> HttpResponse:
         rows = rows.filter(severity=severity)
     page = Paginator(rows, 50).get_page(request.GET.get("page"))
     address = reverse("submission-problems", args=[pk])
-    options = [{"url": address, "text": f"All {sum(counts.values()):,}", "current": severity not in counts}] + [
-        {"url": f"{address}?severity={name}", "text": f"{counts[name]:,} {word}", "current": severity == name}
+    options = [
+        {"url": address, "text": f"All {sum(counts.values()):,}", "current": severity not in counts}
+    ] + [
+        {
+            "url": f"{address}?severity={name}",
+            "text": f"{counts[name]:,} {word}",
+            "current": severity == name,
+        }
         for name, word in (("error", "errors"), ("warning", "warnings"), ("info", "notes"))
         if counts[name]
     ]
     return render(
         request,
         "problems.html",
-        {"submission": submission, "page": page, "problems": told(page), "options": options, "severity": severity},
+        {
+            "submission": submission,
+            "page": page,
+            "problems": told(page),
+            "options": options,
+            "severity": severity,
+        },
     )
 
 
@@ -186,17 +219,26 @@ def told(rows: Any) -> list[dict[str, Any]]:
     """Problems as the component shows them."""
     return [
         {
-            "line": row.line, "severity": row.severity, "code": row.code, "sentence": row.text, "text": row.line_text,
-            "start": row.culprit_begin, "end": row.culprit_end,
+            "line": row.line,
+            "severity": row.severity,
+            "code": row.code,
+            "sentence": row.text,
+            "text": row.line_text,
+            "start": row.culprit_begin,
+            "end": row.culprit_end,
         }
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def problems_tsv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """The problem report as a file."""
     submission = find(request, pk, own=True)
-    rows = Problem.objects.filter(submission=submission).order_by("line", "pk").iterator(chunk_size=2000)
+    rows = (
+        Problem.objects.filter(submission=submission)
+        .order_by("line", "pk")
+        .iterator(chunk_size=2000)
+    )
 
     class Echo:
         def write(self, text: str) -> str:
@@ -206,7 +248,9 @@ def problems_tsv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     head = [["line", "severity", "code", "what", "text"]]
     lines = ([row.line, row.severity, row.code, row.text, row.line_text] for row in rows)
     stream = (writer.writerow(row) for part in (head, lines) for row in part)
-    response = StreamingHttpResponse(stream, content_type="text/tab-separated-values; charset=utf-8")
+    response = StreamingHttpResponse(
+        stream, content_type="text/tab-separated-values; charset=utf-8"
+    )
     response["Content-Disposition"] = f'attachment; filename="problems-{submission.pk}.tsv"'
     return response
 
@@ -215,7 +259,10 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
     """Judged predictions in their sentences, filtered by verdict and predicate."""
     submission = find(request, pk)
     if not may_see(request.user, submission):
-        raise Http404("Judgments are shown to the submission's own team, and to everybody once the track is closed.")
+        raise Http404(
+            "Judgments are shown to the submission's own team, and to everybody once the track is"
+            " closed."
+        )
     ids, right, names = verdicts(submission, public=only_public(request.user, submission))
     own = not only_public(request.user, submission)
     verdict = request.GET.get("verdict", "all")
@@ -224,7 +271,8 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = [
         pk_
         for pk_, ok, name in zip(ids, right, names, strict=True)
-        if (not predicate or name == predicate) and (verdict == "all" or ok == float(verdict == "right"))
+        if (not predicate or name == predicate)
+        and (verdict == "all" or ok == float(verdict == "right"))
     ]
     page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
     counts = {"all": len(ids), "right": int((right == 1).sum()), "wrong": int((right == 0).sum())}
@@ -234,7 +282,9 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
         {
             "submission": submission,
             "page": page,
-            "rows": with_disputes(submission, describe(submission, list(page), public=not own), own),
+            "rows": with_disputes(
+                submission, describe(submission, list(page), public=not own), own
+            ),
             "own": own,
             "verdict": verdict,
             "predicate": predicate,
@@ -253,9 +303,18 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
         name = request.POST.get("name", "").strip()
         if not 1 <= len(name) <= 80:
             error = "A run needs a name of 1 to 80 characters."
-            return render(request, "submission_edit.html", {"submission": submission, "error": error}, status=400)
+            return render(
+                request,
+                "submission_edit.html",
+                {"submission": submission, "error": error},
+                status=400,
+            )
         try:
-            rename(submission, name=name, description=request.POST.get("description", "").strip()[:2000])
+            rename(
+                submission,
+                name=name,
+                description=request.POST.get("description", "").strip()[:2000],
+            )
         except CannotChange as refusal:
             context = {"submission": submission, "error": str(refusal)}
             return render(request, "submission_edit.html", context, status=409)
@@ -273,7 +332,9 @@ def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     except CannotChange as refusal:
         messages.error(request, str(refusal))
         return redirect("submission", pk=pk)
-    messages.success(request, f"{submission.name} is withdrawn. What was judged is paid; the rest is given back.")
+    messages.success(
+        request, f"{submission.name} is withdrawn. What was judged is paid; the rest is given back."
+    )
     return redirect("submission", pk=pk)
 
 
@@ -288,7 +349,10 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
 def put_back(submission: Submission, who: User) -> None:
     """Nothing; a submission that was given up stands again where it was, and is tried at once."""
     if submission.status == "failed":
-        submission.move(["received", "read", "planned", "confirmed", "judging"][min(4, reached(submission))], who=who)
+        submission.move(
+            ["received", "read", "planned", "confirmed", "judging"][min(4, reached(submission))],
+            who=who,
+        )
         for step in ("ingest", "plan", "draw", "estimate"):
             nudge(step)
 

@@ -1,4 +1,6 @@
-"""Teams: who belongs to one, what it submitted and spent; and the invitation links that make members."""
+"""Teams: who belongs to one, what it submitted and spent; and the invitation links that make
+members.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,23 @@ from kbpo.tracks.models import Track
 from kbpo.web.reason import why_of
 
 DAYS = 14
-USED_UP = "This invitation does not work any more: it was used up or has run out. Ask for a new one."
+USED_UP = (
+    "This invitation does not work any more: it was used up or has run out. Ask for a new one."
+)
 
 
 class JoinForm(SignUpForm):
     """What an account needs, and from researchers a yes to what happens with their files."""
 
-    terms = forms.BooleanField(error_messages={"required": "Say that you agree; without it we cannot make an account."})
+    terms = forms.BooleanField(
+        error_messages={"required": "Say that you agree; without it we cannot make an account."}
+    )
 
     def __init__(self, *args: Any, role: str = "researcher", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if role == "annotator":  # they read and agree to the terms, which have versions, before their first question
+        if (
+            role == "annotator"
+        ):  # they read and agree to the terms, which have versions, before their first question
             del self.fields["terms"]
 
 
@@ -65,7 +73,9 @@ def join(request: HttpRequest, code: str) -> HttpResponse:
             login(request, user, backend="django.contrib.auth.backends.ModelBackend")
         return _welcome(request, invitation)
     status = 422 if request.method == "POST" else 200
-    return render(request, "people/join.html", {"form": form, "invitation": invitation}, status=status)
+    return render(
+        request, "people/join.html", {"form": form, "invitation": invitation}, status=status
+    )
 
 
 @transaction.atomic
@@ -90,15 +100,21 @@ def _welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
         return redirect("annotate")
     if invitation.team is None:
         return redirect("account")
-    messages.success(request, f"Welcome. You belong to {invitation.team.name} now and can submit for it.")
+    messages.success(
+        request, f"Welcome. You belong to {invitation.team.name} now and can submit for it."
+    )
     return redirect("team", slug=invitation.team.slug)
 
 
 @transaction.atomic
-def invite(role: str, made_by: User, *, team: Team | None = None, uses: int = 1, why: str = "") -> Invitation:
+def invite(
+    role: str, made_by: User, *, team: Team | None = None, uses: int = 1, why: str = ""
+) -> Invitation:
     """A new invitation that runs out in a fortnight."""
     expires = timezone.now() + timedelta(days=DAYS)
-    row = Invitation.objects.create(role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires)
+    row = Invitation.objects.create(
+        role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires
+    )
     after = f"{role}{f' of {team.name}' if team else ''}, {uses} use{'' if uses == 1 else 's'}"
     note("invite", f"invitation:{row.pk}", who=made_by, why=why, after=after)
     return row
@@ -108,8 +124,14 @@ def invite(role: str, made_by: User, *, team: Team | None = None, uses: int = 1,
 def withdraw(rows: QuerySet[Invitation], who: User, why: str) -> None:
     """Invitations work no more."""
     for row in rows.filter(uses_left__gt=0).select_for_update(of=("self",)):
-        note("withdraw invitation", f"invitation:{row.pk}", who=who, why=why, before=f"{row.uses_left} left",
-             after="0 left")  # fmt: skip
+        note(
+            "withdraw invitation",
+            f"invitation:{row.pk}",
+            who=who,
+            why=why,
+            before=f"{row.uses_left} left",
+            after="0 left",
+        )
         row.uses_left = 0
         row.save(update_fields=["uses_left"])
 
@@ -159,7 +181,9 @@ def budgets(team: Team) -> list[dict[str, Any]]:
 
 
 def _own_cap(track: Track, team: Team) -> Decimal | None:
-    caps = Budget.objects.filter(Q(team=team) | Q(team=None), track=track, scope="team").values_list("cap", flat=True)
+    caps = Budget.objects.filter(
+        Q(team=team) | Q(team=None), track=track, scope="team"
+    ).values_list("cap", flat=True)
     return min(caps, default=None)
 
 
@@ -168,7 +192,12 @@ def _own_cap(track: Track, team: Team) -> Decimal | None:
 def invite_member(request: HttpRequest, slug: str) -> HttpResponse:
     """Makes an invitation for one researcher of the team."""
     team = find_team(request, slug)
-    invite("researcher", cast(User, request.user), team=team, why=why_of(request, "Invited from the team’s page."))
+    invite(
+        "researcher",
+        cast(User, request.user),
+        team=team,
+        why=why_of(request, "Invited from the team’s page."),
+    )
     messages.success(request, f"A link for one person is made. It works for {DAYS} days.")
     return redirect("team", slug=slug)
 

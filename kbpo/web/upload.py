@@ -1,4 +1,6 @@
-"""Submitting a system: file, check, describe, confirm. The last page spends, and says how much at most."""
+"""Submitting a system: file, check, describe, confirm. The last page spends, and says how much at
+most.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def for_researchers(
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         user = cast(User, request.user)
         if not user.is_staff and (not user.is_researcher or user.team() is None):
-            return render(request, "upload_not_yet.html", {"researcher": user.is_researcher}, status=403)
+            return render(
+                request, "upload_not_yet.html", {"researcher": user.is_researcher}, status=403
+            )
         return view(request, *args, **kwargs)
 
     return guarded
@@ -76,15 +80,22 @@ def submit(request: HttpRequest) -> HttpResponse:
     return _receive(request, user, team, tracks, asked)
 
 
-def _receive(request: HttpRequest, user: User, team: Team, tracks: list[Track], track: Track) -> HttpResponse:
+def _receive(
+    request: HttpRequest, user: User, team: Team, tracks: list[Track], track: Track
+) -> HttpResponse:
     file = request.FILES.get("file")
     if not isinstance(file, UploadedFile) or not file.name:
         return _refuse(request, team, tracks, track, "Choose a file first. Nothing was uploaded.")
     try:
         submission = receive(
-            track, team, user, file,
-            name=stem(file.name), file_name=file.name, idempotency_key=_key(request, file),
-        )  # fmt: skip
+            track,
+            team,
+            user,
+            file,
+            name=stem(file.name),
+            file_name=file.name,
+            idempotency_key=_key(request, file),
+        )
     except CannotReceive as refusal:
         return _refuse(request, team, tracks, track, str(refusal))
     address = reverse("upload-check", args=[submission.pk])
@@ -92,7 +103,9 @@ def _receive(request: HttpRequest, user: User, team: Team, tracks: list[Track], 
 
 
 def _key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
-    """The form's own key with the file's content: the same press twice is one upload, another file is another."""
+    """The form's own key with the file's content: the same press twice is one upload, another file
+    is another.
+    """
     form = request.POST.get("key", "")[:32]
     if not form:
         return None
@@ -106,7 +119,9 @@ def _key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
 def stem(file_name: str) -> str:
     """The file's name without its endings: what a run is called until somebody says otherwise."""
     name = file_name.replace("\\", "/").rsplit("/", 1)[-1]
-    while ending := next((one for one in ENDINGS if name.lower().endswith(one) and len(name) > len(one)), ""):
+    while ending := next(
+        (one for one in ENDINGS if name.lower().endswith(one) and len(name) > len(one)), ""
+    ):
         name = name[: -len(ending)]
     return name[:80]
 
@@ -115,14 +130,22 @@ def _is_script(request: HttpRequest) -> bool:
     return request.headers.get("X-Requested-With") == "upload"
 
 
-def _refuse(request: HttpRequest, team: Team, tracks: list[Track], track: Track | None, sentence: str) -> HttpResponse:
+def _refuse(
+    request: HttpRequest, team: Team, tracks: list[Track], track: Track | None, sentence: str
+) -> HttpResponse:
     if _is_script(request):
         return JsonResponse({"error": sentence}, status=422)
     return _file_page(request, team, tracks, track, refusal=sentence, status=422)
 
 
 def _file_page(
-    request: HttpRequest, team: Team, tracks: list[Track], track: Track | None, *, refusal: str = "", status: int = 200
+    request: HttpRequest,
+    team: Team,
+    tracks: list[Track],
+    track: Track | None,
+    *,
+    refusal: str = "",
+    status: int = 200,
 ) -> HttpResponse:
     context = {
         "tracks": tracks,
@@ -138,12 +161,18 @@ def _file_page(
 
 def drafts(team: Team) -> QuerySet[Submission]:
     """The team's uploads that nobody has confirmed, newest first."""
-    return Submission.objects.filter(team=team, status__in=DRAFT).select_related("track").order_by("-pk")
+    return (
+        Submission.objects.filter(team=team, status__in=DRAFT)
+        .select_related("track")
+        .order_by("-pk")
+    )
 
 
 @for_researchers
 def check(request: HttpRequest, pk: int) -> HttpResponse:
-    """The second step: what was understood, and what it will cost. It follows the reading by itself."""
+    """The second step: what was understood, and what it will cost. It follows the reading by
+    itself.
+    """
     submission = find(request, pk, own=True)
     if submission.status not in (*DRAFT, "refused", "expired"):
         return redirect("submission", pk=pk)
@@ -182,14 +211,19 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
 def _words(chosen: Quote, counts: dict[str, Any]) -> dict[str, str]:
     """What stands at the ends of the bar, and on the choice about bad lines."""
     return {
-        "paid_words": f"{count_text(chosen.judged)} {'label exists' if chosen.judged == 1 else 'labels exist'}",
+        "paid_words": (
+            f"{count_text(chosen.judged)}"
+            f" {'label exists' if chosen.judged == 1 else 'labels exist'}"
+        ),
         "judge_words": f"{count_text(chosen.new)} to judge",
         "good_words": f"Evaluate the {count_text(counts.get('relations', 0))} good ones",
     }
 
 
 def _time_left(submission: Submission, share: float) -> timedelta | None:
-    """How long the reading still takes if it goes on as it began; None while that cannot be told."""
+    """How long the reading still takes if it goes on as it began; None while that cannot be
+    told.
+    """
     if not 0.02 <= share < 1.0:
         return None
     return (timezone.now() - submission.status_since) * ((1 - share) / share)
@@ -209,7 +243,9 @@ def _targets(submission: Submission, options: list[Quote], chosen: str) -> list[
 
 
 def _problems(request: HttpRequest, submission: Submission) -> dict[str, Any]:
-    """The first problems of the severity that the URL asks for, and the switch between severities."""
+    """The first problems of the severity that the URL asks for, and the switch between
+    severities.
+    """
     rows = Problem.objects.filter(submission=submission).order_by("line", "pk")
     kept = Counter(rows.values_list("severity", flat=True))
     counts = {name: max(kept[name], submission.counts.get(f"{name}s", 0)) for name, _ in SEVERITIES}
@@ -219,7 +255,9 @@ def _problems(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     address = reverse("upload-check", args=[submission.pk])
     keep = {"target": request.GET["target"]} if "target" in request.GET else {}
     every = sum(counts.values())
-    options = [{"url": f"{address}?{urlencode(keep)}", "text": f"All {every:,}", "current": not severity}]
+    options = [
+        {"url": f"{address}?{urlencode(keep)}", "text": f"All {every:,}", "current": not severity}
+    ]
     options += [
         {
             "url": f"{address}?{urlencode(keep | {'severity': name})}",
@@ -264,20 +302,33 @@ def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
     if request.GET.get("lines") == "mend":
         kept = f"Nothing was spent. {submission.file_name} stays a draft for seven days."
         messages.info(request, f"{kept} Mend the file and upload it again.")
-        return HttpResponseRedirect(f"{reverse('submit')}?{urlencode({'track': submission.track.slug})}")
+        return HttpResponseRedirect(
+            f"{reverse('submit')}?{urlencode({'track': submission.track.slug})}"
+        )
     name, description, error = _named(submission), submission.description, ""
     if request.method == "POST":
-        name, description = request.POST.get("name", "").strip(), request.POST.get("description", "").strip()
+        name, description = (
+            request.POST.get("name", "").strip(),
+            request.POST.get("description", "").strip(),
+        )
         error = _wrong_name(name)
         if not error and (error := _save(submission, name, description)) == "":
             return HttpResponseRedirect(reverse("upload-confirm", args=[pk]) + _choices(request))
-    context = {"submission": submission, "at": 3, "name": name, "description": description, "error": error}
+    context = {
+        "submission": submission,
+        "at": 3,
+        "name": name,
+        "description": description,
+        "error": error,
+    }
     context |= {"quote": quote(submission, request.GET.get("target")), "choices": _choices(request)}
     return render(request, "upload_describe.html", context, status=422 if error else 200)
 
 
 def _named(submission: Submission) -> str:
-    """The name so far: the run id that the file gives itself, unless somebody has chosen another."""
+    """The name so far: the run id that the file gives itself, unless somebody has chosen
+    another.
+    """
     unchanged = submission.name == stem(submission.file_name)
     return (submission.run_id if unchanged else "") or submission.name
 
@@ -310,23 +361,45 @@ def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
     if submission.status != "planned":
         return redirect("upload-check", pk=pk)
     chosen = quote(submission, request.GET.get("target"))
-    refusal = _confirm(request, submission, chosen.width if chosen else None) if request.method == "POST" else ""
+    refusal = (
+        _confirm(request, submission, chosen.width if chosen else None)
+        if request.method == "POST"
+        else ""
+    )
     if request.method == "POST" and not refusal:
-        messages.success(request, f"{submission.name} is confirmed. People judge it now; this page follows them.")
+        messages.success(
+            request, f"{submission.name} is confirmed. People judge it now; this page follows them."
+        )
         return redirect("submission", pk=pk)
-    context = {"submission": submission, "at": 4, "quote": chosen, "same": same_as(submission), "refusal": refusal}
+    context = {
+        "submission": submission,
+        "at": 4,
+        "quote": chosen,
+        "same": same_as(submission),
+        "refusal": refusal,
+    }
     context |= {"good_lines": request.GET.get("lines") == "good", "choices": _choices(request)}
     context |= {"errors": submission.counts.get("errors", 0)}
-    context["wider"] = [one for one in quotes(submission) if one.fits] if chosen and not chosen.fits else []
+    context["wider"] = (
+        [one for one in quotes(submission) if one.fits] if chosen and not chosen.fits else []
+    )
     return render(request, "upload_confirm.html", context, status=409 if refusal else 200)
 
 
 def _confirm(request: HttpRequest, submission: Submission, width: str | None) -> str:
     """Why it was not confirmed, as a sentence; nothing if it was."""
     if (same := same_as(submission)) is not None and "again" not in request.POST:
-        return f"Your team has submitted this very file already, as {same.name}. Say below that you mean it."
+        return (
+            f"Your team has submitted this very file already, as {same.name}. Say below that you"
+            " mean it."
+        )
     try:
-        confirm(submission, cast(User, request.user), half_width=width, good_lines_only="good_lines" in request.POST)
+        confirm(
+            submission,
+            cast(User, request.user),
+            half_width=width,
+            good_lines_only="good_lines" in request.POST,
+        )
     except (CannotConfirm, OverBudget) as refusal:
         return str(refusal)
     return ""
@@ -346,14 +419,19 @@ def discard(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, str(refusal))
         return redirect("upload-check", pk=pk)
     messages.success(request, f"{submission.file_name} is discarded. Nothing was spent.")
-    return HttpResponseRedirect(f"{reverse('submit')}?{urlencode({'track': submission.track.slug})}")
+    return HttpResponseRedirect(
+        f"{reverse('submit')}?{urlencode({'track': submission.track.slug})}"
+    )
 
 
 def example(request: HttpRequest, slug: str) -> HttpResponse:
     """A small file that the track accepts, to try the way in."""
-    track = get_object_or_404(Track.objects.exclude(status="draft").select_related("corpus"), slug=slug)
+    track = get_object_or_404(
+        Track.objects.exclude(status="draft").select_related("corpus"), slug=slug
+    )
     response = HttpResponse(
-        "".join(f"{line}\n" for line in example_lines(track)), content_type="application/jsonl; charset=utf-8"
+        "".join(f"{line}\n" for line in example_lines(track)),
+        content_type="application/jsonl; charset=utf-8",
     )
     response["Content-Disposition"] = f'attachment; filename="example-{track.slug}.jsonl"'
     return response
@@ -363,7 +441,9 @@ def example(request: HttpRequest, slug: str) -> HttpResponse:
 def download(request: HttpRequest, pk: int) -> FileResponse:
     """The file as it was uploaded, for its own team."""
     submission = find(request, pk, own=True)
-    return FileResponse(submission.file.open("rb"), as_attachment=True, filename=submission.file_name)
+    return FileResponse(
+        submission.file.open("rb"), as_attachment=True, filename=submission.file_name
+    )
 
 
 urlpatterns = [

@@ -1,4 +1,6 @@
-"""How a document is shown: its text with marks on it, as HTML. Everything that comes from outside is escaped here."""
+"""How a document is shown: its text with marks on it, as HTML. Everything that comes from outside
+is escaped here.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,8 +16,10 @@ BADGES: Mapping[str, str] = {"subject": "A", "object": "B"}
 class Span:
     """Characters `start` to `end` (exclusive) of a text, and what they are on the page.
 
-    `number` and `type` belong to the role entity: a running number for each entity and the type of its mention.
-    `first` and `last` say whether this piece begins or ends the whole mark; a mark that crosses another is cut in two.
+    `number` and `type` belong to the role entity: a running number for each entity and the type of
+    its mention.
+    `first` and `last` say whether this piece begins or ends the whole mark; a mark that crosses
+    another is cut in two.
     """
 
     start: int
@@ -29,22 +33,29 @@ class Span:
 
     @property
     def order(self) -> tuple[int, int, bool]:
-        """Outer marks first: by start, then the longer, then provenance around a mark of the same length."""
+        """Outer marks first: by start, then the longer, then provenance around a mark of the same
+        length.
+        """
         return self.start, -self.end, self.role != "provenance"
 
 
-def document_html(text: str, spans: Iterable[Span] = (), *, window: tuple[int, int] | None = None) -> str:
-    """The text, or the window of it, with nested marks; what is cut away before and after is told by an ellipsis.
+def document_html(
+    text: str, spans: Iterable[Span] = (), *, window: tuple[int, int] | None = None
+) -> str:
+    """The text, or the window of it, with nested marks; what is cut away before and after is told
+    by an ellipsis.
 
-    Raises ValueError for a span that is empty or lies outside the text: a mark in the wrong place would put words into
-    a document's mouth.
+    Raises ValueError for a span that is empty or lies outside the text: a mark in the wrong place
+    would put words into a document's mouth.
     """
     start, end = window if window is not None else (0, len(text))
     start, end = max(0, start), min(len(text), end)
     inside = []
     for span in spans:
         if not 0 <= span.start < span.end <= len(text):
-            raise ValueError(f"span {span.start}-{span.end} does not fit a text of {len(text)} characters")
+            raise ValueError(
+                f"span {span.start}-{span.end} does not fit a text of {len(text)} characters"
+            )
         if span.start < end and span.end > start:
             inside.append(replace(span, start=max(span.start, start), end=min(span.end, end)))
     classes = "doc has-prov" if any(span.role == "provenance" for span in inside) else "doc"
@@ -88,7 +99,8 @@ def _mark(span: Span, inner: str) -> str:
     if span.role == "entity":
         attributes += f" {type_class(span.type)}"
     attributes += '"'
-    # Badges are drawn by the style sheet from attributes, so that the text of the page stays the text of the document.
+    # Badges are drawn by the style sheet from attributes, so that the text of the page stays the
+    # text of the document.
     badge = span.badge or BADGES.get(span.role, "")
     if badge and span.last:
         attributes += f' data-badge="{escape(badge)}"'
@@ -100,7 +112,9 @@ def _mark(span: Span, inner: str) -> str:
 
 
 def type_class(mention_type: str) -> str:
-    """The class that tells a mention's type by colour and underline: “PER” is “t-per”, what is unknown “t-misc”."""
+    """The class that tells a mention's type by colour and underline: “PER” is “t-per”, what is
+    unknown “t-misc”.
+    """
     known = {"per", "org", "loc", "gpe", "date", "time", "num", "misc"}
     name = mention_type.lower()
     return f"t-{name}" if name in known else "t-misc"
@@ -113,4 +127,7 @@ def line_html(line: str, culprit: tuple[int, int] | None) -> str:
     start, end = max(0, culprit[0]), min(len(line), culprit[1])
     if start >= end:
         return escape(line)
-    return f'{escape(line[:start])}<span class="culprit">{escape(line[start:end])}</span>{escape(line[end:])}'
+    return (
+        f"{escape(line[:start])}<span"
+        f' class="culprit">{escape(line[start:end])}</span>{escape(line[end:])}'
+    )

@@ -1,4 +1,6 @@
-"""The admins' pages of annotators: what is known; leaving out, keeping, readmitting, refusing pay, undoing it."""
+"""The admins' pages of annotators: what is known; leaving out, keeping, readmitting, refusing pay,
+undoing it.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,14 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def one(request: HttpRequest, handle: str) -> HttpResponse:
-    """One annotator: signals, agreement, answers, history. A POST leaves them out or readmits them."""
+    """One annotator: signals, agreement, answers, history. A POST leaves them out or readmits
+    them.
+    """
     refusal = _change(request, handle) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
-        there = report.record(handle, 1) is not None  # an erased worker has another hash, which nobody is told
+        there = (
+            report.record(handle, 1) is not None
+        )  # an erased worker has another hash, which nobody is told
         return redirect("desk-worker", handle=handle) if there else redirect("desk-workers")
     record = report.record(handle)
     if record is None:
@@ -53,11 +59,15 @@ def _change(request: HttpRequest, handle: str) -> str:
     if not why:
         return "Say why: it is recorded, and the annotator reads it."
     if verb == "exclude":
-        messages.warning(request, f"Left out: {report.exclude_worker(handle, user, why)}. All work stays paid.")
+        messages.warning(
+            request, f"Left out: {report.exclude_worker(handle, user, why)}. All work stays paid."
+        )
     elif verb == "keep":
         return _keep(request, handle, why)
     else:
-        messages.success(request, f"Readmitted, and counting again: {report.readmit_worker(handle, user, why)}.")
+        messages.success(
+            request, f"Readmitted, and counting again: {report.readmit_worker(handle, user, why)}."
+        )
     return ""
 
 
@@ -67,7 +77,9 @@ def _keep(request: HttpRequest, handle: str, why: str) -> str:
         report.keep_worker(handle, cast(User, request.user), why)
     except ValueError as no:
         return str(no)
-    messages.success(request, "They stay. What was known against them by now does not count any more.")
+    messages.success(
+        request, "They stay. What was known against them by now does not count any more."
+    )
     return ""
 
 
@@ -76,19 +88,28 @@ def _write_or_erase(request: HttpRequest, handle: str, verb: str) -> str:
     user = cast(User, request.user)
     try:
         if verb == "write":
-            messages.success(request, report.write_to(handle, user, _text(request, "subject"), request.POST["text"]))
+            messages.success(
+                request,
+                report.write_to(handle, user, _text(request, "subject"), request.POST["text"]),
+            )
         elif _text(request, "word").lower() != "erase":
             return "Nothing was erased: type the word erase to arm the button."
         else:
             messages.warning(request, report.erase_worker(handle, user, _text(request, "why")))
     except (ValueError, KeyError) as no:
-        return str(no) if isinstance(no, ValueError) else "The message is empty. Write a sentence or two."
+        return (
+            str(no)
+            if isinstance(no, ValueError)
+            else "The message is empty. Write a sentence or two."
+        )
     return ""
 
 
 @for_admins
 def reject(request: HttpRequest, pk: int) -> HttpResponse:
-    """Refusing pay for an answer: the evidence first, then what follows from it, then the second click."""
+    """Refusing pay for an answer: the evidence first, then what follows from it, then the second
+    click.
+    """
     found = report.answer(pk)
     if found is None:
         raise Http404("There is no such answer.")
@@ -100,19 +121,27 @@ def reject(request: HttpRequest, pk: int) -> HttpResponse:
             sure = True
             if request.POST.get("sure") == "yes":
                 report.reject_answer(pk, user, evidence)
-                messages.warning(request, "Pay is refused. The money stays set aside, and you can undo it.")
+                messages.warning(
+                    request, "Pay is refused. The money stays set aside, and you can undo it."
+                )
                 return redirect("desk-worker", handle=worker.handle)
         except report.CannotReject as wrong:
             refusal, sure = str(wrong), False
     context = {
-        "worker": worker, "answer": answer, "evidence": evidence, "refusal": refusal, "sure": sure,
+        "worker": worker,
+        "answer": answer,
+        "evidence": evidence,
+        "refusal": refusal,
+        "sure": sure,
         "sent": _sent(answer.raw),
-    }  # fmt: skip
+    }
     return render(request, "desk/reject.html", context, status=422 if refusal else 200)
 
 
 def _sent(raw: object) -> list[tuple[str, str, str]]:
-    """What a form said, field by field, without what it left empty: name, value, and what is too long for a line."""
+    """What a form said, field by field, without what it left empty: name, value, and what is too
+    long for a line.
+    """
     found = []
     for name, said in (raw if isinstance(raw, dict) else {}).items():
         text = ", ".join(map(str, said)) if isinstance(said, list) else str(said)

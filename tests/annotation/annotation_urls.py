@@ -1,4 +1,6 @@
-"""The annotation pages and a login, alone: a fault elsewhere on the site does not hide what these tests look for."""
+"""The annotation pages and a login, alone: a fault elsewhere on the site does not hide what these
+tests look for.
+"""
 
 from django.contrib.auth.views import LoginView
 from django.urls import include, path

@@ -1,4 +1,6 @@
-"""A small track whose questions a person can check by hand, and workers who answer through the pages."""
+"""A small track whose questions a person can check by hand, and workers who answer through the
+pages.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,14 @@ class ToyTrack:
     def __init__(self, track: Track) -> None:
         self.track = track
 
-    def questions(self, target_ids: Sequence[int], submissions: Sequence[int]) -> Iterable[QuestionDraft]:
+    def questions(
+        self, target_ids: Sequence[int], submissions: Sequence[int]
+    ) -> Iterable[QuestionDraft]:
         open_ones = _without_label(target_ids)
         for target in Target.objects.filter(pk__in=open_ones).select_related("document"):
-            yield QuestionDraft(target.pk, "relation", payload_of(target, self.shown), list(self.shown))
+            yield QuestionDraft(
+                target.pk, "relation", payload_of(target, self.shown), list(self.shown)
+            )
 
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return {submission: _without_label(targets) for submission, targets in of.items()}
@@ -59,17 +65,35 @@ def payload_of(target: Target, parts: Sequence[str] = PARTS) -> dict[str, Any]:
     sides = {}
     for side, (begin, end) in spans.items():
         mention = Target.objects.get_or_create(
-            corpus=target.corpus, document=target.document, kind="mention", a_begin=begin, a_end=end,
+            corpus=target.corpus,
+            document=target.document,
+            kind="mention",
+            a_begin=begin,
+            a_end=end,
             defaults={"key": uuid(f"mention {target.document_id} {begin}"), "u": 0.5},
-        )[0]  # fmt: skip
-        candidates = [{"span": [0, 3], "gloss": text[0:3]}, {"span": [begin, end], "gloss": text[begin:end]}]
-        sides[side] = {"target": mention.pk, "span": [begin, end], "gloss": text[begin:end], "type": types[side],
-                       "candidates": candidates}  # fmt: skip
+        )[0]
+        candidates = [
+            {"span": [0, 3], "gloss": text[0:3]},
+            {"span": [begin, end], "gloss": text[begin:end]},
+        ]
+        sides[side] = {
+            "target": mention.pk,
+            "span": [begin, end],
+            "gloss": text[begin:end],
+            "type": types[side],
+            "candidates": candidates,
+        }
     return {
         "document": {"key": target.document.key, "title": target.document.title},
-        "text": text, "begin": 0, "length": len(text), "sentences": [1, 1, 1], "lit": [0, len(text)],
-        **sides, "others": [], "predicates": [{"part": part, "template": TEMPLATES[part]} for part in parts],
-    }  # fmt: skip
+        "text": text,
+        "begin": 0,
+        "length": len(text),
+        "sentences": [1, 1, 1],
+        "lit": [0, len(text)],
+        **sides,
+        "others": [],
+        "predicates": [{"part": part, "template": TEMPLATES[part]} for part in parts],
+    }
 
 
 def uuid(text: str) -> str:
@@ -79,23 +103,43 @@ def uuid(text: str) -> str:
 def make_target(track: Track, number: int, u: float) -> Target:
     text = f"Ann {number} Lee studied at Elm College {number}. She founded nothing."
     document = Document.objects.create(
-        corpus=track.corpus, key=f"doc-{number}", title=f"Story {number}", text=text, token_begin=[0],
-        token_end=[3], sentence_begin=[0], sentence_end=[len(text)],
-    )  # fmt: skip
+        corpus=track.corpus,
+        key=f"doc-{number}",
+        title=f"Story {number}",
+        text=text,
+        token_begin=[0],
+        token_end=[3],
+        sentence_begin=[0],
+        sentence_end=[len(text)],
+    )
     b = text.index("Elm")
     return Target.objects.create(
-        corpus=track.corpus, document=document, kind="pair", a_begin=0, a_end=len(f"Ann {number} Lee"), b_begin=b,
-        b_end=b + len(f"Elm College {number}"), key=uuid(f"pair {number}"), u=u,
-    )  # fmt: skip
+        corpus=track.corpus,
+        document=document,
+        kind="pair",
+        a_begin=0,
+        a_end=len(f"Ann {number} Lee"),
+        b_begin=b,
+        b_end=b + len(f"Elm College {number}"),
+        key=uuid(f"pair {number}"),
+        u=u,
+    )
 
 
 def make_neighbour(track: Track, of: Target) -> Target:
     """A second pair of the same document: the college and "She"."""
     begin = of.document.text.index("She")
     return Target.objects.create(
-        corpus=track.corpus, document=of.document, kind="pair", a_begin=of.b_begin, a_end=of.b_end, b_begin=begin,
-        b_end=begin + 3, key=uuid(f"neighbour of {of.key}"), u=of.u / 2,
-    )  # fmt: skip
+        corpus=track.corpus,
+        document=of.document,
+        kind="pair",
+        a_begin=of.b_begin,
+        a_end=of.b_end,
+        b_begin=begin,
+        b_end=begin + 3,
+        key=uuid(f"neighbour of {of.key}"),
+        u=of.u / 2,
+    )
 
 
 def make_submission(
@@ -103,20 +147,36 @@ def make_submission(
 ) -> Submission:
     team, _ = Team.objects.get_or_create(name=f"Team {name}", slug=f"team-{name.lower()}")
     submission = Submission.objects.create(
-        status="judging", track=track, team=team, name=name, file="uploads/x.tsv", file_name="x.tsv", file_size=1,
-        file_digest="0" * 64, confirmed_at="2026-11-20T10:00:00Z",
-    )  # fmt: skip
-    distribution = SamplingDistribution.objects.create(submission=submission, kind="instance", total=1, n=len(targets))
+        status="judging",
+        track=track,
+        team=team,
+        name=name,
+        file="uploads/x.tsv",
+        file_name="x.tsv",
+        file_size=1,
+        file_digest="0" * 64,
+        confirmed_at="2026-11-20T10:00:00Z",
+    )
+    distribution = SamplingDistribution.objects.create(
+        submission=submission, kind="instance", total=1, n=len(targets)
+    )
     batch = SampleBatch.objects.create(
         submission=submission, distribution=distribution, design="iid", seed=1, size=len(targets)
     )
     predicate = Predicate.objects.get(corpus=track.corpus, name="per:schools_attended")
     for target in targets:
         instance, _ = Instance.objects.get_or_create(
-            target=target, document=target.document, subject_begin=target.a_begin, subject_end=target.a_end,
-            predicate=predicate, object_begin=target.b_begin, object_end=target.b_end,
-        )  # fmt: skip
-        Sample.objects.create(batch=batch, target=target, instance=instance, probability=1 / len(targets))
+            target=target,
+            document=target.document,
+            subject_begin=target.a_begin,
+            subject_end=target.a_end,
+            predicate=predicate,
+            object_begin=target.b_begin,
+            object_end=target.b_end,
+        )
+        Sample.objects.create(
+            batch=batch, target=target, instance=instance, probability=1 / len(targets)
+        )
     if Decimal(money):
         reserve(track, team, submission.purpose, Decimal(money), key=f"confirm:{submission.pk}")
     return submission
@@ -140,7 +200,14 @@ def has_learned(worker: Worker) -> None:
     consent.consent(worker, consent.current().version)
     now = timezone.now()
     TutorialRun.objects.bulk_create(
-        TutorialRun(worker=worker, interface=one.interface, version=one.version, attempt=1, passed=True, ended_at=now)
+        TutorialRun(
+            worker=worker,
+            interface=one.interface,
+            version=one.version,
+            attempt=1,
+            passed=True,
+            ended_at=now,
+        )
         for one in teach.tutorials().values()
     )
 

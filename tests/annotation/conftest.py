@@ -37,14 +37,19 @@ def track(db: None, toy_kind: type[ToyTrack]) -> Track:
     corpus = Corpus.objects.create(name="Toy news", slug="toy-news", schema={})
     Predicate.objects.create(corpus=corpus, name="per:schools_attended", position=0)
     track = Track.objects.create(corpus=corpus, name="Toy", slug="toy", status="open", design="iid")
-    Price.objects.create(track=track, interface="relation", reward=Decimal("0.05"), fee_rate=Decimal("0.2"))
+    Price.objects.create(
+        track=track, interface="relation", reward=Decimal("0.05"), fee_rate=Decimal("0.2")
+    )
     return track
 
 
 @pytest.fixture
 def targets(track: Track) -> list[Target]:
     """Six pairs; their random numbers are not in the order of their ids."""
-    return [make_target(track, number, u) for number, u in enumerate([0.6, 0.1, 0.9, 0.3, 0.2, 0.7], start=1)]
+    return [
+        make_target(track, number, u)
+        for number, u in enumerate([0.6, 0.1, 0.9, 0.3, 0.2, 0.7], start=1)
+    ]
 
 
 @pytest.fixture
@@ -79,13 +84,16 @@ def annotator(db: None) -> Callable[[str], User]:
 
 @pytest.fixture
 def untaught() -> None:
-    """Annotators of the test have read no terms and done no tutorial; without this they have, when they are made."""
+    """Annotators of the test have read no terms and done no tutorial; without this they have, when
+    they are made.
+    """
 
 
 @pytest.fixture(autouse=True)
 def taught(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whoever becomes an annotator has agreed to the terms and passed the tutorials, unless a test is about that; of a
-    marketplace's workers the tutorial is not asked (see the fixture turk)."""
+    """Whoever becomes an annotator has agreed to the terms and passed the tutorials, unless a test
+    is about that; of a marketplace's workers the tutorial is not asked (see the fixture turk).
+    """
     if "untaught" in request.fixturenames:
         yield
         return
@@ -136,8 +144,9 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Turk]:
 
 
 def patience(request: pytest.FixtureRequest) -> Decimal:
-    """Seconds that we wait for the endpoint: few where an answer is to come too late, else so many that no busy machine
-    is taken for a fault of the platform's."""
+    """Seconds that we wait for the endpoint: few where an answer is to come too late, else so many
+    that no busy machine is taken for a fault of the platform's.
+    """
     told = getattr(request.node, "callspec", None)
     return TOO_LATE if told is not None and told.params.get("kind") == "timeout" else Decimal("60")
 
@@ -186,7 +195,9 @@ def admin(db: None) -> User:
 
 
 @pytest.fixture
-def two_in_a_hit(turk: Turk, track: Track, targets: list[Target], live_server: Any, settings: Any) -> HIT:
+def two_in_a_hit(
+    turk: Turk, track: Track, targets: list[Target], live_server: Any, settings: Any
+) -> HIT:
     """A HIT of two questions about one document, up on the endpoint."""
     settings.SITE_URL = live_server.url
     Target.objects.filter(pk=targets[1].pk).update(document=targets[0].document)

@@ -16,22 +16,33 @@ from kbpo.corpus.models import Document
 TRUE: dict[str, list[tuple[str, int, str, str]]] = {
     # words, which occurrence, type, canonical words
     "d1": [("Mara Lindt", 0, "PER", "Mara Lindt"), ("Nordwerk", 0, "ORG", "Nordwerk"),
-           ("Lindt", 1, "PER", "Mara Lindt"), ("Halden", 0, "GPE", "Halden"), ("Nordwerk", 1, "ORG", "Nordwerk"),
+           ("Lindt", 1, "PER", "Mara Lindt"), ("Halden", 0, "GPE", "Halden"), ("Nordwerk", 1,
+           "ORG", "Nordwerk"),
            ("Bergen", 0, "GPE", "Bergen")],
-    "d2": [("Ola Berg", 0, "PER", "Ola Berg"), ("Nordwerk", 0, "ORG", "Nordwerk"), ("Berg", 1, "PER", "Ola Berg"),
-           ("Per Berg", 0, "PER", "Per Berg"), ("Mara Lindt", 0, "PER", "Mara Lindt"), ("Bergen", 0, "GPE", "Bergen")],
-    "d3": [("Per Berg", 0, "PER", "Per Berg"), ("Bergen", 0, "GPE", "Bergen"), ("Mara Lindt", 0, "PER", "Mara Lindt"),
-           ("Oslo", 0, "GPE", "Oslo"), ("Nordwerk", 0, "ORG", "Nordwerk"), ("Fjordlys", 0, "ORG", "Fjordlys")],
-    "d4": [("Fjordlys", 0, "ORG", "Fjordlys"), ("Oslo", 0, "GPE", "Oslo"), ("Ola Berg", 0, "PER", "Ola Berg"),
-           ("Fjordlys", 1, "ORG", "Fjordlys"), ("Per Berg", 0, "PER", "Per Berg"), ("Oslo", 1, "GPE", "Oslo")],
+    "d2": [("Ola Berg", 0, "PER", "Ola Berg"), ("Nordwerk", 0, "ORG", "Nordwerk"), ("Berg", 1,
+    "PER", "Ola Berg"),
+           ("Per Berg", 0, "PER", "Per Berg"), ("Mara Lindt", 0, "PER", "Mara Lindt"), ("Bergen",
+           0, "GPE", "Bergen")],
+    "d3": [("Per Berg", 0, "PER", "Per Berg"), ("Bergen", 0, "GPE", "Bergen"), ("Mara Lindt", 0,
+    "PER", "Mara Lindt"),
+           ("Oslo", 0, "GPE", "Oslo"), ("Nordwerk", 0, "ORG", "Nordwerk"), ("Fjordlys", 0, "ORG",
+           "Fjordlys")],
+    "d4": [("Fjordlys", 0, "ORG", "Fjordlys"), ("Oslo", 0, "GPE", "Oslo"), ("Ola Berg", 0, "PER",
+    "Ola Berg"),
+           ("Fjordlys", 1, "ORG", "Fjordlys"), ("Per Berg", 0, "PER", "Per Berg"), ("Oslo", 1,
+           "GPE", "Oslo")],
 }  # fmt: skip
 FACTS: dict[str, list[tuple[str, str, str]]] = {
-    "d1": [("Mara Lindt", "per:organizations_founded", "Nordwerk"), ("Lindt", "per:place_of_birth", "Halden"),
+    "d1": [("Mara Lindt", "per:organizations_founded", "Nordwerk"), ("Lindt", "per:place_of_birth",
+    "Halden"),
            ("Nordwerk", "org:place_of_headquarters", "Bergen")],
-    "d2": [("Ola Berg", "per:employee_or_member_of", "Nordwerk"), ("Berg", "per:parents", "Per Berg")],
-    "d3": [("Per Berg", "per:place_of_birth", "Bergen"), ("Mara Lindt", "per:place_of_residence", "Oslo"),
+    "d2": [("Ola Berg", "per:employee_or_member_of", "Nordwerk"), ("Berg", "per:parents",
+    "Per Berg")],
+    "d3": [("Per Berg", "per:place_of_birth", "Bergen"), ("Mara Lindt", "per:place_of_residence",
+    "Oslo"),
            ("Nordwerk", "org:subsidiaries", "Fjordlys")],
-    "d4": [("Fjordlys", "org:place_of_headquarters", "Oslo"), ("Ola Berg", "per:employee_or_member_of", "Fjordlys"),
+    "d4": [("Fjordlys", "org:place_of_headquarters", "Oslo"), ("Ola Berg",
+    "per:employee_or_member_of", "Fjordlys"),
            ("Per Berg", "per:place_of_death", "Oslo")],
 }  # fmt: skip
 
@@ -47,7 +58,11 @@ def place(document: Document, words: str, which: int = 0) -> tuple[int, int]:
 def true_marks(document: Document) -> list[dict[str, Any]]:
     """What somebody who misses nothing marks in a document of the toy corpus."""
     return [
-        {"span": list(place(document, words, which)), "type": kind, "canonical": list(place(document, name))}
+        {
+            "span": list(place(document, words, which)),
+            "type": kind,
+            "canonical": list(place(document, name)),
+        }
         for words, which, kind, name in TRUE[document.key]
     ]
 
@@ -83,7 +98,9 @@ def order(track: Any, n: int, **terms: Any) -> DocumentOrder:
 
 
 def read_whole(toy: Any, n: int, said_by: Callable[[str, Question], dict[str, str]]) -> None:
-    """n documents, ordered, and read by Ada, Bo and Cy, who say what they are told to, until nothing is left."""
+    """n documents, ordered, and read by Ada, Bo and Cy, who say what they are told to, until
+    nothing is left.
+    """
     order(toy.track, n)
     for _ in range(2):
         for name in ("Ada", "Bo", "Cy"):
@@ -114,12 +131,16 @@ def answer_to(question: Question) -> dict[str, str]:
 
 
 def partly(name: str, question: Question) -> dict[str, str]:
-    """The truth, but for a name that Cy misses, a fact that Ada alone marks, and one that Cy does not mark."""
+    """The truth, but for a name that Cy misses, a fact that Ada alone marks, and one that Cy does
+    not mark.
+    """
     if question.interface == "entities":
         return marks_answer(question.target.document, without={"Oslo"} if name == "Cy" else None)
     answer = pairs_answer(question.payload)
     if name != "Ada":
         said = json.loads(answer["pairs"])
         drop = {"per:place_of_death>"} | ({"per:parents>"} if name == "Cy" else set())
-        answer["pairs"] = json.dumps({at: [part for part in some if part not in drop] for at, some in said.items()})
+        answer["pairs"] = json.dumps(
+            {at: [part for part in some if part not in drop] for at, some in said.items()}
+        )
     return answer

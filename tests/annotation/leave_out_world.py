@@ -1,4 +1,6 @@
-"""What tests about leaving workers out share: two ways to answer, and six questions that are settled."""
+"""What tests about leaving workers out share: two ways to answer, and six questions that are
+settled.
+"""
 
 from __future__ import annotations
 

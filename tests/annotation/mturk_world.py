@@ -1,4 +1,6 @@
-"""The local endpoint over real HTTP, and workers who use its pages and ours as a browser would, step by step."""
+"""The local endpoint over real HTTP, and workers who use its pages and ours as a browser would,
+step by step.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,16 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation import collect, publish, remit, settle
-from annotation.models import HIT, Assignment, Bonus, ExternalType, Payment, PlatformBooks, Qualification, Question
+from annotation.models import (
+    HIT,
+    Assignment,
+    Bonus,
+    ExternalType,
+    Payment,
+    PlatformBooks,
+    Qualification,
+    Question,
+)
 from annotation.platforms.base import Refused
 from annotation.platforms.mturk.answers import fields_of
 from annotation.platforms.mturk.platform import MTurk
@@ -31,8 +42,21 @@ from annotation.platforms.mturk_local.store import DEPOSIT_CENTS, Store
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
 
-BOOKS = ("hit_type", "hit", "assignment", "token", "bonus", "qualification_type", "qualification",
-         "qualification_request", "blocked", "letter", "notice", "fault", "call")  # fmt: skip
+BOOKS = (
+    "hit_type",
+    "hit",
+    "assignment",
+    "token",
+    "bonus",
+    "qualification_type",
+    "qualification",
+    "qualification_request",
+    "blocked",
+    "letter",
+    "notice",
+    "fault",
+    "call",
+)
 TOO_LATE = Decimal("1.5")
 """How long we wait for an answer that is to come too late, in seconds"""
 LATE = 2.0
@@ -54,10 +78,16 @@ class Turk:
                 books.run(f"DELETE FROM {table}")
             books.run("UPDATE fact SET value = ? WHERE name = 'deposit'", DEPOSIT_CENTS)
 
-    def fault(self, operation: str, kind: str, times: int = 1, seconds: float | None = None) -> None:
+    def fault(
+        self, operation: str, kind: str, times: int = 1, seconds: float | None = None
+    ) -> None:
         wait = (LATE if kind == "timeout" else 0.1) if seconds is None else seconds
-        self._post("/control/faults", json.dumps(
-            {"operation": operation, "kind": kind, "times": times, "seconds": wait}).encode())  # fmt: skip
+        self._post(
+            "/control/faults",
+            json.dumps(
+                {"operation": operation, "kind": kind, "times": times, "seconds": wait}
+            ).encode(),
+        )
 
     def forgive(self) -> None:
         """Takes back the faults that are switched on."""
@@ -74,14 +104,15 @@ class Turk:
             return [dict(row) for row in books.all(sql, *values)]
 
     def calls(self, operation: str, outcome: str = "done") -> int:
-        return self.rows("SELECT count(*) AS n FROM call WHERE operation = ? AND outcome = ?", operation, outcome)[0][
-            "n"
-        ]
+        return self.rows(
+            "SELECT count(*) AS n FROM call WHERE operation = ? AND outcome = ?", operation, outcome
+        )[0]["n"]
 
     def hits(self) -> list[str]:
         return [row["id"] for row in self.rows("SELECT id FROM hit ORDER BY number")]
 
-    # -- the worker ----------------------------------------------------------------------------------------------------
+    # -- the worker
+    # ------------------------------------------------------------------------------
     def offered(self, worker: str) -> list[str]:
         return re.findall(r'class="hit" href="[^"]*hitId=(\w+)', self._get(f"/?workerId={worker}"))
 
@@ -162,10 +193,17 @@ def form_of(text: str, id: str) -> dict[str, Any] | None:
 
 def shift_our_clock(by: timedelta) -> None:
     """Lets as much time pass in our own rows."""
-    moving = {HIT: ["called_at", "renewed_at", "checked_at"], Assignment: ["leased_until"], Payment: [], Bonus: [],
-              Question: []}  # fmt: skip
+    moving = {
+        HIT: ["called_at", "renewed_at", "checked_at"],
+        Assignment: ["leased_until"],
+        Payment: [],
+        Bonus: [],
+        Question: [],
+    }
     for model, more in moving.items():
-        model.objects.update(**{name: F(name) - by for name in ("status_since", "next_try_at", *more)})
+        model.objects.update(
+            **{name: F(name) - by for name in ("status_since", "next_try_at", *more)}
+        )
     PlatformBooks.objects.update(polled_at=F("polled_at") - by)
 
 
@@ -179,7 +217,9 @@ def due() -> None:
 
 
 def bury() -> None:
-    """Rows that are being paid belong to somebody who is dead: long enough ago that the next one takes them up."""
+    """Rows that are being paid belong to somebody who is dead: long enough ago that the next one
+    takes them up.
+    """
     for model in (Payment, Bonus):
         model.objects.filter(status="sent").update(status_since="2026-01-01T00:00:00Z")
 
@@ -200,9 +240,14 @@ def rounds(most: int = 12) -> None:
 
 def check_books(turk: Turk) -> None:
     """Our books and the endpoint's own say the same, and nothing is there twice."""
-    theirs = turk.rows("SELECT annotation, id, most, disposed FROM hit WHERE annotation LIKE 'kbpo:%'")
+    theirs = turk.rows(
+        "SELECT annotation, id, most, disposed FROM hit WHERE annotation LIKE 'kbpo:%'"
+    )
     assert max(Counter(row["annotation"] for row in theirs).values(), default=1) == 1, "a HIT twice"
-    ours = {f"kbpo:{hit.token}": hit for hit in HIT.objects.filter(platform="mturk", endpoint__in=["", turk.url])}
+    ours = {
+        f"kbpo:{hit.token}": hit
+        for hit in HIT.objects.filter(platform="mturk", endpoint__in=["", turk.url])
+    }
     assert {row["annotation"] for row in theirs} <= set(ours)
     for row in theirs:
         assert ours[row["annotation"]].external_id in ("", row["id"])
@@ -212,18 +257,28 @@ def check_books(turk: Turk) -> None:
         " JOIN hit_type t ON t.id = h.type WHERE a.status IN ('Submitted', 'Approved', 'Rejected')"
         " AND h.annotation LIKE 'kbpo:%'"
     )
-    mine = {(a.external_id, a.worker.identity.external_id): a for a in Assignment.objects.exclude(raw=None)
-            .select_related("worker__identity")}  # fmt: skip
-    assert set(mine) == {(row["id"], row["worker"]) for row in sent}, "an answer lost, or one too many"
+    mine = {
+        (a.external_id, a.worker.identity.external_id): a
+        for a in Assignment.objects.exclude(raw=None).select_related("worker__identity")
+    }
+    assert set(mine) == {(row["id"], row["worker"]) for row in sent}, (
+        "an answer lost, or one too many"
+    )
     for row in sent:
         answer = mine[row["id"], row["worker"]]
-        assert Payment.objects.filter(assignment=answer, status="paid").exists() == (row["status"] == "Approved")
+        assert Payment.objects.filter(assignment=answer, status="paid").exists() == (
+            row["status"] == "Approved"
+        )
         if row["status"] == "Approved":
             assert answer.payment.amount == Decimal(row["reward"]) / 100
-    spent = Ledger.objects.filter(kind="spend", key__startswith="assignment:").exclude(state="failed")
+    spent = Ledger.objects.filter(kind="spend", key__startswith="assignment:").exclude(
+        state="failed"
+    )
     keys = [row.key.split("/")[0] for row in spent]
     assert set(keys) == {f"assignment:{p.assignment_id}" for p in Payment.objects.all()}
-    for origin, n in Counter(Label.objects.filter(target__kind="pair").values_list("origin", flat=True)).items():
+    for origin, n in Counter(
+        Label.objects.filter(target__kind="pair").values_list("origin", flat=True)
+    ).items():
         assert n == 1, f"two labels of {origin}"
 
 
@@ -237,7 +292,9 @@ def check_hits(ours: dict[str, HIT], theirs: dict[str, dict[str, Any]]) -> None:
 
 
 def check_labels(turk: Turk) -> None:
-    """Every label counts the people who sent a usable answer in, as the endpoint has them; for when all is at rest."""
+    """Every label counts the people who sent a usable answer in, as the endpoint has them; for when
+    all is at rest.
+    """
     sent: dict[str, set[str]] = defaultdict(set)
     for row in turk.rows(
         "SELECT h.annotation, a.worker, a.answer FROM assignment a JOIN hit h ON h.id = a.hit"
@@ -245,15 +302,23 @@ def check_labels(turk: Turk) -> None:
     ):
         if fields_of(row["answer"]).get("answer") != NONSENSE:
             sent[row["annotation"]].add(row["worker"])
-    for question in Question.objects.filter(status__in=["settled", "given_up"]).prefetch_related("hits"):
+    for question in Question.objects.filter(status__in=["settled", "given_up"]).prefetch_related(
+        "hits"
+    ):
         people = set().union(*(sent[f"kbpo:{hit.token}"] for hit in question.hits.all()))
-        label = Label.objects.filter(target=question.target, origin__startswith=question.origin).latest("pk")
-        assert label.n == len(people), f"{question}: {label.n} answers are in its label, {len(people)} were sent in"
+        label = Label.objects.filter(
+            target=question.target, origin__startswith=question.origin
+        ).latest("pk")
+        assert label.n == len(people), (
+            f"{question}: {label.n} answers are in its label, {len(people)} were sent in"
+        )
 
 
 def check_answers(turk: Turk) -> int:
-    """How many labels hold exactly the answers that the endpoint has for their item: as many people, none of them
-    twice, and the same relations from each. For questions about relations, when all is at rest."""
+    """How many labels hold exactly the answers that the endpoint has for their item: as many
+    people, none of them twice, and the same relations from each. For questions about relations,
+    when all is at rest.
+    """
     rows = turk.rows("SELECT annotation FROM hit WHERE annotation LIKE 'kbpo:%'")
     assert len({row["annotation"] for row in rows}) == len(rows), "a HIT is there twice"
     sent: dict[str, list[tuple[str, dict[str, list[str]]]]] = defaultdict(list)
@@ -261,9 +326,15 @@ def check_answers(turk: Turk) -> int:
         "SELECT h.annotation, a.worker, a.answer FROM assignment a JOIN hit h ON h.id = a.hit"
         " WHERE a.status IN ('Submitted', 'Approved', 'Rejected') AND h.annotation LIKE 'kbpo:%'"
     ):
-        sent[row["annotation"]].append((row["worker"], json.loads(fields_of(row["answer"])["answer"])))
+        sent[row["annotation"]].append(
+            (row["worker"], json.loads(fields_of(row["answer"])["answer"]))
+        )
     questions = Question.objects.filter(status="settled").prefetch_related("hits").order_by("pk")
-    labels = Label.objects.filter(origin__in=[one.origin for one in questions]).in_bulk(field_name="pk").values()
+    labels = (
+        Label.objects.filter(origin__in=[one.origin for one in questions])
+        .in_bulk(field_name="pk")
+        .values()
+    )
     of = {(one.target_id, one.origin): one for one in labels}
     for question in questions:
         answers = [one for hit in question.hits.all() for one in sent[f"kbpo:{hit.token}"]]
@@ -273,38 +344,58 @@ def check_answers(turk: Turk) -> int:
 
 def check_label(
     question: Question, label: Label | None, answers: list[tuple[str, dict[str, list[str]]]]
-) -> None:  # fmt: skip
-    """The label of a question holds these answers, each of a worker by their own id, and no others."""
+) -> None:
+    """The label of a question holds these answers, each of a worker by their own id, and no
+    others.
+    """
     said = {worker: _holds(question, raw) for worker, raw in answers}
     assert len(said) == len(answers), f"{question}: somebody answered it twice there"
     assert label is not None, f"{question}: {len(answers)} answers are there, and there is no label"
-    assert label.n == len(said), f"{question}: {label.n} answers are in its label, {len(said)} are there"
+    assert label.n == len(said), (
+        f"{question}: {label.n} answers are in its label, {len(said)} are there"
+    )
     votes = Counter(part for parts in said.values() for part in parts)
     told = {part: n for part, n in label.value["votes"].items() if n}
-    assert told == votes, f"{question}: its label has the votes {told}, the answers there {dict(votes)}"
+    assert told == votes, (
+        f"{question}: its label has the votes {told}, the answers there {dict(votes)}"
+    )
     ours = {
         one.assignment.worker.identity.external_id: set(one.value["holds"])
-        for one in question.responses.filter(criterion="relation").select_related("assignment__worker__identity")
+        for one in question.responses.filter(criterion="relation").select_related(
+            "assignment__worker__identity"
+        )
     }
     assert ours == said, f"{question}: we have read {ours}, and there is {said}"
 
 
 def _holds(question: Question, raw: dict[str, list[str]]) -> set[str]:
     """The relations in an answer to a HIT, of one of its questions."""
-    found = raw.get("holds", []) if "holds" in raw or "none" in raw else raw.get(f"q{question.pk}.holds", [])
+    found = (
+        raw.get("holds", [])
+        if "holds" in raw or "none" in raw
+        else raw.get(f"q{question.pk}.holds", [])
+    )
     return {part for value in found for part in value.split()}
 
 
 def check_bonuses(turk: Turk) -> None:
-    """Every bonus and every compensation has reached its worker once; for when all of them were taken."""
+    """Every bonus and every compensation has reached its worker once; for when all of them were
+    taken.
+    """
     assert set(Bonus.objects.values_list("status", flat=True)) <= {"paid"}
     rows = Bonus.objects.select_related("worker__identity", "assignment")
-    ours = Counter((one.worker.identity.external_id, one.assignment.external_id, int(100 * one.amount))
-                   for one in rows if one.assignment is not None)  # fmt: skip
+    ours = Counter(
+        (one.worker.identity.external_id, one.assignment.external_id, int(100 * one.amount))
+        for one in rows
+        if one.assignment is not None
+    )
     theirs = turk.rows("SELECT worker, assignment, cents FROM bonus")
     assert ours == Counter((row["worker"], row["assignment"], row["cents"]) for row in theirs)
-    owed = Counter((one.external_id, one.worker.identity.external_id, int(100 * one.amount))
-                   for one in rows if one.assignment is None)  # fmt: skip
+    owed = Counter(
+        (one.external_id, one.worker.identity.external_id, int(100 * one.amount))
+        for one in rows
+        if one.assignment is None
+    )
     taken = turk.rows(
         "SELECT h.id, a.worker, t.reward, a.status FROM hit h JOIN hit_type t ON t.id = h.type"
         " LEFT JOIN assignment a ON a.hit = h.id WHERE h.annotation LIKE 'kbpo-compensation:%'"
@@ -314,19 +405,31 @@ def check_bonuses(turk: Turk) -> None:
 
 
 def check_money(turk: Turk) -> None:
-    """What has left the deposit is what our ledger says was spent, with fees, to the cent; for when all is at rest."""
+    """What has left the deposit is what our ledger says was spent, with fees, to the cent; for when
+    all is at rest.
+    """
     told = MTurk().reconcile()
     left = told["available"] + told["on_hold"]
     deposit = Decimal(turk.rows("SELECT value FROM fact WHERE name = 'deposit'")[0]["value"]) / 100
-    spent = Ledger.objects.filter(kind="spend").exclude(state="failed").aggregate(sum=Sum("amount"))["sum"]
+    spent = (
+        Ledger.objects.filter(kind="spend")
+        .exclude(state="failed")
+        .aggregate(sum=Sum("amount"))["sum"]
+    )
     assert deposit - left == (spent or 0)
 
 
 def check_cleared(turk: Turk) -> None:
-    """Of payments that were made nothing is left there: no HIT, no qualification; for when all of them were taken."""
-    assert not turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation:%' AND NOT disposed")
+    """Of payments that were made nothing is left there: no HIT, no qualification; for when all of
+    them were taken.
+    """
+    assert not turk.rows(
+        "SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation:%' AND NOT disposed"
+    )
     assert not turk.rows("SELECT name FROM qualification_type WHERE name LIKE '%payment%'")
-    assert not ExternalType.objects.filter(kind="qualification", digest__startswith="payment").exists()
+    assert not ExternalType.objects.filter(
+        kind="qualification", digest__startswith="payment"
+    ).exists()
 
 
 class Killed(BaseException):
@@ -390,4 +493,14 @@ def try_five_times() -> None:
         round_()
 
 
-__all__ = ["ExternalType", "Qualification", "Refusal", "Turk", "check_books", "due", "form_of", "round_", "rounds"]
+__all__ = [
+    "ExternalType",
+    "Qualification",
+    "Refusal",
+    "Turk",
+    "check_books",
+    "due",
+    "form_of",
+    "round_",
+    "rounds",
+]

@@ -1,4 +1,6 @@
-"""Documents of which all but one are read, a system whose sample is judged, and people who judge what a sweep asks."""
+"""Documents of which all but one are read, a system whose sample is judged, and people who judge
+what a sweep asks.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +47,16 @@ def answers(world: World, name: str) -> Callable[[Question], dict[str, Any]]:
 
     def answer(question: Question) -> dict[str, Any]:
         of = [one for one in world.instances if one.target_id == question.target_id]
-        parts = [f"{one.predicate.name}{'>' if one.forward else '<'}" for one in of if world.truth[one.pk]]
+        parts = [
+            f"{one.predicate.name}{'>' if one.forward else '<'}"
+            for one in of
+            if world.truth[one.pk]
+        ]
         target = question.target
-        said = {"a": [f"{target.a_begin}-{target.a_end}"], "b": [f"{target.b_begin}-{target.b_end}"]}
+        said = {
+            "a": [f"{target.a_begin}-{target.a_end}"],
+            "b": [f"{target.b_begin}-{target.b_end}"],
+        }
         return said | ({"holds": parts} if parts else {"none": ["1"]})
 
     return answer
@@ -59,7 +68,9 @@ def judge(world: World, *, most: int | None = None) -> int:
     for name in ("Ada", "Bo", "Cy"):
         client, say, mine = Client(), answers(world, name), 0
         client.force_login(world.toy.users[name])
-        while mine != most and (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
+        while (
+            mine != most and (address := client.get("/annotate/next/")["Location"]) != "/annotate/"
+        ):
             assignment = Assignment.objects.select_related("hit").get(token=address.split("/")[2])
             question = assignment.hit.questions.select_related("target")[0]
             response = client.post(address, say(question))

@@ -53,7 +53,9 @@ def test_a_dispute_says_why_and_there_is_one_at_a_time(judged: Submission, rosa:
     assert Audit.objects.get(what="dispute").why == DOUBT
 
 
-def test_an_experts_answer_to_a_dispute_writes_no_label(judged: Submission, rosa: User, root: User) -> None:
+def test_an_experts_answer_to_a_dispute_writes_no_label(
+    judged: Submission, rosa: User, root: User
+) -> None:
     labels = Label.objects.count()
     row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
     done = adjudicate.answer(row, NO, root)
@@ -75,8 +77,10 @@ def test_who_agrees_in_everything_agrees(judged: Submission, rosa: User, root: U
     question = adjudicate.question_of(judged.track, row.target_id)
     assert adjudicate.answer(row, YES, root).agrees is True
     side = question.payload["a"]["target"]
-    assert not adjudicate.agrees(question, {question.target_id: {"shown": PARTS, "holds": PARTS[:1]},
-                                            side: {"canonical": [9, 12]}})  # fmt: skip
+    assert not adjudicate.agrees(
+        question,
+        {question.target_id: {"shown": PARTS, "holds": PARTS[:1]}, side: {"canonical": [9, 12]}},
+    )
     assert not adjudicate.agrees(question, {}), "a flag where people had an answer"
 
 
@@ -91,7 +95,9 @@ def test_random_ones_have_their_probability_and_alone_tell_how_often_the_crowd_e
     disputed = adjudicate.open_to(track, root).get(kind="dispute")
     adjudicate.answer(disputed, NO, root)
     rest = (
-        Adjudication.objects.filter(kind="random", status="open").exclude(target=disputed.target_id).order_by("order")
+        Adjudication.objects.filter(kind="random", status="open")
+        .exclude(target=disputed.target_id)
+        .order_by("order")
     )
     first, second = rest[:2]
     adjudicate.answer(first, NO, root)
@@ -108,7 +114,9 @@ def place(row: Adjudication, order: float) -> None:
     Adjudication.objects.filter(pk=row.pk).update(order=order)
 
 
-def test_nobody_is_asked_twice_but_a_random_entry_keeps_its_place(judged: Submission, rosa: User, root: User) -> None:
+def test_nobody_is_asked_twice_but_a_random_entry_keeps_its_place(
+    judged: Submission, rosa: User, root: User
+) -> None:
     track = judged.track
     adjudicate.queue_random(track, 500, root)
     dispute = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
@@ -123,11 +131,15 @@ def test_nobody_is_asked_twice_but_a_random_entry_keeps_its_place(judged: Submis
         assert row is not None and row.target_id != dispute.target_id
         adjudicate.answer(row, YES, root)
     random.refresh_from_db()
-    assert (random.status, random.agrees, random.raw) == ("answered", False, NO), "its turn came: the answer was there"
+    assert (random.status, random.agrees, random.raw) == ("answered", False, NO), (
+        "its turn came: the answer was there"
+    )
     assert adjudicate.next_of(track, root) is None
 
 
-def test_a_random_entry_that_comes_first_answers_the_dispute_too(judged: Submission, rosa: User, root: User) -> None:
+def test_a_random_entry_that_comes_first_answers_the_dispute_too(
+    judged: Submission, rosa: User, root: User
+) -> None:
     adjudicate.queue_random(judged.track, 500, root)
     dispute = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
     random = Adjudication.objects.get(kind="random", target=dispute.target_id)
@@ -136,7 +148,9 @@ def test_a_random_entry_that_comes_first_answers_the_dispute_too(judged: Submiss
     assert (dispute.status, dispute.agrees) == ("answered", False)
 
 
-def test_what_an_expert_said_before_the_draw_is_asked_again(judged: Submission, rosa: User, root: User) -> None:
+def test_what_an_expert_said_before_the_draw_is_asked_again(
+    judged: Submission, rosa: User, root: User
+) -> None:
     adjudicate.answer(adjudicate.dispute(judged, target_of(judged), rosa, DOUBT), NO, root)
     adjudicate.queue_random(judged.track, 500, root)
     asked = set()
@@ -153,7 +167,9 @@ def test_the_most_divided_come_first_and_once(judged: Submission, root: User) ->
         adjudicate.queue_divided(judged.track, 0, root)
 
 
-def test_nobody_answers_what_they_raised_or_judged(judged: Submission, root: User, clients: list[Client]) -> None:
+def test_nobody_answers_what_they_raised_or_judged(
+    judged: Submission, root: User, clients: list[Client]
+) -> None:
     adjudicate.dispute(judged, target_of(judged), root, DOUBT)
     assert not adjudicate.open_to(judged.track, root).exists()
     assert not adjudicate.open_to(judged.track, User.objects.get(username="ada")).exists()
@@ -161,16 +177,22 @@ def test_nobody_answers_what_they_raised_or_judged(judged: Submission, root: Use
     assert adjudicate.open_to(judged.track, other).count() == 1
 
 
-def test_what_no_people_judged_is_not_disputed(track: Track, published: Submission, rosa: User) -> None:
+def test_what_no_people_judged_is_not_disputed(
+    track: Track, published: Submission, rosa: User
+) -> None:
     with pytest.raises(adjudicate.CannotAsk, match="No people judged this"):
         adjudicate.dispute(published, target_of(published), rosa, DOUBT)
 
 
-def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(judged: Submission, rosa: User, root: User) -> None:
+def test_a_dispute_is_dropped_for_a_reason_that_stays_with_it(
+    judged: Submission, rosa: User, root: User
+) -> None:
     row = adjudicate.dispute(judged, target_of(judged), rosa, DOUBT)
     with pytest.raises(adjudicate.CannotAsk, match="say why"):
         adjudicate.drop(row, root, " ")
-    assert adjudicate.drop(row, root, "It was settled by mail.") and not adjudicate.drop(row, root, "Again.")
+    assert adjudicate.drop(row, root, "It was settled by mail.") and not adjudicate.drop(
+        row, root, "Again."
+    )
     row.refresh_from_db()
     assert (row.status, row.remark) == ("dropped", "It was settled by mail.")
     assert Audit.objects.get(what="drop from queue").why == "It was settled by mail."

@@ -1,4 +1,6 @@
-"""Experts are asked about documents that people read whole: blind, pair by pair or all names anew; no label moves."""
+"""Experts are asked about documents that people read whole: blind, pair by pair or all names anew;
+no label moves.
+"""
 
 from __future__ import annotations
 
@@ -50,22 +52,32 @@ def read(toy: Toy) -> Toy:
     return toy
 
 
-def test_what_was_marked_is_drawn_with_its_probability_and_asked_alone(read: Toy, root: User) -> None:
+def test_what_was_marked_is_drawn_with_its_probability_and_asked_alone(
+    read: Toy, root: User
+) -> None:
     labels = Label.objects.count()
-    marked = len([one for facts in FACTS.values() for one in facts]) - 1  # the place of death has one vote of three
+    marked = (
+        len([one for facts in FACTS.values() for one in facts]) - 1
+    )  # the place of death has one vote of three
     assert adjudicate.queue_random(read.track, 500, root, MARKED) == marked
     assert adjudicate.queue_random(read.track, 500, root, MARKED) == 0, "each is drawn once"
     rows = Adjudication.objects.select_related("question")
     assert {(one.probability, one.question.payer, one.question.interface) for one in rows} == {
         (1.0, "experts", "relation")
     }
-    assert publish.tick() == 0 and not HIT.objects.exclude(status__in=["closed", "disposed"]).exists()
+    assert (
+        publish.tick() == 0 and not HIT.objects.exclude(status__in=["closed", "disposed"]).exists()
+    )
     says_no = adjudicate.next_of(read.track, root)
     assert says_no is not None
     assert adjudicate.answer(says_no, NO, root).agrees is False
     while (row := adjudicate.next_of(read.track, root)) is not None:
         holds = Label.objects.get(target=row.target_id, source="document").value["holds"]
-        offered = [part for one in row.question.payload["predicates"] for part in [one["part"], *one.get("also", [])]]
+        offered = [
+            part
+            for one in row.question.payload["predicates"]
+            for part in [one["part"], *one.get("also", [])]
+        ]
         assert set(holds) <= set(offered), "what was marked can be said"
         said = sides(row.question) | {"holds": holds}
         assert adjudicate.answer(row, said, root).agrees is True
@@ -87,19 +99,30 @@ def sides(question: Question) -> dict[str, list[str]]:
     return said
 
 
-def test_the_divided_ones_come_first_also_where_too_few_marked_anything(read: Toy, root: User) -> None:
+def test_the_divided_ones_come_first_also_where_too_few_marked_anything(
+    read: Toy, root: User
+) -> None:
     of = {one.target: one for one in judged(read.track, MARKED)}
     divided = [one for one in of.values() if one.divided > 0]
-    assert sorted((round(one.divided, 3), one.counts) for one in divided) == [(0.333, False), (0.333, True)]
+    assert sorted((round(one.divided, 3), one.counts) for one in divided) == [
+        (0.333, False),
+        (0.333, True),
+    ]
     assert adjudicate.queue_divided(read.track, 10, root, MARKED) == 2
-    unmarked = Adjudication.objects.get(target=next(one.target for one in divided if not one.counts))
+    unmarked = Adjudication.objects.get(
+        target=next(one.target for one in divided if not one.counts)
+    )
     document = unmarked.target.document
     assert document is not None and document.key == "d4"
     said = NO | {"none": [], "holds": ["per:place_of_death>"]}
-    assert adjudicate.answer(unmarked, said, root).agrees is False, "most of the readers marked nothing"
+    assert adjudicate.answer(unmarked, said, root).agrees is False, (
+        "most of the readers marked nothing"
+    )
     found = trail(read.track, unmarked.pk)
     assert found is not None
-    assert [one for one in found.parts if one[0] == "per:place_of_death>"] == [("per:place_of_death>", 1, None, True)]
+    assert [one for one in found.parts if one[0] == "per:place_of_death>"] == [
+        ("per:place_of_death>", 1, None, True)
+    ]
     assert found.voters == 3
 
 
@@ -111,8 +134,12 @@ def test_an_expert_marks_all_names_anew_and_both_stand_side_by_side(read: Toy, r
         "two of three found Oslo"
     )
     marks = true_marks(read.documents["d1"])
-    bergen = next(one for one in marks if read.documents["d1"].text[slice(*one["span"])] == "Bergen")
-    lindt = next(one for one in marks if one["span"] == list(place(read.documents["d1"], "Lindt", 1)))
+    bergen = next(
+        one for one in marks if read.documents["d1"].text[slice(*one["span"])] == "Bergen"
+    )
+    lindt = next(
+        one for one in marks if one["span"] == list(place(read.documents["d1"], "Lindt", 1))
+    )
     bergen["type"], lindt["canonical"] = "PER", lindt["span"]
     done = adjudicate.answer(d1, raw_of(marks), root)
     found = trail(read.track, done.pk)
@@ -133,7 +160,9 @@ def test_an_expert_marks_all_names_anew_and_both_stand_side_by_side(read: Toy, r
 
 
 def entry(toy: Toy, key: str) -> Adjudication:
-    return Adjudication.objects.get(target__document=toy.documents[key], question__interface="entities")
+    return Adjudication.objects.get(
+        target__document=toy.documents[key], question__interface="entities"
+    )
 
 
 def raw_of(marks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -146,13 +175,22 @@ def test_what_people_find_together_is_held_against_what_an_expert_marked_after_a
     assert span_recall(read.track)[1].startswith("spans that most of them marked")
     adjudicate.queue_divided(read.track, 1, root, NAMES)
     adjudicate.answer(entry(read, "d4"), raw_of(true_marks(read.documents["d4"])), root)
-    assert span_recall(read.track)[1].startswith("spans that most"), "divided ones are harder than the rest"
+    assert span_recall(read.track)[1].startswith("spans that most"), (
+        "divided ones are harder than the rest"
+    )
     adjudicate.queue_random(read.track, 4, root, NAMES)
     more = {"span": list(place(read.documents["d3"], "born")), "type": "PER"}
     adjudicate.answer(entry(read, "d3"), raw_of([*true_marks(read.documents["d3"]), more]), root)
     recall, reference = span_recall(read.track)
-    assert reference == "an expert’s or imported spans, which 1 of 4 documents have; the others are left out"
-    one, two, three = (5 + 2 / 3) / 7, 6 / 7, 6 / 7  # of seven names five were found by all, one by two, one by nobody
+    assert (
+        reference
+        == "an expert’s or imported spans, which 1 of 4 documents have; the others are left out"
+    )
+    one, two, three = (
+        (5 + 2 / 3) / 7,
+        6 / 7,
+        6 / 7,
+    )  # of seven names five were found by all, one by two, one by nobody
     assert [row.union for row in recall] == pytest.approx([one, two, three])
 
 
@@ -167,8 +205,12 @@ def test_a_flag_contradicts_all_names_and_counts_in_no_share(read: Toy, root: Us
 def test_documents_whose_names_people_were_divided_about_come_first(read: Toy, root: User) -> None:
     assert adjudicate.queue_divided(read.track, 1, root, NAMES) == 1
     document = Adjudication.objects.get().target.document
-    assert document is not None and document.key == "d4", "Oslo is named twice there, and once in the third"
-    assert adjudicate.queue_divided(read.track, 9, root, NAMES) == 1, "of two documents all were of one mind"
+    assert document is not None and document.key == "d4", (
+        "Oslo is named twice there, and once in the third"
+    )
+    assert adjudicate.queue_divided(read.track, 9, root, NAMES) == 1, (
+        "of two documents all were of one mind"
+    )
 
 
 def test_readers_are_asked_nothing_of_the_documents_that_they_read(read: Toy, root: User) -> None:
@@ -187,7 +229,9 @@ def test_what_is_not_settled_is_not_asked(toy: Toy) -> None:
         assert adjudicate.queue_divided(toy.track, 5, toy.users["Admin"], what) == 0
 
 
-def test_an_expert_answers_on_the_readers_page_and_keeps_a_draft(read: Toy, root: User, other: User) -> None:
+def test_an_expert_answers_on_the_readers_page_and_keeps_a_draft(
+    read: Toy, root: User, other: User
+) -> None:
     adjudicate.queue_divided(read.track, 1, root, NAMES)
     row = Adjudication.objects.get()
     mine, theirs = Client(), Client()
@@ -195,7 +239,10 @@ def test_an_expert_answers_on_the_readers_page_and_keeps_a_draft(read: Toy, root
     theirs.force_login(other)
     address = mine.get("/annotate/adjudicate/toy/")["Location"]
     page = mine.get(address).content.decode()
-    assert "You see neither what others said nor why this is asked" in page and f"{address}draft/" in page
+    assert (
+        "You see neither what others said nor why this is asked" in page
+        and f"{address}draft/" in page
+    )
     assert "vote" not in page and "divided" not in page
     marks = true_marks(read.documents["d4"])
     half = {"mentions": json.dumps(marks[:2])}
@@ -210,7 +257,10 @@ def test_an_expert_answers_on_the_readers_page_and_keeps_a_draft(read: Toy, root
     assert mine.post(address, {"mentions": "[["}).status_code == 422
     assert mine.post(address, marks_answer(read.documents["d4"])).status_code == 302
     again = mine.post(address, marks_answer(read.documents["d4"]), follow=True)
-    assert "the expert" in again.content.decode() and theirs.post(f"{address}draft/", half).status_code == 409
+    assert (
+        "the expert" in again.content.decode()
+        and theirs.post(f"{address}draft/", half).status_code == 409
+    )
     row.refresh_from_db()
     assert (row.status, row.expert, row.draft, row.holder) == ("answered", root, None, None)
     reader = Client()
@@ -235,7 +285,10 @@ def test_a_pair_takes_only_the_relations_of_its_page(read: Toy, root: User) -> N
     client.force_login(root)
     address = f"/annotate/adjudicate/toy/{row.pk}/"
     refused = client.post(address, FORM | {"none": "", "holds": "org:ate_for_lunch>"})
-    assert refused.status_code == 422 and "not one of the relations on this page" in refused.content.decode()
+    assert (
+        refused.status_code == 422
+        and "not one of the relations on this page" in refused.content.decode()
+    )
     assert client.post(address, FORM).status_code == 302
     assert not Response.objects.filter(question=row.question).exists()
     assert "says" in client.get(f"/desk/tracks/toy/adjudication/{row.pk}/").content.decode()
@@ -245,22 +298,42 @@ def test_the_admins_page_queues_each_kind_and_tells_its_errors(read: Toy, root: 
     client, address = Client(), "/desk/tracks/toy/adjudication/"
     client.force_login(root)
     page = client.get(address).content.decode()
-    assert "relations marked in documents read whole" in page and "documents whose names were marked" in page
-    assert client.post(address, {"verb": "random", "n": "5", "what": "coins", "why": "To see."}).status_code == 422
-    assert client.post(address, {"verb": "random", "n": "4", "what": "names", "why": "To see."}).status_code == 302
+    assert (
+        "relations marked in documents read whole" in page
+        and "documents whose names were marked" in page
+    )
+    assert (
+        client.post(
+            address, {"verb": "random", "n": "5", "what": "coins", "why": "To see."}
+        ).status_code
+        == 422
+    )
+    assert (
+        client.post(
+            address, {"verb": "random", "n": "4", "what": "names", "why": "To see."}
+        ).status_code
+        == 302
+    )
     adjudicate.answer(entry(read, "d1"), raw_of(true_marks(read.documents["d1"])), root)
     page = client.get(address).content.decode()
     assert "Names marked in documents" in page and "0 of 6" in page and "every name" in page
 
 
-def test_a_dispute_may_be_of_a_name_and_then_all_names_are_marked_anew(read: Toy, root: User, other: User) -> None:
-    target = Label.objects.filter(target__kind="pair", source="document", target__document=read.documents["d1"])[
-        0
-    ].target
+def test_a_dispute_may_be_of_a_name_and_then_all_names_are_marked_anew(
+    read: Toy, root: User, other: User
+) -> None:
+    target = Label.objects.filter(
+        target__kind="pair", source="document", target__document=read.documents["d1"]
+    )[0].target
     row = Adjudication.objects.create(
-        track=read.track, target=target, question=adjudicate.question_of(read.track, target.pk), kind="dispute",
-        order=0.5, note="That is no person at all.", raised_by=other,
-    )  # fmt: skip
+        track=read.track,
+        target=target,
+        question=adjudicate.question_of(read.track, target.pk),
+        kind="dispute",
+        order=0.5,
+        note="That is no person at all.",
+        raised_by=other,
+    )
     client, address = Client(), "/desk/tracks/toy/adjudication/"
     client.force_login(root)
     for _ in range(2):
@@ -273,7 +346,9 @@ def test_a_dispute_may_be_of_a_name_and_then_all_names_are_marked_anew(read: Toy
     assert Audit.objects.get(what="queue for experts").why == "Disputed: That is no person at all."
     assert errors_of_names(read.track)[0].of == 0
     assert adjudicate.answer(made, raw_of(true_marks(read.documents["d1"])), root).agrees is True
-    assert errors_of_names(read.track)[0].of == 0, "what was disputed tells nothing of how often the crowd errs"
+    assert errors_of_names(read.track)[0].of == 0, (
+        "what was disputed tells nothing of how often the crowd errs"
+    )
     Question.objects.filter(interface="entities").update(status="given_up")
     with pytest.raises(CannotAsk, match="Nobody was asked about all names"):
         adjudicate.dispute_names(row, root)

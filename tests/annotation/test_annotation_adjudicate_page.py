@@ -1,4 +1,6 @@
-"""An expert marks a document's names anew in a browser: the draft is kept, the answer sent, both sides shown."""
+"""An expert marks a document's names anew in a browser: the draft is kept, the answer sent, both
+sides shown.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,9 @@ def asked(toy: Toy, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Adjudicat
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     settings.ROOT_URLCONF = "kbpo.urls"
     read_whole(toy, 4, partly)
-    Question.objects.exclude(target__document=toy.documents["d1"]).filter(interface="entities").update(
-        status="given_up"
-    )
+    Question.objects.exclude(target__document=toy.documents["d1"]).filter(
+        interface="entities"
+    ).update(status="given_up")
     assert adjudicate.queue_random(toy.track, 1, toy.users["Admin"], NAMES) == 1
     return Adjudication.objects.get()
 
@@ -80,7 +82,9 @@ def test_an_expert_marks_names_anew_and_loses_nothing_by_a_reload(
     asked.refresh_from_db()
     assert (asked.status, asked.agrees, asked.expert) == ("answered", False, toy.users["Admin"])
     answer = (asked.answer or {})[str(asked.target_id)]
-    assert [one["span"] for one in answer["mentions"]] == [[0, 10], [19, 27]] and answer["missed"] == 0
+    assert [one["span"] for one in answer["mentions"]] == [[0, 10], [19, 27]] and answer[
+        "missed"
+    ] == 0
     assert page.faults == []  # type: ignore[attr-defined]
 
 
@@ -89,7 +93,9 @@ def test_the_trail_and_the_queue_fit_a_phone(
     browser: Browser, live_server: Any, toy: Toy, asked: Adjudication, scheme: str
 ) -> None:
     adjudicate.answer(asked, {"problem": ["text"]}, toy.users["Admin"])
-    page = page_of(browser, live_server, toy, viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page = page_of(
+        browser, live_server, toy, viewport={"width": 390, "height": 844}, color_scheme=scheme
+    )
     for at, address in enumerate(("", f"{asked.pk}/")):
         page.goto(f"{live_server.url}/desk/tracks/toy/adjudication/{address}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,4 +1,6 @@
-"""What changes labels, money or who may come in stands in the log, with who and why; the erased are not found in it."""
+"""What changes labels, money or who may come in stands in the log, with who and why; the erased are
+not found in it.
+"""
 
 from __future__ import annotations
 
@@ -37,16 +39,25 @@ def entry(what: str) -> tuple[str | None, str, str, str]:
 
 
 def test_a_track_is_made_with_its_prices_and_caps(toy: Toy, root: User) -> None:
-    money = Money(budget=Decimal(500), day=Decimal(50), reward=Decimal("0.07"), fee_rate=Decimal("0.2"))
+    money = Money(
+        budget=Decimal(500), day=Decimal(50), reward=Decimal("0.07"), fee_rate=Decimal("0.2")
+    )
     create_track(toy.corpus, "Second", money=money, who=root, why="For May.")
     said = "relation $0.07 and 20% fee; track at most $500; day at most $50"
     assert entry("make track") == ("root", "track:second", said, "For May.")
 
 
-def test_documents_are_drawn_and_ordered(toy: Toy, root: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_are_drawn_and_ordered(
+    toy: Toy, root: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     documents.order_documents(toy.track, 1, seed=7, user=root, why="For recall.")
-    assert entry("draw documents") == ("root", f"track:{toy.track.slug}", "1 documents, uniform, seed 7", "For recall.")
+    assert entry("draw documents") == (
+        "root",
+        f"track:{toy.track.slug}",
+        "1 documents, uniform, seed 7",
+        "For recall.",
+    )
     plan = plan_documents(toy.track, 1)
     with pytest.raises(CannotOrder, match="say what they are read for"):
         order_documents(toy.track, 1, plan.at_most, who=root, why=" ")
@@ -63,7 +74,9 @@ def test_invitations_are_made_and_withdrawn(root: User) -> None:
     assert entry("withdraw invitation") == ("root", f"invitation:{row.pk}", "0 left", "Enough.")
 
 
-def test_labels_that_the_service_adds_up_again_by_itself(published: Submission, clients: list[Client]) -> None:
+def test_labels_that_the_service_adds_up_again_by_itself(
+    published: Submission, clients: list[Client]
+) -> None:
     for client in clients:
         answer_all(client)
     settle.tick()
@@ -71,7 +84,12 @@ def test_labels_that_the_service_adds_up_again_by_itself(published: Submission, 
     Policy.objects.create(track=published.track, aggregation=revise.MODEL, fitted_at=old)
     revise.tick()
     said = f"dawid_skene: 0 of {Question.objects.count()} labels changed"
-    assert entry("add up again") == (None, "track:toy", said, "New answers have come since the last fit")
+    assert entry("add up again") == (
+        None,
+        "track:toy",
+        said,
+        "New answers have come since the last fit",
+    )
 
 
 def test_work_goes_on_for_a_reason(published: Submission, root: User) -> None:
@@ -97,11 +115,18 @@ def test_an_appeal_is_decided_with_the_reason(
     worker.refresh_from_db()
     said = speak.appeal(worker, "I had read it before.")
     speak.answer(said.pk, root, "We looked at your answers.", readmit=readmit)
-    assert entry(what) == ("root", f"worker:{worker.handle}", "", "Appeal: We looked at your answers.")
+    assert entry(what) == (
+        "root",
+        f"worker:{worker.handle}",
+        "",
+        "Appeal: We looked at your answers.",
+    )
     assert Audit.objects.get(what=what).before == "Too fast for reading"
 
 
-def test_whoever_is_erased_is_not_found_in_the_log(published: Submission, ada: Client, root: User) -> None:
+def test_whoever_is_erased_is_not_found_in_the_log(
+    published: Submission, ada: Client, root: User
+) -> None:
     answer_all(ada, GOOD)
     settle.tick()
     worker = Worker.objects.get(user__username="ada")
@@ -116,6 +141,12 @@ def test_whoever_is_erased_is_not_found_in_the_log(published: Submission, ada: C
     log = [str(row) for row in Audit.objects.values_list("about", "before", "after", "why")]
     assert not any(word in line for line in log for word in (before, "is ill", "is well"))
     done = Audit.objects.filter(about=f"worker:{worker.handle}").order_by("pk")
-    assert [(row.what, row.who) for row in done] == [("leave out", root), ("readmit", root), ("leave out", root)]
+    assert [(row.what, row.who) for row in done] == [
+        ("leave out", root),
+        ("readmit", root),
+        ("leave out", root),
+    ]
     assert {row.why for row in done} == {ERASED} == {worker.excluded_reason}
-    assert set(Response.objects.values_list("excluded_reason", flat=True)) == {ERASED}, "they do not count all the same"
+    assert set(Response.objects.values_list("excluded_reason", flat=True)) == {ERASED}, (
+        "they do not count all the same"
+    )

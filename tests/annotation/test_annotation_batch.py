@@ -26,7 +26,9 @@ def admin(db: None) -> User:
     return User.objects.create_user("root", password="long enough 1", is_staff=True)
 
 
-def test_a_batch_counts_its_questions_answers_and_money(published: Submission, clients: list[Client]) -> None:
+def test_a_batch_counts_its_questions_answers_and_money(
+    published: Submission, clients: list[Client]
+) -> None:
     answer_all(clients[0])
     settle.tick()
     [found] = report.batches()
@@ -55,9 +57,13 @@ def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(
     assert take(clients[0]) == "", "lifting the stop of a track leaves that of a batch"
     assert batch.resume_batch(published.purpose, admin, "It is mended") == 1
     assert take(clients[0]) != ""
-    assert [entry.what for entry in Audit.objects.filter(about=published.purpose, who=admin).order_by("pk")] == [
-        "pause", "go on",
-    ]  # fmt: skip
+    assert [
+        entry.what
+        for entry in Audit.objects.filter(about=published.purpose, who=admin).order_by("pk")
+    ] == [
+        "pause",
+        "go on",
+    ]
 
 
 def test_a_paused_batch_publishes_nothing(submission: Submission, admin: User) -> None:
@@ -65,7 +71,9 @@ def test_a_paused_batch_publishes_nothing(submission: Submission, admin: User) -
     batch.pause_batch(submission.purpose, admin, "Not yet.")
     publish.tick()
     assert Question.objects.counts() == {"waiting": 6}
-    assert set(Question.objects.values_list("reason", flat=True)) == {"Publishing is stopped: Not yet."}
+    assert set(Question.objects.values_list("reason", flat=True)) == {
+        "Publishing is stopped: Not yet."
+    }
 
 
 def test_an_extended_batch_takes_one_more_answer_of_somebody_else(
@@ -91,12 +99,16 @@ def test_an_extended_batch_takes_one_more_answer_of_somebody_else(
     assert Payment.objects.count() == 24 and publish.committed(published.purpose) == 0
 
 
-def test_extending_sets_money_aside_or_changes_nothing(track: Track, targets: list[Target], admin: User) -> None:
+def test_extending_sets_money_aside_or_changes_nothing(
+    track: Track, targets: list[Target], admin: User
+) -> None:
     row = make_submission(track, targets[:2], "Poor", money="0.36")
     ask.tick()
     publish.tick()
     cap = Budget.objects.create(track=track, scope="track", cap=Decimal("0.40"))
-    with pytest.raises(batch.CannotChange, match=r"Nothing was changed. This needs \$0.12, but \$0.04 is left"):
+    with pytest.raises(
+        batch.CannotChange, match=r"Nothing was changed. This needs \$0.12, but \$0.04 is left"
+    ):
         batch.extend_batch(row.purpose, admin, "Divided.")
     assert set(Question.objects.values_list("answers_wanted", flat=True)) == {3}
     Budget.objects.filter(pk=cap.pk).update(cap=Decimal("1.00"))
@@ -154,8 +166,12 @@ def test_a_stopped_batch_settles_with_what_it_has_and_pays_for_work_in_hand(
     assert sorted(labels.values_list("method", "n")) == [("given_up", 0)] * 4 + [("majority", 1)]
     clients[0].post(in_hand, {"a": "0-3", "b": "other", "none": "1"})
     settle.tick()
-    assert Question.objects.counts() == {"given_up": 4, "settled": 2}, "what is in hand is waited for, and used"
-    assert sorted(labels.values_list("method", "n")) == [("given_up", 0)] * 4 + [("majority", 1)] * 2
+    assert Question.objects.counts() == {"given_up": 4, "settled": 2}, (
+        "what is in hand is waited for, and used"
+    )
+    assert (
+        sorted(labels.values_list("method", "n")) == [("given_up", 0)] * 4 + [("majority", 1)] * 2
+    )
     assert Payment.objects.count() == 2, "who was at work is paid"
     assert Assignment.objects.counts() == {"approved": 2}
     assert take(clients[1]) == ""

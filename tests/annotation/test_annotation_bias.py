@@ -1,4 +1,6 @@
-"""Simulated workers err as their bias says: the confusion differs in the direction that is stated."""
+"""Simulated workers err as their bias says: the confusion differs in the direction that is
+stated.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ OFFERED = ["a>", "b>", "c>", "d>"]
 
 
 def confusion(bias: str, holds: tuple[str, ...], n: int = 400) -> tuple[float, float]:
-    """The mean number of relations that are claimed though they do not hold, and that are not though they do."""
+    """The mean number of relations that are claimed though they do not hold, and that are not
+    though they do.
+    """
     rng, claimed, dropped = random.Random(5), 0, 0
     for _ in range(n):
         said = set(mistaken(OFFERED, holds, bias, rng))
@@ -41,18 +45,33 @@ def test_without_bias_a_relation_is_too_many_or_too_few_as_it_comes() -> None:
 def test_who_says_yes_too_often_claims_and_never_drops() -> None:
     assert confusion("yes", ("a>", "b>")) == (1.0, 0.0)
     assert confusion("yes", ()) == (1.0, 0.0)
-    assert confusion("yes", tuple(OFFERED)) == (0.0, 1.0), "where all holds there is only one way to err"
+    assert confusion("yes", tuple(OFFERED)) == (0.0, 1.0), (
+        "where all holds there is only one way to err"
+    )
 
 
 def test_plausible_errors_are_everybodys_and_lie_beside_the_truth() -> None:
     assert confusion("plausible", ("b>",)) == (1.0, 1.0), "one relation is taken for another"
-    for holds, wrong in ((("b>",), ["a>"]), (("a>",), ["b>"]), ((), ["a>"]), (("a>", "b>"), ["b>", "c>"])):
-        said = {tuple(mistaken(OFFERED, holds, "plausible", random.Random(seed))) for seed in range(20)}
+    for holds, wrong in (
+        (("b>",), ["a>"]),
+        (("a>",), ["b>"]),
+        ((), ["a>"]),
+        (("a>", "b>"), ["b>", "c>"]),
+    ):
+        said = {
+            tuple(mistaken(OFFERED, holds, "plausible", random.Random(seed))) for seed in range(20)
+        }
         assert said == {tuple(wrong)}, "whoever errs says the same"
-    at_random = {tuple(mistaken(OFFERED, ("b>",), "none", random.Random(seed))) for seed in range(20)}
+    at_random = {
+        tuple(mistaken(OFFERED, ("b>",), "none", random.Random(seed))) for seed in range(20)
+    }
     assert len(at_random) == 4
-    assert {other_link(["1-2", "3-4", "other"], "3-4", "plausible", random.Random(s)) for s in range(9)} == {"1-2"}
-    assert {other_link(["1-2", "3-4", "other"], "3-4", "none", random.Random(s)) for s in range(9)} == {"1-2", "other"}
+    assert {
+        other_link(["1-2", "3-4", "other"], "3-4", "plausible", random.Random(s)) for s in range(9)
+    } == {"1-2"}
+    assert {
+        other_link(["1-2", "3-4", "other"], "3-4", "none", random.Random(s)) for s in range(9)
+    } == {"1-2", "other"}
     assert other_link(["1-2"], "1-2", "none", random.Random(1)) == "1-2"
 
 
@@ -64,12 +83,15 @@ def test_one_relation_alone_can_be_mistaken_too(bias: str) -> None:
 
 def test_of_the_pairs_of_a_document_too() -> None:
     page = {
-        "mentions": [{"span": [0, 3]}, {"span": [5, 8]}], "options": [[{"part": part} for part in OFFERED]],
+        "mentions": [{"span": [0, 3]}, {"span": [5, 8]}],
+        "options": [[{"part": part} for part in OFFERED]],
         "pairs": [[0, 1, 0, 0]] * 300,
-    }  # fmt: skip
+    }
 
     def claimed(bias: str) -> Counter[int]:
-        said = simulate_reading.pairs(page, "d", lambda *_: [("b", ">")], 0.5, random.Random(2), bias)
+        said = simulate_reading.pairs(
+            page, "d", lambda *_: [("b", ">")], 0.5, random.Random(2), bias
+        )
         return Counter(len(one) for one in json.loads(said).values())
 
     assert set(claimed("yes")) == {1, 2} and set(claimed("plausible")) == {1}
@@ -77,8 +99,16 @@ def test_of_the_pairs_of_a_document_too() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_crowd_that_says_yes_too_often_makes_labels_of_too_much(published: Submission, live_server: Any) -> None:
-    crowd = Crowd(live_server.url, logins("ada", "bea", "cid"), knows, accuracy=0.0, bias=["plausible"] * 2 + ["yes"])
+def test_a_crowd_that_says_yes_too_often_makes_labels_of_too_much(
+    published: Submission, live_server: Any
+) -> None:
+    crowd = Crowd(
+        live_server.url,
+        logins("ada", "bea", "cid"),
+        knows,
+        accuracy=0.0,
+        bias=["plausible"] * 2 + ["yes"],
+    )
     assert crowd.work(at_most=60).errors == []
     settle.tick()
     said = Response.objects.filter(criterion="relation").order_by("assignment__worker", "pk")

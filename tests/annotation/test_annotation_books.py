@@ -14,7 +14,18 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import F, Sum
 
-from annotation import ask, collect, command, give_back, lease, publish, reject, settle, submit, take_down
+from annotation import (
+    ask,
+    collect,
+    command,
+    give_back,
+    lease,
+    publish,
+    reject,
+    settle,
+    submit,
+    take_down,
+)
 from annotation.annotators import leave, payout, teach
 from annotation.annotators.models import Intake, Leaving
 from annotation.cents import FEE, GIVEN_BACK, SET_ASIDE, cents
@@ -37,14 +48,21 @@ RAW = {"a": ["0-3"], "b": ["other"], "holds": ["per:schools_attended>"]}
 
 def sums_of_ledger() -> dict[str, dict[str, Decimal]]:
     found: dict[str, dict[str, Decimal]] = defaultdict(dict)
-    rows = Ledger.objects.exclude(state="failed").values_list("purpose", "kind").annotate(Sum("amount")).order_by()
+    rows = (
+        Ledger.objects.exclude(state="failed")
+        .values_list("purpose", "kind")
+        .annotate(Sum("amount"))
+        .order_by()
+    )
     for purpose, kind, amount in rows:
         found[purpose][kind] = amount
     return found
 
 
 def check_sums() -> None:
-    """The parts of every purpose add up to what the ledger says, kind by kind, and no part is negative."""
+    """The parts of every purpose add up to what the ledger says, kind by kind, and no part is
+    negative.
+    """
     page: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
     for one in cents():
         assert one.amount > 0, one
@@ -79,14 +97,36 @@ class World:
 
     def step(self) -> str:
         verb: Callable[[], None] = self.rng.choice(
-            [self.ticks, self.ticks, self.answers, self.answers, self.answers, self.pays, self.leaves, self.rejects,
-             self.withdraws, self.stops, self.a_submission, self.somebody_comes, self.excludes, self.caps]
-        )  # fmt: skip
+            [
+                self.ticks,
+                self.ticks,
+                self.answers,
+                self.answers,
+                self.answers,
+                self.pays,
+                self.leaves,
+                self.rejects,
+                self.withdraws,
+                self.stops,
+                self.a_submission,
+                self.somebody_comes,
+                self.excludes,
+                self.caps,
+            ]
+        )
         verb()
         return verb.__name__
 
     def ticks(self) -> None:
-        for tick in (ask.tick, publish.tick, take_down.tick, collect.tick, settle.tick, give_back.tick, leave.tick):
+        for tick in (
+            ask.tick,
+            publish.tick,
+            take_down.tick,
+            collect.tick,
+            settle.tick,
+            give_back.tick,
+            leave.tick,
+        ):
             tick()
 
     def answers(self) -> None:
@@ -101,15 +141,23 @@ class World:
 
     def pays(self) -> None:
         for one in payout.owed()[:2]:
-            payout.pay(one.worker, upto=one.upto, amount=one.amount, reference="bank",
-                       key=f"{self.rng.random()}", who=self.admin)  # fmt: skip
+            payout.pay(
+                one.worker,
+                upto=one.upto,
+                amount=one.amount,
+                reference="bank",
+                key=f"{self.rng.random()}",
+                who=self.admin,
+            )
 
     def leaves(self) -> None:
         if len(self.workers) > 3:
             leave.ask(self.rng.choice(self.workers), waives=self.rng.random() < 0.7)
 
     def rejects(self) -> None:
-        row = Assignment.objects.filter(status__in=["accepted", "approved"], payment__status="owed").first()
+        row = Assignment.objects.filter(
+            status__in=["accepted", "approved"], payment__status="owed"
+        ).first()
         if row is not None:
             reject.reject(row, self.admin, "The same button each time, in under a second.")
 
@@ -151,19 +199,29 @@ class World:
             command.exclude_worker(worker.handle, self.admin, "To be looked at")
 
     def caps(self) -> None:
-        set_cap(self.track, "track", Decimal(self.rng.choice(["1.00", "5.00", "60.00"])), who=self.admin, why="A test")
+        set_cap(
+            self.track,
+            "track",
+            Decimal(self.rng.choice(["1.00", "5.00", "60.00"])),
+            who=self.admin,
+            why="A test",
+        )
 
 
 @pytest.mark.usefixtures("untaught")
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_happens_every_cent_is_somewhere_once(track: Track, toy_kind: type[ToyTrack], seed: int) -> None:
+def test_whatever_happens_every_cent_is_somewhere_once(
+    track: Track, toy_kind: type[ToyTrack], seed: int
+) -> None:
     world = World(track, random.Random(seed))
     done = []
     for _ in range(45):
         done.append(world.step())
         check_sums()
-        open_ones = [balance(purpose=row.purpose).open - publish.committed(row.purpose)
-                     for row in Submission.objects.all()]  # fmt: skip
+        open_ones = [
+            balance(purpose=row.purpose).open - publish.committed(row.purpose)
+            for row in Submission.objects.all()
+        ]
         assert min(open_ones) >= 0, done
     assert Payment.objects.exists() and Ledger.objects.filter(kind="spend").exists(), done
 
@@ -195,8 +253,14 @@ def test_disagreements_are_found_and_told(published: Submission, clients: list) 
     release(published.track, published.purpose, key="all")
     Ledger.objects.filter(kind="release").update(amount=F("amount") + 1)
     assert {one.check for one in check_books()} == {
-        "overspent", "unpaid", "not_approved", "wrong_amount", "no_spending", "spent_for_nobody", "paid_without_payout",
-    }  # fmt: skip
+        "overspent",
+        "unpaid",
+        "not_approved",
+        "wrong_amount",
+        "no_spending",
+        "spent_for_nobody",
+        "paid_without_payout",
+    }
     with pytest.raises(CommandError, match="disagreements"):
         call_command("check_books")
 
@@ -252,7 +316,9 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_ba
     assert take_down.take_down(None, anna, "Something is wrong") == 6
     assert HIT.objects.counts() == {"expired": 6}
     assert lease.lease(worker_of(User.objects.get(username="bo"))) is None
-    assert submit.submit(held, dict(RAW)) is submit.Outcome.STORED, "work in hand is finished and paid"
+    assert submit.submit(held, dict(RAW)) is submit.Outcome.STORED, (
+        "work in hand is finished and paid"
+    )
     for tick in (collect.tick, settle.tick, publish.tick, take_down.tick):
         tick()
     assert HIT.objects.counts() == {"expired": 6} and Payment.objects.count() == 1
@@ -314,7 +380,9 @@ def test_an_estimate_says_what_the_caps_allow(track: Track) -> None:
             quote(price, *wrong)
 
 
-def test_who_asks_first_pays_and_the_others_reuse_it(track: Track, targets: list[Target], clients: list) -> None:
+def test_who_asks_first_pays_and_the_others_reuse_it(
+    track: Track, targets: list[Target], clients: list
+) -> None:
     from annotation.share import Shared, shared
 
     first = make_submission(track, targets[:4], "First")

@@ -20,7 +20,9 @@ from kbpo.submissions.models import Submission
 class Truth:
     subject_canonical: tuple[int, int] = (0, 3)
     object_canonical: tuple[int, int] = (900, 901)
-    holds: frozenset[tuple[str, str]] = field(default_factory=lambda: frozenset({("per:schools_attended", ">")}))
+    holds: frozenset[tuple[str, str]] = field(
+        default_factory=lambda: frozenset({("per:schools_attended", ">")})
+    )
 
 
 def knows(document: str, a: tuple[int, int], b: tuple[int, int]) -> Truth:
@@ -40,13 +42,17 @@ def test_perfect_workers_make_true_labels(published: Submission, live_server: An
     assert (work.answers, work.wrong, work.errors) == (18, 0, [])
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
-    assert {tuple(label.value["holds"]) for label in Label.objects.filter(target__kind="pair")} == {(PARTS[0],)}
+    assert {tuple(label.value["holds"]) for label in Label.objects.filter(target__kind="pair")} == {
+        (PARTS[0],)
+    }
     first = Label.objects.filter(target__kind="mention", target__a_begin=0)
     assert {tuple(label.value["canonical"]) for label in first} == {(0, 3)}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_of_no_accuracy_is_always_wrong_and_the_seed_says_how(published: Submission, live_server: Any) -> None:
+def test_a_worker_of_no_accuracy_is_always_wrong_and_the_seed_says_how(
+    published: Submission, live_server: Any
+) -> None:
     work = Crowd(live_server.url, logins("cy"), knows, accuracy=0.0, seed=7).work(at_most=60)
     assert (work.answers, work.wrong) == (6, 6)
     answers = [answer.get("holds") for answer in Assignment.objects.values_list("raw", flat=True)]

@@ -1,4 +1,6 @@
-"""The clock queues for experts what people were most divided about, as many at once as the track says."""
+"""The clock queues for experts what people were most divided about, as many at once as the track
+says.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def judged(published: Submission, clients: list[Client]) -> Submission:
     for client, said in zip(clients, (YES, YES, NO), strict=True):
         answer_all(client, said)
     settle.tick()
-    agreed = Label.objects.filter(target__kind="pair").order_by("pk").values_list("pk", flat=True)[:2]
+    agreed = (
+        Label.objects.filter(target__kind="pair").order_by("pk").values_list("pk", flat=True)[:2]
+    )
     Label.objects.filter(pk__in=list(agreed)).update(disagreement=0.0)
     return published
 
@@ -56,14 +60,20 @@ def test_the_clock_queues_what_people_were_divided_about_and_says_so(judged: Sub
     assert rows.count() == 4 and set(rows.values_list("raised_by", flat=True)) == {None}
     entry = Audit.objects.get(what="queue for experts")
     assert (entry.who, entry.track, entry.why) == (
-        None, judged.track.slug, "The clock keeps up to 20 waiting for experts",
-    )  # fmt: skip
+        None,
+        judged.track.slug,
+        "The clock keeps up to 20 waiting for experts",
+    )
     later()
     assert divided.tick() == 0 and rows.count() == 4, "each is queued once"
-    assert Audit.objects.filter(what="queue for experts").count() == 1, "and nothing is noted of nothing"
+    assert Audit.objects.filter(what="queue for experts").count() == 1, (
+        "and nothing is noted of nothing"
+    )
 
 
-def test_no_more_wait_than_the_track_says_and_an_answer_makes_room(judged: Submission, admin: User) -> None:
+def test_no_more_wait_than_the_track_says_and_an_answer_makes_room(
+    judged: Submission, admin: User
+) -> None:
     divided.set_limit(judged.track, 2, admin, "One expert is away.")
     assert divided.tick() == 2
     later()
@@ -74,7 +84,12 @@ def test_no_more_wait_than_the_track_says_and_an_answer_makes_room(judged: Submi
     assert divided.tick() == 1
     assert Adjudication.objects.filter(status="open").count() == 2
     entry = Audit.objects.get(what="divided limit")
-    assert (entry.who, entry.before, entry.after, entry.why) == (admin, "20", "2", "One expert is away.")
+    assert (entry.who, entry.before, entry.after, entry.why) == (
+        admin,
+        "20",
+        "2",
+        "One expert is away.",
+    )
 
 
 def test_none_leaves_it_to_the_button(judged: Submission, admin: User) -> None:
@@ -98,7 +113,9 @@ def test_closed_tracks_are_left_alone_and_a_broken_one_keeps_nobody_waiting(
     assert divided.tick() == 4
 
 
-@pytest.mark.parametrize(("limit", "why", "sentence"), [(501, "x", "between 0 and 500"), (3, " ", "say why")])
+@pytest.mark.parametrize(
+    ("limit", "why", "sentence"), [(501, "x", "between 0 and 500"), (3, " ", "say why")]
+)
 def test_a_limit_takes_a_number_and_a_reason(
     judged: Submission, admin: User, limit: int, why: str, sentence: str
 ) -> None:
@@ -111,19 +128,27 @@ def at_random_now() -> QuerySet[Adjudication]:
     return Adjudication.objects.filter(kind="random")
 
 
-def test_the_clock_mixes_in_what_it_draws_at_random_and_says_so(judged: Submission, at_random: None) -> None:
+def test_the_clock_mixes_in_what_it_draws_at_random_and_says_so(
+    judged: Submission, at_random: None
+) -> None:
     """Five of six pairs, each with its chance; among them also what nobody was divided about."""
     assert divided.tick() == 4 + 5
     rows = at_random_now()
-    assert rows.count() == 5 and set(rows.values_list("probability", "raised_by")) == {(5 / 6, None)}
-    assert rows.values("seed").distinct().count() == 1 and None not in rows.values_list("seed", flat=True)
+    assert rows.count() == 5 and set(rows.values_list("probability", "raised_by")) == {
+        (5 / 6, None)
+    }
+    assert rows.values("seed").distinct().count() == 1 and None not in rows.values_list(
+        "seed", flat=True
+    )
     why = "The clock keeps up to 5 of each kind, drawn at random, waiting for experts"
     assert Audit.objects.get(why=why).after == "5 random, of pairs that were asked alone"
     later()
     assert divided.tick() == 0, "they wait"
 
 
-def test_it_draws_anew_once_half_are_answered_and_each_once(judged: Submission, at_random: None, admin: User) -> None:
+def test_it_draws_anew_once_half_are_answered_and_each_once(
+    judged: Submission, at_random: None, admin: User
+) -> None:
     track = judged.track
     divided.set_limit(track, 0, admin, "Only random ones.")
     divided.set_limit(track, 4, admin, "There is little time.", divided.RANDOM)

@@ -1,4 +1,6 @@
-"""Documents from an order to facts that recall counts: price, questions, labels, instances, money, kills."""
+"""Documents from an order to facts that recall counts: price, questions, labels, instances, money,
+kills.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from documents_world import FACTS, TRUE, answer_to, marks_answer, order, place
 from annotation import publish, read_documents, settle
 from annotation.annotators import consent, teach
 from annotation.models import HIT, Assignment, DocumentOrder, OrderedDocument, Payment, Question
-from annotation.order import CannotOrder, add_money, missing, order_documents, plan_documents, price_of
+from annotation.order import (
+    CannotOrder,
+    add_money,
+    missing,
+    order_documents,
+    plan_documents,
+    price_of,
+)
 from annotation.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Instance, Label
@@ -45,7 +54,9 @@ def annotate(toy: Toy, names: tuple[str, ...] = ("Ada", "Bo", "Cy"), rounds: int
             client = Client()
             client.force_login(toy.users[name])
             while (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
-                assignment = Assignment.objects.select_related("hit").get(token=address.split("/")[2])
+                assignment = Assignment.objects.select_related("hit").get(
+                    token=address.split("/")[2]
+                )
                 question = assignment.hit.questions.select_related("target__document")[0]
                 response = client.post(address, answer_to(question))
                 assert response.status_code == 302, response.content.decode()
@@ -59,7 +70,9 @@ def test_the_price_is_by_tokens_and_pairs_rounded_up_to_the_cent() -> None:
     assert price_of(101, Decimal("0.0075"), Decimal(0)) == Decimal("0.76")
     assert price_of(1, Decimal("0.0075"), Decimal(0)) == Decimal("0.01")
     assert price_of(45, Decimal("0.05"), Decimal("0.2")) == Decimal("2.70")
-    assert price_of(101, Decimal("0.0075"), Decimal("0.2")) == Decimal("0.92")  # 0.76 to the worker, fee rounded up
+    assert price_of(101, Decimal("0.0075"), Decimal("0.2")) == Decimal(
+        "0.92"
+    )  # 0.76 to the worker, fee rounded up
 
 
 @pytest.mark.django_db
@@ -67,7 +80,8 @@ def test_the_plan_is_what_is_ordered_and_nothing_more_is_reserved(toy: Toy) -> N
     plan = plan_documents(toy.track, 2)
     assert plan == plan_documents(toy.track, 2)
     assert plan.documents == 2 and plan.workers == 3
-    # d1 has 19 words and stops, d2 20, d3 17, d4 17; at 0.75 cents each costs 0.15, 0.15, 0.13 or 0.13 a worker.
+    # d1 has 19 words and stops, d2 20, d3 17, d4 17; at 0.75 cents each costs 0.15, 0.15, 0.13 or
+    # 0.13 a worker.
     tokens = {toy.documents[key].pk: len(toy.documents[key].token_begin) for key in toy.documents}
     each = [price_of(tokens[pk], Decimal("0.0075"), Decimal(0)) for pk in plan.new]
     assert plan.entities == 3 * sum(each)
@@ -114,17 +128,22 @@ def test_a_document_goes_from_an_order_to_facts(toy: Toy) -> None:
     for key, document in toy.documents.items():
         labels = Label.objects.filter(target__document=document, source="document")
         mentions = labels.filter(target__kind="mention")
-        assert {(one.target.a_begin, one.target.a_end) for one in mentions.select_related("target")} == {
-            place(document, words, which) for words, which, _, _ in TRUE[key]
-        }
+        assert {
+            (one.target.a_begin, one.target.a_end) for one in mentions.select_related("target")
+        } == {place(document, words, which) for words, which, _, _ in TRUE[key]}
         assert labels.get(target__kind="document", value__has_key="closed").value == {
-            "scope": "sentence", "closed": False,
-        }  # fmt: skip
+            "scope": "sentence",
+            "closed": False,
+        }
     lindt = Label.objects.get(
-        target__document=toy.documents["d1"], target__kind="mention", target__a_begin=toy.span("d1", "Lindt", 1)[0]
+        target__document=toy.documents["d1"],
+        target__kind="mention",
+        target__a_begin=toy.span("d1", "Lindt", 1)[0],
     )
     assert lindt.value == {"canonical": [0, 10], "type": "PER", "votes": {"0-10": 3}}
-    assert {one.predicate.name for one in Instance.objects.all()} == {n for f in FACTS.values() for _, n, _ in f}
+    assert {one.predicate.name for one in Instance.objects.all()} == {
+        n for f in FACTS.values() for _, n, _ in f
+    }
     assert Instance.objects.count() == sum(map(len, FACTS.values())) == 11
     made.refresh_from_db()
     sums = balance(purpose=made.purpose)
@@ -139,7 +158,9 @@ def test_what_was_marked_is_true_and_what_was_not_is_missing(toy: Toy) -> None:
     annotate(toy)
     pairs = Label.objects.filter(target__kind="pair")
     assert pairs.count() == 11
-    assert all(one.value["shown"] == one.value["holds"] and one.source == "document" for one in pairs)
+    assert all(
+        one.value["shown"] == one.value["holds"] and one.source == "document" for one in pairs
+    )
 
 
 @pytest.mark.django_db
@@ -151,11 +172,17 @@ def test_two_of_three_are_enough_and_one_is_not(toy: Toy) -> None:
         client.force_login(toy.users[name])
         hit = question.hits.get()
         HIT.objects.filter(pk=hit.pk).update(order=-5)
-        client.post(client.get("/annotate/next/")["Location"], marks_answer(toy.documents["d1"], without=missed))
+        client.post(
+            client.get("/annotate/next/")["Location"],
+            marks_answer(toy.documents["d1"], without=missed),
+        )
     settle.tick()
     labels = Label.objects.filter(target__document=toy.documents["d1"], target__kind="mention")
     spans = {(one.target.a_begin, one.target.a_end) for one in labels.select_related("target")}
-    assert place(toy.documents["d1"], "Bergen") in spans and place(toy.documents["d1"], "Halden") not in spans
+    assert (
+        place(toy.documents["d1"], "Bergen") in spans
+        and place(toy.documents["d1"], "Halden") not in spans
+    )
 
 
 @pytest.mark.django_db
@@ -166,7 +193,10 @@ def test_pairs_are_those_of_a_sentence_or_as_far_as_the_scope_reaches(toy: Toy) 
         read_documents.tick()
         payload = Question.objects.get(interface="relations_exhaustive").payload
         mentions = payload["mentions"]
-        return [(mentions[pair["a"]]["gloss"], mentions[pair["b"]]["gloss"]) for pair in payload["pairs"]]
+        return [
+            (mentions[pair["a"]]["gloss"], mentions[pair["b"]]["gloss"])
+            for pair in payload["pairs"]
+        ]
 
     order(toy.track, 4)
     question = Question.objects.get(target__document=toy.documents["d1"])
@@ -176,9 +206,12 @@ def test_pairs_are_those_of_a_sentence_or_as_far_as_the_scope_reaches(toy: Toy) 
     sentence = [("Mara Lindt", "Nordwerk"), ("Lindt", "Halden"), ("Nordwerk", "Bergen")]
     assert asked("sentence") == sentence
     assert asked("neighbours") == [
-        ("Mara Lindt", "Nordwerk"), ("Lindt", "Halden"), ("Lindt", "Bergen"), ("Halden", "Nordwerk"),
+        ("Mara Lindt", "Nordwerk"),
+        ("Lindt", "Halden"),
+        ("Lindt", "Bergen"),
+        ("Halden", "Nordwerk"),
         ("Nordwerk", "Bergen"),
-    ]  # fmt: skip
+    ]
     assert set(asked("document")) == set(asked("neighbours"))
 
 
@@ -197,7 +230,12 @@ def test_a_document_that_most_flag_is_given_up_and_its_money_comes_back(toy: Toy
     for name in ("Ada", "Bo", "Cy"):
         client = Client()
         client.force_login(toy.users[name])
-        assert client.post(client.get("/annotate/next/")["Location"], {"problem": "language"}).status_code == 302
+        assert (
+            client.post(
+                client.get("/annotate/next/")["Location"], {"problem": "language"}
+            ).status_code
+            == 302
+        )
     move()
     move()
     made.refresh_from_db()
@@ -236,7 +274,10 @@ def test_killed_anywhere_each_step_happens_once(toy: Toy, monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         patch.setattr(read_documents, "settle_documents", killed)
         read_documents.tick()
-    assert not Instance.objects.exists() and not DocumentSample.objects.exclude(settled_at=None).exists()
+    assert (
+        not Instance.objects.exists()
+        and not DocumentSample.objects.exclude(settled_at=None).exists()
+    )
     for _ in range(3):
         read_documents.tick()
     assert Instance.objects.count() == 3 or Instance.objects.count() == 2
@@ -252,10 +293,12 @@ def test_the_server_refuses_pairs_that_are_missing_or_unknown(toy: Toy) -> None:
     client.force_login(toy.users["Ada"])
     address = client.get("/annotate/next/")["Location"]
     for sent, sentence in (
-        ("{}", "Pair 1 of"), ("{", "did not arrive"), ("[]", "did not arrive"),
+        ("{}", "Pair 1 of"),
+        ("{", "did not arrive"),
+        ("[]", "did not arrive"),
         (json.dumps({str(n): ["per:flies_to>"] for n in range(9)}), "is not one of the relations"),
         (json.dumps({str(n): "per" for n in range(9)}), "did not arrive"),
-    ):  # fmt: skip
+    ):
         response = client.post(address, {"pairs": sent})
         assert response.status_code == 422 and sentence in response.content.decode()
 
@@ -286,7 +329,9 @@ def test_a_draft_keeps_the_document_for_hours(toy: Toy, settings: Any) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("interface", ["entities", "relations_exhaustive"])
-def test_its_tutorial_can_be_passed_and_explains_each_answer(toy: Toy, untaught: None, interface: str) -> None:
+def test_its_tutorial_can_be_passed_and_explains_each_answer(
+    toy: Toy, untaught: None, interface: str
+) -> None:
     ada = Client()
     ada.force_login(toy.users["Ada"])
     worker = worker_of(toy.users["Ada"])
@@ -298,5 +343,9 @@ def test_its_tutorial_can_be_passed_and_explains_each_answer(toy: Toy, untaught:
         assert 'id="answer"' in ada.get(address).content.decode()
         assert ada.post(address, question["right"]).status_code == 302
         page = ada.get(address).content.decode()
-        assert "That is right" in page and 'id="explained"' in page and question["why"][:20] in unescape(page)
+        assert (
+            "That is right" in page
+            and 'id="explained"' in page
+            and question["why"][:20] in unescape(page)
+        )
     assert interface in teach.taught(worker)

@@ -15,8 +15,25 @@ from annotation.interfaces.reading import Marked, Reading, is_date
 from annotation.interfaces.registry import interface_of
 
 TEXT = "Mara Lindt founded Nordwerk in March 1990. Lindt lives in Oslo. 😀 Oslo grew."
-TOKENS = [(0, 4), (5, 10), (11, 18), (19, 27), (28, 30), (31, 36), (37, 41), (41, 42), (43, 48), (49, 54), (55, 57),
-          (58, 62), (62, 63), (64, 65), (66, 70), (71, 75), (75, 76)]  # fmt: skip
+TOKENS = [
+    (0, 4),
+    (5, 10),
+    (11, 18),
+    (19, 27),
+    (28, 30),
+    (31, 36),
+    (37, 41),
+    (41, 42),
+    (43, 48),
+    (49, 54),
+    (55, 57),
+    (58, 62),
+    (62, 63),
+    (64, 65),
+    (66, 70),
+    (71, 75),
+    (75, 76),
+]
 TYPES = [
     {"name": "PER", "description": "person", "value": None},
     {"name": "ORG", "description": "organisation", "value": None},
@@ -25,14 +42,19 @@ TYPES = [
     {"name": "TITLE", "description": "title", "value": "string"},
 ]
 PAYLOAD: dict[str, Any] = {
-    "document": {"key": "d1", "title": "Story"}, "text": TEXT, "tokens": [list(one) for one in TOKENS],
-    "sentences": [[0, 42], [43, 63], [64, 76]], "types": TYPES,
-}  # fmt: skip
+    "document": {"key": "d1", "title": "Story"},
+    "text": TEXT,
+    "tokens": [list(one) for one in TOKENS],
+    "sentences": [[0, 42], [43, 63], [64, 76]],
+    "types": TYPES,
+}
 MARA, LINDT, NORDWERK, MARCH = (0, 10), (43, 48), (19, 27), (31, 41)
 OSLO, OSLO2 = (58, 62), (66, 70)
 
 
-def mark(span: tuple[int, int], kind: str, same: tuple[int, int] | None = None, **more: str) -> dict[str, Any]:
+def mark(
+    span: tuple[int, int], kind: str, same: tuple[int, int] | None = None, **more: str
+) -> dict[str, Any]:
     return {"span": list(span), "type": kind, "canonical": list(same or span), **more}
 
 
@@ -41,17 +63,24 @@ OSLO_MARK = mark(OSLO, "GPE")
 
 def parse(*mentions: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
     question = SimpleNamespace(payload=PAYLOAD, target_id=7)
-    found, links = interface_of("entities").parse(question, {"mentions": [json.dumps(list(mentions))], **more})  # type: ignore[arg-type]
+    found, links = interface_of("entities").parse(
+        question, {"mentions": [json.dumps(list(mentions))], **more}
+    )  # type: ignore[arg-type]
     assert found.target_id == 7 and found.criterion == "mentions"
     given = dict(links.value)
     return [
-        one | ({"link": given[key]} if (key := f"{one['span'][0]}-{one['span'][1]}") in given else {})
+        one
+        | ({"link": given[key]} if (key := f"{one['span'][0]}-{one['span'][1]}") in given else {})
         for one in found.value["mentions"]
     ]
 
 
 def test_marks_are_kept_in_the_order_of_the_text_with_the_title_of_their_entity() -> None:
-    found = parse(mark(LINDT, "PER", MARA), mark(MARA, "PER", link="Mara_Lindt"), mark(MARCH, "DATE", value="1990-03"))
+    found = parse(
+        mark(LINDT, "PER", MARA),
+        mark(MARA, "PER", link="Mara_Lindt"),
+        mark(MARCH, "DATE", value="1990-03"),
+    )
     assert found == [
         {"span": [0, 10], "type": "PER", "canonical": [0, 10], "link": "Mara Lindt"},
         {"span": [31, 41], "type": "DATE", "canonical": [31, 41], "value": "1990-03"},
@@ -60,7 +89,10 @@ def test_marks_are_kept_in_the_order_of_the_text_with_the_title_of_their_entity(
 
 
 def test_a_title_of_a_person_is_a_string_without_entity_or_link() -> None:
-    found = parse(mark(MARA, "PER", link="Mara Lindt"), mark(LINDT, "TITLE", MARA, link="Mara Lindt", value="chief"))
+    found = parse(
+        mark(MARA, "PER", link="Mara Lindt"),
+        mark(LINDT, "TITLE", MARA, link="Mara Lindt", value="chief"),
+    )
     assert found[1] == {"span": [43, 48], "type": "TITLE", "canonical": [43, 48]}, (
         "it is the same as nothing but itself"
     )
@@ -88,7 +120,10 @@ def test_spans_count_characters_not_halves_of_them() -> None:
         ([mark(MARA, "PER"), mark((5, 10), "PER")], "overlap"),
         ([mark(MARA, "PER"), mark(MARA, "PER")], "overlap"),
         ([mark(LINDT, "PER", MARA)], "same as something that is not marked"),
-        ([mark(LINDT, "PER", MARA), mark(MARA, "PER", LINDT)], "same as something that is not marked"),
+        (
+            [mark(LINDT, "PER", MARA), mark(MARA, "PER", LINDT)],
+            "same as something that is not marked",
+        ),
         ([mark(LINDT, "ORG", MARA), mark(MARA, "PER")], "is marked ORG"),
         ([mark(MARCH, "DATE")], "Write the date of “March 1990”"),
         ([mark(MARCH, "DATE", value="last March")], "is not a date"),
@@ -98,18 +133,30 @@ def test_spans_count_characters_not_halves_of_them() -> None:
         ([], "Nothing is marked yet"),
     ],
 )
-def test_what_is_wrong_is_refused_with_a_sentence(mentions: list[dict[str, Any]], sentence: str) -> None:
+def test_what_is_wrong_is_refused_with_a_sentence(
+    mentions: list[dict[str, Any]], sentence: str
+) -> None:
     with pytest.raises(BadAnswer, match=sentence.replace("[", r"\[")):
         parse(*mentions)
 
 
 @pytest.mark.parametrize(
     "sent",
-    ["{", "7", "[7]", "[[]]", '[{"span": [0, "4"], "type": "PER"}]', '[{"span": [true, 4], "type": "PER"}]',
-     '[{"span": [0, 4], "type": ["PER"]}]', '[{"span": [0, 4], "type": "PER", "canonical": 3}]',
-     '[{"span": [0, 4], "type": "PER", "link": 3}]', '[{"span": [0, 4], "type": "PER", "link": "\\ud800"}]',
-     "[" * 100_000, '[{"span": [31, 41], "type": "DATE", "value": {}}]'],
-)  # fmt: skip
+    [
+        "{",
+        "7",
+        "[7]",
+        "[[]]",
+        '[{"span": [0, "4"], "type": "PER"}]',
+        '[{"span": [true, 4], "type": "PER"}]',
+        '[{"span": [0, 4], "type": ["PER"]}]',
+        '[{"span": [0, 4], "type": "PER", "canonical": 3}]',
+        '[{"span": [0, 4], "type": "PER", "link": 3}]',
+        '[{"span": [0, 4], "type": "PER", "link": "\\ud800"}]',
+        "[" * 100_000,
+        '[{"span": [31, 41], "type": "DATE", "value": {}}]',
+    ],
+)
 def test_garbled_answers_are_refused_with_a_sentence(sent: str) -> None:
     question = SimpleNamespace(payload=PAYLOAD, target_id=7)
     with pytest.raises(BadAnswer):
@@ -125,8 +172,19 @@ def test_a_document_without_names_and_a_flag_are_answers_too() -> None:
         Entities().parse(question, {"problem": ["boring"]})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("value", "right"), [("2013", True), ("2013-03", True), ("2013-03-25", True),
-    ("2013-02-30", False), ("13", False), ("0000", False), ("2013-3", False), ("２０１３", False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "right"),
+    [
+        ("2013", True),
+        ("2013-03", True),
+        ("2013-03-25", True),
+        ("2013-02-30", False),
+        ("13", False),
+        ("0000", False),
+        ("2013-3", False),
+        ("２０１３", False),
+    ],
+)
 def test_dates_are_those_of_the_calendar(value: str, right: bool) -> None:
     assert is_date(value) is right
 
@@ -142,7 +200,11 @@ def test_every_type_has_a_word_and_a_key_of_its_own() -> None:
 def readers(*of: list[dict[str, Any]]) -> list[list[Marked]]:
     """Readers; the title of a mention is taken out of it, as the interface does."""
     return [
-        [Marked.of(one, {f"{one['span'][0]}-{one['span'][1]}": one.get("link", "")}) for one in marks] for marks in of
+        [
+            Marked.of(one, {f"{one['span'][0]}-{one['span'][1]}": one.get("link", "")})
+            for one in marks
+        ]
+        for marks in of
     ]
 
 
@@ -155,8 +217,14 @@ def test_a_token_is_in_a_mention_if_more_than_half_marked_it() -> None:
             [mark((5, 10), "PER"), mark(NORDWERK, "ORG")],
         ),
     )
-    assert [(one.span, one.type, one.n) for one in found] == [(MARA, "PER", 3), (NORDWERK, "ORG", 3)]
-    assert [round(one.disagreement, 2) for one in found] == [0.33, 0.33]  # one marked less; one said GPE
+    assert [(one.span, one.type, one.n) for one in found] == [
+        (MARA, "PER", 3),
+        (NORDWERK, "ORG", 3),
+    ]
+    assert [round(one.disagreement, 2) for one in found] == [
+        0.33,
+        0.33,
+    ]  # one marked less; one said GPE
 
 
 def settled_types(*of: list[dict[str, Any]]) -> list[tuple[tuple[int, int], str]]:
@@ -164,18 +232,32 @@ def settled_types(*of: list[dict[str, Any]]) -> list[tuple[tuple[int, int], str]
 
 
 def test_a_mention_is_what_most_say_of_its_tokens() -> None:
-    person, firm, first, last = mark(MARA, "PER"), mark(MARA, "ORG"), mark((0, 4), "GPE"), mark((5, 10), "PER")
-    assert settled_types([firm], [person], [last]) == [(MARA, "PER")], "three votes of tokens for PER, two for ORG"
-    assert settled_types([firm], [person], [firm, OSLO_MARK]) == [(MARA, "ORG")]
-    assert settled_types([first], [first], [last], [last], [person]) == [((0, 4), "GPE"), ((5, 10), "PER")], (
-        "more than half of those who marked the first word say GPE, more than half at the second PER"
+    person, firm, first, last = (
+        mark(MARA, "PER"),
+        mark(MARA, "ORG"),
+        mark((0, 4), "GPE"),
+        mark((5, 10), "PER"),
     )
+    assert settled_types([firm], [person], [last]) == [(MARA, "PER")], (
+        "three votes of tokens for PER, two for ORG"
+    )
+    assert settled_types([firm], [person], [firm, OSLO_MARK]) == [(MARA, "ORG")]
+    assert settled_types([first], [first], [last], [last], [person]) == [
+        ((0, 4), "GPE"),
+        ((5, 10), "PER"),
+    ], "more than half of those who marked the first word say GPE, more than half at the second PER"
 
 
 def test_a_tie_of_types_goes_to_the_exact_span_and_then_to_the_order_of_the_schema() -> None:
     firm, person, place = mark(NORDWERK, "ORG"), mark(NORDWERK, "PER"), mark(NORDWERK, "GPE")
-    assert settled_types([firm], [place], []) == settled_types([place], [firm], []) == [(NORDWERK, "ORG")]
-    assert settled_types([place], [firm], [person]) == [(NORDWERK, "PER")], "the first of the schema’s three"
+    assert (
+        settled_types([firm], [place], [])
+        == settled_types([place], [firm], [])
+        == [(NORDWERK, "ORG")]
+    )
+    assert settled_types([place], [firm], [person]) == [(NORDWERK, "PER")], (
+        "the first of the schema’s three"
+    )
     # Two votes of tokens each; only the ORG has exactly this span.
     wide = mark((0, 18), "PER")
     assert settled_types([mark(MARA, "ORG")], [wide]) == [(MARA, "ORG")]
@@ -185,15 +267,24 @@ def test_what_is_the_same_is_what_more_than_half_of_its_finders_say() -> None:
     found = settle_mentions(
         Reading(PAYLOAD),
         readers(
-            [mark(MARA, "PER"), mark(LINDT, "PER", MARA), mark(OSLO, "GPE"), mark(OSLO2, "GPE", OSLO)],
+            [
+                mark(MARA, "PER"),
+                mark(LINDT, "PER", MARA),
+                mark(OSLO, "GPE"),
+                mark(OSLO2, "GPE", OSLO),
+            ],
             [mark(MARA, "PER"), mark(LINDT, "PER", MARA), mark(OSLO, "GPE"), mark(OSLO2, "GPE")],
             [mark(LINDT, "PER"), mark(OSLO, "GPE"), mark(OSLO2, "GPE")],
         ),
     )
-    # Two of the three who found Lindt say that she is Mara Lindt; two of three say that there are two Oslos.
+    # Two of the three who found Lindt say that she is Mara Lindt; two of three say that there are
+    # two Oslos.
     assert [(one.span, one.canonical) for one in found] == [
-        (MARA, MARA), (LINDT, MARA), (OSLO, OSLO), (OSLO2, OSLO2),
-    ]  # fmt: skip
+        (MARA, MARA),
+        (LINDT, MARA),
+        (OSLO, OSLO),
+        (OSLO2, OSLO2),
+    ]
     assert found[1].votes == {"0-10": 2, "43-48": 1}
 
 
@@ -201,11 +292,15 @@ def test_one_reader_of_several_does_not_say_what_is_the_same() -> None:
     both = [mark(MARA, "PER"), mark(LINDT, "PER", MARA)]
     only_one, only_other = [mark(MARA, "PER")], [mark(LINDT, "PER")]
     found = settle_mentions(Reading(PAYLOAD), readers(both, only_one, only_other))
-    assert [one.canonical for one in found] == [MARA, LINDT], "who marked one of them did not say that it is the other"
+    assert [one.canonical for one in found] == [MARA, LINDT], (
+        "who marked one of them did not say that it is the other"
+    )
     found = settle_mentions(Reading(PAYLOAD), readers(both, both, only_other))
     assert [one.canonical for one in found] == [MARA, MARA]
     found = settle_mentions(Reading(PAYLOAD), readers(both))
-    assert [one.canonical for one in found] == [MARA, MARA], "where there is one reader, that one is more than half"
+    assert [one.canonical for one in found] == [MARA, MARA], (
+        "where there is one reader, that one is more than half"
+    )
     split = [mark(MARA, "PER"), mark(LINDT, "PER")]
     found = settle_mentions(Reading(PAYLOAD), readers(both, both, split, split))
     assert [one.canonical for one in found] == [MARA, LINDT], "a tie leaves them apart"
@@ -220,17 +315,25 @@ def test_titles_and_dates_are_those_that_more_than_half_of_the_finders_gave() ->
         return [(one.link, one.value) for one in settle_mentions(Reading(PAYLOAD), readers(*of))]
 
     assert settled(title, title, other) == [("Mara Lindt", ""), (None, "1990-03")]
-    assert settled(other, other, silent) == [("", ""), (None, "1990")], "two of three say that there is no page"
-    assert settled(title, silent, silent) == [(None, ""), (None, "none")], "one person's word is not enough"
+    assert settled(other, other, silent) == [("", ""), (None, "1990")], (
+        "two of three say that there is no page"
+    )
+    assert settled(title, silent, silent) == [(None, ""), (None, "none")], (
+        "one person's word is not enough"
+    )
     assert settled(title, other, silent) == [(None, ""), (None, "none")]
-    assert settled(title, title, other, other) == [(None, ""), (None, "none")], "a tie gives neither"
+    assert settled(title, title, other, other) == [(None, ""), (None, "none")], (
+        "a tie gives neither"
+    )
     assert settled(title) == [("Mara Lindt", ""), (None, "1990-03")]
 
 
 def test_a_title_is_asked_of_those_who_found_the_entity_not_of_all_readers() -> None:
     title = [mark(MARA, "PER", link="Mara Lindt"), mark(LINDT, "PER", MARA)]
     nobody = [mark(NORDWERK, "ORG")]
-    found = settle_mentions(Reading(PAYLOAD), readers(title, title, [*title[1:], mark(MARA, "PER")], nobody, nobody))
+    found = settle_mentions(
+        Reading(PAYLOAD), readers(title, title, [*title[1:], mark(MARA, "PER")], nobody, nobody)
+    )
     assert {one.link for one in found if one.type == "PER"} == {"Mara Lindt"}
 
 
@@ -239,7 +342,18 @@ def test_people_agree_or_not_on_words_and_on_what_is_the_same() -> None:
     said = {"mentions": [mark(MARA, "PER"), mark(LINDT, "PER", MARA)]}
     response = SimpleNamespace(criterion="mentions", value=said, target_id=7)
     units = dict(Entities().units(question, response))  # type: ignore[arg-type]
-    assert [units["mention", str(at)] for at in range(10)] == ["PER", "PER", "", "", "", "", "", "", "PER", ""]
+    assert [units["mention", str(at)] for at in range(10)] == [
+        "PER",
+        "PER",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "PER",
+        "",
+    ]
     assert units["canonical", "43-48"] == "0-10"
     links = SimpleNamespace(criterion="links", value={"0-10": "none"}, target_id=7)
     assert dict(Entities().units(question, links)) == {("link", "0-10"): "none"}  # type: ignore[arg-type]

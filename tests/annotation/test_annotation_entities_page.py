@@ -1,4 +1,6 @@
-"""The entities page in a browser: by keyboard alone, by mouse, by finger, after a reload, on a phone."""
+"""The entities page in a browser: by keyboard alone, by mouse, by finger, after a reload, on a
+phone.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ def ordered(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Question:
     """The first document of the toy corpus, open to annotators, with a type for dates."""
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     dates = {"name": "DATE", "description": "date", "value": "date"}
-    toy.corpus.schema = {**toy.corpus.schema, "entity_types": [*toy.corpus.schema["entity_types"], dates]}
+    toy.corpus.schema = {
+        **toy.corpus.schema,
+        "entity_types": [*toy.corpus.schema["entity_types"], dates],
+    }
     toy.corpus.save()
     order(toy.track, 4)
     Question.objects.exclude(target__document=toy.documents["d1"]).update(order=9)
@@ -75,12 +80,16 @@ EXPECTED = [
 ]
 
 
-def test_a_document_is_finished_by_keyboard_alone(browser: Browser, live_server: Any, ordered: Question) -> None:
+def test_a_document_is_finished_by_keyboard_alone(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
     page = start(browser, live_server)
     press(page, "ArrowRight", "Shift+ArrowRight", "Enter", "p", "w")
     page.keyboard.type("Mara Lindt")
     press(page, "Enter", "j", "o", "j", "Enter")  # Nordwerk; 1990 is a date by itself
-    press(page, "ArrowRight", "ArrowRight", "p", "j", "g", "j", "Enter")  # Lindt is Mara Lindt; Halden; Nordwerk again
+    press(
+        page, "ArrowRight", "ArrowRight", "p", "j", "g", "j", "Enter"
+    )  # Lindt is Mara Lindt; Halden; Nordwerk again
     press(page, "j", "g", "z", "y", "c")  # undone and done again; then the check
     assert page.locator(".phases [aria-current]").inner_text() == "3 Send"
     with page.expect_navigation():
@@ -89,7 +98,9 @@ def test_a_document_is_finished_by_keyboard_alone(browser: Browser, live_server:
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-def test_a_document_is_finished_by_mouse(browser: Browser, live_server: Any, ordered: Question) -> None:
+def test_a_document_is_finished_by_mouse(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
     page = start(browser, live_server)
 
     def choose(kind: str) -> None:
@@ -101,8 +112,14 @@ def test_a_document_is_finished_by_mouse(browser: Browser, live_server: Any, ord
     page.mouse.up()
     choose("Person")
     page.get_by_label("Its Wikipedia title, if you know it").fill("Mara Lindt")
-    for words, which, kind in [("Nordwerk", 0, "Organisation"), ("1990", 0, ""), ("Lindt", 1, "Person"),
-                               ("Halden", 0, "State"), ("Nordwerk", 1, ""), ("Bergen", 0, "State")]:  # fmt: skip
+    for words, which, kind in [
+        ("Nordwerk", 0, "Organisation"),
+        ("1990", 0, ""),
+        ("Lindt", 1, "Person"),
+        ("Halden", 0, "State"),
+        ("Nordwerk", 1, ""),
+        ("Bergen", 0, "State"),
+    ]:
         word(page, words, which).dblclick()
         if kind:
             choose(kind)
@@ -142,13 +159,17 @@ def test_what_is_open_stands_first_and_must_be_settled_before_sending(
     assert page.locator("#entities .notice").count() == 0
     word(page, "Halden").dblclick()
     press(page, "Shift+ArrowLeft")
-    page.locator("#inspector .type", has_text="State").click()  # over words of which some are marked
+    page.locator(
+        "#inspector .type", has_text="State"
+    ).click()  # over words of which some are marked
     assert "overlaps “" in page.locator("#entities .notice").inner_text()
     press(page, "c", "c")
     assert_not_sent(page)
 
 
-def test_an_entity_without_a_page_is_sent_as_such(browser: Browser, live_server: Any, ordered: Question) -> None:
+def test_an_entity_without_a_page_is_sent_as_such(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
     page = start(browser, live_server)
     word(page, "Halden").dblclick()
     press(page, "g")
@@ -159,7 +180,9 @@ def test_an_entity_without_a_page_is_sent_as_such(browser: Browser, live_server:
     assert sent() == [{"span": [55, 61], "type": "GPE", "canonical": [55, 61], "link": "none"}]
 
 
-def test_two_people_of_one_name_are_asked_about(browser: Browser, live_server: Any, ordered: Question) -> None:
+def test_two_people_of_one_name_are_asked_about(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
     page = start(browser, live_server)
     press(page, "ArrowRight", "Shift+ArrowRight", "p")  # Mara Lindt
     word(page, "Nordwerk").click()
@@ -172,7 +195,20 @@ def test_two_people_of_one_name_are_asked_about(browser: Browser, live_server: A
     assert "Mara Lindt" in page.locator(".who-one[aria-pressed=true]").inner_text()
 
 
-PEOPLE = ["Abel", "Bruno", "Clara", "David", "Edgar", "Fiona", "Gustav", "Hanna", "Ivar", "Jonas", "Karin", "Lena"]
+PEOPLE = [
+    "Abel",
+    "Bruno",
+    "Clara",
+    "David",
+    "Edgar",
+    "Fiona",
+    "Gustav",
+    "Hanna",
+    "Ivar",
+    "Jonas",
+    "Karin",
+    "Lena",
+]
 
 
 def crowded(question: Question) -> None:
@@ -196,7 +232,9 @@ def mark_all(page: Page) -> None:
     word(page, "She").dblclick()
     press(page, "p")
     assert page.locator("#inspector .who > [data-digit]").count() == 10, "nine and somebody new"
-    assert "Abel" not in page.locator("#inspector .who").first.inner_text(), "the nearest stand first"
+    assert "Abel" not in page.locator("#inspector .who").first.inner_text(), (
+        "the nearest stand first"
+    )
 
 
 def she(page: Page) -> str:
@@ -205,7 +243,9 @@ def she(page: Page) -> str:
     return page.locator(".entity-list .current .words").inner_text()
 
 
-def test_somebody_far_away_is_found_by_keyboard(browser: Browser, live_server: Any, ordered: Question) -> None:
+def test_somebody_far_away_is_found_by_keyboard(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
     crowded(ordered)
     page = start(browser, live_server)
     mark_all(page)
@@ -229,7 +269,9 @@ def test_somebody_far_away_is_found_by_keyboard(browser: Browser, live_server: A
     assert sent()[-1]["canonical"] == [5, 9]
 
 
-def test_somebody_far_away_is_found_by_mouse(browser: Browser, live_server: Any, ordered: Question) -> None:
+def test_somebody_far_away_is_found_by_mouse(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
     crowded(ordered)
     page = start(browser, live_server)
     mark_all(page)
@@ -239,12 +281,16 @@ def test_somebody_far_away_is_found_by_mouse(browser: Browser, live_server: Any,
     page.get_by_role("button", name="Same as another").click()
     page.locator("#entities .entity", has_text="Bruno").click()  # from the running list
     assert she(page) == "Bruno"
-    page.locator("#entities .entity", has_text="Karin").click()  # without the question it just goes there
+    page.locator(
+        "#entities .entity", has_text="Karin"
+    ).click()  # without the question it just goes there
     assert "Karin" in page.locator("#inspector .head").inner_text()
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-def test_somebody_far_away_is_found_by_finger(browser: Browser, live_server: Any, ordered: Question) -> None:
+def test_somebody_far_away_is_found_by_finger(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
     crowded(ordered)
     page = start(browser, live_server, viewport={"width": 390, "height": 800}, has_touch=True)
     mark_all(page)
@@ -258,13 +304,17 @@ def test_somebody_far_away_is_found_by_finger(browser: Browser, live_server: Any
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_whoever_never_pauses_is_saved_all_the_same(browser: Browser, live_server: Any, ordered: Question) -> None:
+def test_whoever_never_pauses_is_saved_all_the_same(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
     page = start(browser, live_server)
     stop_clock(page)
     page.reload()
     page.wait_for_selector("html[data-ready]")
     saves: list[str] = []
-    page.on("request", lambda one: one.resource_type == "fetch" and saves.append(one.post_data or ""))
+    page.on(
+        "request", lambda one: one.resource_type == "fetch" and saves.append(one.post_data or "")
+    )
     press(page, "ArrowRight", "Shift+ArrowRight")
     for _ in range(2):
         with page.expect_response("**/draft/"):
@@ -275,11 +325,17 @@ def test_whoever_never_pauses_is_saved_all_the_same(browser: Browser, live_serve
     assert "PER" in saves[0] or "ORG" in saves[0]
 
 
-def test_the_text_can_be_made_larger_and_stays_so(browser: Browser, live_server: Any, ordered: Question) -> None:
+def test_the_text_can_be_made_larger_and_stays_so(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
     page = start(browser, live_server)
 
     def size() -> float:
-        return float(page.evaluate("parseFloat(getComputedStyle(document.querySelector('.doc.words')).fontSize)"))
+        return float(
+            page.evaluate(
+                "parseFloat(getComputedStyle(document.querySelector('.doc.words')).fontSize)"
+            )
+        )
 
     before = size()
     page.locator("#zoom").click()
@@ -294,7 +350,9 @@ def test_the_text_can_be_made_larger_and_stays_so(browser: Browser, live_server:
     assert page.evaluate("document.documentElement.scrollWidth") <= 1400
 
 
-def test_it_saves_by_itself_and_a_reload_loses_nothing(browser: Browser, live_server: Any, ordered: Question) -> None:
+def test_it_saves_by_itself_and_a_reload_loses_nothing(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
     page = start(browser, live_server)
     with page.expect_response("**/draft/"):
         press(page, "ArrowRight", "Shift+ArrowRight", "p", "j", "o")
@@ -320,7 +378,9 @@ def test_offline_it_says_so_and_this_browser_keeps_the_marks(
     assert "1 with 1 mention" in page.locator("#entities .head").inner_text()
 
 
-def test_titles_are_suggested_from_the_index(browser: Browser, live_server: Any, ordered: Question) -> None:
+def test_titles_are_suggested_from_the_index(
+    browser: Browser, live_server: Any, ordered: Question
+) -> None:
     Title.objects.create(title="Mära Lindt (founder)", folded="mara lindt (founder)")
     page = start(browser, live_server)
     with page.expect_response("**/titles/**"):
@@ -333,8 +393,10 @@ def test_offsets_count_characters_where_the_text_has_some_beyond_the_first_plane
     browser: Browser, live_server: Any, ordered: Question
 ) -> None:
     ordered.payload |= {
-        "text": "𝔐ara 😀 Lindt", "tokens": [[0, 4], [5, 6], [7, 12]], "sentences": [[0, 12]],
-    }  # fmt: skip
+        "text": "𝔐ara 😀 Lindt",
+        "tokens": [[0, 4], [5, 6], [7, 12]],
+        "sentences": [[0, 12]],
+    }
     ordered.save()
     page = start(browser, live_server)
     assert page.locator(".doc.words").inner_text() == "𝔐ara 😀 Lindt"
@@ -359,8 +421,13 @@ def test_it_fits_the_screen_and_fingers(
     where = os.environ.get("SHOTS", str(tmp_path))
     page.screenshot(path=f"{where}/entities-{width}-{scheme}-first.png")
     poke = (lambda one: one.tap()) if phone else (lambda one: one.click())
-    for words, which, kind in [("Mara", 0, "Person"), ("Nordwerk", 0, "Organisation"), ("1990", 0, "Date"),
-                               ("Lindt", 1, "Person"), ("Halden", 0, "State")]:  # fmt: skip
+    for words, which, kind in [
+        ("Mara", 0, "Person"),
+        ("Nordwerk", 0, "Organisation"),
+        ("1990", 0, "Date"),
+        ("Lindt", 1, "Person"),
+        ("Halden", 0, "State"),
+    ]:
         poke(word(page, words, which))
         expect(page.locator("#inspector .head b")).to_have_text(f"“{words}”")
         if words == "Mara":
@@ -373,7 +440,9 @@ def test_it_fits_the_screen_and_fingers(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     expect(page.locator("#entities .head")).to_contain_text("4 with 5 mentions")
     if phone:
-        targets = page.locator("#inspector button:visible, #inspector .check:visible, .submit-bar .button:visible")
+        targets = page.locator(
+            "#inspector button:visible, #inspector .check:visible, .submit-bar .button:visible"
+        )
         heights = [box["height"] for box in (one.bounding_box() for one in targets.all()) if box]
         assert min(heights) >= 44
         box = page.locator("#inspector").bounding_box()

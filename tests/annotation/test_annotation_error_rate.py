@@ -1,4 +1,6 @@
-"""How often the crowd errs is told from random draws alone: disputes pick what is wrong and must not be seen in it."""
+"""How often the crowd errs is told from random draws alone: disputes pick what is wrong and must
+not be seen in it.
+"""
 
 from __future__ import annotations
 
@@ -50,19 +52,33 @@ def forty(track: Track) -> Submission:
     targets = [make_target(track, number, 0.5) for number in range(40)]
     for target in targets:
         Question.objects.create(
-            track=track, target=target, interface="relation", status="settled", shown=PARTS, order=0.5, payer="x:1",
-            payload=payload_of(target), price=Decimal("0.06"), reward=Decimal("0.05"),
-        )  # fmt: skip
+            track=track,
+            target=target,
+            interface="relation",
+            status="settled",
+            shown=PARTS,
+            order=0.5,
+            payer="x:1",
+            payload=payload_of(target),
+            price=Decimal("0.06"),
+            reward=Decimal("0.05"),
+        )
         Label.objects.create(
-            target=target, value={"holds": PARTS[:1], "shown": PARTS}, source="crowd", method="majority", n=3,
+            target=target,
+            value={"holds": PARTS[:1], "shown": PARTS},
+            source="crowd",
+            method="majority",
+            n=3,
             origin=f"test:{target.pk}",
-        )  # fmt: skip
+        )
     return make_submission(track, targets)
 
 
 def ids(submission: Submission) -> list[int]:
     return list(
-        Target.objects.filter(samples__batch__submission=submission).order_by("pk").values_list("pk", flat=True)
+        Target.objects.filter(samples__batch__submission=submission)
+        .order_by("pk")
+        .values_list("pk", flat=True)
     )
 
 
@@ -98,10 +114,14 @@ def test_disputes_that_pick_the_wrong_ones_do_not_move_the_rate(
         drawn = Adjudication.objects.filter(kind="random", target__in=seen)
         naive.append(float(np.mean([row.target_id in wrong for row in drawn])))
     assert is_near(told, 16 / 40)
-    assert not is_near(naive, 16 / 40), "to count what was answered for a dispute is biased: the test can tell"
+    assert not is_near(naive, 16 / 40), (
+        "to count what was answered for a dispute is biased: the test can tell"
+    )
 
 
-def test_draws_of_different_chance_are_weighted(forty: Submission, root: User, dice: random.Random) -> None:
+def test_draws_of_different_chance_are_weighted(
+    forty: Submission, root: User, dice: random.Random
+) -> None:
     track, everything = forty.track, ids(forty)
     late, wrong = everything[24:], everything[:2] + everything[24:38]  # 2 of 24, then 14 of 16
     told, plain = [], []
@@ -109,7 +129,9 @@ def test_draws_of_different_chance_are_weighted(forty: Submission, root: User, d
         Adjudication.objects.all().delete()
         Question.objects.filter(target__in=late).update(status="published")
         adjudicate.queue_random(track, 12, root)
-        Question.objects.filter(target__in=late).update(status="settled", status_since=timezone.now())
+        Question.objects.filter(target__in=late).update(
+            status="settled", status_since=timezone.now()
+        )
         adjudicate.queue_random(track, 10, root)
         work(track, root, wrong, 18)
         found = errors(track)
@@ -133,7 +155,9 @@ def test_draws_by_the_clock_tell_the_rate_however_often_they_are_repeated(
         Question.objects.filter(target__in=late).update(status="published")
         for turn in range(7):
             if turn == 3:
-                Question.objects.filter(target__in=late).update(status="settled", status_since=timezone.now())
+                Question.objects.filter(target__in=late).update(
+                    status="settled", status_since=timezone.now()
+                )
             Policy.objects.update(divided_at=None)
             divided.tick()
             work(track, root, wrong, dice.choice([1, 3, 4]))
@@ -155,4 +179,6 @@ def test_the_interval_is_that_of_the_judgments_which_the_weights_are_worth(
     found = errors(track)
     assert (found.against, found.of, found.share) == (10, 40, pytest.approx(0.25))
     assert found.low80 is not None and found.high80 is not None
-    assert found.low80 == pytest.approx(0.174, abs=0.002) and found.high80 == pytest.approx(0.346, abs=0.002)
+    assert found.low80 == pytest.approx(0.174, abs=0.002) and found.high80 == pytest.approx(
+        0.346, abs=0.002
+    )

@@ -12,7 +12,17 @@ from django.test import Client
 
 from annotation import ask, collect, gold, report, settle
 from annotation.interfaces.base import BadAnswer
-from annotation.models import HIT, Assignment, Comparison, Considered, Gold, Payment, Question, Signal, Worker
+from annotation.models import (
+    HIT,
+    Assignment,
+    Comparison,
+    Considered,
+    Gold,
+    Payment,
+    Question,
+    Signal,
+    Worker,
+)
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
@@ -38,7 +48,9 @@ def always(monkeypatch: pytest.MonkeyPatch, track: Track, admin: User) -> None:
 
 @pytest.fixture
 def made(published: Submission, clients: list[Client], admin: User, track: Track) -> Gold:
-    """A gold question made of a settled one, with money for it; nobody but ada, bo and cy has met its target."""
+    """A gold question made of a settled one, with money for it; nobody but ada, bo and cy has met
+    its target.
+    """
     for client in clients:
         answer_all(client)
     settle.tick()
@@ -92,12 +104,18 @@ def test_a_gold_answer_is_checked_like_any_answer(made: Gold, admin: User) -> No
     with pytest.raises(gold.CannotMake, match="Take the flag away"):
         gold.make_gold(source, {"problem": ["text"]}, admin, "Sure.")
     assert made.source is not None
-    for unsaid in (lambda: gold.make_gold(source, RAW, admin, " "), lambda: gold.retire(made, admin, ""),
-                   lambda: gold.set_rate(source.track, 0.1, admin, ""),
-                   lambda: gold.set_aside(source.track, Decimal("1.00"), admin, "", key="2")):  # fmt: skip
+    for unsaid in (
+        lambda: gold.make_gold(source, RAW, admin, " "),
+        lambda: gold.retire(made, admin, ""),
+        lambda: gold.set_rate(source.track, 0.1, admin, ""),
+        lambda: gold.set_aside(source.track, Decimal("1.00"), admin, "", key="2"),
+    ):
         with pytest.raises(gold.CannotMake, match="It stands in the log"):
             unsaid()
-    assert not Gold.objects.exclude(retired_at=None).exists() and gold.policy_of(source.track).gold_rate == 0
+    assert (
+        not Gold.objects.exclude(retired_at=None).exists()
+        and gold.policy_of(source.track).gold_rate == 0
+    )
     with pytest.raises(gold.CannotMake, match="gold already"):
         gold.make_gold(made.source, RAW, admin, "Sure.")
 
@@ -111,9 +129,11 @@ def test_gold_is_dealt_in_the_place_of_the_next_question_and_its_page_does_not_t
     assert Assignment.objects.get(token=address.split("/")[2]).hit.questions.get() == made.question
     assert made.source is not None
     ordinary = Assignment.objects.create(
-        status="leased", hit=made.source.hits.get(), worker=Worker.objects.get(user__username="dana"),
+        status="leased",
+        hit=made.source.hits.get(),
+        worker=Worker.objects.get(user__username="dana"),
         leased_until=Assignment.objects.get(status="leased").leased_until,
-    )  # fmt: skip
+    )
     other = dana.get(f"/annotate/{ordinary.token}/").content.decode()
     assert blank(page) == blank(other), "gold and its source look the same but for their tokens"
     assert "gold" not in page.lower()
@@ -121,7 +141,9 @@ def test_gold_is_dealt_in_the_place_of_the_next_question_and_its_page_does_not_t
 
 def blank(page: str) -> str:
     """A page without its tokens and clock."""
-    return re.sub(r"[0-9a-f]{64}|[A-Za-z0-9]{64}|data-elapsed=\"\d+\"|<b>\d</b> of \d|max=\"\d\"", "", page)
+    return re.sub(
+        r"[0-9a-f]{64}|[A-Za-z0-9]{64}|data-elapsed=\"\d+\"|<b>\d</b> of \d|max=\"\d\"", "", page
+    )
 
 
 def test_the_number_of_questions_left_does_not_tell(
@@ -140,7 +162,9 @@ def test_the_number_of_questions_left_does_not_tell(
     assert of() == with_gold
 
 
-def test_gold_is_paid_and_makes_no_label(made: Gold, always: None, published: Submission, dana: Client) -> None:
+def test_gold_is_paid_and_makes_no_label(
+    made: Gold, always: None, published: Submission, dana: Client
+) -> None:
     open_some(published)
     dana.post(take(dana), GOOD)
     settle.tick()
@@ -150,7 +174,9 @@ def test_gold_is_paid_and_makes_no_label(made: Gold, always: None, published: Su
     assert balance(purpose=purpose).spent == Decimal("0.06")
     assert gold.money_left(made.question.track) == Decimal("0.94")
     assert not Label.objects.filter(target=made.question.target).exists()
-    assert report.judgments([made.question.target_id])[made.question.target_id].n == 3, "ada, bo and cy"
+    assert report.judgments([made.question.target_id])[made.question.target_id].n == 3, (
+        "ada, bo and cy"
+    )
     collect.tick()
     assert made.question.hits.get().status == "open", "the next one meets it too"
     assert not Signal.objects.filter(kind="gold_failed").exists()
@@ -176,10 +202,14 @@ def test_nobody_meets_gold_of_a_target_that_they_know(
     worker = Worker.objects.get(user__username="ada")
     assert gold.gold_instead(worker, HIT.objects.filter(questions__gold=None)[0]) is None
     dana.post(take(dana), GOOD)
-    assert Assignment.objects.get(token=take(dana).split("/")[2]).hit.questions.get() != made.question
+    assert (
+        Assignment.objects.get(token=take(dana).split("/")[2]).hit.questions.get() != made.question
+    )
 
 
-def test_without_money_or_rate_there_is_no_gold(made: Gold, published: Submission, admin: User, track: Track) -> None:
+def test_without_money_or_rate_there_is_no_gold(
+    made: Gold, published: Submission, admin: User, track: Track
+) -> None:
     open_some(published)
     worker = Worker.objects.create(platform="pool", handle="x")
     hit = HIT.objects.filter(questions__gold=None)[0]
@@ -198,13 +228,19 @@ def test_gold_that_was_retired_is_dealt_no_more_and_is_in_the_log(
     made: Gold, always: None, published: Submission, dana: Client, admin: User
 ) -> None:
     open_some(published)
-    assert gold.retire(made, admin, "The text is ambiguous.") and not gold.retire(made, admin, "Again.")
-    assert Assignment.objects.get(token=take(dana).split("/")[2]).hit.questions.get() != made.question
+    assert gold.retire(made, admin, "The text is ambiguous.") and not gold.retire(
+        made, admin, "Again."
+    )
+    assert (
+        Assignment.objects.get(token=take(dana).split("/")[2]).hit.questions.get() != made.question
+    )
     entry = Audit.objects.get(what="retire gold")
     assert (entry.who, entry.why) == (admin, "The text is ambiguous.")
 
 
-def test_gold_does_not_keep_its_target_from_being_asked_about(made: Gold, published: Submission) -> None:
+def test_gold_does_not_keep_its_target_from_being_asked_about(
+    made: Gold, published: Submission
+) -> None:
     Label.objects.all().delete()
     Considered.objects.all().delete()
     Question.objects.filter(gold=None).update(status="cancelled")

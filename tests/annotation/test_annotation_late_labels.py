@@ -1,4 +1,6 @@
-"""What people say for a track that has closed meanwhile is seen by everybody from its settling on, and nothing else."""
+"""What people say for a track that has closed meanwhile is seen by everybody from its settling on,
+and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +50,18 @@ def test_what_settles_after_the_closing_is_public_from_its_settling_on(
     track = close_track(two_published.track, admin, "The year is over.")
     everybody_answers(clients)
     late = Label.objects.exclude(pk__in=early)
-    assert late.exists() and {one.public_at for one in Label.objects.filter(pk__in=early)} == {track.closed_at}
+    assert late.exists() and {one.public_at for one in Label.objects.filter(pk__in=early)} == {
+        track.closed_at
+    }
     for label in late:
-        assert label.public_at == label.created_at > track.closed_at, "a label knows since when who could see it"
+        assert label.public_at == label.created_at > track.closed_at, (
+            "a label knows since when who could see it"
+        )
 
 
-def test_what_was_given_up_after_the_closing_is_public_too(two_published: Submission, admin: User) -> None:
+def test_what_was_given_up_after_the_closing_is_public_too(
+    two_published: Submission, admin: User
+) -> None:
     close_track(two_published.track, admin, "The year is over.")
     batch.stop_batch(two_published.purpose, admin, "No need.")
     settle.tick()
@@ -63,7 +71,9 @@ def test_what_was_given_up_after_the_closing_is_public_too(two_published: Submis
 
 def another(track: Track, targets: list[Target], name: str = "Other") -> Submission:
     """A submission to another track on the same corpus, with samples of these targets."""
-    other = Track.objects.create(corpus=track.corpus, name=name, slug=name.lower(), status="open", design=track.design)
+    other = Track.objects.create(
+        corpus=track.corpus, name=name, slug=name.lower(), status="open", design=track.design
+    )
     return make_submission(other, targets, f"{name}'s")
 
 
@@ -87,7 +97,10 @@ def test_what_a_closed_track_waits_for_is_public_whoever_asked(
         close_track(row.track, admin, "The year is over.")
     everybody_answers(clients)
     pairs = Label.objects.filter(target__kind="pair")
-    assert {one.target_id: one.is_public for one in pairs} == {targets[0].pk: True, targets[1].pk: False}
+    assert {one.target_id: one.is_public for one in pairs} == {
+        targets[0].pk: True,
+        targets[1].pk: False,
+    }
 
 
 def test_a_revision_of_a_closed_track_is_public(
@@ -107,7 +120,9 @@ def test_a_revision_of_a_closed_track_is_public(
 def test_a_closing_in_the_midst_of_a_settling_hides_nothing(
     two_published: Submission, clients: list[Client], admin: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The track is closed after the settling looked whether it is, and before the labels are there to be seen."""
+    """The track is closed after the settling looked whether it is, and before the labels are there
+    to be seen.
+    """
     for client in clients:
         answer_all(client)
     closer = threading.Thread(target=close, args=[two_published.track, admin])

@@ -1,4 +1,6 @@
-"""Leases: nobody meets a target twice, no question has a place too many, what is abandoned returns."""
+"""Leases: nobody meets a target twice, no question has a place too many, what is abandoned
+returns.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +48,21 @@ def at_once(functions: list[Callable[[], object]]) -> list[BaseException]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_eight_workers_at_once_take_each_place_once_and_meet_each_target_once(published: Submission) -> None:
-    workers = [worker_of(User.objects.create(username=f"w{number}", is_annotator=True)) for number in range(8)]
+def test_eight_workers_at_once_take_each_place_once_and_meet_each_target_once(
+    published: Submission,
+) -> None:
+    workers = [
+        worker_of(User.objects.create(username=f"w{number}", is_annotator=True))
+        for number in range(8)
+    ]
 
     def work(worker):  # type: ignore[no-untyped-def]
         def run() -> None:
             while (assignment := lease.lease(worker)) is not None:
-                assert submit(assignment, {"a": ["other"], "b": ["other"], "none": ["1"]}) is Outcome.STORED
+                assert (
+                    submit(assignment, {"a": ["other"], "b": ["other"], "none": ["1"]})
+                    is Outcome.STORED
+                )
 
         return run
 
@@ -98,7 +108,9 @@ def test_a_worker_never_meets_a_target_twice_not_even_on_another_track(
     published: Submission, targets: list[Target], ada: Client, track: Track
 ) -> None:
     assert answer_all(ada) == 6
-    other = Track.objects.create(corpus=Corpus.objects.get(), name="Other", slug="other", status="open")
+    other = Track.objects.create(
+        corpus=Corpus.objects.get(), name="Other", slug="other", status="open"
+    )
     make_submission(other, targets, "Neural")
     Question.objects.filter(track=track).update(status="cancelled")
     assert ask.tick() == 6
@@ -111,7 +123,9 @@ def test_a_worker_never_meets_a_target_twice_not_even_on_another_track(
 
 
 @pytest.mark.django_db
-def test_an_abandoned_question_returns_and_goes_to_somebody_else(published: Submission, clients: list[Client]) -> None:
+def test_an_abandoned_question_returns_and_goes_to_somebody_else(
+    published: Submission, clients: list[Client]
+) -> None:
     HIT.objects.update(max_assignments=1)
     address = take(clients[0])
     assert Assignment.objects.get().hit.questions.get().target.u == 0.1
@@ -121,7 +135,10 @@ def test_an_abandoned_question_returns_and_goes_to_somebody_else(published: Subm
     assert (lost.status, lost.reason) == ("returned", Assignment.LEASE_LOST)
     clients[1].post(take(clients[1]), GOOD)
     response = clients[0].post(address, GOOD, follow=True)
-    assert "Somebody else has this one now; your answer was not needed. Here is the next." in response.content.decode()
+    assert (
+        "Somebody else has this one now; your answer was not needed. Here is the next."
+        in response.content.decode()
+    )
     assert Assignment.objects.filter(status="submitted").count() == 1
 
 
@@ -148,7 +165,9 @@ def test_a_question_given_back_is_not_offered_again_to_the_same_worker(
 
 
 @pytest.mark.django_db
-def test_an_autosave_renews_the_lease_and_keeps_the_draft(published: Submission, ada: Client) -> None:
+def test_an_autosave_renews_the_lease_and_keeps_the_draft(
+    published: Submission, ada: Client
+) -> None:
     address = take(ada)
     Assignment.objects.update(leased_until=timezone.now() + timedelta(seconds=5))
     response = ada.post(address + "draft/", {"a": "0-3", "holds": ["per:schools_attended>"]})
@@ -161,13 +180,17 @@ def test_an_autosave_renews_the_lease_and_keeps_the_draft(published: Submission,
 
 
 @pytest.mark.django_db
-def test_a_page_left_open_too_long_goes_on_while_nobody_has_its_place(published: Submission, ada: Client) -> None:
+def test_a_page_left_open_too_long_goes_on_while_nobody_has_its_place(
+    published: Submission, ada: Client
+) -> None:
     address = take(ada)
     ada.post(address + "draft/", {"a": "0-3"})
     for attempt in ("draft", "reload"):
         Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
         collect.tick()
-        response = ada.post(address + "draft/", {"a": "0-3"}) if attempt == "draft" else ada.get(address)
+        response = (
+            ada.post(address + "draft/", {"a": "0-3"}) if attempt == "draft" else ada.get(address)
+        )
         assert response.status_code == 200
         assert Assignment.objects.get().status == "leased"
     assert 'value="0-3" checked' in response.content.decode()

@@ -1,4 +1,6 @@
-"""Answers that are left out leave settled labels too, and come back; more are asked for where too few are left."""
+"""Answers that are left out leave settled labels too, and come back; more are asked for where too
+few are left.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,18 @@ from django.utils import timezone
 from documents_world import answer_to, order, place
 from leave_out_world import BAD, FLAG, NO, YES, holds, judged, worker
 
-from annotation import again, ask, ask_again, leave_out, publish, quality, read_documents, reject, revise, settle
+from annotation import (
+    again,
+    ask,
+    ask_again,
+    leave_out,
+    publish,
+    quality,
+    read_documents,
+    reject,
+    revise,
+    settle,
+)
 from annotation.again import Again
 from annotation.judged import PAIRS, since
 from annotation.judged import judged as judged_of
@@ -53,7 +66,9 @@ def without_money(submission: Submission) -> None:
     release(submission.track, submission.purpose, key="all")
 
 
-def test_a_bad_workers_answers_leave_settled_labels_which_flip(of_two: Submission, admin: User) -> None:
+def test_a_bad_workers_answers_leave_settled_labels_which_flip(
+    of_two: Submission, admin: User
+) -> None:
     track, before = of_two.track, Label.objects.count()
     stale, kept = state_of(track), list(Label.objects.order_by("pk").values_list("value", "origin"))
     assert holds(track) == {()}
@@ -63,7 +78,9 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(of_two: Submissio
     label = Label.objects.filter(target__kind="pair").order_by("-pk")[0]
     assert (label.n, label.disagreement, label.value["votes"]) == (1, 0.0, {PARTS[0]: 1})
     assert state_of(track) != stale, "the board is scored again"
-    assert list(Label.objects.order_by("pk").values_list("value", "origin")[:before]) == kept, "nothing was rewritten"
+    assert list(Label.objects.order_by("pk").values_list("value", "origin")[:before]) == kept, (
+        "nothing was rewritten"
+    )
     assert Response.objects.count() == 36
     entry = Audit.objects.get(what="leave out")
     assert (entry.who, entry.why, entry.after) == (admin, BAD, "18 judgments; 6 labels changed")
@@ -71,7 +88,9 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(of_two: Submissio
     assert (about.who, about.track, about.after) == (admin, track.slug, "6 labels changed")
 
 
-def test_signals_reach_settled_labels_like_an_admin_does(of_two: Submission, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signals_reach_settled_labels_like_an_admin_does(
+    of_two: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(leave_out, "LEAST_LEFT", 1)
     beyond = leave_out.Flag("gold", 9, 10)
     monkeypatch.setattr(leave_out, "flags_of", lambda workers: {worker("bo").pk: [beyond]})
@@ -81,7 +100,9 @@ def test_signals_reach_settled_labels_like_an_admin_does(of_two: Submission, mon
 
 def test_readmission_brings_the_answers_back(of_two: Submission, admin: User) -> None:
     leave_out.exclude(worker("bo"), BAD, admin)
-    assert leave_out.readmit(worker("bo"), admin, "They were right.") == leave_out.LeftOut(18, Again(changed=6))
+    assert leave_out.readmit(worker("bo"), admin, "They were right.") == leave_out.LeftOut(
+        18, Again(changed=6)
+    )
     assert holds(of_two.track) == {()}
     assert Audit.objects.get(what="readmit").after == "18 judgments; 6 labels changed"
     leave_out.exclude(worker("bo"), BAD, admin)
@@ -93,11 +114,16 @@ def test_nothing_is_done_twice(of_two: Submission) -> None:
     leave_out.exclude(worker("bo"), BAD)
     n = Label.objects.count()
     assert leave_out.exclude(worker("bo"), BAD) == leave_out.LeftOut(0, Again())
-    assert again.add_up_again(list(Question.objects.select_related("target", "track")), "To be sure") == Again()
+    assert (
+        again.add_up_again(list(Question.objects.select_related("target", "track")), "To be sure")
+        == Again()
+    )
     assert Label.objects.count() == n
 
 
-def test_killed_on_the_way_it_has_done_nothing(of_two: Submission, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_on_the_way_it_has_done_nothing(
+    of_two: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
     n = Label.objects.count()
     with monkeypatch.context() as killed:
         killed.setattr(again, "ask_again", lambda *_: 1 / 0)
@@ -112,7 +138,9 @@ def test_killed_on_the_way_it_has_done_nothing(of_two: Submission, monkeypatch: 
 
 def test_what_an_expert_said_stays(of_two: Submission) -> None:
     target = Question.objects.order_by("pk")[0].target_id
-    record([NewLabel(target, {"shown": PARTS, "holds": [PARTS[1]]}, "expert", "expert", 1, "expert:1")])
+    record(
+        [NewLabel(target, {"shown": PARTS, "holds": [PARTS[1]]}, "expert", "expert", 1, "expert:1")]
+    )
     leave_out.exclude(worker("bo"), BAD)
     assert merged(Label.objects.filter(target=target))["holds"] == [PARTS[1]]
     assert holds(of_two.track) == {(PARTS[0],), (PARTS[1],)}
@@ -120,7 +148,18 @@ def test_what_an_expert_said_stays(of_two: Submission) -> None:
 
 def test_what_another_question_said_later_is_not_hidden(of_two: Submission) -> None:
     mention = Target.objects.filter(kind="mention", labels__isnull=False).order_by("pk")[0]
-    record([NewLabel(mention.pk, {"canonical": [9, 12], "type": "PER"}, "crowd", "majority", 3, "question:999999")])
+    record(
+        [
+            NewLabel(
+                mention.pk,
+                {"canonical": [9, 12], "type": "PER"},
+                "crowd",
+                "majority",
+                3,
+                "question:999999",
+            )
+        ]
+    )
     leave_out.exclude(worker("bo"), BAD)
     assert Label.objects.filter(target=mention, origin__contains="/again-").exists()
     assert merged(Label.objects.filter(target=mention))["canonical"] == [9, 12]
@@ -189,15 +228,22 @@ def test_a_question_that_could_not_be_answered_says_nothing_any_more(
     leave_out.exclude(worker("cy"), BAD)
     targets = set(Question.objects.values_list("target", flat=True))
     assert [(value, in_vain) for _, value, in_vain in values_of(targets)] == [({}, True)] * 6
-    mentions = {pk for (pk,) in Target.objects.filter(kind="mention", labels__isnull=False).values_list("pk")}
+    mentions = {
+        pk
+        for (pk,) in Target.objects.filter(kind="mention", labels__isnull=False).values_list("pk")
+    }
     assert all(not value for _, value, _ in values_of(mentions))
     leave_out.readmit(worker("cy"))
     leave_out.readmit(worker("bo"))
-    assert [(value["holds"], in_vain) for _, value, in_vain in values_of(targets)] == [([PARTS[0]], False)] * 6
+    assert [(value["holds"], in_vain) for _, value, in_vain in values_of(targets)] == [
+        ([PARTS[0]], False)
+    ] * 6
     assert all(value["canonical"] for _, value, _ in values_of(mentions))
 
 
-def test_a_rejected_answer_leaves_settled_labels_too_until_that_is_undone(of_two: Submission, admin: User) -> None:
+def test_a_rejected_answer_leaves_settled_labels_too_until_that_is_undone(
+    of_two: Submission, admin: User
+) -> None:
     answer = worker("bo").assignments.order_by("pk")[0]
     target = answer.hit.questions.get().target_id
     reject.reject(answer, admin, "The same button, six times in two seconds.")
@@ -212,17 +258,25 @@ def test_what_everybody_may_see_is_not_hidden_again(of_two: Submission) -> None:
     Track.objects.update(status="closed")
     leave_out.exclude(worker("bo"), BAD)
     targets = set(Question.objects.values_list("target", flat=True))
-    assert {tuple(value["holds"]) for _, value, _ in values_of(targets, public=True)} == {(PARTS[0],)}
-    assert Label.objects.filter(origin__contains="/again-", public_at__gt=timezone.now() - timedelta(hours=1)).exists()
+    assert {tuple(value["holds"]) for _, value, _ in values_of(targets, public=True)} == {
+        (PARTS[0],)
+    }
+    assert Label.objects.filter(
+        origin__contains="/again-", public_at__gt=timezone.now() - timedelta(hours=1)
+    ).exists()
 
 
-def test_a_track_with_a_model_is_fitted_anew_without_them(published: Submission, clients: list[Client]) -> None:
+def test_a_track_with_a_model_is_fitted_anew_without_them(
+    published: Submission, clients: list[Client]
+) -> None:
     judged(clients, NO, YES, YES)
     revise.switch(published.track, revise.MODEL, None, "To try")
     without_money(published)
     assert str(worker("cy").pk) in Policy.objects.get().model["relation"]["confusion"]
     leave_out.exclude(worker("cy"), BAD)
-    assert set(Policy.objects.get().model["relation"]["confusion"]) == {str(worker(name).pk) for name in ("ada", "bo")}
+    assert set(Policy.objects.get().model["relation"]["confusion"]) == {
+        str(worker(name).pk) for name in ("ada", "bo")
+    }
     leave_out.exclude(worker("bo"), BAD)
     assert holds(published.track) == {()}, "ada alone is left"
     assert revise.revision(published.track, revise.MODEL, 9).flips == []
@@ -250,22 +304,30 @@ def test_nobody_is_flagged_for_contradicting_those_who_are_left_out(
 def test_flags_are_counted_anew_after_each_who_is_left_out(
     published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ada is right, and bo and cy err alike: where they are the majority she is beyond the limit."""
+    """Ada is right, and bo and cy err alike: where they are the majority she is beyond the
+    limit.
+    """
     monkeypatch.setitem(quality.LIMITS, "majority", quality.Limit(4, 0.2))
     judged(clients, YES, NO, NO)
     without_money(published)
-    crowd = [Worker(platform="pool", handle=f"other{number}", last_seen_at=timezone.now()) for number in range(9)]
+    crowd = [
+        Worker(platform="pool", handle=f"other{number}", last_seen_at=timezone.now())
+        for number in range(9)
+    ]
     Worker.objects.bulk_create(crowd)
     for name in ("bo", "cy"):  # known by gold, and worse than ada
         for answer in worker(name).assignments.all():
             Comparison.objects.create(assignment=answer, kind="gold", against=True)
-    Comparison.objects.filter(assignment=worker("ada").assignments.order_by("pk")[0]).update(against=False)
+    Comparison.objects.filter(assignment=worker("ada").assignments.order_by("pk")[0]).update(
+        against=False
+    )
     assert quality.flags(worker("ada"))[0] == quality.Flag("majority", 5, 6)
     assert leave_out.review() == 2
     assert worker("ada").excluded_at is None
 
 
-# -- Documents that were read whole ------------------------------------------------------------------------------------
+# -- Documents that were read whole
+# ------------------------------------------------------------------------------------
 
 
 WRONG = ("Mara Lindt", "per:place_of_residence", "Bergen")
@@ -276,12 +338,17 @@ def with_a_mistake(question: Question) -> dict[str, str]:
     raw, payload = answer_to(question), question.payload
     said = json.loads(raw["pairs"])
     for number, pair in enumerate(payload["pairs"]):
-        if {payload["mentions"][pair[side]]["gloss"] for side in ("a", "b")} == {WRONG[0], WRONG[2]}:
+        if {payload["mentions"][pair[side]]["gloss"] for side in ("a", "b")} == {
+            WRONG[0],
+            WRONG[2],
+        }:
             said[str(number)] = [*said[str(number)], f"{WRONG[1]}>"]
     return raw | {"pairs": json.dumps(said)}
 
 
-def read_by(toy: Toy, liars: tuple[str, ...], lie: Callable[[Question], dict[str, str]], interface: str) -> None:
+def read_by(
+    toy: Toy, liars: tuple[str, ...], lie: Callable[[Question], dict[str, str]], interface: str
+) -> None:
     """Ada, Bo and Cy read what is ordered; those who lie do so about one interface."""
     for _ in range(2):
         for name in ("Ada", "Bo", "Cy"):
@@ -290,7 +357,10 @@ def read_by(toy: Toy, liars: tuple[str, ...], lie: Callable[[Question], dict[str
             while (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
                 question = Question.objects.get(hits__assignments__token=address.split("/")[2])
                 lies = name in liars and question.interface == interface
-                assert client.post(address, lie(question) if lies else answer_to(question)).status_code == 302
+                assert (
+                    client.post(address, lie(question) if lies else answer_to(question)).status_code
+                    == 302
+                )
         for step in (settle, read_documents, publish):
             step.tick()
 
@@ -299,10 +369,14 @@ def marked(toy: Toy) -> set[str]:
     """The predicates that readers marked in d2 and that count."""
     documents = [toy.documents["d2"].pk]
     facts = read_facts(toy.track, np.array([], dtype=np.int64), [], documents)
-    return set(Predicate.objects.filter(pk__in=facts.predicate.tolist()).values_list("name", flat=True))
+    return set(
+        Predicate.objects.filter(pk__in=facts.predicate.tolist()).values_list("name", flat=True)
+    )
 
 
-def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     order(toy.track, 4)
     read_by(toy, ("Bo", "Cy"), with_a_mistake, "relations_exhaustive")
@@ -312,7 +386,9 @@ def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(toy: Toy, mo
     assert (done.changed, done.asked, done.stayed) == (1, 0, 0)
     assert marked(toy) == {"per:employee_or_member_of", "per:parents"}
     pair = Target.objects.get(labels__method="taken_back")
-    assert {in_vain for _, _, in_vain in values_of({pair.pk})} == {False}, "nobody was asked in vain"
+    assert {in_vain for _, _, in_vain in values_of({pair.pk})} == {False}, (
+        "nobody was asked in vain"
+    )
     leave_out.readmit(cy)
     assert WRONG[1] in marked(toy)
 
@@ -327,7 +403,9 @@ def test_what_most_mark_now_is_an_instance(toy: Toy, monkeypatch: pytest.MonkeyP
     leave_out.exclude(worker_of(toy.users["Bo"]), BAD)
     assert WRONG[1] in marked(toy) and Instance.objects.count() == n + 1
     last = leave_out.exclude(worker_of(toy.users["Cy"]), BAD).settled
-    assert last.stayed == 8 and WRONG[1] in marked(toy), "a document that nobody is left of stays as it was read"
+    assert last.stayed == 8 and WRONG[1] in marked(toy), (
+        "a document that nobody is left of stays as it was read"
+    )
 
 
 def test_names_of_a_document_are_added_up_again_but_those_that_were_read_stay(
@@ -340,7 +418,9 @@ def test_names_of_a_document_are_added_up_again_but_those_that_were_read_stay(
         raw, halden = answer_to(question), "Halden"
         rows = [one | {"canonical": one["span"]} for one in json.loads(raw["mentions"])]
         text = question.target.document.text
-        return raw | {"mentions": json.dumps([one for one in rows if text[slice(*one["span"])] != halden])}
+        return raw | {
+            "mentions": json.dumps([one for one in rows if text[slice(*one["span"])] != halden])
+        }
 
     order(toy.track, 4)
     read_by(toy, ("Bo", "Cy"), alone, "entities")
@@ -348,7 +428,10 @@ def test_names_of_a_document_are_added_up_again_but_those_that_were_read_stay(
     lindt = place(document, "Lindt", 1)
 
     def names() -> dict[tuple[int, int], Any]:
-        return {span: value.get("canonical") for _, span, value in values_inside([document.pk], "mention")}
+        return {
+            span: value.get("canonical")
+            for _, span, value in values_inside([document.pk], "mention")
+        }
 
     assert names()[lindt] == list(lindt) and place(document, "Halden") not in names()
     leave_out.exclude(worker_of(toy.users["Bo"]), BAD)
@@ -360,7 +443,8 @@ def test_names_of_a_document_are_added_up_again_but_those_that_were_read_stay(
     assert names()[lindt] == list(lindt)
 
 
-# -- What experts are asked about --------------------------------------------------------------------------------------
+# -- What experts are asked about
+# --------------------------------------------------------------------------------------
 
 
 def test_how_divided_people_were_and_since_when_is_told_of_what_counts(of_two: Submission) -> None:
@@ -369,6 +453,10 @@ def test_how_divided_people_were_and_since_when_is_told_of_what_counts(of_two: S
     assert {one.divided for one in judged_of(track, PAIRS)} == {0.5}
     leave_out.exclude(worker("bo"), BAD)
     assert {one.divided for one in judged_of(track, PAIRS)} == {0.0}
-    Question.objects.update(status_since=timezone.now() + timedelta(days=1))  # as if more had been asked
+    Question.objects.update(
+        status_since=timezone.now() + timedelta(days=1)
+    )  # as if more had been asked
     targets = [one.target for one in judged_of(track, PAIRS)]
-    assert len(targets) == 6 and min(since(track, targets, PAIRS).values()) - first < timedelta(seconds=5)
+    assert len(targets) == 6 and min(since(track, targets, PAIRS).values()) - first < timedelta(
+        seconds=5
+    )

@@ -1,4 +1,6 @@
-"""Nobody waits in a circle: steps that meet on the same rows, on two real connections, each held where it hurts."""
+"""Nobody waits in a circle: steps that meet on the same rows, on two real connections, each held
+where it hurts.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,18 @@ from django.db import connection, connections, transaction
 from django.test import Client
 from django.utils import timezone
 
-from annotation import ask, batch, command, divided, leave_out, pilot, publish, revise, settle, take_down
+from annotation import (
+    ask,
+    batch,
+    command,
+    divided,
+    leave_out,
+    pilot,
+    publish,
+    revise,
+    settle,
+    take_down,
+)
 from annotation.accept import accept
 from annotation.give_back import give_back
 from annotation.models import HIT, Adjudication, Assignment, Pilot, Policy, Question
@@ -28,9 +41,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def blocked() -> int:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_stat_clear_snapshot()")  # else a transaction sees what it saw at first
-        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                       " AND wait_event_type = 'Lock' AND backend_type = 'client backend'")  # fmt: skip
+        cursor.execute(
+            "SELECT pg_stat_clear_snapshot()"
+        )  # else a transaction sees what it saw at first
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND wait_event_type = 'Lock' AND backend_type = 'client backend'"
+        )
         return int(cursor.fetchone()[0])
 
 
@@ -88,8 +105,9 @@ def answered(two_published: Submission, clients: list[Client]) -> Question:
 
 
 def test_an_answer_is_read_while_its_question_is_settled(answered: Question) -> None:
-    """Settling holds the question and comes to its HIT; whoever held the HIT and waited for the question would kill
-    one of the two."""
+    """Settling holds the question and comes to its HIT; whoever held the HIT and waited for the
+    question would kill one of the two.
+    """
     last = one_more_answer(answered)
     with transaction.atomic():
         question = Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
@@ -139,7 +157,9 @@ def _put_back(hit: HIT) -> None:
 
 
 @pytest.mark.parametrize("step", [_refused, _put_back])
-def test_whoever_takes_questions_and_hits_takes_questions_first(answered: Question, step: Callable) -> None:
+def test_whoever_takes_questions_and_hits_takes_questions_first(
+    answered: Question, step: Callable
+) -> None:
     hit = answered.hits.get()
     with transaction.atomic():
         question = Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
@@ -165,16 +185,24 @@ def test_a_hit_is_retried_while_its_question_is_given_up(answered: Question) -> 
 
 
 def test_rows_of_a_track_are_made_while_its_money_is_counted(two_published: Submission) -> None:
-    """An order locks the track and comes to questions; settling locks questions and makes a HIT of the track."""
+    """An order locks the track and comes to questions; settling locks questions and makes a HIT of
+    the track.
+    """
     track = Track.objects.get(pk=two_published.track_id)
     with transaction.atomic():
         spend.lock(track)
-        made = Beside(lambda: HIT.objects.create(status="intent", track=track, platform="pool", reward=Decimal("0.05")))
+        made = Beside(
+            lambda: HIT.objects.create(
+                status="intent", track=track, platform="pool", reward=Decimal("0.05")
+            )
+        )
         made.wait_until_blocked()
         assert not made.is_alive() and made.error is None, "it waited for the money's lock"
 
 
-def test_an_answer_that_is_read_while_its_worker_is_left_out_does_not_count(answered: Question) -> None:
+def test_an_answer_that_is_read_while_its_worker_is_left_out_does_not_count(
+    answered: Question,
+) -> None:
     """Who leaves out waits for who reads, and what was read meanwhile is left out with the rest."""
     last = one_more_answer(answered)
     with transaction.atomic():
@@ -201,7 +229,9 @@ def test_a_worker_is_left_out_while_their_questions_are_settled(answered: Questi
 
 
 def test_experts_are_queued_while_answers_are_added_up_by_a_model(answered: Question) -> None:
-    """An exclusion holds questions and comes to the track's policy; what is queued for experts refers to questions."""
+    """An exclusion holds questions and comes to the track's policy; what is queued for experts
+    refers to questions.
+    """
     read(one_more_answer(answered).pk)
     with transaction.atomic():
         settle.settle([Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)])
@@ -217,7 +247,9 @@ def test_experts_are_queued_while_answers_are_added_up_by_a_model(answered: Ques
     assert Adjudication.objects.get(kind="disagreement").question_id == answered.pk
 
 
-def test_questions_go_out_in_their_order_and_are_locked_in_that_of_their_numbers(submission: Submission) -> None:
+def test_questions_go_out_in_their_order_and_are_locked_in_that_of_their_numbers(
+    submission: Submission,
+) -> None:
     ask.tick()
     first, *_, last = Question.objects.order_by("pk")
     Question.objects.filter(pk=last.pk).update(order=-1.0)  # it goes out before all others

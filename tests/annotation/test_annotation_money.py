@@ -44,17 +44,26 @@ def dying(function, after: int, before: bool):  # type: ignore[no-untyped-def]
 
 
 POINTS = [
-    "annotation.accept.note_signals", "annotation.settle.record", "annotation.owe.spend_all",
-    "annotation.owe.Payment.objects.bulk_create", "kbpo.queue.MovingQuerySet.move", "annotation.settle._close",
+    "annotation.accept.note_signals",
+    "annotation.settle.record",
+    "annotation.owe.spend_all",
+    "annotation.owe.Payment.objects.bulk_create",
+    "kbpo.queue.MovingQuerySet.move",
+    "annotation.settle._close",
     "kbpo.queue._claim_fresh",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize(("after", "together"), [(1, 200), (1, 1), (2, 1)])
 def test_a_kill_at_any_point_of_settling_loses_and_doubles_nothing(
-    two_published: Submission, clients: list[Client], point: str, before: bool, after: int, together: int
+    two_published: Submission,
+    clients: list[Client],
+    point: str,
+    before: bool,
+    after: int,
+    together: int,
 ) -> None:
     for client in clients:
         answer_all(client)
@@ -138,11 +147,17 @@ def test_what_kills_its_worker_is_given_up_and_takes_nothing_with_it(
     assert "Started 5 times and never finished" in bad.reason
 
 
-def test_settling_takes_no_more_queries_for_more_answers(track: Track, clients: list[Client]) -> None:
-    """What grows with the answers is Python's work, not the number of round trips to the database."""
+def test_settling_takes_no_more_queries_for_more_answers(
+    track: Track, clients: list[Client]
+) -> None:
+    """What grows with the answers is Python's work, not the number of round trips to the
+    database.
+    """
     asked = []
     for begin, n in ((1, 3), (10, 12)):
-        make_submission(track, [make_target(track, begin + i, 0.05 * i) for i in range(n)], f"Of {n}")
+        make_submission(
+            track, [make_target(track, begin + i, 0.05 * i) for i in range(n)], f"Of {n}"
+        )
         for tick in (ask.tick, publish.tick):
             tick()
         for client in clients:

@@ -38,7 +38,9 @@ def test_nobody_reads_drafts_or_answers_what_was_leased_to_another(
     assert clients[0].post("/annotate/" + "0" * 64 + "/", GOOD).status_code == 404
 
 
-def test_a_form_without_its_token_is_refused(published: Submission, annotator: Callable[[str], User]) -> None:
+def test_a_form_without_its_token_is_refused(
+    published: Submission, annotator: Callable[[str], User]
+) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(annotator("ada"))
     assert strict.post(take(strict), GOOD).status_code == 403
@@ -53,14 +55,21 @@ def test_sending_it_again_changes_nothing(published: Submission, ada: Client) ->
     assert ada.post(address + "draft/", GOOD).status_code == 409
 
 
-def test_the_page_tells_neither_claims_nor_gold_nor_other_answers(published: Submission, clients: list[Client]) -> None:
+def test_the_page_tells_neither_claims_nor_gold_nor_other_answers(
+    published: Submission, clients: list[Client]
+) -> None:
     address = take(clients[0])
-    clients[0].post(address, {"a": "0-3", "b": "other", "holds": ["org:founded_by<"], "a_title": "Secret remark"})
+    clients[0].post(
+        address,
+        {"a": "0-3", "b": "other", "holds": ["org:founded_by<"], "a_title": "Secret remark"},
+    )
     page = clients[1].get(take(clients[1])).content.decode()
     assert "Secret remark" not in page
     assert "Patterns" not in page  # the system that claims it
     assert not re.search(r'(checked|selected)(?![^<]*value="")[^<]*name="(a|b|holds|none)"', page)
-    assert page.count('name="holds"') == 3  # all that is shown, once each, in the order of the payload
+    assert (
+        page.count('name="holds"') == 3
+    )  # all that is shown, once each, in the order of the payload
     assert " checked" not in page.replace('name="problem" value="" checked', "")
 
 
@@ -69,10 +78,22 @@ def test_the_page_tells_neither_claims_nor_gold_nor_other_answers(published: Sub
     [
         ({}, "Step 1 is missing: who is “Ann 2 Lee”?"),
         ({"a": "0-3"}, "Step 2 is missing: what is “Elm College 2”?"),
-        ({"a": "5-9", "b": "other", "none": "1"}, "“5-9” is not one of the answers to who “Ann 2 Lee” is."),
-        ({"a": "0-3", "b": "other"}, "Step 3 is missing: pick what the text says, or “None of these”."),
-        ({"a": "0-3", "b": "other", "none": "1", "holds": "per:schools_attended>"}, "Keep one or the other."),
-        ({"a": "0-3", "b": "other", "holds": "<script>"}, "“&lt;script&gt;” is not one of the relations on this page."),
+        (
+            {"a": "5-9", "b": "other", "none": "1"},
+            "“5-9” is not one of the answers to who “Ann 2 Lee” is.",
+        ),
+        (
+            {"a": "0-3", "b": "other"},
+            "Step 3 is missing: pick what the text says, or “None of these”.",
+        ),
+        (
+            {"a": "0-3", "b": "other", "none": "1", "holds": "per:schools_attended>"},
+            "Keep one or the other.",
+        ),
+        (
+            {"a": "0-3", "b": "other", "holds": "<script>"},
+            "“&lt;script&gt;” is not one of the relations on this page.",
+        ),
         ({"problem": "boredom"}, "Say again what is wrong with this question"),
     ],
 )
@@ -109,22 +130,34 @@ def test_when_nothing_is_open_the_page_says_so(track: object, ada: Client) -> No
     assert "Nothing to judge right now." in page
 
 
-def test_a_worker_is_a_keyed_hash_everywhere_but_in_one_table(published: Submission, ada: Client) -> None:
+def test_a_worker_is_a_keyed_hash_everywhere_but_in_one_table(
+    published: Submission, ada: Client
+) -> None:
     take(ada)
     worker = Worker.objects.get()
     assert worker.user is not None
-    assert worker.handle == handle_of("pool", str(worker.user.pk)) != handle_of("mturk", str(worker.user.pk))
+    assert (
+        worker.handle
+        == handle_of("pool", str(worker.user.pk))
+        != handle_of("mturk", str(worker.user.pk))
+    )
     assert WorkerIdentity.objects.get().external_id == str(worker.user.pk)
 
 
-def test_a_preview_is_for_administrators_and_cannot_be_sent(published: Submission, ada: Client) -> None:
+def test_a_preview_is_for_administrators_and_cannot_be_sent(
+    published: Submission, ada: Client
+) -> None:
     question = Question.objects.first()
     assert question is not None
     address = f"/annotate/preview/{question.pk}/"
     assert ada.get(address).status_code == 404
     ada.force_login(User.objects.create(username="admin", is_staff=True))
     page = ada.get(address).content.decode()
-    assert "This is a preview" in page and "Submit" not in page and '<fieldset class="parts" disabled>' in page
+    assert (
+        "This is a preview" in page
+        and "Submit" not in page
+        and '<fieldset class="parts" disabled>' in page
+    )
 
 
 def test_the_whole_document_can_be_read(published: Submission, ada: Client) -> None:

@@ -1,4 +1,6 @@
-"""The page of a document's pairs in a browser: by mouse, by keyboard alone, after a reload, on a phone."""
+"""The page of a document's pairs in a browser: by mouse, by keyboard alone, after a reload, on a
+phone.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,9 @@ pytestmark = [
 
 @pytest.fixture
 def paired(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Question:
-    """The pairs of the second document, "Ola Berg works for Nordwerk. Berg is the son of Per Berg. He met Mara Lindt in
-    Bergen.", open to annotators."""
+    """The pairs of the second document, "Ola Berg works for Nordwerk. Berg is the son of Per Berg.
+    He met Mara Lindt in Bergen.", open to annotators.
+    """
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     order(toy.track, 4)
     question = Question.objects.get(target__document=toy.documents["d2"])
@@ -42,7 +45,10 @@ def paired(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Question:
     for name in ("Ada", "Bo", "Cy"):
         client = Client()
         client.force_login(toy.users[name])
-        assert client.post(client.get("/annotate/next/")["Location"], answer_to(question)).status_code == 302
+        assert (
+            client.post(client.get("/annotate/next/")["Location"], answer_to(question)).status_code
+            == 302
+        )
     settle.tick()
     read_documents.tick()
     publish.tick()
@@ -60,7 +66,9 @@ def said(page: Page) -> tuple[str, str]:
 
 
 def sent() -> Any:
-    row = Assignment.objects.filter(status="submitted", hit__questions__interface="relations_exhaustive").get()
+    row = Assignment.objects.filter(
+        status="submitted", hit__questions__interface="relations_exhaustive"
+    ).get()
     assert row.raw is not None
     return json.loads(row.raw["pairs"][0])
 
@@ -75,23 +83,31 @@ def true_answer(question: Question) -> Any:
 def test_a_tutorial_explains_every_pair_and_changes_none(
     browser: Browser, live_server: Any, paired: Question, toy: Toy
 ) -> None:
-    """Ada has done the tutorial; its first question shows the right answer to one pair after the other."""
+    """Ada has done the tutorial; its first question shows the right answer to one pair after the
+    other.
+    """
     TutorialRun.objects.all().delete()
     learn(worker_of(toy.users["Ada"]))
     page = start(browser, live_server)
-    page.goto(live_server.url + reverse("annotate_tutorial_question", args=["relations_exhaustive", 1]))
+    page.goto(
+        live_server.url + reverse("annotate_tutorial_question", args=["relations_exhaustive", 1])
+    )
     page.wait_for_selector("html[data-ready]")
     right = json.loads(teach.tutorials()["relations_exhaustive"].questions[0]["right"]["pairs"][0])
     shown = {}
     for number in range(len(right)):
         page.keyboard.press("1")
-        shown[str(number)] = page.locator("input:checked").evaluate_all("(all) => all.map((one) => one.value)")
+        shown[str(number)] = page.locator("input:checked").evaluate_all(
+            "(all) => all.map((one) => one.value)"
+        )
         page.locator("#primary").click()
     assert {pair: [one for one in said if one] for pair, said in shown.items()} == right
     assert page.locator("#pair-number").inner_text() == "1", "after the last pair comes the first"
 
 
-def test_the_pairs_of_a_document_by_keyboard_alone(browser: Browser, live_server: Any, paired: Question) -> None:
+def test_the_pairs_of_a_document_by_keyboard_alone(
+    browser: Browser, live_server: Any, paired: Question
+) -> None:
     page = start(browser, live_server)
     seen = []
     for keys in (["1", "Enter"], ["1", "z", "0", "2", "z", "z", "1", "Enter"], ["0"]):
@@ -106,7 +122,9 @@ def test_the_pairs_of_a_document_by_keyboard_alone(browser: Browser, live_server
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-def test_the_pairs_of_a_document_by_mouse(browser: Browser, live_server: Any, paired: Question) -> None:
+def test_the_pairs_of_a_document_by_mouse(
+    browser: Browser, live_server: Any, paired: Question
+) -> None:
     page = start(browser, live_server)
     page.locator(".choice", has_text="works for").click()
     page.locator("#primary").click()
@@ -123,7 +141,9 @@ def test_the_pairs_of_a_document_by_mouse(browser: Browser, live_server: Any, pa
     assert sent() == true_answer(paired)
 
 
-def test_what_was_undone_is_done_again(browser: Browser, live_server: Any, paired: Question) -> None:
+def test_what_was_undone_is_done_again(
+    browser: Browser, live_server: Any, paired: Question
+) -> None:
     page = start(browser, live_server)
 
     def state() -> tuple[str, int, list[bool]]:
@@ -153,7 +173,9 @@ def test_what_was_undone_is_done_again(browser: Browser, live_server: Any, paire
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-def test_a_reload_goes_on_where_one_was(browser: Browser, live_server: Any, paired: Question) -> None:
+def test_a_reload_goes_on_where_one_was(
+    browser: Browser, live_server: Any, paired: Question
+) -> None:
     page = start(browser, live_server)
     with page.expect_response("**/draft/"):
         page.keyboard.press("1")
@@ -182,4 +204,6 @@ def test_it_fits_the_screen_and_fingers(
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     if phone:
         targets = page.locator(".choice:visible, .submit-bar button:visible")
-        assert min(box["height"] for box in (one.bounding_box() for one in targets.all()) if box) >= 44
+        assert (
+            min(box["height"] for box in (one.bounding_box() for one in targets.all()) if box) >= 44
+        )

@@ -36,10 +36,19 @@ def stated(track: Track, targets: list[Target], monkeypatch: pytest.MonkeyPatch)
     row = make_submission(track, targets)
     for instance in Instance.objects.filter(target__in=targets):
         Prediction.objects.create(
-            submission=row, instance=instance, subject_canonical_begin=0, subject_canonical_end=3,
-            object_canonical_begin=0, object_canonical_end=3, provenance=[], subject_entity=0, object_entity=1,
-            same_predicate=1, same_subject=1, subject_facts=1,
-        )  # fmt: skip
+            submission=row,
+            instance=instance,
+            subject_canonical_begin=0,
+            subject_canonical_end=3,
+            object_canonical_begin=0,
+            object_canonical_end=3,
+            provenance=[],
+            subject_entity=0,
+            object_entity=1,
+            same_predicate=1,
+            same_subject=1,
+            subject_facts=1,
+        )
     return row
 
 
@@ -53,15 +62,21 @@ def test_the_union_of_more_workers_finds_more() -> None:
     marked = [{one, two}, {one}, {one, (7, 8)}]
     # A span found by f of 3: by one of them f/3, by two 1 − C(3 − f, 2)/3, by all three if f > 0.
     assert pilot.union_recall(marked, {one, two, three}) == {
-        1: pytest.approx((1 + 1 / 3 + 0) / 3), 2: pytest.approx((1 + 2 / 3 + 0) / 3), 3: pytest.approx(2 / 3),
-    }  # fmt: skip
+        1: pytest.approx((1 + 1 / 3 + 0) / 3),
+        2: pytest.approx((1 + 2 / 3 + 0) / 3),
+        3: pytest.approx(2 / 3),
+    }
     assert pilot.union_recall(marked, set()) == {}
 
 
 def rows_of(table: list[str]) -> list[Row]:
     """Answers to as many questions, a letter each; a space is no answer."""
-    return [Row(question, worker, ("relation", "r"), value) for question, said in enumerate(table)
-            for worker, value in enumerate(said) if value != " "]  # fmt: skip
+    return [
+        Row(question, worker, ("relation", "r"), value)
+        for question, said in enumerate(table)
+        for worker, value in enumerate(said)
+        if value != " "
+    ]
 
 
 def counts_of(table: list[str]) -> list[list[int]]:
@@ -72,12 +87,19 @@ def test_kappa_of_fewer_people_is_that_of_all_their_choices() -> None:
     divided, of_one_mind = ["yyn", "yny", "nyn"], ["yyy", "nnn", "yyy", "nnn", "nnn"]
     two, three = fewer.lines("relation", "relation", rows_of(divided + of_one_mind))
     assert (two.workers, three.workers, two.questions) == (2, 3, 8)
-    assert three.kappa == pytest.approx(fleiss_kappa(counts_of(divided + of_one_mind))), "all can be chosen in one way"
+    assert three.kappa == pytest.approx(fleiss_kappa(counts_of(divided + of_one_mind))), (
+        "all can be chosen in one way"
+    )
     pairs = [["".join(pair) for pair in combinations(said, 2)] for said in divided]
-    ways = [fleiss_kappa(counts_of([*chosen, *(said[:2] for said in of_one_mind)])) for chosen in product(*pairs)]
+    ways = [
+        fleiss_kappa(counts_of([*chosen, *(said[:2] for said in of_one_mind)]))
+        for chosen in product(*pairs)
+    ]
     assert two.kappa == pytest.approx(np.mean(ways), abs=0.05)
     assert two.low80 is not None and two.high80 is not None and two.low80 < two.kappa < two.high80
-    assert two.high80 - two.low80 > (three.high80 or 0) - (three.low80 or 0), "fewer people know it less well"
+    assert two.high80 - two.low80 > (three.high80 or 0) - (three.low80 or 0), (
+        "fewer people know it less well"
+    )
 
 
 def test_kappa_of_fewer_people_leaves_out_what_too_few_answered() -> None:
@@ -123,16 +145,22 @@ def test_the_same_seed_draws_the_same_items(stated: Submission, track: Track, ro
     chosen = set(Question.objects.filter(payer=first.payer).values_list("target", flat=True))
     Question.objects.all().delete()
     again = pilot.launch_pilot(track, root, workers=2, items=3, seed=7, why="To learn.")
-    assert set(Question.objects.filter(payer=again.payer).values_list("target", flat=True)) == chosen
+    assert (
+        set(Question.objects.filter(payer=again.payer).values_list("target", flat=True)) == chosen
+    )
 
 
 @pytest.mark.parametrize(("workers", "items"), [(1, 10), (10, 10), (5, 0), (5, 2001)])
-def test_a_pilot_of_nonsense_is_refused(workers: int, items: int, stated: Submission, track: Track) -> None:
+def test_a_pilot_of_nonsense_is_refused(
+    workers: int, items: int, stated: Submission, track: Track
+) -> None:
     with pytest.raises(pilot.CannotPilot, match="2 to 9 workers"):
         pilot.launch_pilot(track, None, workers=workers, items=items)
 
 
-def test_without_items_or_money_nothing_is_asked(stated: Submission, track: Track, root: User) -> None:
+def test_without_items_or_money_nothing_is_asked(
+    stated: Submission, track: Track, root: User
+) -> None:
     Budget.objects.create(track=track, scope="track", cap=Decimal("100.10"))
     with pytest.raises(OverBudget):
         pilot.launch_pilot(track, root, workers=5, items=6, why="To learn.")
@@ -142,20 +170,33 @@ def test_without_items_or_money_nothing_is_asked(stated: Submission, track: Trac
         pilot.launch_pilot(track, root, why="To learn.")
 
 
-def test_a_form_that_is_sent_twice_launches_one_pilot(stated: Submission, track: Track, root: User) -> None:
+def test_a_form_that_is_sent_twice_launches_one_pilot(
+    stated: Submission, track: Track, root: User
+) -> None:
     first = pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32, why="To learn.")
-    assert pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32, why="To learn.") == first
-    assert pilot.launch_pilot(track, root, workers=2, items=2, key="l" * 32, why="To learn.") != first
+    assert (
+        pilot.launch_pilot(track, root, workers=2, items=2, key="k" * 32, why="To learn.") == first
+    )
+    assert (
+        pilot.launch_pilot(track, root, workers=2, items=2, key="l" * 32, why="To learn.") != first
+    )
 
 
 def test_the_price_of_a_seed_is_the_price_of_its_pilot_or_it_is_refused(
     stated: Submission, track: Track, root: User
 ) -> None:
-    said: dict[str, Any] = {"workers": 3, "items": 4, "interface": "relation", "seed": pilot.seed_of("k" * 32)}
+    said: dict[str, Any] = {
+        "workers": 3,
+        "items": 4,
+        "interface": "relation",
+        "seed": pilot.seed_of("k" * 32),
+    }
     plan = pilot.plan_pilot(track, **said)
     assert (plan.items, plan.cost) == (4, 12 * terms_of(track, "relation").per_answer)
     Price.objects.update(reward=Decimal("0.06"))
-    with pytest.raises(pilot.CannotPilot, match=f"by now, not \\${plan.cost}. Look at the price again"):
+    with pytest.raises(
+        pilot.CannotPilot, match=f"by now, not \\${plan.cost}. Look at the price again"
+    ):
         pilot.launch_pilot(track, root, at_most=plan.cost, **said, why="To learn.")
     assert not Question.objects.exists()
     dearer = pilot.plan_pilot(track, **said)
@@ -165,7 +206,9 @@ def test_the_price_of_a_seed_is_the_price_of_its_pilot_or_it_is_refused(
     assert balance(purpose=made.payer).open == dearer.cost > plan.cost
 
 
-def test_the_command_launches_and_reports(stated: Submission, track: Track, clients: list[Client]) -> None:
+def test_the_command_launches_and_reports(
+    stated: Submission, track: Track, clients: list[Client]
+) -> None:
     out = StringIO()
     call_command("pilot", "toy", "--workers", "2", "--items", "6", stdout=out)
     assert "2 workers on 6 items" in out.getvalue()

@@ -1,5 +1,6 @@
-"""Pilots of whole documents: k people mark all names of n documents, and the union of 1 … k of them is held against
-what is true."""
+"""Pilots of whole documents: k people mark all names of n documents, and the union of 1 … k of them
+is held against what is true.
+"""
 
 from __future__ import annotations
 
@@ -33,35 +34,57 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def launch(toy: Toy, *, workers: int = 3, documents: int = 4) -> Pilot:
     made = pilot.launch_pilot(
-        toy.track, toy.users["Admin"], workers=workers, items=documents, seed=1, interface=pilot.NAMES,
+        toy.track,
+        toy.users["Admin"],
+        workers=workers,
+        items=documents,
+        seed=1,
+        interface=pilot.NAMES,
         why="To learn.",
-    )  # fmt: skip
+    )
     publish.tick()
     return made
 
 
 def mark(toy: Toy) -> None:
-    """Ada, Bo and Cy mark everything that is open to them, but for the names that each of them misses."""
+    """Ada, Bo and Cy mark everything that is open to them, but for the names that each of them
+    misses.
+    """
     for name, missed in MISSES.items():
         client = Client()
         client.force_login(toy.users[name])
         while (address := client.get("/annotate/next/")["Location"]) != "/annotate/":
-            question = Assignment.objects.get(token=address.split("/")[2]).hit.questions.select_related("target")[0]
-            assert client.post(address, marks_answer(question.target.document, without=missed)).status_code == 302
+            question = Assignment.objects.get(
+                token=address.split("/")[2]
+            ).hit.questions.select_related("target")[0]
+            assert (
+                client.post(
+                    address, marks_answer(question.target.document, without=missed)
+                ).status_code
+                == 302
+            )
     settle.tick()
 
 
 def finders() -> list[list[int]]:
     """Document -> of every true name, how many of the three marked it."""
-    return [[sum(row[0] not in missed for missed in MISSES.values()) for row in rows] for rows in TRUE.values()]
+    return [
+        [sum(row[0] not in missed for missed in MISSES.values()) for row in rows]
+        for rows in TRUE.values()
+    ]
 
 
 def test_it_asks_many_about_few_documents_and_pays_by_the_word(toy: Toy) -> None:
     made = launch(toy, documents=2)
     questions = Question.objects.filter(payer=made.payer).select_related("target__document")
     assert [(one.interface, one.answers_wanted) for one in questions] == [("entities", 3)] * 2
-    each = [price_of(len(one.target.document.token_begin), Decimal("0.0075"), Decimal(0)) for one in questions]
-    assert [one.price for one in questions] == each and balance(purpose=made.payer).open == 3 * sum(each)
+    each = [
+        price_of(len(one.target.document.token_begin), Decimal("0.0075"), Decimal(0))
+        for one in questions
+    ]
+    assert [one.price for one in questions] == each and balance(purpose=made.payer).open == 3 * sum(
+        each
+    )
     assert not DocumentSample.objects.exists(), "a pilot draws nothing that recall counts"
 
 
@@ -73,11 +96,16 @@ def test_it_tells_what_one_to_k_people_find_together_beside_the_published_value(
     held = [[n for n in numbers if n >= 2] for numbers in finders()]
     one = sum(sum(n / 3 for n in numbers) / len(numbers) for numbers in held) / 4
     assert [(row.workers, row.documents, row.published) for row in found.recall] == [
-        (1, 4, None), (2, 4, None), (3, 4, 0.92)
-    ]  # fmt: skip
+        (1, 4, None),
+        (2, 4, None),
+        (3, 4, 0.92),
+    ]
     assert [row.union for row in found.recall] == pytest.approx([one, 1.0, 1.0])
     assert found.reference.startswith("spans that most of them marked")
-    assert {row.what for row in found.agreement if row.interface == "entities"} >= {"mention", "canonical"}
+    assert {row.what for row in found.agreement if row.interface == "entities"} >= {
+        "mention",
+        "canonical",
+    }
 
 
 def test_where_an_expert_marked_the_documents_it_is_held_against_them(toy: Toy) -> None:
@@ -89,30 +117,47 @@ def test_where_an_expert_marked_the_documents_it_is_held_against_them(toy: Toy) 
         for words, which, _, _ in rows
     ]
     targets = targets_at(toy.corpus, places).values()
-    record(NewLabel(target, {"type": "PER"}, "expert", "marked", 1, "expert:1") for target in targets)
+    record(
+        NewLabel(target, {"type": "PER"}, "expert", "marked", 1, "expert:1") for target in targets
+    )
     found = pilot.pilot_report(toy.track, made)
-    assert found.reference.startswith("an expert’s") and Label.objects.filter(source="expert").exists()
+    assert (
+        found.reference.startswith("an expert’s") and Label.objects.filter(source="expert").exists()
+    )
     by_document = finders()
-    expected = [sum(sum(1 - _missed(3, n, k) for n in some) / 6 for some in by_document) / 4 for k in (1, 2, 3)]
+    expected = [
+        sum(sum(1 - _missed(3, n, k) for n in some) / 6 for some in by_document) / 4
+        for k in (1, 2, 3)
+    ]
     assert [row.union for row in found.recall] == pytest.approx(expected)
     assert found.recall[2].union == pytest.approx(1.0), "Ada misses nothing"
 
 
-def test_where_an_expert_marked_some_documents_only_those_count_and_it_says_how_many(toy: Toy) -> None:
+def test_where_an_expert_marked_some_documents_only_those_count_and_it_says_how_many(
+    toy: Toy,
+) -> None:
     made = launch(toy)
     mark(toy)
     missed = Place("mention", toy.documents["d3"].pk, place(toy.documents["d3"], "Oslo"))
     [target] = targets_at(toy.corpus, [missed]).values()
     record([NewLabel(target, {"type": "GPE"}, "expert", "marked", 1, "expert:1")])
     found = pilot.pilot_report(toy.track, made)
-    assert found.reference == "an expert’s or imported spans, which 1 of 4 documents have; the others are left out"
+    assert (
+        found.reference
+        == "an expert’s or imported spans, which 1 of 4 documents have; the others are left out"
+    )
     assert [(row.documents, row.union) for row in found.recall] == [
-        (1, pytest.approx(1 / 3)), (1, pytest.approx(2 / 3)), (1, pytest.approx(1.0))
-    ], "one of three marked it"  # fmt: skip
+        (1, pytest.approx(1 / 3)),
+        (1, pytest.approx(2 / 3)),
+        (1, pytest.approx(1.0)),
+    ], "one of three marked it"
 
 
 def test_what_as_many_documents_as_pairs_would_cost_is_reckoned_by_their_words(toy: Toy) -> None:
-    each = [price_of(len(one.token_begin), Decimal("0.0075"), Decimal(0)) for one in toy.documents.values()]
+    each = [
+        price_of(len(one.token_begin), Decimal("0.0075"), Decimal(0))
+        for one in toy.documents.values()
+    ]
     assert pilot.cost_of_as_many(toy.track) == 5 * 200 * sum(each) / 4
 
 
@@ -129,7 +174,9 @@ def test_it_takes_only_documents_that_are_neither_drawn_nor_asked_about(toy: Toy
     made = launch(toy)
     [question] = Question.objects.filter(payer=made.payer)
     assert made.items == 1
-    assert question.target.document_id not in DocumentSample.objects.values_list("document", flat=True)
+    assert question.target.document_id not in DocumentSample.objects.values_list(
+        "document", flat=True
+    )
     with pytest.raises(pilot.CannotPilot, match="nothing to read"):
         launch(toy)
 

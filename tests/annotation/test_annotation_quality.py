@@ -12,7 +12,16 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation import leave_out, quality, reject, report, settle
-from annotation.models import Assignment, Comparison, Payment, Question, Rejection, Response, Signal, Worker
+from annotation.models import (
+    Assignment,
+    Comparison,
+    Payment,
+    Question,
+    Rejection,
+    Response,
+    Signal,
+    Worker,
+)
 from annotation.quality import Flag, differs
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Target
@@ -35,7 +44,9 @@ def settled(published: Submission, clients: list[Client]) -> Worker:
     answer_all(clients[0])
     answer_all(clients[1])
     answer_all(clients[2], WRONG)
-    Assignment.objects.update(seconds=1.0)  # however busy the machine was: too fast for three sentences
+    Assignment.objects.update(
+        seconds=1.0
+    )  # however busy the machine was: too fast for three sentences
     settle.tick()
     return Worker.objects.get(user__username="cy")
 
@@ -51,11 +62,20 @@ def test_an_answer_differs_only_from_what_two_others_agree_on() -> None:
 
 def test_who_stands_alone_gets_a_signal_and_who_agrees_none(settled: Worker) -> None:
     assert Comparison.objects.filter(against=True).count() == 6
-    assert set(Comparison.objects.filter(against=True).values_list("assignment__worker", flat=True)) == {settled.pk}
-    # What ada says is held against bo and cy, who are divided in the relation and agree in the links.
+    assert set(
+        Comparison.objects.filter(against=True).values_list("assignment__worker", flat=True)
+    ) == {settled.pk}
+    # What ada says is held against bo and cy, who are divided in the relation and agree in the
+    # links.
     assert Comparison.objects.filter(kind="majority").count() == 18
-    assert set(Signal.objects.filter(kind="against_majority").values_list("worker", flat=True)) == {settled.pk}
-    assert quality.flags(settled) == [Flag("majority", 6, 6), Flag("too_fast", 6, 6), Flag("unread", 0, 6)]
+    assert set(Signal.objects.filter(kind="against_majority").values_list("worker", flat=True)) == {
+        settled.pk
+    }
+    assert quality.flags(settled) == [
+        Flag("majority", 6, 6),
+        Flag("too_fast", 6, 6),
+        Flag("unread", 0, 6),
+    ]
     assert settled.excluded_at is None, "six are not more than ten"
 
 
@@ -77,12 +97,18 @@ def many_against(worker: Worker, n: int = 12) -> None:
     """So many more answers of a worker that most of the others contradict."""
     hit = Assignment.objects.filter(worker=worker)[0].hit
     for _ in range(n):
-        other = type(hit).objects.create(status="closed", track=hit.track, platform="pool", reward=hit.reward)
+        other = type(hit).objects.create(
+            status="closed", track=hit.track, platform="pool", reward=hit.reward
+        )
         other.questions.set(hit.questions.all())
         made = Assignment.objects.create(
-            status="approved", hit=other, worker=worker, leased_until=timezone.now(), raw={},
+            status="approved",
+            hit=other,
+            worker=worker,
+            leased_until=timezone.now(),
+            raw={},
             submitted_at=timezone.now(),
-        )  # fmt: skip
+        )
         Comparison.objects.create(assignment=made, kind="majority", against=True)
 
 
@@ -99,11 +125,17 @@ def test_signals_beyond_the_limit_leave_a_worker_out_softly_and_say_why(
     paid = Payment.objects.count()
     assert leave_out.review() == 1 and leave_out.review() == 0
     settled.refresh_from_db()
-    assert settled.excluded_reason == "18 of 18 answers differ from what most of the others said (100\xa0%)."
+    assert (
+        settled.excluded_reason
+        == "18 of 18 answers differ from what most of the others said (100\xa0%)."
+    )
     assert Payment.objects.count() == paid
     entry = Audit.objects.get(what="leave out")
     assert entry.who is None and entry.about == f"worker:{settled.handle}"
-    assert settled.excluded_reason.split("(")[0].strip() in clients[2].get("/annotate/").content.decode()
+    assert (
+        settled.excluded_reason.split("(")[0].strip()
+        in clients[2].get("/annotate/").content.decode()
+    )
 
 
 def test_signals_never_leave_out_the_last_few(settled: Worker) -> None:
@@ -111,14 +143,18 @@ def test_signals_never_leave_out_the_last_few(settled: Worker) -> None:
     assert leave_out.review() == 0, "ada, bo and cy are all there are"
 
 
-def test_a_signal_that_the_setting_does_not_name_leaves_it_to_a_person(settled: Worker, settings: Any) -> None:
+def test_a_signal_that_the_setting_does_not_name_leaves_it_to_a_person(
+    settled: Worker, settings: Any
+) -> None:
     settings.LEAVE_OUT_FOR = ["gold"]
     many_against(settled)
     crowd(5)
     assert leave_out.review() == 0
 
 
-def test_who_waits_for_an_admin_is_told_with_the_reason(settled: Worker, admin: User, settings: Any) -> None:
+def test_who_waits_for_an_admin_is_told_with_the_reason(
+    settled: Worker, admin: User, settings: Any
+) -> None:
     assert leave_out.undecided() == []
     many_against(settled)
     assert leave_out.review() == 0
@@ -126,7 +162,9 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(settled: Worker, admin: 
     assert [(one.worker, one.reason) for one in found] == [
         (settled, "18 of 18 answers differ from what most of the others said (100\xa0%).")
     ]
-    assert found[0].why == "No more than 4 annotators are active: then signals alone leave nobody out."
+    assert (
+        found[0].why == "No more than 4 annotators are active: then signals alone leave nobody out."
+    )
     crowd(5)
     settings.LEAVE_OUT_FOR = ["gold"]
     assert leave_out.undecided()[0].why == "The setting LEAVE_OUT_FOR leaves this to a person."
@@ -135,13 +173,17 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(settled: Worker, admin: 
     leave_out.keep(settled, admin, "The others are wrong.")
     assert leave_out.undecided() == [] and leave_out.review() == 0
     entry = Audit.objects.get(what="keep")
-    assert (entry.who, entry.why) == (admin, "The others are wrong.") and entry.before.startswith("18 of 18 answers")
+    assert (entry.who, entry.why) == (admin, "The others are wrong.") and entry.before.startswith(
+        "18 of 18 answers"
+    )
     leave_out.exclude(settled, "Seen again.", admin)
     with pytest.raises(ValueError, match="readmit them"):
         leave_out.keep(settled, admin, "As before.")
 
 
-def test_who_is_away_is_left_out_by_signals_only_where_enough_others_are_active(settled: Worker) -> None:
+def test_who_is_away_is_left_out_by_signals_only_where_enough_others_are_active(
+    settled: Worker,
+) -> None:
     many_against(settled)
     Worker.objects.filter(pk=settled.pk).update(last_seen_at=timezone.now() - timedelta(days=8))
     assert leave_out.review() == 0
@@ -164,12 +206,16 @@ def in_hand(client: Client, seconds: float) -> None:
     """The next question, answered as if it had been in hand for so long."""
     address = take(client)
     token = address.split("/")[2]
-    Assignment.objects.filter(token=token).update(accepted_at=timezone.now() - timedelta(seconds=seconds))
+    Assignment.objects.filter(token=token).update(
+        accepted_at=timezone.now() - timedelta(seconds=seconds)
+    )
     assert client.post(address, GOOD).status_code == 302
 
 
 def held() -> list[bool]:
-    return list(Comparison.objects.filter(kind="unread").order_by("pk").values_list("against", flat=True))
+    return list(
+        Comparison.objects.filter(kind="unread").order_by("pk").values_list("against", flat=True)
+    )
 
 
 def test_an_answer_before_anybody_could_have_read_the_text_is_told(
@@ -187,7 +233,9 @@ def test_an_answer_before_anybody_could_have_read_the_text_is_told(
 
 
 def test_who_knows_the_document_need_not_read_it_again(published: Submission, ada: Client) -> None:
-    Target.objects.filter(kind="pair").update(document=Target.objects.filter(kind="pair")[0].document_id)
+    Target.objects.filter(kind="pair").update(
+        document=Target.objects.filter(kind="pair")[0].document_id
+    )
     for _ in range(3):
         in_hand(ada, 0.0)
         settle.tick()
@@ -202,26 +250,42 @@ def test_of_a_pair_the_sentence_must_be_read_and_of_a_document_all() -> None:
 
 
 def test_a_sentence_that_several_questions_are_about_is_read_once() -> None:
-    text, here, there = "One two three. Four five. Six seven eight nine.", Target(document_id=1), Target(document_id=2)
+    text, here, there = (
+        "One two three. Four five. Six seven eight nine.",
+        Target(document_id=1),
+        Target(document_id=2),
+    )
 
     def about(target: Target, begin: int, lit: list[int]) -> Question:
         return Question(payload={"text": text[begin:], "begin": begin, "lit": lit}, target=target)
 
-    first, second, both = about(here, 0, [0, 14]), about(here, 15, [15, 25]), about(here, 0, [0, 25])
+    first, second, both = (
+        about(here, 0, [0, 14]),
+        about(here, 15, [15, 25]),
+        about(here, 0, [0, 25]),
+    )
     assert quality._words([first, first, first]) == 3
     assert quality._words([first, second, both]) == 5
-    assert quality._words([first, about(there, 0, [0, 14])]) == 6, "the same place of another document"
+    assert quality._words([first, about(there, 0, [0, 14])]) == 6, (
+        "the same place of another document"
+    )
 
 
 def test_who_reads_faster_than_anybody_is_left_out_by_default(settled: Worker) -> None:
     crowd(3)
     hit = one_of(settled).hit
     for number in range(12):
-        made = type(hit).objects.create(status="closed", track=hit.track, platform="pool", reward=hit.reward)
+        made = type(hit).objects.create(
+            status="closed", track=hit.track, platform="pool", reward=hit.reward
+        )
         go = Assignment.objects.create(
-            status="approved", hit=made, worker=settled, leased_until=timezone.now(), raw={},
+            status="approved",
+            hit=made,
+            worker=settled,
+            leased_until=timezone.now(),
+            raw={},
             submitted_at=timezone.now(),
-        )  # fmt: skip
+        )
         Comparison.objects.create(assignment=go, kind="unread", against=number < 10)
     assert leave_out.review() == 0, "ten are not more than ten"
     Comparison.objects.filter(kind="unread").update(against=True)
@@ -249,7 +313,9 @@ def one_of(worker: Worker) -> Assignment:
     return Assignment.objects.filter(worker=worker, raw__isnull=False).order_by("pk")[0]
 
 
-def test_an_answer_is_told_by_the_question_that_came_first_in_its_hit_and_never_by_gold(settled: Worker) -> None:
+def test_an_answer_is_told_by_the_question_that_came_first_in_its_hit_and_never_by_gold(
+    settled: Worker,
+) -> None:
     answer, asked = one_of(settled), list(Question.objects.order_by("-pk"))
     for at, question in enumerate(asked):
         Question.objects.filter(pk=question.pk).update(order=at)
@@ -260,7 +326,9 @@ def test_an_answer_is_told_by_the_question_that_came_first_in_its_hit_and_never_
         Question.objects.filter(pk=first.pk).update(payer="gold:1")
 
 
-def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(settled: Worker, admin: User) -> None:
+def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(
+    settled: Worker, admin: User
+) -> None:
     answer = one_of(settled)
     with pytest.raises(reject.CannotReject, match="20 characters"):
         reject.reject(answer, admin, "bad")
@@ -274,7 +342,12 @@ def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(settl
     with pytest.raises(reject.CannotReject, match="already"):
         reject.reject(answer, admin, EVIDENCE)
     entry = Audit.objects.get(what="reject")
-    assert (entry.who, entry.why, entry.before, entry.after) == (admin, EVIDENCE, "approved", "rejected")
+    assert (entry.who, entry.why, entry.before, entry.after) == (
+        admin,
+        EVIDENCE,
+        "approved",
+        "rejected",
+    )
 
 
 def test_an_undone_rejection_pays_once(settled: Worker, admin: User) -> None:

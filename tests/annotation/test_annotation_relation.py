@@ -14,13 +14,28 @@ from annotation.models import Question, Response
 
 TEXT = "Ann Lee studied at Elm College in 1990."
 PAYLOAD = {
-    "document": {"key": "d1", "title": "News"}, "text": TEXT, "begin": 0, "length": len(TEXT), "sentences": [1, 1, 1],
-    "lit": [0, len(TEXT)], "others": [],
-    "a": {"target": 7, "span": [0, 7], "gloss": "Ann Lee", "type": "PER",
-          "candidates": [{"span": [0, 7], "gloss": "Ann Lee"}, {"span": [19, 30], "gloss": "Elm College"}]},
+    "document": {"key": "d1", "title": "News"},
+    "text": TEXT,
+    "begin": 0,
+    "length": len(TEXT),
+    "sentences": [1, 1, 1],
+    "lit": [0, len(TEXT)],
+    "others": [],
+    "a": {
+        "target": 7,
+        "span": [0, 7],
+        "gloss": "Ann Lee",
+        "type": "PER",
+        "candidates": [
+            {"span": [0, 7], "gloss": "Ann Lee"},
+            {"span": [19, 30], "gloss": "Elm College"},
+        ],
+    },
     "b": {"target": 8, "span": [34, 38], "gloss": "1990", "type": "DATE", "candidates": []},
-    "predicates": [{"part": f"per:p{number}>", "template": "{subject} did {object}"} for number in range(12)],
-}  # fmt: skip
+    "predicates": [
+        {"part": f"per:p{number}>", "template": "{subject} did {object}"} for number in range(12)
+    ],
+}
 PARTS = [one["part"] for one in PAYLOAD["predicates"]]  # type: ignore[index]
 
 
@@ -43,7 +58,9 @@ def answer(a: str = "0-7", *holds: str, **more: list[str]) -> dict[str, Any]:
 
 
 def test_a_relation_holds_if_more_than_half_say_so() -> None:
-    label = labels_of(answer("0-7", "per:p1>", "per:p2>"), answer("0-7", "per:p1>"), answer("0-7", "per:p3>"))[1]
+    label = labels_of(
+        answer("0-7", "per:p1>", "per:p2>"), answer("0-7", "per:p1>"), answer("0-7", "per:p3>")
+    )[1]
     assert label.value["holds"] == ["per:p1>"]
     assert label.value["votes"] == {"per:p1>": 2, "per:p2>": 1, "per:p3>": 1}
     assert (label.method, label.n, label.disagreement) == ("majority", 3, pytest.approx(1 / 3))
@@ -54,7 +71,10 @@ def test_a_tie_does_not_hold() -> None:
 
 
 def test_none_of_the_candidates_makes_a_mention_stand_for_itself() -> None:
-    assert labels_of(answer("other"), answer("other"), answer("19-30"))[7].value["canonical"] == [0, 7]
+    assert labels_of(answer("other"), answer("other"), answer("19-30"))[7].value["canonical"] == [
+        0,
+        7,
+    ]
 
 
 def test_a_tie_between_candidates_goes_to_the_one_that_stands_first() -> None:
@@ -68,7 +88,12 @@ def test_a_date_is_not_asked_about_and_stands_for_itself() -> None:
 
 
 def test_titles_are_collected_by_majority_of_those_who_gave_one() -> None:
-    given = [answer(a_title=["Ann_Lee"]), answer(a_title=["Ann Lee"]), answer(a_no_title=["1"]), answer()]
+    given = [
+        answer(a_title=["Ann_Lee"]),
+        answer(a_title=["Ann Lee"]),
+        answer(a_no_title=["1"]),
+        answer(),
+    ]
     assert labels_of(*given)[7].value["link"] == "Ann Lee"
     assert labels_of(answer(a_no_title=["1"]))[7].value["link"] == ""
     assert "link" not in labels_of(answer())[7].value
@@ -85,7 +110,9 @@ def test_no_answers_make_no_label() -> None:
     assert labels_of() == {}
 
 
-@pytest.mark.parametrize("raw", [{"a": [1], "none": ["1"]}, {"a": [["0-7"]], "none": ["1"]}, {"a": {"x": 1}}])
+@pytest.mark.parametrize(
+    "raw", [{"a": [1], "none": ["1"]}, {"a": [["0-7"]], "none": ["1"]}, {"a": {"x": 1}}]
+)
 def test_an_answer_of_the_wrong_shape_is_refused_in_a_sentence(raw: dict[str, Any]) -> None:
     with pytest.raises(BadAnswer):
         Relation().parse(question(), raw)
@@ -98,8 +125,14 @@ def test_nine_relations_stand_open_and_the_rarer_are_folded() -> None:
 
 
 def test_the_direction_says_who_stands_where() -> None:
-    page = Relation().render(question(predicates=[{"part": "org:x<", "template": "{subject} employs {object}"}]))
-    assert page["common"][0]["pieces"] == [("1990", "object"), (" employs ", "verb"), ("Ann Lee", "subject")]
+    page = Relation().render(
+        question(predicates=[{"part": "org:x<", "template": "{subject} employs {object}"}])
+    )
+    assert page["common"][0]["pieces"] == [
+        ("1990", "object"),
+        (" employs ", "verb"),
+        ("Ann Lee", "subject"),
+    ]
 
 
 def test_marks_move_with_the_ellipsis_of_a_text_that_is_cut() -> None:
@@ -115,14 +148,23 @@ def test_most_and_holding_by_hand() -> None:
     assert most([]) is None
     best = most(["b", "a", "b"])
     assert best is not None
-    assert (best.value, best.votes, best.disagreement) == ("b", {"b": 2, "a": 1}, pytest.approx(1 / 3))
+    assert (best.value, best.votes, best.disagreement) == (
+        "b",
+        {"b": 2, "a": 1},
+        pytest.approx(1 / 3),
+    )
     assert holding([["x"], ["x", "x"], []], ["x", "y"]) == (["x"], {"x": 2}, pytest.approx(1 / 3))
 
 
 def test_kappa_by_hand() -> None:
-    # Four items of two answers: agreed yes, agreed yes, agreed no, split. Observed 3/4; yes 5 of 8: chance 34/64.
+    # Four items of two answers: agreed yes, agreed yes, agreed no, split. Observed 3/4; yes 5 of 8:
+    # chance 34/64.
     said = [("yes", "yes"), ("yes", "yes"), ("no", "no"), ("yes", "no"), ("yes",)]
-    rows = [Row(q, who, ("relation", "p>"), value) for q, some in enumerate(said) for who, value in enumerate(some)]
+    rows = [
+        Row(q, who, ("relation", "p>"), value)
+        for q, some in enumerate(said)
+        for who, value in enumerate(some)
+    ]
     found = agreement("relation", "relation", rows)
     assert (found.units, found.answers, found.workers, found.observed) == (4, 8, 2, 0.75)
     assert found.kappa == pytest.approx((0.75 - 34 / 64) / (1 - 34 / 64))
@@ -135,7 +177,11 @@ def test_kappa_by_hand() -> None:
 
 
 def test_one_sentence_settles_all_parts_that_say_the_same() -> None:
-    married = {"part": "per:spouse>", "also": ["per:spouse<"], "template": "{subject} and {object} are married"}
+    married = {
+        "part": "per:spouse>",
+        "also": ["per:spouse<"],
+        "template": "{subject} and {object} are married",
+    }
     asked = question(predicates=[married])
     page = Relation().render(asked)
     assert [one["part"] for one in page["common"]] == ["per:spouse> per:spouse<"]

@@ -21,7 +21,11 @@ pytestmark = [
 
 
 def stored() -> list[dict[str, Any]]:
-    return list(Assignment.objects.filter(status="submitted").order_by("submitted_at").values_list("raw", flat=True))
+    return list(
+        Assignment.objects.filter(status="submitted")
+        .order_by("submitted_at")
+        .values_list("raw", flat=True)
+    )
 
 
 def test_three_questions_by_mouse(browser: Browser, live_server: Any, published: Any) -> None:
@@ -38,7 +42,9 @@ def test_three_questions_by_mouse(browser: Browser, live_server: Any, published:
     assert page.faults == []
 
 
-def test_three_questions_by_keyboard_alone(browser: Browser, live_server: Any, published: Any) -> None:
+def test_three_questions_by_keyboard_alone(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
     page = open_page(browser, live_server)
     for keys in (["1", "3", "1"], ["3", "1", "0"], ["1", "Tab", "Shift+Tab", "2", "1", "2"]):
         for key in keys:
@@ -67,7 +73,9 @@ def test_enter_without_an_answer_says_what_is_missing_and_goes_there(
     assert len(stored()) == 1
 
 
-def test_undo_takes_back_one_choice_after_the_other(browser: Browser, live_server: Any, published: Any) -> None:
+def test_undo_takes_back_one_choice_after_the_other(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
     page = open_page(browser, live_server)
     for key in ("1", "2", "1", "0", "z"):
         page.keyboard.press(key)
@@ -114,7 +122,9 @@ def test_a_reload_loses_nothing(browser: Browser, live_server: Any, published: A
     assert Assignment.objects.count() == 1
 
 
-def test_whoever_never_pauses_is_saved_all_the_same(browser: Browser, live_server: Any, published: Any) -> None:
+def test_whoever_never_pauses_is_saved_all_the_same(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
     page = open_page(browser, live_server)
     with page.expect_response("**/draft/"):
         page.evaluate("""
@@ -125,7 +135,9 @@ def test_whoever_never_pauses_is_saved_all_the_same(browser: Browser, live_serve
     assert Assignment.objects.get().draft is not None
 
 
-def test_a_save_waits_for_the_one_before(browser: Browser, live_server: Any, published: Any) -> None:
+def test_a_save_waits_for_the_one_before(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
     page = open_page(browser, live_server)
     stop_clock(page)
     held: list[Route] = []
@@ -143,7 +155,9 @@ def test_a_save_waits_for_the_one_before(browser: Browser, live_server: Any, pub
         page.clock.resume()
 
 
-def test_what_was_chosen_before_the_script_came_is_saved(browser: Browser, live_server: Any, published: Any) -> None:
+def test_what_was_chosen_before_the_script_came_is_saved(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
     page = open_page(browser, live_server)
     held: list[Route] = []
     page.route(re.compile(r"/relation[^/]*\.js"), lambda route: held.append(route))
@@ -154,7 +168,9 @@ def test_what_was_chosen_before_the_script_came_is_saved(browser: Browser, live_
         held[0].continue_()
 
 
-def test_an_answer_left_at_once_is_kept_by_the_beacon(browser: Browser, live_server: Any, published: Any) -> None:
+def test_an_answer_left_at_once_is_kept_by_the_beacon(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
     page = open_page(browser, live_server)
     page.keyboard.press("1")
     page.reload()
@@ -183,7 +199,9 @@ def test_a_flag_is_enough_of_an_answer(browser: Browser, live_server: Any, publi
     assert stored()[0]["problem"] == ["text"]
 
 
-def test_it_works_as_a_plain_form_without_script(browser: Browser, live_server: Any, published: Any) -> None:
+def test_it_works_as_a_plain_form_without_script(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
     page = open_page(browser, live_server, java_script_enabled=False)
     page.locator("input[name=a]").first.check(force=True)
     with page.expect_navigation():
@@ -208,19 +226,30 @@ def test_it_fits_the_screen_and_fingers(
     viewport = {"width": width, "height": 800 if phone else 900}
     page = open_page(browser, live_server, viewport=viewport, color_scheme=scheme, has_touch=phone)
     for choose in ("input[name=a]", "input[name=b]", "input[name=holds]"):
-        page.locator(choose).first.evaluate("one => one.closest('label').scrollIntoView({block: 'center'})")
+        page.locator(choose).first.evaluate(
+            "one => one.closest('label').scrollIntoView({block: 'center'})"
+        )
         page.locator(choose).first.check(force=True)
-    page.screenshot(path=os.environ.get("SHOTS", str(tmp_path)) + f"/relation-{width}-{scheme}.png", full_page=True)
+    page.screenshot(
+        path=os.environ.get("SHOTS", str(tmp_path)) + f"/relation-{width}-{scheme}.png",
+        full_page=True,
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     if phone:
-        targets = page.locator(".pill:visible, .choice:visible, .submit-bar .button:visible, summary:visible")
+        targets = page.locator(
+            ".pill:visible, .choice:visible, .submit-bar .button:visible, summary:visible"
+        )
         heights = [box["height"] for box in (one.bounding_box() for one in targets.all()) if box]
         assert min(heights) >= 44
         box = page.locator(".submit-bar").bounding_box()
-        assert box is not None and box["y"] + box["height"] <= 800 + 1  # stays at the bottom of the screen
+        assert (
+            box is not None and box["y"] + box["height"] <= 800 + 1
+        )  # stays at the bottom of the screen
 
 
-def test_trying_it_needs_no_login_and_stores_nothing(browser: Browser, live_server: Any, db: None) -> None:
+def test_trying_it_needs_no_login_and_stores_nothing(
+    browser: Browser, live_server: Any, db: None
+) -> None:
     page = browser.new_context().new_page()
     page.goto(live_server.url + "/annotate/try/")
     for key in ("1", "1", "1", "2"):
@@ -231,7 +260,9 @@ def test_trying_it_needs_no_login_and_stores_nothing(browser: Browser, live_serv
     assert Assignment.objects.count() == 0
 
 
-def test_d_shows_the_whole_document_in_place_and_back(browser: Browser, live_server: Any, published: Any) -> None:
+def test_d_shows_the_whole_document_in_place_and_back(
+    browser: Browser, live_server: Any, published: Any
+) -> None:
     for question in Question.objects.all():
         end = question.payload["text"].index(". She")
         question.payload |= {"text": question.payload["text"][:end], "lit": [0, end]}

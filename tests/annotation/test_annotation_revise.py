@@ -1,4 +1,6 @@
-"""Answers added up anew: Dawid and Skene's model, labels appended, one more worker where it is unsure."""
+"""Answers added up anew: Dawid and Skene's model, labels appended, one more worker where it is
+unsure.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ def divided(published: Submission, clients: list[Client]) -> Track:
 def holds(track: Track) -> set[tuple[str, ...]]:
     """What counts of each pair now."""
     targets = Question.objects.filter(track=track).values("target")
-    return {tuple(merged(Label.objects.filter(target=one["target"])).get("holds", ())) for one in targets}
+    return {
+        tuple(merged(Label.objects.filter(target=one["target"])).get("holds", ()))
+        for one in targets
+    }
 
 
 def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,14 +58,21 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fit(votes: list[Votes]) -> tuple[dict[str, object], dict[tuple[int, int, str], float]]:
         ada = Worker.objects.get(user__username="ada").pk
-        chances = {(pair.question.pk, pair.target, one["part"]): 0.99 if ada in pair.yes.get(one["part"], ()) else 0.01
-                   for pair in votes for one in pair.predicates}  # fmt: skip
+        chances = {
+            (pair.question.pk, pair.target, one["part"]): 0.99
+            if ada in pair.yes.get(one["part"], ())
+            else 0.01
+            for pair in votes
+            for one in pair.predicates
+        }
         return {"prior": [0.5, 0.5], "confusion": {str(ada): [[0.99, 0.01], [0.01, 0.99]]}}, chances
 
     monkeypatch.setattr(revise, "_fit", fit)
 
 
-def test_a_revision_says_what_would_flip_and_writes_nothing(divided: Track, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revision_says_what_would_flip_and_writes_nothing(
+    divided: Track, monkeypatch: pytest.MonkeyPatch
+) -> None:
     believe_ada(monkeypatch)
     made = revise.revision(divided, revise.MODEL, 1)
     assert (made.judgments, len(made.flips)) == (6, 6)
@@ -85,9 +97,13 @@ def test_switching_appends_labels_and_switching_back_too(
     revise.switch(divided, revise.MAJORITY, admin, "She was not.")
     assert holds(divided) == {()}
     assert Label.objects.filter(target__kind="pair").count() == 18
-    assert [(entry.before, entry.why) for entry in Audit.objects.filter(what="add up by").order_by("pk")] == [
-        ("majority", "Ada is always right."), ("dawid_skene", "Again."), ("dawid_skene", "She was not."),
-    ]  # fmt: skip
+    assert [
+        (entry.before, entry.why) for entry in Audit.objects.filter(what="add up by").order_by("pk")
+    ] == [
+        ("majority", "Ada is always right."),
+        ("dawid_skene", "Again."),
+        ("dawid_skene", "She was not."),
+    ]
 
 
 def test_the_fit_weighs_people_by_how_they_err(divided: Track) -> None:
@@ -106,7 +122,9 @@ def test_where_the_model_is_unsure_one_more_is_asked_and_never_more_than_five(
     unsure = [[0.6, 0.4], [0.4, 0.6]]
     workers = {str(worker.pk): unsure for worker in Worker.objects.all()}
     Policy.objects.create(
-        track=track, aggregation="dawid_skene", model={"relation": {"prior": [0.5, 0.5], "confusion": workers}}
+        track=track,
+        aggregation="dawid_skene",
+        model={"relation": {"prior": [0.5, 0.5], "confusion": workers}},
     )
     answer_all(clients[0], YES)
     answer_all(clients[1], NO)
@@ -130,7 +148,9 @@ def test_without_money_the_question_is_settled_as_it_is(
     published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Policy.objects.create(
-        track=published.track, aggregation="dawid_skene", model={"relation": {"prior": [0.5, 0.5], "confusion": {}}}
+        track=published.track,
+        aggregation="dawid_skene",
+        model={"relation": {"prior": [0.5, 0.5], "confusion": {}}},
     )
     monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
     release(published.track, published.purpose, key="all", keep=Decimal("1.08"))
@@ -144,7 +164,9 @@ def test_one_more_is_asked_as_far_as_the_money_reaches_which_is_counted_once(
     published: Submission, clients: list[Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Policy.objects.create(
-        track=published.track, aggregation="dawid_skene", model={"relation": {"prior": [0.5, 0.5], "confusion": {}}}
+        track=published.track,
+        aggregation="dawid_skene",
+        model={"relation": {"prior": [0.5, 0.5], "confusion": {}}},
     )
     monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
     for client in clients:
@@ -162,12 +184,16 @@ def test_one_more_is_asked_as_far_as_the_money_reaches_which_is_counted_once(
     assert counted == [published.purpose]
 
 
-def test_what_is_settled_during_a_fit_is_in_the_next(divided: Track, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_settled_during_a_fit_is_in_the_next(
+    divided: Track, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fit = revise.revision
 
     def slowly(*args: Any) -> revise.Revision:
         made = fit(*args)
-        Question.objects.filter(pk=Question.objects.order_by("pk")[0].pk).update(status_since=timezone.now())
+        Question.objects.filter(pk=Question.objects.order_by("pk")[0].pk).update(
+            status_since=timezone.now()
+        )
         return made
 
     Question.objects.update(status_since=timezone.now() - timedelta(hours=1))

@@ -1,4 +1,6 @@
-"""What people marked in documents that they read whole, added up anew: by the model and back; one more reader."""
+"""What people marked in documents that they read whole, added up anew: by the model and back; one
+more reader.
+"""
 
 from __future__ import annotations
 
@@ -46,21 +48,31 @@ def believe_ada(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fit(said: list[Votes]) -> tuple[dict[str, object], dict[tuple[int, int, str], float]]:
         ada = Worker.objects.get(user__username="ada").pk
-        chances = {(pair.question.pk, pair.target, one["part"]): 0.99 if ada in pair.yes.get(one["part"], ()) else 0.01
-                   for pair in said for one in pair.predicates}  # fmt: skip
+        chances = {
+            (pair.question.pk, pair.target, one["part"]): 0.99
+            if ada in pair.yes.get(one["part"], ())
+            else 0.01
+            for pair in said
+            for one in pair.predicates
+        }
         return {"prior": [0.5, 0.5], "confusion": {}}, chances
 
     monkeypatch.setattr(revise, "_fit", fit)
 
 
 def pairs_asked() -> int:
-    return sum(len(one.payload["pairs"]) for one in Question.objects.filter(interface="relations_exhaustive"))
+    return sum(
+        len(one.payload["pairs"])
+        for one in Question.objects.filter(interface="relations_exhaustive")
+    )
 
 
 def test_what_would_flip_is_one_fact_of_a_pair_and_the_majority_stands(
     read: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert revise.revision(read.track, revise.MAJORITY, 1).flips == [], "labels are the majority's already"
+    assert revise.revision(read.track, revise.MAJORITY, 1).flips == [], (
+        "labels are the majority's already"
+    )
     before = Label.objects.count()
     believe_ada(monkeypatch)
     made = revise.revision(read.track, revise.MODEL, 1)
@@ -94,7 +106,9 @@ def test_without_the_answers_of_who_is_left_out_it_is_still_the_model_that_adds_
     read: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     believe_ada(monkeypatch)
-    [flip] = revise.switch(read.track, revise.MODEL, read.users["Admin"], "Ada is always right.").flips
+    [flip] = revise.switch(
+        read.track, revise.MODEL, read.users["Admin"], "Ada is always right."
+    ).flips
     exclude(Worker.objects.get(user__username="cy"), "Another works for them.", read.users["Admin"])
     label = Label.objects.filter(target=flip.label.target_id).order_by("-pk")[0]
     assert (label.value["holds"], label.n, label.method) == ([DIED], 2, "dawid_skene")
@@ -105,32 +119,49 @@ def test_the_fit_is_of_each_interface_by_itself(read: Toy) -> None:
     made = revise.revision(read.track, revise.MODEL, 1)
     assert set(made.model) == {"relations_exhaustive"}, "nothing was asked alone"
     fit = made.model["relations_exhaustive"]
-    assert fit["converged"] and set(fit["confusion"]) == {str(pk) for pk in Worker.objects.values_list("pk", flat=True)}
-    payloads = Question.objects.filter(interface="relations_exhaustive").values_list("payload", flat=True)
-    assert fit["units"] == sum(len(one["options"][pair["options"]]) for one in payloads for pair in one["pairs"])
-    agreed = Label.objects.filter(target__kind="pair", source="document", disagreement=0).values_list(
-        "target", flat=True
+    assert fit["converged"] and set(fit["confusion"]) == {
+        str(pk) for pk in Worker.objects.values_list("pk", flat=True)
+    }
+    payloads = Question.objects.filter(interface="relations_exhaustive").values_list(
+        "payload", flat=True
     )
+    assert fit["units"] == sum(
+        len(one["options"][pair["options"]]) for one in payloads for pair in one["pairs"]
+    )
+    agreed = Label.objects.filter(
+        target__kind="pair", source="document", disagreement=0
+    ).values_list("target", flat=True)
     assert len(agreed) == 9 and not {flip.label.target_id for flip in made.flips} & set(agreed)
 
 
-def test_the_page_names_the_pair_and_the_price_of_a_reader(read: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_names_the_pair_and_the_price_of_a_reader(
+    read: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     believe_ada(monkeypatch)
     client, address = Client(), "/desk/tracks/toy/adding-up/"
     client.force_login(read.users["Admin"])
     page = client.get(address, {"method": "dawid_skene"}).content.decode()
-    assert "Per Berg and Oslo, in" in page and f"1 of {pairs_asked()} judgments would be different" in page
+    assert (
+        "Per Berg and Oslo, in" in page
+        and f"1 of {pairs_asked()} judgments would be different" in page
+    )
     assert "one more reader costs $" in page
-    switched = client.post(address, {"method": "dawid_skene", "why": "We looked."}, follow=True).content.decode()
+    switched = client.post(
+        address, {"method": "dawid_skene", "why": "We looked."}, follow=True
+    ).content.decode()
     assert "1 labels were written anew" in switched
     assert Policy.objects.get().model["relations_exhaustive"]["prior"] == [0.5, 0.5]
 
 
 def modelled(toy: Toy, monkeypatch: pytest.MonkeyPatch, *, share: float) -> None:
-    """A track whose model is unsure of everything, and asks again beyond this share of the pairs."""
+    """A track whose model is unsure of everything, and asks again beyond this share of the
+    pairs.
+    """
     unsure = {str(worker.pk): [[0.6, 0.4], [0.4, 0.6]] for worker in Worker.objects.all()}
     fit = {"prior": [0.7, 0.3], "confusion": unsure}
-    Policy.objects.create(track=toy.track, aggregation="dawid_skene", model={"relations_exhaustive": fit})
+    Policy.objects.create(
+        track=toy.track, aggregation="dawid_skene", model={"relations_exhaustive": fit}
+    )
     monkeypatch.setattr(revise, "UNSURE_PAIRS", share)
     monkeypatch.setattr(revise, "UNSURE", (0.0, 1.0))
 
@@ -147,7 +178,9 @@ def test_one_more_reads_a_document_of_which_the_model_is_unsure_and_never_more_t
     read_whole(toy, 1, partly)
     question = left(toy)
     assert (question.status, question.answers_wanted) == ("published", 4)
-    assert not DocumentSample.objects.filter(settled_at__isnull=False).exists(), "it counts when it is settled"
+    assert not DocumentSample.objects.filter(settled_at__isnull=False).exists(), (
+        "it counts when it is settled"
+    )
     publish.tick()
     assert HIT.objects.filter(questions=question, status="open", max_assignments=1).count() == 1
     reserve(toy.track, None, question.payer, question.price, key="more")

@@ -22,7 +22,9 @@ from kbpo.tracks.models import Track
 pytestmark = pytest.mark.django_db
 
 
-def test_the_whole_way_from_sample_to_label_and_payment(published: Submission, clients: list[Client]) -> None:
+def test_the_whole_way_from_sample_to_label_and_payment(
+    published: Submission, clients: list[Client]
+) -> None:
     assert [answer_all(client) for client in clients] == [6, 6, 6]
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
@@ -32,7 +34,12 @@ def test_the_whole_way_from_sample_to_label_and_payment(published: Submission, c
     label = labels.first()
     assert label is not None
     assert label.value == {"shown": PARTS, "holds": PARTS[:1], "votes": {PARTS[0]: 3}}
-    assert (label.source, label.method, label.n, label.disagreement) == ("crowd", "majority", 3, 0.0)
+    assert (label.source, label.method, label.n, label.disagreement) == (
+        "crowd",
+        "majority",
+        3,
+        0.0,
+    )
     mention = Label.objects.get(target__kind="mention", origin=label.origin, target__a_begin=0)
     assert mention.value["canonical"] == [0, 3]
     assert balance(purpose=published.purpose).spent == Decimal("0.06") * 18
@@ -45,13 +52,17 @@ def test_questions_go_out_in_the_order_of_their_random_numbers_not_of_arrival(
 ) -> None:
     seen = []
     while address := take(ada):
-        seen.append(Assignment.objects.get(token=address.split("/")[2]).hit.questions.get().target.u)
+        seen.append(
+            Assignment.objects.get(token=address.split("/")[2]).hit.questions.get().target.u
+        )
         ada.post(address, GOOD)
     assert seen == [0.1, 0.2, 0.3, 0.6, 0.7, 0.9]
 
 
 def raised(submission: Submission, thresholds: dict[Target, tuple[float, float]]) -> Submission:
-    """The submission's sample as design poisson would have made it: u and threshold of each target (0: not by it)."""
+    """The submission's sample as design poisson would have made it: u and threshold of each target
+    (0: not by it).
+    """
     batch = submission.batches.get()
     batch.design = "poisson"
     batch.save()
@@ -71,14 +82,22 @@ def test_unequal_thresholds_order_questions_by_how_deep_a_random_number_lies_bel
     raised(submission, {low: (0.20, 0.25), high: (0.30, 0.90), unknown: (0.45, 0.0)})
     ask.tick()
     order = {one.target_id: one.order for one in Question.objects.filter(payer=submission.purpose)}
-    assert order[low.pk] == pytest.approx(0.20 / 0.25) and order[high.pk] == pytest.approx(0.30 / 0.90)
-    assert order[unknown.pk] == pytest.approx(0.45 / 0.5), "without a threshold: what the sample was stored with"
+    assert order[low.pk] == pytest.approx(0.20 / 0.25) and order[high.pk] == pytest.approx(
+        0.30 / 0.90
+    )
+    assert order[unknown.pk] == pytest.approx(0.45 / 0.5), (
+        "without a threshold: what the sample was stored with"
+    )
     publish.tick()
     seen = []
     while address := take(ada):
-        seen.append(Assignment.objects.get(token=address.split("/")[2]).hit.questions.get().target_id)
+        seen.append(
+            Assignment.objects.get(token=address.split("/")[2]).hit.questions.get().target_id
+        )
         ada.post(address, GOOD)
-    assert seen == [high.pk, low.pk, unknown.pk], "the highest threshold first, though its u is larger"
+    assert seen == [high.pk, low.pk, unknown.pk], (
+        "the highest threshold first, though its u is larger"
+    )
 
 
 def test_the_highest_threshold_that_any_submission_raised_orders_a_question(
@@ -110,13 +129,18 @@ def test_asking_again_and_again_asks_once(submission: Submission) -> None:
 
 
 def test_a_target_is_asked_again_only_for_what_was_not_shown(
-    published: Submission, track: Track, targets: list[Target], clients: list[Client], toy_kind: type[ToyTrack],
+    published: Submission,
+    track: Track,
+    targets: list[Target],
+    clients: list[Client],
+    toy_kind: type[ToyTrack],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     for client in clients:
         answer_all(client)
     settle.tick()
-    # Labels that say nothing, as if another relation were wanted: the toy track asks about everything again.
+    # Labels that say nothing, as if another relation were wanted: the toy track asks about
+    # everything again.
     monkeypatch.setattr(ToyTrack, "shown", [*PARTS[:1]])
     Label.objects.all().update(value={})
     make_submission(track, targets, "Twin")
@@ -142,7 +166,10 @@ def test_no_question_is_published_beyond_the_reservation(
         answer_all(client)
     settle.tick()
     publish.tick()
-    assert Question.objects.counts() == {"settled": 2, "given_up": 4}  # nothing more can come: nobody waits for ever
+    assert Question.objects.counts() == {
+        "settled": 2,
+        "given_up": 4,
+    }  # nothing more can come: nobody waits for ever
     assert balance(purpose=poor.purpose).open == Decimal("0.04")
 
 
@@ -158,11 +185,18 @@ def test_without_a_reservation_nothing_is_published_and_nobody_waits_for_ever(
     }
 
 
-def test_a_stop_holds_publishing_back_and_a_pause_holds_everything_back(submission: Submission, ada: Client) -> None:
+def test_a_stop_holds_publishing_back_and_a_pause_holds_everything_back(
+    submission: Submission, ada: Client
+) -> None:
     ask.tick()
     command.stop_publishing(None, None, "The budget is being counted.")
     publish.tick()
-    assert Question.objects.filter(reason="Publishing is stopped: The budget is being counted.").count() == 6
+    assert (
+        Question.objects.filter(
+            reason="Publishing is stopped: The budget is being counted."
+        ).count()
+        == 6
+    )
     command.resume(None, None, "It is mended")
     publish.tick()
     assert take(ada)
@@ -173,7 +207,9 @@ def test_a_stop_holds_publishing_back_and_a_pause_holds_everything_back(submissi
     assert take(ada)
 
 
-def test_most_flags_make_a_label_that_says_the_target_is_missing(published: Submission, clients: list[Client]) -> None:
+def test_most_flags_make_a_label_that_says_the_target_is_missing(
+    published: Submission, clients: list[Client]
+) -> None:
     for client in clients[:2]:
         answer_all(client, {"problem": "text", "remark": "two texts in one"})
     answer_all(clients[2])
@@ -185,7 +221,9 @@ def test_most_flags_make_a_label_that_says_the_target_is_missing(published: Subm
     assert not Label.objects.filter(target__kind="mention").exists()
 
 
-def test_a_question_nobody_answers_is_given_up_in_words_and_its_label_says_so(published: Submission) -> None:
+def test_a_question_nobody_answers_is_given_up_in_words_and_its_label_says_so(
+    published: Submission,
+) -> None:
     Question.objects.update(status_since=timezone.now() - timedelta(days=15))
     assert queue.reap() >= 6
     settle.tick()
@@ -196,7 +234,9 @@ def test_a_question_nobody_answers_is_given_up_in_words_and_its_label_says_so(pu
     assert ask.tick() == 0
 
 
-def test_a_question_with_one_answer_at_its_deadline_is_settled_with_that(published: Submission, ada: Client) -> None:
+def test_a_question_with_one_answer_at_its_deadline_is_settled_with_that(
+    published: Submission, ada: Client
+) -> None:
     answer_all(ada)
     settle.tick()
     Question.objects.update(status_since=timezone.now() - timedelta(days=15))
@@ -206,10 +246,14 @@ def test_a_question_with_one_answer_at_its_deadline_is_settled_with_that(publish
     assert set(Label.objects.values_list("n", flat=True)) == {1}
 
 
-def test_an_answer_that_cannot_be_read_is_asked_of_somebody_else(published: Submission, clients: list[Client]) -> None:
+def test_an_answer_that_cannot_be_read_is_asked_of_somebody_else(
+    published: Submission, clients: list[Client]
+) -> None:
     address = take(clients[0])
     clients[0].post(address, GOOD)
-    Assignment.objects.filter(status="submitted").update(raw={"a": ["99-100"], "b": ["other"], "none": ["1"]})
+    Assignment.objects.filter(status="submitted").update(
+        raw={"a": ["99-100"], "b": ["other"], "none": ["1"]}
+    )
     settle.tick()
     failed = Assignment.objects.get(status="failed")
     assert failed.reason.startswith("The answer cannot be used: “99-100” is not one of the answers")
@@ -217,19 +261,26 @@ def test_an_answer_that_cannot_be_read_is_asked_of_somebody_else(published: Subm
         answer_all(client)
     collect.tick()
     settle.tick()
-    assert failed.hit.questions.get().status == "published"  # two answers of three; ada may not answer it again
+    assert (
+        failed.hit.questions.get().status == "published"
+    )  # two answers of three; ada may not answer it again
     assert take(clients[0]) != address
     assert Payment.objects.filter(assignment=failed).count() == 0
 
 
-def test_an_excluded_worker_gets_nothing_more_and_counts_no_more(published: Submission, clients: list[Client]) -> None:
+def test_an_excluded_worker_gets_nothing_more_and_counts_no_more(
+    published: Submission, clients: list[Client]
+) -> None:
     for client in clients[:2]:
         answer_all(client)
     settle.tick()
     worker = Worker.objects.get(user__username="bo")
     with pytest.raises(ValueError, match="Say why"):
         command.exclude_worker(worker.handle, worker.user, "  ")
-    assert command.exclude_worker(worker.handle, worker.user, "Always the first button").judgments == 18
+    assert (
+        command.exclude_worker(worker.handle, worker.user, "Always the first button").judgments
+        == 18
+    )
     assert take(clients[1]) == ""
     answer_all(clients[2], {"a": "other", "b": "other", "none": "1"})
     settle.tick()
@@ -240,14 +291,18 @@ def test_an_excluded_worker_gets_nothing_more_and_counts_no_more(published: Subm
     assert Payment.objects.count() == 18  # all work is paid
 
 
-def test_a_too_fast_answer_leaves_a_signal_and_nothing_else(published: Submission, ada: Client) -> None:
+def test_a_too_fast_answer_leaves_a_signal_and_nothing_else(
+    published: Submission, ada: Client
+) -> None:
     answer_all(ada)
     settle.tick()
     assert set(Signal.objects.values_list("kind", flat=True)) - {"unread"} == {"too_fast"}
     assert Response.objects.exclude(excluded_reason="").count() == 0
 
 
-def test_money_that_was_released_too_early_does_not_lose_the_workers_pay(published: Submission, ada: Client) -> None:
+def test_money_that_was_released_too_early_does_not_lose_the_workers_pay(
+    published: Submission, ada: Client
+) -> None:
     from kbpo.money.spend import release, reserve
 
     answer_all(ada)
@@ -261,13 +316,20 @@ def test_money_that_was_released_too_early_does_not_lose_the_workers_pay(publish
     assert Assignment.objects.counts() == {"approved": 6}
 
 
-def test_the_report_counts_votes_states_and_agreement(published: Submission, clients: list[Client]) -> None:
+def test_the_report_counts_votes_states_and_agreement(
+    published: Submission, clients: list[Client]
+) -> None:
     answer_all(clients[0])
     answer_all(clients[1])
     answer_all(clients[2], {"a": "other", "b": "other", "none": "1"})
     settle.tick()
     state = report.progress(payer=published.purpose)
-    assert (state.settled, state.answers, state.answers_wanted, state.seconds_left) == (6, 18, 18, 0.0)
+    assert (state.settled, state.answers, state.answers_wanted, state.seconds_left) == (
+        6,
+        18,
+        18,
+        0.0,
+    )
     pair = Target.objects.filter(kind="pair").first()
     assert pair is not None
     votes = report.judgments([pair.pk])[pair.pk]
@@ -292,7 +354,10 @@ def test_a_withdrawn_submission_asks_nothing_more_and_another_takes_over(
     published.move("withdrawn")
     publish.tick()
     collect.tick()
-    assert Question.objects.counts() == {"published": 1, "cancelled": 5}  # what is begun is finished and paid
+    assert Question.objects.counts() == {
+        "published": 1,
+        "cancelled": 5,
+    }  # what is begun is finished and paid
     assert HIT.objects.counts() == {"open": 1, "closed": 5}
     assert ask.tick() == 5
     assert Question.objects.filter(payer=twin.purpose, status="waiting", round=2).count() == 5

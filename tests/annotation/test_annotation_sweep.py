@@ -1,4 +1,6 @@
-"""A sweep from its order to labels that are folded in: price, questions, answers, money, kills, and what it leaves."""
+"""A sweep from its order to labels that are folded in: price, questions, answers, money, kills, and
+what it leaves.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def open_targets(world: World) -> set[int]:
 
 
 def ordered_after_a_sample(world: World) -> tuple[Submission, Sweep, set[int]]:
-    """A submission whose sample is being asked about, a sweep ordered then, and the targets that both want."""
+    """A submission whose sample is being asked about, a sweep ordered then, and the targets that
+    both want.
+    """
     second = world.system("second", lambda one: one.pk % 4 != 0, team="Neural")
     mine = {one.pk for one in world.sample(second, 0.9)}
     reserve(world.track, None, second.purpose, Decimal("50.00"), key="second")
@@ -61,7 +65,9 @@ def ordered_after_a_sample(world: World) -> tuple[Submission, Sweep, set[int]]:
     return second, row, mine & set(row.targets.values_list("target", flat=True))
 
 
-def test_the_price_is_that_of_what_has_no_label_and_nothing_is_spent_before_the_order(world: World) -> None:
+def test_the_price_is_that_of_what_has_no_label_and_nothing_is_spent_before_the_order(
+    world: World,
+) -> None:
     plan = sweep.plan_sweep(world.track)
     assert set(plan.targets) == open_targets(world) and plan.predictions == len(plan.targets)
     assert plan.at_most == len(plan.targets) * 3 * Decimal("0.05")
@@ -70,13 +76,18 @@ def test_the_price_is_that_of_what_has_no_label_and_nothing_is_spent_before_the_
     assert not Sweep.objects.exists() and not Ledger.objects.exists()
     out = StringIO()
     call_command("sweep_documents", "world", stdout=out)
-    assert f"{len(plan.targets)} questions to 3 people each, at most ${plan.at_most}" in out.getvalue()
+    assert (
+        f"{len(plan.targets)} questions to 3 people each, at most ${plan.at_most}" in out.getvalue()
+    )
     assert not Sweep.objects.exists()
     call_command("sweep_documents", "world", "--yes", stdout=out)
     row = Sweep.objects.get()
     assert balance(purpose=row.purpose).reserved == plan.at_most
     assert set(row.targets.values_list("target", flat=True)) == set(plan.targets)
-    for wrong, sentence in ((["nowhere"], "There is no track"), (["world", "--yes"], "still being judged")):
+    for wrong, sentence in (
+        (["nowhere"], "There is no track"),
+        (["world", "--yes"], "still being judged"),
+    ):
         with pytest.raises(CommandError, match=sentence):
             call_command("sweep_documents", *wrong)
 
@@ -93,7 +104,10 @@ def test_it_goes_from_the_order_to_labels_that_are_folded_in(world: World) -> No
     move()
     assert Question.objects.count() == n, "nothing is asked twice"
     row.refresh_from_db()
-    assert row.settled_at is None and covering(world.track, [one.pk for one in world.documents[:2]]) is None
+    assert (
+        row.settled_at is None
+        and covering(world.track, [one.pk for one in world.documents[:2]]) is None
+    )
     assert judge(world) == 3 * n
     for _ in range(3):
         move()
@@ -114,7 +128,9 @@ def test_it_goes_from_the_order_to_labels_that_are_folded_in(world: World) -> No
 def test_what_a_sample_draws_too_is_asked_once(world: World) -> None:
     row = order(world)
     second = world.system("second", lambda one: one.pk % 4 != 0, team="Neural")
-    both = {one.pk for one in world.sample(second, 0.9)} & set(row.targets.values_list("target", flat=True))
+    both = {one.pk for one in world.sample(second, 0.9)} & set(
+        row.targets.values_list("target", flat=True)
+    )
     assert both
     reserve(world.track, None, second.purpose, Decimal("50.00"), key="second")
     sweep.tick()
@@ -126,7 +142,9 @@ def test_what_a_sample_draws_too_is_asked_once(world: World) -> None:
     assert Question.objects.filter(payer=second.purpose).exists(), "what is not in the documents"
 
 
-def test_what_a_sample_asked_first_is_not_paid_again_and_is_asked_anew_if_that_ends(world: World) -> None:
+def test_what_a_sample_asked_first_is_not_paid_again_and_is_asked_anew_if_that_ends(
+    world: World,
+) -> None:
     second, row, both = ordered_after_a_sample(world)
     sweep.tick()
     assert not Question.objects.filter(payer=row.purpose, target__in=both).exists()
@@ -137,7 +155,9 @@ def test_what_a_sample_asked_first_is_not_paid_again_and_is_asked_anew_if_that_e
     sweep.tick()
     assert Question.objects.filter(payer=row.purpose).count() == row.targets.count()
     publish.tick()
-    assert not Question.objects.filter(payer=row.purpose, status="waiting").exists(), "its money was set aside"
+    assert not Question.objects.filter(payer=row.purpose, status="waiting").exists(), (
+        "its money was set aside"
+    )
 
 
 def test_nothing_is_ordered_above_the_price_that_was_shown_or_a_cap(world: World) -> None:
@@ -147,10 +167,16 @@ def test_nothing_is_ordered_above_the_price_that_was_shown_or_a_cap(world: World
     Budget.objects.filter(track=world.track).update(cap=plan.at_most - Decimal("0.01"))
     with pytest.raises(OverBudget):
         sweep.order_sweep(world.track, plan.at_most)
-    assert not Sweep.objects.exists() and not SweepTarget.objects.exists() and not Audit.objects.exists()
+    assert (
+        not Sweep.objects.exists()
+        and not SweepTarget.objects.exists()
+        and not Audit.objects.exists()
+    )
 
 
-def test_killed_anywhere_each_step_happens_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_anywhere_each_step_happens_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def killed(*_: Any, **__: Any) -> None:
         raise RuntimeError("killed")
 
@@ -188,14 +214,19 @@ def test_killed_anywhere_each_step_happens_once(world: World, monkeypatch: pytes
     assert balance(purpose=row.purpose).open == 0
 
 
-def test_one_that_is_stopped_is_settled_with_what_is_known_and_gives_its_money_back(world: World) -> None:
+def test_one_that_is_stopped_is_settled_with_what_is_known_and_gives_its_money_back(
+    world: World,
+) -> None:
     row = order(world)
     move()
     judge(world, most=4)
     settle.tick()
     answered = Question.objects.filter(status="settled").count()
     assert answered
-    assert stop_batch(row.purpose, world.toy.users["Admin"], "Enough.") == row.targets.count() - answered
+    assert (
+        stop_batch(row.purpose, world.toy.users["Admin"], "Enough.")
+        == row.targets.count() - answered
+    )
     for _ in range(3):
         move()
     row.refresh_from_db()
@@ -234,7 +265,9 @@ def test_what_was_stopped_is_asked_by_a_sample_that_draws_it(world: World) -> No
     for _ in range(2):
         move()
     again = Question.objects.filter(payer=second.purpose, target__in=left)
-    assert set(again.values_list("target", flat=True)) == mine and {one.round for one in again} == {2}
+    assert set(again.values_list("target", flat=True)) == mine and {one.round for one in again} == {
+        2
+    }
     n = Question.objects.count()
     move()
     assert Question.objects.count() == n, "once"
@@ -314,7 +347,11 @@ def test_what_lies_outside_the_scope_is_not_asked(world: World) -> None:
     world.track.save()
     inside = set(sweep.plan_sweep(world.track).targets)
     of = {one.target_id: one for one in world.instances}
-    across = {target for target in everything if "Town" in _between(of[target]) or "." in _between(of[target])}
+    across = {
+        target
+        for target in everything
+        if "Town" in _between(of[target]) or "." in _between(of[target])
+    }
     assert across and inside == everything - across
 
 

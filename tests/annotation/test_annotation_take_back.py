@@ -1,4 +1,6 @@
-"""What leaving workers out or a rejection has ordered is taken back with it; nobody waits or pays for it for ever."""
+"""What leaving workers out or a rejection has ordered is taken back with it; nobody waits or pays
+for it for ever.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,10 @@ def test_one_answer_settles_what_a_rejection_divided(
     dana.force_login(annotator("dana"))
     assert answer_all(dana, NO) == 1
     settle.tick()
-    assert Question.objects.counts() == {"settled": 6} and merged(question.target.labels.all())["holds"] == []
+    assert (
+        Question.objects.counts() == {"settled": 6}
+        and merged(question.target.labels.all())["holds"] == []
+    )
 
 
 def test_a_rejection_of_an_old_answer_asks_no_more_than_was_offered(
@@ -75,7 +80,9 @@ def test_an_undone_rejection_counts_though_its_worker_was_left_out_and_readmitte
     assert not Response.objects.exclude(excluded_reason="").exists()
 
 
-def test_undoing_a_rejection_readmits_nobody(published: Submission, clients: list[Client], admin: User) -> None:
+def test_undoing_a_rejection_readmits_nobody(
+    published: Submission, clients: list[Client], admin: User
+) -> None:
     judged(clients, YES, YES, YES)
     answer = answer_of("bo", Question.objects.order_by("pk")[0])
     first = answer.responses.order_by("pk")[0]
@@ -84,15 +91,22 @@ def test_undoing_a_rejection_readmits_nobody(published: Submission, clients: lis
     leave_out.exclude(worker("bo"), BAD)
     answer.refresh_from_db()
     reject.undo(answer, admin, "The text was ambiguous.")
-    assert list(answer.responses.order_by("pk").values_list("excluded_reason", flat=True)) == [MET_BEFORE, BAD, BAD]
+    assert list(answer.responses.order_by("pk").values_list("excluded_reason", flat=True)) == [
+        MET_BEFORE,
+        BAD,
+        BAD,
+    ]
 
 
-# -- What an exclusion had ordered, taken back -------------------------------------------------------------------------
+# -- What an exclusion had ordered, taken back
+# -------------------------------------------------------------------------
 
 
 @pytest.fixture
 def asked_again(published: Submission, clients: list[Client]) -> Submission:
-    """Six questions that two said yes to and one no; a yes is left out, so that they are out again for one more."""
+    """Six questions that two said yes to and one no; a yes is left out, so that they are out again
+    for one more.
+    """
     judged(clients, YES, NO, YES)
     leave_out.exclude(worker("cy"), BAD)
     publish.tick()
@@ -107,12 +121,18 @@ def test_readmission_takes_back_what_is_asked_again(asked_again: Submission, adm
     collect.tick()
     assert not HIT.objects.filter(status__in=["open", "intent"]).exists()
     settle.tick()
-    assert Question.objects.counts() == {"settled": 6} and Label.objects.count() == n, "they say what they had said"
+    assert Question.objects.counts() == {"settled": 6} and Label.objects.count() == n, (
+        "they say what they had said"
+    )
     assert set(Question.objects.values_list("answers_wanted", flat=True)) == {3}
-    assert leave_out.exclude(worker("cy"), BAD).settled == Again(asked=6), "and all that can be done again"
+    assert leave_out.exclude(worker("cy"), BAD).settled == Again(asked=6), (
+        "and all that can be done again"
+    )
 
 
-def test_what_somebody_has_in_hand_is_not_taken_back(asked_again: Submission, annotator: Callable[[str], User]) -> None:
+def test_what_somebody_has_in_hand_is_not_taken_back(
+    asked_again: Submission, annotator: Callable[[str], User]
+) -> None:
     dana = Client()
     dana.force_login(annotator("dana"))
     address = take(dana)
@@ -120,7 +140,9 @@ def test_what_somebody_has_in_hand_is_not_taken_back(asked_again: Submission, an
     assert dana.post(address, NO).status_code == 302 and take(dana) == ""
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
-    assert sorted(Label.objects.filter(target__kind="pair").values_list("n", flat=True)) == [3] * 6 + [4]
+    assert sorted(Label.objects.filter(target__kind="pair").values_list("n", flat=True)) == [
+        3
+    ] * 6 + [4]
 
 
 def test_what_is_still_divided_after_a_readmission_stays_open(asked_again: Submission) -> None:
@@ -146,7 +168,9 @@ def test_a_question_that_was_given_up_meanwhile_uses_what_counts_again(
     assert leave_out.readmit(worker("ada")).settled == Again(back=6)
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
-    assert [(value["holds"], in_vain) for _, value, in_vain in values_of(targets)] == [([PARTS[0]], False)] * 6
+    assert [(value["holds"], in_vain) for _, value, in_vain in values_of(targets)] == [
+        ([PARTS[0]], False)
+    ] * 6
 
 
 def test_what_was_to_be_asked_anew_is_settled_if_its_answers_count_in_time(
@@ -186,11 +210,15 @@ def test_a_question_without_a_usable_answer_is_asked_as_at_first_and_not_for_eve
         assert answer_all(client, YES) == 6
         leave_out.exclude(worker(name), BAD)
     settle.tick()
-    assert Question.objects.counts() == {"given_up": 6} and publish.committed(asked_again.purpose) == 0
+    assert (
+        Question.objects.counts() == {"given_up": 6} and publish.committed(asked_again.purpose) == 0
+    )
     assert Question.objects.filter(reason__startswith="9 people answered it").count() == 6
 
 
-def test_an_admin_waits_no_longer_for_many_questions_than_for_few(published: Submission, clients: list[Client]) -> None:
+def test_an_admin_waits_no_longer_for_many_questions_than_for_few(
+    published: Submission, clients: list[Client]
+) -> None:
     judged(clients, YES, NO, YES)
     questions = Question.objects.order_by("pk")
     counts = []

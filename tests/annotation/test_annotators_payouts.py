@@ -41,8 +41,13 @@ def earned(published: Submission, ada: Client) -> Submission:
 
 def form_of(**change: Any) -> dict[str, Any]:
     [one] = payout.owed()
-    said = {"worker": one.worker.handle, "upto": one.upto, "amount": one.amount, "key": "k" * 16,
-            "reference": "bank 2026-11-21/7"}  # fmt: skip
+    said = {
+        "worker": one.worker.handle,
+        "upto": one.upto,
+        "amount": one.amount,
+        "key": "k" * 16,
+        "reference": "bank 2026-11-21/7",
+    }
     return said | change
 
 
@@ -55,7 +60,11 @@ def test_a_second_click_pays_nothing(earned: Submission, admin: Client, ada: Cli
     other = admin.post(PAGE, said | {"key": "another form's"})
     assert other.status_code == 409 and "anna has marked $0.30 as paid on" in other.content.decode()
     made = Payout.objects.get()
-    assert (made.amount, made.items.count(), made.reference) == (Decimal("0.30"), 6, "bank 2026-11-21/7")
+    assert (made.amount, made.items.count(), made.reference) == (
+        Decimal("0.30"),
+        6,
+        "bank 2026-11-21/7",
+    )
     assert Payment.objects.counts() == {"paid": 6} and Assignment.objects.counts() == {"paid": 6}
     assert payout.owed() == []
     home = ada.get("/annotate/").content.decode()
@@ -89,7 +98,9 @@ def test_what_comes_after_the_list_was_shown_is_of_the_next_payout(
         ({"upto": "0"}, "owed nothing"),
     ],
 )
-def test_a_form_that_is_wrong_pays_nothing(earned: Submission, admin: Client, change: dict, says: str) -> None:
+def test_a_form_that_is_wrong_pays_nothing(
+    earned: Submission, admin: Client, change: dict, says: str
+) -> None:
     refused = admin.post(PAGE, form_of(**change))
     assert refused.status_code == 409 and says in refused.content.decode()
     assert not Payout.objects.exists() and Payment.objects.counts() == {"owed": 6}
@@ -135,8 +146,14 @@ def test_five_admins_at_once_pay_once(earned: Submission) -> None:
 
     def pay(number: int) -> str:
         try:
-            made = payout.pay(worker, upto=said["upto"], amount=said["amount"], reference="r", key=f"key-{number % 3}",
-                              who=anna)  # fmt: skip
+            made = payout.pay(
+                worker,
+                upto=said["upto"],
+                amount=said["amount"],
+                reference="r",
+                key=f"key-{number % 3}",
+                who=anna,
+            )
             return made.number
         except payout.CannotPay:
             return ""
@@ -158,16 +175,27 @@ def test_a_mark_that_was_a_mistake_is_undone_by_a_row_of_its_own(
     assert admin.post(PAGE, {"undo": "NONE", "why": "x"}).status_code == 409
     assert Payment.objects.counts() == {"paid": 6}
     for _ in range(2):  # a second click undoes nothing more
-        assert admin.post(PAGE, {"undo": first.number, "why": "The bank sent it back."})["Location"] == PAGE
-    assert sorted(Payout.objects.values_list("amount", flat=True)) == [Decimal("-0.30"), Decimal("0.30")]
-    assert Payment.objects.counts() == {"owed": 6} and Assignment.objects.counts() == {"approved": 6}
+        assert (
+            admin.post(PAGE, {"undo": first.number, "why": "The bank sent it back."})["Location"]
+            == PAGE
+        )
+    assert sorted(Payout.objects.values_list("amount", flat=True)) == [
+        Decimal("-0.30"),
+        Decimal("0.30"),
+    ]
+    assert Payment.objects.counts() == {"owed": 6} and Assignment.objects.counts() == {
+        "approved": 6
+    }
     entry = Audit.objects.get(what="undo payout")
     assert (entry.who.get_username(), entry.why) == ("anna", "The bank sent it back.")  # type: ignore[union-attr]
     assert check_books() == []
     page = admin.get(PAGE).content.decode()
     assert f"undoes {first.number}" in page and "Mark $0.30 as paid" in page
     assert "taken back" in ada.get("/annotate/receipts/").content.decode()
-    assert "marked as paid by mistake" in ada.get(f"/annotate/receipts/{first.number}/").content.decode()
+    assert (
+        "marked as paid by mistake"
+        in ada.get(f"/annotate/receipts/{first.number}/").content.decode()
+    )
     assert admin.post(PAGE, form_of(key="another key of a form"))["Location"] == PAGE
     assert Payment.objects.counts() == {"paid": 6} and check_books() == []
     second = Payout.objects.get(amount__gt=0, undone_by=None)
@@ -178,7 +206,9 @@ def test_a_mark_that_was_a_mistake_is_undone_by_a_row_of_its_own(
     assert ada.post(PAGE, {"undo": second.number, "why": "I was not paid"}).status_code == 403
 
 
-def test_what_an_erased_annotator_was_paid_cannot_be_owed_again(earned: Submission, admin: Client, ada: Client) -> None:
+def test_what_an_erased_annotator_was_paid_cannot_be_owed_again(
+    earned: Submission, admin: Client, ada: Client
+) -> None:
     admin.post(PAGE, form_of())
     ada.post("/annotate/leave/", {"word": "erase"})
     page = admin.post(PAGE, {"undo": Payout.objects.get().number, "why": "A mistake"})

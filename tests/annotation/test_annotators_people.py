@@ -14,7 +14,16 @@ from django.utils import timezone
 
 from annotation import command, settle
 from annotation.annotators import leave, teach
-from annotation.annotators.models import Appeal, Application, Consent, Feedback, Intake, Message, Terms, TutorialRun
+from annotation.annotators.models import (
+    Appeal,
+    Application,
+    Consent,
+    Feedback,
+    Intake,
+    Message,
+    Terms,
+    TutorialRun,
+)
 from annotation.models import Assignment, Payment, Response, Worker, WorkerIdentity
 from kbpo.accounts.models import Audit, User
 from kbpo.money.spend import balance
@@ -22,8 +31,12 @@ from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db
 VOLUNTEER, LEAVE, DESK = "/annotate/volunteer/", "/annotate/leave/", "/desk/requests/"
-NEW = {"username": "vera", "email": "vera@example.org", "password1": "plenty of letters",
-       "password2": "plenty of letters"}  # fmt: skip
+NEW = {
+    "username": "vera",
+    "email": "vera@example.org",
+    "password1": "plenty of letters",
+    "password2": "plenty of letters",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +83,11 @@ def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
     admin.post(f"{DESK}volunteers/{row.pk}/", {"decision": "admit"})
     admin.post(f"{DESK}volunteers/{row.pk}/", {"decision": "decline"})
     user = User.objects.get(username="vera")
-    assert user.is_annotator and user.is_volunteer and Audit.objects.filter(what="volunteer").count() == 1
+    assert (
+        user.is_annotator
+        and user.is_volunteer
+        and Audit.objects.filter(what="volunteer").count() == 1
+    )
     assert "6 questions wait" in text_of(vera.get("/annotate/"))
     Intake.objects.create(track=published.track, volunteers="closed")
     assert "Nothing to judge right now" in text_of(vera.get("/annotate/"))
@@ -79,7 +96,9 @@ def test_a_volunteer_waits_for_an_admin_and_then_judges_where_volunteers_may(
 def test_an_open_door_lets_in_at_once_and_not_a_crowd_of_robots(published: Submission) -> None:
     Intake.objects.create(volunteers="open")
     for number in range(10):
-        assert Client().post(VOLUNTEER, NEW | {"username": f"v{number}"})["Location"] == "/annotate/"
+        assert (
+            Client().post(VOLUNTEER, NEW | {"username": f"v{number}"})["Location"] == "/annotate/"
+        )
     refused = Client().post(VOLUNTEER, NEW)
     assert refused.status_code == 422 and "Many accounts were made" in text_of(refused)
     assert not User.objects.filter(username="vera").exists()
@@ -103,7 +122,9 @@ def test_somebody_who_is_turned_away_reads_it(admin: Client) -> None:
 
 
 def test_a_message_stands_on_the_page_until_it_is_read(ada: Client, admin: Client) -> None:
-    admin.post(f"{DESK}write/", {"to": "ada", "subject": "Dates", "text": "Please read\n<b>part 3</b>"})
+    admin.post(
+        f"{DESK}write/", {"to": "ada", "subject": "Dates", "text": "Please read\n<b>part 3</b>"}
+    )
     assert "(1 new)" in text_of(ada.get("/annotate/"))
     assert "&lt;b&gt;part 3" in text_of(ada.get("/annotate/messages/"))
     assert "new)" not in text_of(ada.get("/annotate/"))
@@ -114,30 +135,42 @@ def test_a_message_stands_on_the_page_until_it_is_read(ada: Client, admin: Clien
     assert Message.objects.count() == 2
 
 
-def test_feedback_is_for_admins_alone(ada: Client, admin: Client, clients: list[Client] | None = None) -> None:
+def test_feedback_is_for_admins_alone(
+    ada: Client, admin: Client, clients: list[Client] | None = None
+) -> None:
     refused = ada.post("/annotate/feedback/", {"clear": "yes", "comment": "so-so"})
     assert refused.status_code == 422 and "so-so" in text_of(refused)
     said = {"clear": "no", "fair": "yes", "comment": "The dates are hard.", "interface": "relation"}
     assert ada.post("/annotate/feedback/", said)["Location"] == "/annotate/"
     page = text_of(admin.get(DESK))
-    assert "The dates are hard." in page and "0 of 1 find it clear, 1 of 1 find the pay fair" in page
+    assert (
+        "The dates are hard." in page and "0 of 1 find it clear, 1 of 1 find the pay fair" in page
+    )
     assert ada.get(DESK).status_code == 403
-    Feedback.objects.bulk_create(Feedback(worker=worker(), clear=True, fair=True) for _ in range(20))
+    Feedback.objects.bulk_create(
+        Feedback(worker=worker(), clear=True, fair=True) for _ in range(20)
+    )
     assert ada.post("/annotate/feedback/", said).status_code == 422
 
 
 # -- Appeals
 
 
-def test_an_appeal_is_answered_once_and_may_readmit(published: Submission, ada: Client, admin: Client) -> None:
+def test_an_appeal_is_answered_once_and_may_readmit(
+    published: Submission, ada: Client, admin: Client
+) -> None:
     answer_all(ada)
     settle.tick()
-    command.exclude_worker(worker().handle, User.objects.get(username="anna"), "Too fast for reading")
+    command.exclude_worker(
+        worker().handle, User.objects.get(username="anna"), "Too fast for reading"
+    )
     page = text_of(ada.get("/annotate/"))
     assert "Too fast for reading" in page and "Your appeal" in page
     assert "is empty" in text_of(ada.post("/annotate/appeal/", {"text": " "}, follow=True))
     ada.post("/annotate/appeal/", {"text": "I had read it before."})
-    assert "is being read" in text_of(ada.post("/annotate/appeal/", {"text": "Again."}, follow=True))
+    assert "is being read" in text_of(
+        ada.post("/annotate/appeal/", {"text": "Again."}, follow=True)
+    )
     row = Appeal.objects.get()
     assert "I had read it before." in text_of(admin.get(DESK))
     admin.post(f"{DESK}appeals/{row.pk}/", {"text": "", "decision": "readmit"})
@@ -154,11 +187,15 @@ def refused(ada: Client) -> Assignment:
     ada.post(take(ada), GOOD)
     settle.tick()
     row = Assignment.objects.get(worker=worker(), submitted_at__isnull=False)
-    command.reject_answer(row.pk, User.objects.get(username="anna"), "Every answer was the first button.")
+    command.reject_answer(
+        row.pk, User.objects.get(username="anna"), "Every answer was the first button."
+    )
     return row
 
 
-def test_refused_pay_can_be_appealed_and_is_paid_after_all(published: Submission, ada: Client, admin: Client) -> None:
+def test_refused_pay_can_be_appealed_and_is_paid_after_all(
+    published: Submission, ada: Client, admin: Client
+) -> None:
     answer = refused(ada)
     assert 'id="refused"' in text_of(ada.get("/annotate/")) and worker().excluded_at is None
     ada.post("/annotate/appeal/", {"text": "The first button was right."})
@@ -174,12 +211,18 @@ def test_refused_pay_can_be_appealed_and_is_paid_after_all(published: Submission
     assert "It was, sorry." in page and 'id="refused"' not in page
 
 
-def test_an_appeal_against_refused_pay_may_fail(published: Submission, ada: Client, admin: Client) -> None:
+def test_an_appeal_against_refused_pay_may_fail(
+    published: Submission, ada: Client, admin: Client
+) -> None:
     answer = refused(ada)
     ada.post("/annotate/appeal/", {"text": "The first button was right."})
-    admin.post(f"{DESK}appeals/{Appeal.objects.get().pk}/", {"text": "It was not.", "decision": "keep"})
+    admin.post(
+        f"{DESK}appeals/{Appeal.objects.get().pk}/", {"text": "It was not.", "decision": "keep"}
+    )
     answer.refresh_from_db()
-    assert answer.status == "rejected" and Audit.objects.filter(what="uphold rejection").count() == 1
+    assert (
+        answer.status == "rejected" and Audit.objects.filter(what="uphold rejection").count() == 1
+    )
     assert "not followed" in text_of(ada.get("/annotate/"))
 
 
@@ -191,7 +234,9 @@ def test_who_is_not_left_out_has_nothing_to_appeal(ada: Client) -> None:
 # -- Leaving
 
 
-def test_leaving_wants_a_word_and_a_decision_about_the_money(published: Submission, ada: Client) -> None:
+def test_leaving_wants_a_word_and_a_decision_about_the_money(
+    published: Submission, ada: Client
+) -> None:
     ada.post(take(ada), GOOD)
     settle.tick()
     assert "type the word erase" in text_of(ada.post(LEAVE, {"money": "waive"}))
@@ -199,7 +244,9 @@ def test_leaving_wants_a_word_and_a_decision_about_the_money(published: Submissi
     assert User.objects.filter(username="ada").exists()
 
 
-def test_what_was_waived_goes_back_and_nobody_is_left_in_the_rows(published: Submission, ada: Client) -> None:
+def test_what_was_waived_goes_back_and_nobody_is_left_in_the_rows(
+    published: Submission, ada: Client
+) -> None:
     ada.post(take(ada), GOOD | {"problem": "text", "remark": "ask Ada Lovelace, 555-1234"})
     ada.post(take(ada), GOOD)
     settle.tick()
@@ -221,7 +268,9 @@ def test_what_was_waived_goes_back_and_nobody_is_left_in_the_rows(published: Sub
     assert ada.get("/annotate/").status_code == 302
 
 
-def test_whoever_wants_to_be_paid_first_waits_and_may_stay(published: Submission, ada: Client) -> None:
+def test_whoever_wants_to_be_paid_first_waits_and_may_stay(
+    published: Submission, ada: Client
+) -> None:
     ada.post(take(ada), GOOD)
     assert ada.post(LEAVE, {"word": "erase", "money": "pay"})["Location"] == "/annotate/"
     assert "You asked to be erased" in text_of(ada.get("/annotate/"))
@@ -240,7 +289,9 @@ def worker_gone() -> bool:
     return not User.objects.filter(username="ada").exists() and Worker.objects.get().user is None
 
 
-def test_an_account_that_is_more_than_an_annotators_stays(published: Submission, ada: Client) -> None:
+def test_an_account_that_is_more_than_an_annotators_stays(
+    published: Submission, ada: Client
+) -> None:
     User.objects.filter(username="ada").update(is_researcher=True)
     ada.post(LEAVE, {"word": "erase"})
     user = User.objects.get(username="ada")
@@ -265,44 +316,82 @@ def test_a_promise_that_nobody_comes_for_goes_back(published: Submission, ada: C
 # -- Rules and terms
 
 
-def test_admins_set_the_rules_and_publish_terms(published: Submission, admin: Client, ada: Client) -> None:
+def test_admins_set_the_rules_and_publish_terms(
+    published: Submission, admin: Client, ada: Client
+) -> None:
     assert admin.get(f"{DESK}rules/").status_code == 200
-    admin.post(f"{DESK}rules/intake/", {"mode": "open", "reward": "0.75", "minimum": "2", "why": "x"})
+    admin.post(
+        f"{DESK}rules/intake/", {"mode": "open", "reward": "0.75", "minimum": "2", "why": "x"}
+    )
     service = Intake.objects.get()
-    assert (service.volunteers, service.tutorial_reward, service.payout_minimum) == ("open", Decimal("0.75"), 2)
+    assert (service.volunteers, service.tutorial_reward, service.payout_minimum) == (
+        "open",
+        Decimal("0.75"),
+        2,
+    )
     for wrong in ("0.755", "-1", "NaN", "a lot", "1e9"):
-        admin.post(f"{DESK}rules/intake/", {"mode": "open", "reward": wrong, "minimum": "2", "why": "x"})
-    admin.post(f"{DESK}rules/intake/", {"track": "toy", "mode": "closed", "reward": "0", "why": "x"})
+        admin.post(
+            f"{DESK}rules/intake/", {"mode": "open", "reward": wrong, "minimum": "2", "why": "x"}
+        )
+    admin.post(
+        f"{DESK}rules/intake/", {"track": "toy", "mode": "closed", "reward": "0", "why": "x"}
+    )
     assert Intake.objects.get(track=published.track).tutorial_reward == 0
-    for unsaid in ({"track": "toy", "mode": ""}, {"mode": "closed", "reward": "9", "minimum": "2", "why": " "}):
+    for unsaid in (
+        {"track": "toy", "mode": ""},
+        {"mode": "closed", "reward": "9", "minimum": "2", "why": " "},
+    ):
         assert "say why" in text_of(admin.post(f"{DESK}rules/intake/", unsaid, follow=True))
     assert Intake.objects.count() == 2
     admin.post(f"{DESK}rules/intake/", {"track": "toy", "mode": "", "why": "As everywhere."})
-    assert Audit.objects.filter(what="intake", why="As everywhere.", after="as the service").exists()
+    assert Audit.objects.filter(
+        what="intake", why="As everywhere.", after="as the service"
+    ).exists()
     service.refresh_from_db()
     assert Intake.objects.count() == 1 and service.tutorial_reward == Decimal("0.75")
     text = "Everything new\n" + "You read and say what you read. " * 5
     assert admin.post(f"{DESK}rules/", {"text": text}).status_code == 422
     assert admin.post(f"{DESK}rules/", {"text": "Short", "word": "publish"}).status_code == 422
-    assert "say what is new" in text_of(admin.post(f"{DESK}rules/", {"text": text, "word": "publish"}))
-    assert admin.post(f"{DESK}rules/", {"text": text, "word": "publish", "why": "All of it."}).status_code == 302
+    assert "say what is new" in text_of(
+        admin.post(f"{DESK}rules/", {"text": text, "word": "publish"})
+    )
+    assert (
+        admin.post(
+            f"{DESK}rules/", {"text": text, "word": "publish", "why": "All of it."}
+        ).status_code
+        == 302
+    )
     assert Audit.objects.get(what="terms").why == "All of it."
-    assert Terms.objects.get().version == 3 and "Everything new" in text_of(ada.get("/annotate/terms/"))
+    assert Terms.objects.get().version == 3 and "Everything new" in text_of(
+        ada.get("/annotate/terms/")
+    )
     assert ada.post(f"{DESK}rules/", {"text": text, "word": "publish"}).status_code == 403
 
 
 def test_another_attempt_can_be_granted(published: Submission, admin: Client, ada: Client) -> None:
     TutorialRun.objects.update(passed=False)
     run = TutorialRun.objects.get(interface="relation")
-    TutorialRun.objects.create(worker=run.worker, interface="relation", version=run.version, attempt=2, passed=False,
-                               ended_at=timezone.now())  # fmt: skip
+    TutorialRun.objects.create(
+        worker=run.worker,
+        interface="relation",
+        version=run.version,
+        attempt=2,
+        passed=False,
+        ended_at=timezone.now(),
+    )
     assert "Failed a tutorial twice" in text_of(admin.get(DESK))
     grant = f"{DESK}tutorials/{worker().handle}/relation/"
     assert "say why you let them" in text_of(admin.post(grant, {"why": " "}, follow=True))
-    assert TutorialRun.objects.filter(interface="relation").count() == 2 and not Audit.objects.exists()
-    assert "They may try it again" in text_of(admin.post(grant, {"why": "The page was broken."}, follow=True))
+    assert (
+        TutorialRun.objects.filter(interface="relation").count() == 2 and not Audit.objects.exists()
+    )
+    assert "They may try it again" in text_of(
+        admin.post(grant, {"why": "The page was broken."}, follow=True)
+    )
     assert not TutorialRun.objects.filter(interface="relation").exists()
     entry = Audit.objects.get(what="tutorial")
-    assert entry.why == "The page was broken." and entry.after.startswith("another attempt: relation, version ")
+    assert entry.why == "The page was broken." and entry.after.startswith(
+        "another attempt: relation, version "
+    )
     assert "They have not failed it." in text_of(admin.post(grant, {"why": "Again."}, follow=True))
     assert Audit.objects.count() == 1

@@ -1,4 +1,6 @@
-"""Terms and tutorials: nobody answers a real question before them, two attempts, remembered by version, paid once."""
+"""Terms and tutorials: nobody answers a real question before them, two attempts, remembered by
+version, paid once.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,11 @@ def attempt(client: Client, *, wrong: int = 0) -> str:
     """Goes through the tutorial with some wrong answers; what its page says at the end."""
     client.post(TUTORIAL)
     for number, question in enumerate(teach.tutorials()["relation"].questions, start=1):
-        said = question["right"] if number > wrong else {**question["right"], "a": "other", "b": "other"}
+        said = (
+            question["right"]
+            if number > wrong
+            else {**question["right"], "a": "other", "b": "other"}
+        )
         assert client.post(f"{TUTORIAL}{number}/", said)["Location"] == f"{TUTORIAL}{number}/"
     return client.get(TUTORIAL).content.decode()
 
@@ -53,7 +59,11 @@ def the_worker() -> Worker:
 
 
 def test_every_tutorial_can_be_read_and_passed_and_says_why() -> None:
-    assert set(teach.tutorials()) == {path.stem for path in teach.DIRECTORY.glob("*.json")} <= set(INTERFACES)
+    assert (
+        set(teach.tutorials())
+        == {path.stem for path in teach.DIRECTORY.glob("*.json")}
+        <= set(INTERFACES)
+    )
     for tutorial in teach.tutorials().values():
         assert 0 < tutorial.needed <= len(tutorial.questions)
         for number, question in enumerate(tutorial.questions, start=1):
@@ -82,11 +92,14 @@ def test_the_tick_and_the_version_are_wanted(published: Submission, ada: Client)
     assert agree(ada, version="x").status_code == 422
     assert not Consent.objects.exists()
     assert (
-        ada.post(TERMS, {"agree": "yes", "version": 2, "next": "https://example.org/"})["Location"] == "/annotate/next/"
+        ada.post(TERMS, {"agree": "yes", "version": 2, "next": "https://example.org/"})["Location"]
+        == "/annotate/next/"
     )
 
 
-def test_terms_that_change_are_asked_again_and_lose_nothing(published: Submission, ada: Client) -> None:
+def test_terms_that_change_are_asked_again_and_lose_nothing(
+    published: Submission, ada: Client
+) -> None:
     agree(ada)
     attempt(ada)
     address = take(ada)
@@ -103,9 +116,13 @@ def test_terms_that_change_are_asked_again_and_lose_nothing(published: Submissio
     assert Client().get(f"{TERMS}4/").status_code == 404
 
 
-def test_a_text_that_people_agreed_to_stays_as_they_read_it(published: Submission, ada: Client) -> None:
+def test_a_text_that_people_agreed_to_stays_as_they_read_it(
+    published: Submission, ada: Client
+) -> None:
     read = {number: consent.version(number) for number in consent.SHIPPED}
-    assert {number: sha256(text.text.encode()).hexdigest() for number, text in read.items() if text} == {
+    assert {
+        number: sha256(text.text.encode()).hexdigest() for number, text in read.items() if text
+    } == {
         1: "b545a0e15ac9646d2d877c52426042c9849fc4edede9870a67872e107099f1cd",
         2: "96a47f97534c8fa144da736ddb058c26a4f0f7253c8140a5913ec33dcf2000d1",
     }, "People agreed to this text. Ship another in a file of its own, with the next number."
@@ -118,16 +135,23 @@ def test_a_text_that_people_agreed_to_stays_as_they_read_it(published: Submissio
     assert "Pay can be refused only by a person" in ada.get(TERMS).content.decode()
 
 
-def test_an_explanation_stands_under_each_answer_and_not_before(published: Submission, ada: Client) -> None:
+def test_an_explanation_stands_under_each_answer_and_not_before(
+    published: Submission, ada: Client
+) -> None:
     agree(ada)
     ada.post(TUTORIAL)
     why = teach.tutorials()["relation"].questions[0]["why"]
-    assert "two sentences hold" in why and "two sentences hold" not in ada.get(f"{TUTORIAL}1/").content.decode()
+    assert (
+        "two sentences hold" in why
+        and "two sentences hold" not in ada.get(f"{TUTORIAL}1/").content.decode()
+    )
     ada.post(f"{TUTORIAL}1/", {"a": "0-11", "b": "21-31", "none": "1"})
     page = ada.get(f"{TUTORIAL}1/").content.decode()
     assert "two sentences hold" in page and "what the text says about A and B" in page
     ada.post(f"{TUTORIAL}1/", teach.tutorials()["relation"].questions[0]["right"])
-    assert [one["right"] for one in TutorialRun.objects.get().answers] == [False], "the first answer counts"
+    assert [one["right"] for one in TutorialRun.objects.get().answers] == [False], (
+        "the first answer counts"
+    )
     assert ada.get(f"{TUTORIAL}5/")["Location"] == TUTORIAL
     assert ada.post(f"{TUTORIAL}2/", {}).status_code == 422
     assert ada.get("/annotate/tutorial/nonsense/").status_code == 404
@@ -151,7 +175,10 @@ def test_nobody_is_sent_to_a_tutorial_without_attempts_or_told_of_questions_behi
     ada.post(TUTORIAL)
     assert to_learn(the_worker()) == "relation", "the last attempt is under way"
     attempt(ada, wrong=3)
-    assert to_learn(the_worker()) == "" and teach.learnable(the_worker()) == ["entities", "relations_exhaustive"]
+    assert to_learn(the_worker()) == "" and teach.learnable(the_worker()) == [
+        "entities",
+        "relations_exhaustive",
+    ]
     assert ada.get("/annotate/next/")["Location"] == "/annotate/"
     home = ada.get("/annotate/").content.decode()
     assert "Nothing to judge right now" in home and ">Not passed</a>" in home
@@ -169,11 +196,16 @@ def test_a_new_version_is_learned_anew(published: Submission, ada: Client) -> No
     assert ada.get("/annotate/next/")["Location"] == TUTORIAL
 
 
-def test_passing_is_paid_once_out_of_money_that_was_reserved_before(published: Submission, ada: Client) -> None:
+def test_passing_is_paid_once_out_of_money_that_was_reserved_before(
+    published: Submission, ada: Client
+) -> None:
     track = published.track
     Intake.objects.create(track=track, tutorial_reward=Decimal("0.75"))
     agree(ada)
-    assert "You are paid <b>$0.75</b>, once, when you have passed." in ada.get(TUTORIAL).content.decode()
+    assert (
+        "You are paid <b>$0.75</b>, once, when you have passed."
+        in ada.get(TUTORIAL).content.decode()
+    )
     ada.post(TUTORIAL)
     purpose = TutorialRun.objects.get().purpose
     assert balance(purpose=purpose).open == Decimal("0.75")
@@ -181,7 +213,11 @@ def test_passing_is_paid_once_out_of_money_that_was_reserved_before(published: S
     attempt(ada)
     ada.post(f"{TUTORIAL}8/", teach.tutorials()["relation"].questions[7]["right"])  # sent again
     payment = Payment.objects.get()
-    assert (payment.amount, payment.status, payment.worker) == (Decimal("0.75"), "owed", the_worker())
+    assert (payment.amount, payment.status, payment.worker) == (
+        Decimal("0.75"),
+        "owed",
+        the_worker(),
+    )
     sums = balance(purpose=purpose)
     assert (sums.reserved, sums.spent, sums.open) == (Decimal("0.75"), Decimal("0.75"), 0)
     TutorialRun.objects.update(version=0)
@@ -190,10 +226,14 @@ def test_passing_is_paid_once_out_of_money_that_was_reserved_before(published: S
     settle.tick()
 
 
-def test_it_pays_by_default_and_every_list_of_money_says_so(published: Submission, ada: Client) -> None:
+def test_it_pays_by_default_and_every_list_of_money_says_so(
+    published: Submission, ada: Client
+) -> None:
     """Out of the money of the track; nobody has set any rule."""
     agree(ada)
-    assert "paid $0.75" in ada.get("/annotate/").content.decode(), "it is said before anybody begins"
+    assert "paid $0.75" in ada.get("/annotate/").content.decode(), (
+        "it is said before anybody begins"
+    )
     assert "You are paid <b>$0.75</b>, once" in ada.get(TUTORIAL).content.decode()
     assert not Intake.objects.exists()
     assert "$0.75 for the tutorial stand on your page" in attempt(ada)
@@ -204,21 +244,31 @@ def test_it_pays_by_default_and_every_list_of_money_says_so(published: Submissio
     [owed] = payout.owed()
     assert (owed.worker, owed.amount) == (the_worker(), Decimal("0.75"))
     admin = User.objects.create(username="anna", is_staff=True)
-    made = payout.pay(owed.worker, upto=owed.upto, amount=owed.amount, reference="bank 7", key="k" * 16, who=admin)
+    made = payout.pay(
+        owed.worker, upto=owed.upto, amount=owed.amount, reference="bank 7", key="k" * 16, who=admin
+    )
     assert [(one.what, one.n, one.amount) for one in payout.lines_of(made)] == [
-        ("Tutorial passed: Read a few sentences and say what they tell about two names", 1, Decimal("0.75"))
+        (
+            "Tutorial passed: Read a few sentences and say what they tell about two names",
+            1,
+            Decimal("0.75"),
+        )
     ]
     assert [one.sentence for one in check_books()] == []
 
 
-def test_who_was_paid_before_is_told_that_a_new_version_is_not_paid(published: Submission, ada: Client) -> None:
+def test_who_was_paid_before_is_told_that_a_new_version_is_not_paid(
+    published: Submission, ada: Client
+) -> None:
     agree(ada)
     attempt(ada)
     assert Payment.objects.get().amount == Decimal("0.75")
     TutorialRun.objects.update(version=0)
     assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
     home = ada.get("/annotate/").content.decode()
-    assert "paid $0.75" not in home and home.count("pays nothing now") == 3, "of the others no track asks"
+    assert "paid $0.75" not in home and home.count("pays nothing now") == 3, (
+        "of the others no track asks"
+    )
 
 
 def test_what_no_track_can_pay_is_not_announced(published: Submission, ada: Client) -> None:
@@ -248,14 +298,21 @@ def test_a_track_pays_only_for_what_it_asks(published: Submission, ada: Client) 
     assert tutorial_rewards(worker, "relation") == [(published.track, Decimal("0.75"))]
     first = Question.objects.earliest("pk")
     Question.objects.filter(pk=first.pk).update(interface="entities")
-    assert tutorial_rewards(worker, "entities") == [(published.track, Decimal("0.75")), (names, Decimal("0.75"))]
+    assert tutorial_rewards(worker, "entities") == [
+        (published.track, Decimal("0.75")),
+        (names, Decimal("0.75")),
+    ]
     Question.objects.filter(pk=first.pk).update(track=names)
     assert [track for track, _ in tutorial_rewards(worker, "entities")] == [names]
     older = published.track
     Price.objects.create(track=older, interface="entities", reward=Decimal("0.50"))
-    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [names, older], "where questions wait"
+    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [names, older], (
+        "where questions wait"
+    )
     Question.objects.filter(pk=first.pk).update(status="settled")
-    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [older, names], "else the oldest"
+    assert [track for track, _ in tutorial_rewards(worker, "entities")] == [older, names], (
+        "else the oldest"
+    )
     Question.objects.filter(pk=first.pk).update(status="cancelled")
     Price.objects.filter(track=names).delete()
     assert [track for track, _ in tutorial_rewards(worker, "entities")] == [older]
@@ -278,7 +335,9 @@ def test_volunteers_are_paid_by_tracks_that_take_them(published: Submission, ada
     assert balance(track=published.track).reserved == Decimal("100.00")
 
 
-def test_only_a_track_pays_whose_questions_are_where_the_worker_is(published: Submission, ada: Client) -> None:
+def test_only_a_track_pays_whose_questions_are_where_the_worker_is(
+    published: Submission, ada: Client
+) -> None:
     agree(ada)
     worker = the_worker()
     Track.objects.update(platform="mturk")
@@ -286,14 +345,20 @@ def test_only_a_track_pays_whose_questions_are_where_the_worker_is(published: Su
     stranger = Worker.objects.create(platform="mturk", handle="m" * 32)
     assert [track for track, _ in tutorial_rewards(stranger, "relation")] == [published.track]
     stranger.excluded_at = timezone.now()
-    assert tutorial_rewards(stranger, "relation") == [], "whom we offer no questions needs no lesson"
+    assert tutorial_rewards(stranger, "relation") == [], (
+        "whom we offer no questions needs no lesson"
+    )
 
 
 @pytest.mark.parametrize(
     ("service", "own", "after"),
-    [("0.00", "0.00", ["0.75", "0.75"]), ("0.50", "0.00", ["0.50", "0.00"]), (None, "0.00", ["0.75"]),
-     ("0.00", "0.40", ["0.75", "0.40"])],
-)  # fmt: skip
+    [
+        ("0.00", "0.00", ["0.75", "0.75"]),
+        ("0.50", "0.00", ["0.50", "0.00"]),
+        (None, "0.00", ["0.75"]),
+        ("0.00", "0.40", ["0.75", "0.40"]),
+    ],
+)
 def test_only_what_stood_at_the_old_default_follows_the_new_one(
     published: Submission, service: str | None, own: str, after: list[str]
 ) -> None:
@@ -322,11 +387,15 @@ def test_nothing_is_promised_beyond_the_budget(published: Submission, ada: Clien
     ada.post(TUTORIAL)
     assert "The tutorial pays nothing now" in ada.get(TUTORIAL).content.decode()
     attempt(ada)
-    assert not Payment.objects.exists() and balance(track=published.track).reserved == Decimal("100.00")
+    assert not Payment.objects.exists() and balance(track=published.track).reserved == Decimal(
+        "100.00"
+    )
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_simulated_crowd_reads_the_terms_and_passes_the_tutorial(published: Submission, live_server: Any) -> None:
+def test_a_simulated_crowd_reads_the_terms_and_passes_the_tutorial(
+    published: Submission, live_server: Any
+) -> None:
     work = Crowd(live_server.url, logins("ada", "bea", "cid"), knows).work(at_most=60)
     assert (work.answers, work.wrong, work.errors) == (18, 0, [])
     assert Consent.objects.count() == 3
@@ -356,11 +425,16 @@ def test_simulated_workers_pass_every_tutorial_at_once(
     published: Submission, live_server: Any, monkeypatch: pytest.MonkeyPatch, interface: str
 ) -> None:
     monkeypatch.setattr(
-        "annotation.lease.to_learn", lambda worker: "" if interface in teach.taught(worker) else interface
+        "annotation.lease.to_learn",
+        lambda worker: "" if interface in teach.taught(worker) else interface,
     )
     Crowd(live_server.url, logins("ada"), knows).work(at_most=60)
     run = TutorialRun.objects.get(interface=interface)
-    assert (run.attempt, run.passed, [one["right"] for one in run.answers]) == (1, True, [True] * len(run.answers))
+    assert (run.attempt, run.passed, [one["right"] for one in run.answers]) == (
+        1,
+        True,
+        [True] * len(run.answers),
+    )
 
 
 def test_learning_by_hand_is_what_the_fixture_does(annotator: Any) -> None:

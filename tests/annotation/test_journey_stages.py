@@ -1,4 +1,6 @@
-"""What the desk is told of the crowd's journey: what is late, what is not, what failed and can be retried."""
+"""What the desk is told of the crowd's journey: what is late, what is not, what failed and can be
+retried.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def reader(db: None) -> Worker:
     return worker_of(User.objects.create(username="ada", is_annotator=True))
 
 
-def test_a_document_in_hand_is_not_late_while_its_lease_is_renewed(published: Submission, reader: Worker) -> None:
+def test_a_document_in_hand_is_not_late_while_its_lease_is_renewed(
+    published: Submission, reader: Worker
+) -> None:
     held = lease.lease(reader)
     assert held is not None
     Assignment.objects.update(status_since=ago(hours=3))
@@ -81,7 +85,9 @@ def test_a_marketplace_has_the_hours_of_its_hit_twice(published: Submission, set
     assert stage("Judge elsewhere").late
 
 
-def test_money_without_an_outcome_is_late_though_it_is_tried_every_minute(track: Track, turker: Worker) -> None:
+def test_money_without_an_outcome_is_late_though_it_is_tried_every_minute(
+    track: Track, turker: Worker
+) -> None:
     made = {"worker": turker, "amount": Decimal("0.30"), "created_at": ago(hours=2)}
     Payment.objects.create(status="unknown", why="A tutorial", **made)
     Bonus.objects.create(status="sent", track=track, fee=Decimal("0.06"), **made)
@@ -90,17 +96,27 @@ def test_money_without_an_outcome_is_late_though_it_is_tried_every_minute(track:
     Payment.objects.update(status="owed")
     Bonus.objects.update(status="owed")
     assert stage("Pay elsewhere").late and not stage("Pay").waiting
-    assert (stage("Compensate").waiting, stage("Compensate").late, stage("Pay bonuses").waiting) == (1, False, 0)
+    assert (
+        stage("Compensate").waiting,
+        stage("Compensate").late,
+        stage("Pay bonuses").waiting,
+    ) == (1, False, 0)
     assert report.in_doubt().n == 0
 
 
 def test_what_a_platform_was_not_told_waits(published: Submission, turker: Worker) -> None:
-    told = Qualification.objects.create(worker=turker, name="tutorial", wanted=True, wanted_at=ago(hours=2))
-    Qualification.objects.create(worker=turker, name="excluded", wanted=False, wanted_at=ago(hours=2))
+    told = Qualification.objects.create(
+        worker=turker, name="tutorial", wanted=True, wanted_at=ago(hours=2)
+    )
+    Qualification.objects.create(
+        worker=turker, name="excluded", wanted=False, wanted_at=ago(hours=2)
+    )
     assert (stage("Tell qualifications").waiting, stage("Tell qualifications").late) == (1, True)
     Qualification.objects.filter(pk=told.pk).update(told=F("wanted"))
     assert stage("Tell qualifications").waiting == 0
-    HIT.objects.update(platform="mturk", status="closed", called_at=ago(days=4), status_since=ago(days=3))
+    HIT.objects.update(
+        platform="mturk", status="closed", called_at=ago(days=4), status_since=ago(days=3)
+    )
     assert stage("Delete HITs").late
     HIT.objects.update(platform_status="gone")
     assert stage("Delete HITs").waiting == 0
@@ -112,21 +128,27 @@ def test_documents_wait_to_be_asked_about_and_orders_for_money(toy: Toy) -> None
     row = DocumentOrder.objects.get()
     assert Question.objects.filter(payer=row.purpose).count() == 2
     assert stage("Add money to orders").waiting == 0
-    Question.objects.filter(payer=row.purpose).update(status="waiting", price=100, status_since=ago(hours=2))
+    Question.objects.filter(payer=row.purpose).update(
+        status="waiting", price=100, status_since=ago(hours=2)
+    )
     assert (stage("Add money to orders").waiting, stage("Add money to orders").late) == (1, True)
     Question.objects.filter(payer=row.purpose).delete()
     DocumentOrder.objects.update(created_at=ago(hours=2))
     assert (stage("Ask about documents").waiting, stage("Ask about documents").late) == (2, True)
 
 
-def test_what_an_admin_stopped_and_what_is_long_past_is_no_failure(published: Submission, root: User) -> None:
+def test_what_an_admin_stopped_and_what_is_long_past_is_no_failure(
+    published: Submission, root: User
+) -> None:
     batch.stop_batch(published.purpose, root, "Wrong prices.")
     assert report.failures() == []
     first, second = Question.objects.order_by("pk")[:2]
     first.move("given_up", "Too few people answered it within fourteen days.")
     second.move("given_up", "Too few people answered it within fourteen days.")
     Question.objects.filter(pk=second.pk).update(status_since=ago(days=15))
-    assert [(one.kind, one.pk, one.again) for one in report.failures()] == [("question", first.pk, True)]
+    assert [(one.kind, one.pk, one.again) for one in report.failures()] == [
+        ("question", first.pk, True)
+    ]
 
 
 def test_money_comes_first_and_stays_and_only_what_can_be_is_retried(
@@ -135,12 +157,14 @@ def test_money_comes_first_and_stays_and_only_what_can_be_is_retried(
     held = lease.lease(reader)
     assert held is not None
     Assignment.objects.update(status="failed", raw={}, reason="It cannot be read.")
-    owed = Payment.objects.create(status="failed", worker=turker, amount=Decimal("0.30"), why="x",
-                                  status_since=ago(days=40))  # fmt: skip
+    owed = Payment.objects.create(
+        status="failed", worker=turker, amount=Decimal("0.30"), why="x", status_since=ago(days=40)
+    )
     found = report.failures()
     assert [(one.kind, one.pk, one.again) for one in found] == [
-        ("payment", owed.pk, True), ("assignment", held.pk, False),
-    ]  # fmt: skip
+        ("payment", owed.pk, True),
+        ("assignment", held.pk, False),
+    ]
     with pytest.raises(CannotRetry):
         retry("assignment", held.pk)
     assert retry("payment", owed.pk) == "unknown"
@@ -151,8 +175,16 @@ def test_what_is_dismissed_with_a_note_is_listed_again_only_if_it_fails_again(
 ) -> None:
     owed = Payment.objects.create(status="failed", worker=turker, amount=Decimal("0.30"), why="x")
     other = Payment.objects.create(status="failed", worker=turker, amount=Decimal("0.20"), why="y")
-    for pk, why in ((owed.pk, "  "), (other.pk + 1, "Paid by hand."), (Payment.objects.create(
-        status="owed", worker=turker, amount=Decimal("0.10"), why="z").pk, "Paid by hand.")):  # fmt: skip
+    for pk, why in (
+        (owed.pk, "  "),
+        (other.pk + 1, "Paid by hand."),
+        (
+            Payment.objects.create(
+                status="owed", worker=turker, amount=Decimal("0.10"), why="z"
+            ).pk,
+            "Paid by hand.",
+        ),
+    ):
         with pytest.raises(CannotDismiss):
             dismiss("payment", pk, root, why)
     with pytest.raises(CannotDismiss):
@@ -174,6 +206,11 @@ def test_a_platform_that_is_down_or_disagrees_is_told(settings: Any) -> None:
     row.trouble = "The platform did not answer."
     row.save()
     assert [one.trouble for one in report.quarrels()] == ["The platform did not answer."]
-    row.trouble, row.available, row.on_hold, row.baseline = "", Decimal(90), Decimal(0), Decimal(100)
+    row.trouble, row.available, row.on_hold, row.baseline = (
+        "",
+        Decimal(90),
+        Decimal(0),
+        Decimal(100),
+    )
     row.save()
     assert [(one.trouble, one.off) for one in report.quarrels()] == [("", Decimal("-10.00"))]

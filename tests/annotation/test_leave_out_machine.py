@@ -1,4 +1,6 @@
-"""Answer, settle, leave out, readmit, reject and undo in any order: once all is undone, every answer counts."""
+"""Answer, settle, leave out, readmit, reject and undo in any order: once all is undone, every
+answer counts.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ ANSWERS = {
 
 
 class Desk(RuleBasedStateMachine):
-    """People who answer on our own pages, the pipeline's steps, and an admin who changes their mind."""
+    """People who answer on our own pages, the pipeline's steps, and an admin who changes their
+    mind.
+    """
 
     track: Track
     targets: list[Target]
@@ -65,8 +69,14 @@ class Desk(RuleBasedStateMachine):
             leave_out.readmit(worker, self.admin, "A slip.")
 
     def nothing_is_asked_in_vain(self) -> None:
-        held = Assignment.objects.filter(status__in=["leased", "submitted"]).values("hit__questions")
-        assert not Question.objects.filter(status="published", reason=ASKED_AGAIN).exclude(pk__in=held).exists()
+        held = Assignment.objects.filter(status__in=["leased", "submitted"]).values(
+            "hit__questions"
+        )
+        assert (
+            not Question.objects.filter(status="published", reason=ASKED_AGAIN)
+            .exclude(pk__in=held)
+            .exists()
+        )
 
     def everybody_answers(self) -> None:
         for _ in range(4):
@@ -81,12 +91,17 @@ class Desk(RuleBasedStateMachine):
         assert Question.objects.counts() == {"settled": Question.objects.count()}
         assert not Response.objects.exclude(excluded_reason="").exists()
         for question in Question.objects.all():
-            label = Label.objects.filter(target=question.target, origin__startswith=question.origin).latest("pk")
+            label = Label.objects.filter(
+                target=question.target, origin__startswith=question.origin
+            ).latest("pk")
             # One that came after all was settled is paid and kept.
             read = question.responses.filter(created_at__lte=label.created_at)
             assert label.n == read.values("assignment").distinct().count()
-        spent = sum(question.price * n for question in Question.objects.all()
-                    if (n := answers_to([question])[question.pk]))  # fmt: skip
+        spent = sum(
+            question.price * n
+            for question in Question.objects.all()
+            if (n := answers_to([question])[question.pk])
+        )
         assert balance(purpose=self.submission.purpose).spent == spent
 
     @rule(name=st.sampled_from(NAMES), says=st.sampled_from(sorted(ANSWERS)))
@@ -109,7 +124,9 @@ class Desk(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES))
     def somebody_is_left_out(self, name: str) -> None:
-        leave_out.exclude(Worker.objects.get(user__username=name), f"{name} presses one button.", self.admin)
+        leave_out.exclude(
+            Worker.objects.get(user__username=name), f"{name} presses one button.", self.admin
+        )
 
     @rule(name=st.sampled_from(NAMES))
     def somebody_is_readmitted(self, name: str) -> None:
@@ -149,8 +166,13 @@ def test_whatever_is_undone_leaves_every_answer_counting(
     run_state_machine_as_test(
         Desk,
         settings=settings(
-            max_examples=8, stateful_step_count=25, deadline=None, derandomize=True, print_blob=True,
-            suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate, Phase.shrink),
+            max_examples=8,
+            stateful_step_count=25,
+            deadline=None,
+            derandomize=True,
+            print_blob=True,
+            suppress_health_check=list(HealthCheck),
+            phases=(Phase.explicit, Phase.generate, Phase.shrink),
             database=None,
         ),
-    )  # fmt: skip
+    )

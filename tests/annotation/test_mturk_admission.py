@@ -1,4 +1,6 @@
-"""Where HITs ask for our qualification, newcomers get it by themselves: they request it, learn, and are let in."""
+"""Where HITs ask for our qualification, newcomers get it by themselves: they request it, learn, and
+are let in.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,18 @@ def request(turk: Turk, worker: str) -> None:
     """The worker presses Request beside what they lack, on the marketplace."""
     form = form_of(turk._get(f"/?workerId={worker}"), "request")
     assert form is not None
-    turk._post("/qualify", f"workerId={worker}&qualificationTypeId={form['qualificationTypeId']}".encode())
+    turk._post(
+        "/qualify", f"workerId={worker}&qualificationTypeId={form['qualificationTypeId']}".encode()
+    )
 
 
 def letter(turk: Turk, worker: str) -> str:
     """What the worker was told last."""
-    return str(turk.rows("SELECT text FROM letter WHERE worker = ? ORDER BY number DESC", worker)[0]["text"])
+    return str(
+        turk.rows("SELECT text FROM letter WHERE worker = ? ORDER BY number DESC", worker)[0][
+            "text"
+        ]
+    )
 
 
 def address_in(text: str) -> str:
@@ -68,7 +76,11 @@ class Learning:
 
     def _take(self, page: Any) -> None:
         self.status, self.text = page.status_code, page.content.decode()
-        assert not page.cookies and page["X-Frame-Options"] == "DENY" and page["Referrer-Policy"] == "no-referrer"
+        assert (
+            not page.cookies
+            and page["X-Frame-Options"] == "DENY"
+            and page["Referrer-Policy"] == "no-referrer"
+        )
 
     def learn(self, *, right: bool = True) -> None:
         self.send("begin")
@@ -78,7 +90,9 @@ class Learning:
             self.open()
 
 
-def test_a_newcomer_asks_learns_and_is_let_in_without_an_admin(guarded: Submission, turk: Turk) -> None:
+def test_a_newcomer_asks_learns_and_is_let_in_without_an_admin(
+    guarded: Submission, turk: Turk
+) -> None:
     assert turk.offered("WNEW") == []
     with pytest.raises(Refusal, match="lack a qualification"):
         turk.accept("WNEW", turk.hits()[0])
@@ -132,7 +146,9 @@ def test_who_failed_twice_or_is_left_out_is_told_so(guarded: Submission, turk: T
     assert turk.offered("W1") == [] and turk.calls("AcceptQualificationRequest") == 0
 
 
-def test_what_an_admin_took_back_is_not_won_again_by_asking(guarded: Submission, turk: Turk, admin: User) -> None:
+def test_what_an_admin_took_back_is_not_won_again_by_asking(
+    guarded: Submission, turk: Turk, admin: User
+) -> None:
     request(turk, "W1")
     rounds()
     page = Learning(address_in(letter(turk, "W1")))
@@ -147,7 +163,9 @@ def test_what_an_admin_took_back_is_not_won_again_by_asking(guarded: Submission,
     assert "took the qualification back" in page.text and form_of(page.text, "begin") is None
 
 
-def test_a_call_without_an_answer_is_made_again_and_lets_in_once(guarded: Submission, turk: Turk) -> None:
+def test_a_call_without_an_answer_is_made_again_and_lets_in_once(
+    guarded: Submission, turk: Turk
+) -> None:
     request(turk, "W1")
     turk.fault("RejectQualificationRequest", "error_after")
     turk.fault("ListQualificationRequests", "throttle")
@@ -163,7 +181,9 @@ def test_a_call_without_an_answer_is_made_again_and_lets_in_once(guarded: Submis
     assert len(turk.offered("W1")) == 6 and turk.rows("SELECT id FROM qualification_request") == []
 
 
-def test_nobody_is_answered_where_no_tutorial_is_required(guarded: Submission, turk: Turk, settings: Any) -> None:
+def test_nobody_is_answered_where_no_tutorial_is_required(
+    guarded: Submission, turk: Turk, settings: Any
+) -> None:
     request(turk, "W1")
     settings.MTURK_REQUIRE_TUTORIAL = False
     rounds()

@@ -1,4 +1,6 @@
-"""Answers that come twice, late, from elsewhere, or only to one of the two sides: none is lost or taken twice."""
+"""Answers that come twice, late, from elsewhere, or only to one of the two sides: none is lost or
+taken twice.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from annotation.models import (
     Payment,
     Response,
     Worker,
-)  # fmt: skip
+)
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 
@@ -61,7 +63,9 @@ def test_an_assignment_that_was_returned_belongs_to_who_took_it(up: Submission, 
     check_books(turk)
 
 
-def test_a_stolen_form_of_a_returned_assignment_is_not_the_new_workers_answer(up: Submission, turk: Turk) -> None:
+def test_a_stolen_form_of_a_returned_assignment_is_not_the_new_workers_answer(
+    up: Submission, turk: Turk
+) -> None:
     hit = turk.hits()[0]
     first, src = turk.accept("W1", hit)
     form = turk.fill_in(src)
@@ -80,11 +84,15 @@ def test_an_answer_that_only_the_platform_has_is_rebuilt_whole(up: Submission, t
     Worker.objects.all().delete()
     rounds()
     assert Assignment.objects.counts() == {"paid": 1}
-    assert Response.objects.filter(criterion="relation").get().value == {"holds": ["per:schools_attended>"]}
+    assert Response.objects.filter(criterion="relation").get().value == {
+        "holds": ["per:schools_attended>"]
+    }
     check_books(turk)
 
 
-def test_an_answer_that_only_we_have_is_a_draft_and_is_never_paid(up: Submission, turk: Turk) -> None:
+def test_an_answer_that_only_we_have_is_a_draft_and_is_never_paid(
+    up: Submission, turk: Turk
+) -> None:
     _, src = turk.accept("W1", turk.hits()[0])
     form = turk.fill_in(src)
     turk.fault("externalSubmit", "lose")

@@ -1,4 +1,6 @@
-"""A worker in a browser: preview, accept, answer in the frame, send in; and from there to a paid, disposed HIT."""
+"""A worker in a browser: preview, accept, answer in the frame, send in; and from there to a paid,
+disposed HIT.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,12 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
-def test_from_preview_to_disposal(browser: Browser, turk: Turk, two_in_a_hit: HIT, script: bool) -> None:
-    context = browser.new_context(viewport={"width": 1400, "height": 1100}, java_script_enabled=script)
+def test_from_preview_to_disposal(
+    browser: Browser, turk: Turk, two_in_a_hit: HIT, script: bool
+) -> None:
+    context = browser.new_context(
+        viewport={"width": 1400, "height": 1100}, java_script_enabled=script
+    )
     page = context.new_page()
     faults = note_faults(page)
     page.goto(f"{turk.url}/?workerId=WBROWSER")

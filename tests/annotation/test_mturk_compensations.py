@@ -1,4 +1,6 @@
-"""The HIT of a payment, from making to deletion: stopped and put back, offered for long, refused, lost, killed."""
+"""The HIT of a payment, from making to deletion: stopped and put back, offered for long, refused,
+lost, killed.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from kbpo.tracks.models import Track
 pytestmark = pytest.mark.django_db
 
 FAULTS = ["throttle", "error", "hang", "error_after", "timeout"]
-DIED = pytest.mark.parametrize("before", [True, False], ids=["between intent and call", "between call and record"])
+DIED = pytest.mark.parametrize(
+    "before", [True, False], ids=["between intent and call", "between call and record"]
+)
 
 
 @pytest.fixture
@@ -38,7 +42,9 @@ def owed(turk: Turk, track: Track, targets: list[Target]) -> Bonus:
     publish.tick()
     turk.do("W1", turk.hits()[0])
     settle_down(3)
-    return give.grant(Worker.objects.get(), track, Decimal("0.50"), "Our page failed while you worked.")
+    return give.grant(
+        Worker.objects.get(), track, Decimal("0.50"), "Our page failed while you worked."
+    )
 
 
 @pytest.fixture
@@ -63,9 +69,14 @@ def spent(bonus: Bonus) -> Decimal:
 
 
 def taken_and_paid(turk: Turk, bonus: Bonus) -> None:
-    """Its worker finds the one HIT there is of it, takes it, and has the money; nothing is left there."""
+    """Its worker finds the one HIT there is of it, takes it, and has the money; nothing is left
+    there.
+    """
     bonus.refresh_from_db()
-    assert bonus.status == "owed" and bonus.external_id in turk.offered("W1"), (bonus.status, bonus.reason)
+    assert bonus.status == "owed" and bonus.external_id in turk.offered("W1"), (
+        bonus.status,
+        bonus.reason,
+    )
     turk.do("W1", bonus.external_id)
     settle_down()
     paid(turk, bonus)
@@ -91,12 +102,16 @@ def test_a_stop_takes_it_down_gives_its_money_back_and_going_on_offers_it_again(
     before = turk.calls("GetHIT")
     settle_down(3)
     offered.refresh_from_db()
-    assert (offered.status, offered.cleared_at) == ("stopped", None), "it stays, to be offered again"
+    assert (offered.status, offered.cleared_at) == ("stopped", None), (
+        "it stays, to be offered again"
+    )
     assert turk.calls("GetHIT") == before
     command.resume(track, admin, "It was nothing.")
     remit.tick()
     assert spent(offered) == Decimal("0.60")
-    assert turk.rows("SELECT count(*) AS n FROM hit WHERE annotation LIKE 'kbpo-comp%'") == [{"n": 1}]
+    assert turk.rows("SELECT count(*) AS n FROM hit WHERE annotation LIKE 'kbpo-comp%'") == [
+        {"n": 1}
+    ]
     taken_and_paid(turk, offered)
 
 
@@ -107,18 +122,24 @@ def test_a_stop_of_another_track_leaves_it_alone(offered: Bonus, turk: Turk, adm
     taken_and_paid(turk, offered)
 
 
-def test_whoever_has_it_in_hand_at_a_stop_may_send_it_in_and_is_paid(offered: Bonus, turk: Turk, admin: User) -> None:
+def test_whoever_has_it_in_hand_at_a_stop_may_send_it_in_and_is_paid(
+    offered: Bonus, turk: Turk, admin: User
+) -> None:
     assignment, _ = turk.accept("W1", offered.external_id)
     take_down.take_down(None, admin, "Something smells.")
     settle_down(2)
     offered.refresh_from_db()
-    assert offered.status == "owed" and spent(offered) == Decimal("0.60"), "it is not known yet what becomes of it"
+    assert offered.status == "owed" and spent(offered) == Decimal("0.60"), (
+        "it is not known yet what becomes of it"
+    )
     turk.send({"assignmentId": assignment, "thanks": "taken"})
     settle_down(2)
     paid(turk, offered)
 
 
-def test_whoever_lets_it_go_after_a_stop_gives_the_money_back(offered: Bonus, turk: Turk, admin: User) -> None:
+def test_whoever_lets_it_go_after_a_stop_gives_the_money_back(
+    offered: Bonus, turk: Turk, admin: User
+) -> None:
     assignment, _ = turk.accept("W1", offered.external_id)
     take_down.take_down(None, admin, "Something smells.")
     settle_down(2)
@@ -144,7 +165,10 @@ def test_a_stop_of_publishing_lets_what_is_up_go_on(owed: Bonus, turk: Turk, adm
     command.stop_publishing(None, admin, "The corpus is looked at.")
     settle_down(2)
     owed.refresh_from_db()
-    assert (owed.status, owed.external_id) == ("owed", "") and "The corpus is looked at." in owed.reason
+    assert (owed.status, owed.external_id) == (
+        "owed",
+        "",
+    ) and "The corpus is looked at." in owed.reason
     command.resume(None, admin, "It was looked at.")
     settle_down(2)
     command.stop_publishing(None, admin, "The corpus is looked at.")
@@ -152,7 +176,9 @@ def test_a_stop_of_publishing_lets_what_is_up_go_on(owed: Bonus, turk: Turk, adm
     taken_and_paid(turk, owed)
 
 
-def test_going_on_waits_until_a_cap_has_room_for_it(offered: Bonus, turk: Turk, admin: User) -> None:
+def test_going_on_waits_until_a_cap_has_room_for_it(
+    offered: Bonus, turk: Turk, admin: User
+) -> None:
     take_down.take_down(None, admin, "Something smells.")
     settle_down(2)
     cap = Budget.objects.create(track=offered.track, scope="track", cap=Decimal("0.01"))
@@ -174,7 +200,9 @@ def test_a_stop_takes_it_down_whatever_the_platform_answers(
     turk.fault(operation, kind, times=2)
     remit.tick()
     offered.refresh_from_db()
-    assert spent(offered) == (0 if offered.status == "stopped" else Decimal("0.60")), "only what is known is given back"
+    assert spent(offered) == (0 if offered.status == "stopped" else Decimal("0.60")), (
+        "only what is known is given back"
+    )
     settle_down()
     offered.refresh_from_db()
     assert offered.status == "stopped" and spent(offered) == 0 and turk.offered("W1") == []
@@ -202,7 +230,9 @@ def test_a_kill_while_it_is_taken_down_gives_back_once(
 
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("operation", ["DeleteHIT", "DeleteQualificationType"])
-def test_it_is_deleted_whatever_the_platform_answers(offered: Bonus, turk: Turk, operation: str, kind: str) -> None:
+def test_it_is_deleted_whatever_the_platform_answers(
+    offered: Bonus, turk: Turk, operation: str, kind: str
+) -> None:
     turk.do("W1", offered.external_id)
     turk.fault(operation, kind, times=2)
     remit.tick()
@@ -213,7 +243,9 @@ def test_it_is_deleted_whatever_the_platform_answers(offered: Bonus, turk: Turk,
 
 @DIED
 @pytest.mark.parametrize("owner", [compensate, kinds], ids=["the HIT", "the qualification"])
-def test_a_kill_while_it_is_deleted_deletes_it(offered: Bonus, turk: Turk, owner: object, before: bool) -> None:
+def test_a_kill_while_it_is_deleted_deletes_it(
+    offered: Bonus, turk: Turk, owner: object, before: bool
+) -> None:
     turk.do("W1", offered.external_id)
     at = 3 if owner is compensate else 1  # it is looked at and approved first
     with dying(owner, "call", before=before, at=at):
@@ -225,7 +257,9 @@ def test_a_kill_while_it_is_deleted_deletes_it(offered: Bonus, turk: Turk, owner
 
 
 @DIED
-def test_a_kill_while_it_is_cleared_away_clears_it(offered: Bonus, turk: Turk, before: bool) -> None:
+def test_a_kill_while_it_is_cleared_away_clears_it(
+    offered: Bonus, turk: Turk, before: bool
+) -> None:
     turk.do("W1", offered.external_id)
     with dying(MTurk, "clear_away", before=before):
         killed(lambda: (due(), remit.tick()))
@@ -281,7 +315,9 @@ def test_what_the_platform_refuses_for_good_is_given_back_and_leaves_no_qualific
     taken_and_paid(turk, owed)
 
 
-def test_the_money_stays_set_aside_while_it_cannot_be_taken_down_for_certain(offered: Bonus, turk: Turk) -> None:
+def test_the_money_stays_set_aside_while_it_cannot_be_taken_down_for_certain(
+    offered: Bonus, turk: Turk
+) -> None:
     turk.fault("ListAssignmentsForHIT", "refuse", times=99)
     for _ in range(8):
         bury()
@@ -301,7 +337,9 @@ def test_what_was_made_while_the_list_was_short_is_found_and_paid_after_all(
     """We never knew of the HIT, gave it up, and its worker has it."""
     with dying(compensate, "_made", before=False):
         killed(remit.tick)
-    [hit] = [row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-comp%'")]
+    [hit] = [
+        row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-comp%'")
+    ]
     turk.do("W1", hit)
     Bonus.objects.update(status="failed", reason="Refused for good.")
     Ledger.objects.filter(purpose=owed.purpose).update(state="failed")
@@ -311,7 +349,9 @@ def test_what_was_made_while_the_list_was_short_is_found_and_paid_after_all(
     paid(turk, owed)
 
 
-def test_a_hit_that_somebody_deleted_by_hand_needs_a_person_and_keeps_its_money(offered: Bonus, turk: Turk) -> None:
+def test_a_hit_that_somebody_deleted_by_hand_needs_a_person_and_keeps_its_money(
+    offered: Bonus, turk: Turk
+) -> None:
     with turk.store.begin() as books:
         books.run("DELETE FROM hit WHERE id = ?", offered.external_id)
     settle_down(2)

@@ -1,5 +1,7 @@
-"""Thirty HITs from launch to paid, judged by programs that use the marketplace's pages and ours like workers: the
-labels, payments and bonuses, our ledger and the endpoint's account agree to the cent."""
+"""Thirty HITs from launch to paid, judged by programs that use the marketplace's pages and ours
+like workers: the labels, payments and bonuses, our ledger and the endpoint's account agree to the
+cent.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ from typing import Any
 import pytest
 from annotation_world import make_neighbour, make_submission, make_target
 from django.db import transaction
-from mturk_world import Turk, check_answers, check_bonuses, check_books, check_labels, check_money, rounds
+from mturk_world import (
+    Turk,
+    check_answers,
+    check_bonuses,
+    check_books,
+    check_labels,
+    check_money,
+    rounds,
+)
 
 from annotation import ask, books, publish
 from annotation.annotators.models import Consent, Intake, TutorialRun
@@ -44,14 +54,18 @@ def test_thirty_hits_go_from_launch_to_paid_and_all_books_agree_to_the_cent(
     settings.LEAVE_OUT_FOR = ["majority", "gold"]  # programs need no time to read
     Intake.objects.create(tutorial_reward=Decimal("0.75"))
     targets = [make_target(track, number, (number - 0.5) / HITS) for number in range(1, HITS + 1)]
-    targets += [make_neighbour(track, one) for one in targets[:TWICE]]  # three HITs hold two questions
+    targets += [
+        make_neighbour(track, one) for one in targets[:TWICE]
+    ]  # three HITs hold two questions
     submission = make_submission(track, targets, money="100.00")
     ask.tick()
     publish.tick()
     assert (HIT.objects.count(), len(turk.hits())) == (HITS, HITS)
 
     names = [f"W{number}" for number in range(WORKERS)]
-    crowd = MarketCrowd(turk.url, live_server.url, names, lambda *_: Studied(), accuracy=[1.0, 1.0, 1.0, 1.0, 0.7])
+    crowd = MarketCrowd(
+        turk.url, live_server.url, names, lambda *_: Studied(), accuracy=[1.0, 1.0, 1.0, 1.0, 0.7]
+    )
     work = crowd.work(at_most=300)
     assert work.errors == [] and work.answers == PLACES * len(targets)
     rounds(20)
@@ -62,13 +76,27 @@ def test_thirty_hits_go_from_launch_to_paid_and_all_books_agree_to_the_cent(
     labels = Label.objects.filter(target__in=targets, source="crowd")
     assert Counter(labels.values_list("target", flat=True)) == Counter(one.pk for one in targets)
     assert set(labels.values_list("n", flat=True)) == {PLACES}
-    assert sum("per:schools_attended>" in label.value["holds"] for label in labels) >= len(targets) - 3
+    assert (
+        sum("per:schools_attended>" in label.value["holds"] for label in labels) >= len(targets) - 3
+    )
 
-    # Each answer 5 cents and a cent of fee for each question; each tutorial 75 cents and 15 of fee, once.
-    assert Payment.objects.count() == Assignment.objects.filter(status="paid").count() == PLACES * HITS
-    assert Bonus.objects.count() == TutorialRun.objects.filter(passed=True).count() == Consent.objects.count()
-    judging, lessons = Decimal("0.06") * PLACES * len(targets), Decimal("0.90") * Bonus.objects.count()
-    spent = Ledger.objects.filter(kind="spend").exclude(state="failed").values_list("amount", flat=True)
+    # Each answer 5 cents and a cent of fee for each question; each tutorial 75 cents and 15 of fee,
+    # once.
+    assert (
+        Payment.objects.count() == Assignment.objects.filter(status="paid").count() == PLACES * HITS
+    )
+    assert (
+        Bonus.objects.count()
+        == TutorialRun.objects.filter(passed=True).count()
+        == Consent.objects.count()
+    )
+    judging, lessons = (
+        Decimal("0.06") * PLACES * len(targets),
+        Decimal("0.90") * Bonus.objects.count(),
+    )
+    spent = (
+        Ledger.objects.filter(kind="spend").exclude(state="failed").values_list("amount", flat=True)
+    )
     assert sum(spent, Decimal(0)) == judging + lessons
     assert balance(purpose=submission.purpose).spent == judging
 
@@ -84,13 +112,19 @@ def test_thirty_hits_go_from_launch_to_paid_and_all_books_agree_to_the_cent(
 
 
 def the_check_sees_what_is_wrong(turk: Turk) -> None:
-    """Of an answer that was lost, changed, counted twice, or given twice by somebody, and of a HIT that is there twice,
-    each alone."""
+    """Of an answer that was lost, changed, counted twice, or given twice by somebody, and of a HIT
+    that is there twice, each alone.
+    """
     label = Label.objects.filter(origin__startswith="question:", target__kind="pair").earliest("pk")
     answer = Response.objects.filter(target=label.target, criterion="relation").earliest("pk")
     wrong_in_ours = [
         ("is in its label|are in its label", lambda: Label.objects.filter(pk=label.pk).update(n=4)),
-        ("has the votes", lambda: Label.objects.filter(pk=label.pk).update(value=label.value | {"votes": {"x>": 3}})),
+        (
+            "has the votes",
+            lambda: Label.objects.filter(pk=label.pk).update(
+                value=label.value | {"votes": {"x>": 3}}
+            ),
+        ),
         ("there is no label", lambda: label.delete()),
         ("we have read", lambda: answer.delete()),
     ]

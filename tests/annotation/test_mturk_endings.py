@@ -1,4 +1,6 @@
-"""How HITs end: paid once whoever dies, expired, deleted, short of answers or money; and both books agree."""
+"""How HITs end: paid once whoever dies, expired, deleted, short of answers or money; and both books
+agree.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from annotation.models import (
     Payment,
     PlatformBooks,
     Question,
-)  # fmt: skip
+)
 from annotation.platforms.mturk.platform import MTurk
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
@@ -25,7 +27,9 @@ from kbpo.tracks.models import Track
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("before", [True, False], ids=["between intent and call", "between call and record"])
+@pytest.mark.parametrize(
+    "before", [True, False], ids=["between intent and call", "between call and record"]
+)
 def test_a_kill_while_paying_pays_nobody_twice(up: Submission, turk: Turk, before: bool) -> None:
     turk.all_do("W1", "W2", "W3")
     due()
@@ -37,12 +41,16 @@ def test_a_kill_while_paying_pays_nobody_twice(up: Submission, turk: Turk, befor
     Payment.objects.filter(status="sent").update(status_since="2026-01-01T00:00:00Z")
     rounds()
     assert Payment.objects.counts() == {"paid": 18}
-    assert turk.rows("SELECT count(*) AS n FROM assignment WHERE status = 'Approved'") == [{"n": 18}]
+    assert turk.rows("SELECT count(*) AS n FROM assignment WHERE status = 'Approved'") == [
+        {"n": 18}
+    ]
     assert balance(purpose=up.purpose).spent == Decimal("0.06") * 18
     check_books(turk)
 
 
-def test_a_payment_that_is_being_sent_is_not_taken_by_another_process(up: Submission, turk: Turk) -> None:
+def test_a_payment_that_is_being_sent_is_not_taken_by_another_process(
+    up: Submission, turk: Turk
+) -> None:
     turk.do("W1", turk.hits()[0])
     due()
     collect.tick()
@@ -50,7 +58,9 @@ def test_a_payment_that_is_being_sent_is_not_taken_by_another_process(up: Submis
     with dying(MTurk, "approve", before=True):
         killed(remit.tick)
     remit.tick()
-    assert Payment.objects.counts() == {"sent": 1}  # whoever sent it may still be waiting for the answer
+    assert Payment.objects.counts() == {
+        "sent": 1
+    }  # whoever sent it may still be waiting for the answer
 
 
 def test_an_approval_that_races_auto_approval_is_done(up: Submission, turk: Turk) -> None:
@@ -59,14 +69,19 @@ def test_an_approval_that_races_auto_approval_is_done(up: Submission, turk: Turk
     collect.tick()
     settle.tick()
     turk.advance(days=8)
-    assert turk.rows("SELECT DISTINCT status FROM assignment")[0]["status"] in ("Submitted", "Approved")
+    assert turk.rows("SELECT DISTINCT status FROM assignment")[0]["status"] in (
+        "Submitted",
+        "Approved",
+    )
     rounds()
     assert Payment.objects.counts() == {"paid": 18}
     assert turk.calls("ApproveAssignment", "AWS.MechanicalTurk.InvalidAssignmentState") == 18
     check_books(turk)
 
 
-def test_what_was_auto_approved_before_we_ever_saw_it_is_labelled_and_owed(up: Submission, turk: Turk) -> None:
+def test_what_was_auto_approved_before_we_ever_saw_it_is_labelled_and_owed(
+    up: Submission, turk: Turk
+) -> None:
     turk.all_do("W1", "W2", "W3")
     turk.advance(days=2)
     with turk.store.begin() as books:
@@ -143,7 +158,9 @@ def test_without_money_for_another_worker_the_label_is_made_from_two(
     assert Payment.objects.counts() == {"paid": 3}
 
 
-def test_a_hit_that_somebody_deleted_there_is_settled_with_what_there_is(up: Submission, turk: Turk) -> None:
+def test_a_hit_that_somebody_deleted_there_is_settled_with_what_there_is(
+    up: Submission, turk: Turk
+) -> None:
     hit = turk.hits()[0]
     turk.do("W1", hit)
     rounds()

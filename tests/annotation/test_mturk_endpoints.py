@@ -1,4 +1,6 @@
-"""What was made at one endpoint is never paid, expired or counted at another: a sandbox's work costs no real money."""
+"""What was made at one endpoint is never paid, expired or counted at another: a sandbox's work
+costs no real money.
+"""
 
 from __future__ import annotations
 
@@ -37,23 +39,34 @@ def switch(settings: Any, to: Turk) -> None:
     settings.MTURK_WORKER_SITES = [to.url]
 
 
-def test_work_of_one_endpoint_is_never_paid_at_another(up: Submission, turk: Turk, second: Turk, settings: Any) -> None:
+def test_work_of_one_endpoint_is_never_paid_at_another(
+    up: Submission, turk: Turk, second: Turk, settings: Any
+) -> None:
     turk.all_do("W1", "W2", "W3")
     round_()
     round_()
     paid_before = turk.calls("ApproveAssignment")
     Payment.objects.update(status="owed")  # as if nothing had been paid yet
     Assignment.objects.update(status="approved", platform_status="submitted")
-    bonus = give.grant(Worker.objects.all()[0], up.track, Decimal("0.50"), "Thanks.",
-                          assignment=Assignment.objects.filter(worker=Worker.objects.all()[0])[0])  # fmt: skip
+    bonus = give.grant(
+        Worker.objects.all()[0],
+        up.track,
+        Decimal("0.50"),
+        "Thanks.",
+        assignment=Assignment.objects.filter(worker=Worker.objects.all()[0])[0],
+    )
     switch(settings, second)
     for _ in range(3):
         due()
         round_()
-    assert second.rows("SELECT count(*) AS n FROM call WHERE operation NOT LIKE 'Get%' AND operation NOT LIKE 'List%'"
-                       " AND operation NOT LIKE '%Qualification%'") == [{"n": 0}]  # fmt: skip
+    assert second.rows(
+        "SELECT count(*) AS n FROM call WHERE operation NOT LIKE 'Get%' AND operation NOT LIKE"
+        " 'List%' AND operation NOT LIKE '%Qualification%'"
+    ) == [{"n": 0}]
     assert turk.calls("ApproveAssignment") == paid_before
-    assert Payment.objects.counts() == {"owed": 18} and set(Payment.objects.values_list("endpoint")) == {(turk.url,)}
+    assert Payment.objects.counts() == {"owed": 18} and set(
+        Payment.objects.values_list("endpoint")
+    ) == {(turk.url,)}
     told = Payment.objects.all()[0].reason
     assert told.startswith("Answer ") and turk.url in told and f"and {second.url} is set" in told
     bonus.refresh_from_db()
@@ -66,7 +79,13 @@ def test_work_of_one_endpoint_is_never_paid_at_another(up: Submission, turk: Tur
 
 
 def test_books_of_two_endpoints_are_kept_apart(
-    up: Submission, turk: Turk, second: Turk, settings: Any, track: Track, targets: list[Target], client: Client
+    up: Submission,
+    turk: Turk,
+    second: Turk,
+    settings: Any,
+    track: Track,
+    targets: list[Target],
+    client: Client,
 ) -> None:
     turk.all_do("W1", "W2", "W3")
     rounds()
@@ -83,7 +102,9 @@ def test_books_of_two_endpoints_are_kept_apart(
     assert found.paid == Decimal("0.18") and found.difference == 0, "only what was paid here"
     assert found.row.differences == [] and found.hits == {"disposed": 1}
     assert [(one.endpoint, one.owed) for one in found.others] == [(turk.url, Decimal("0.05"))]
-    assert set(HIT.objects.filter(questions__payer=more.purpose).values_list("endpoint", flat=True)) == {second.url}
+    assert set(
+        HIT.objects.filter(questions__payer=more.purpose).values_list("endpoint", flat=True)
+    ) == {second.url}
     settings.ROOT_URLCONF = "kbpo.urls"
     client.force_login(User.objects.create(username="root", is_staff=True))
     page = client.get("/desk/platforms/").content.decode()
@@ -98,7 +119,11 @@ def test_a_hit_belongs_to_where_it_was_first_called_and_to_nowhere_before(
     settings.REAL_MONEY = True  # the endpoint may not be called as things are set
     publish.tick()
     hit = HIT.objects.get()
-    assert (hit.endpoint, hit.called_at, hit.attempts) == ("", None, 0) and "REAL_MONEY is true" in hit.reason
+    assert (hit.endpoint, hit.called_at, hit.attempts) == (
+        "",
+        None,
+        0,
+    ) and "REAL_MONEY is true" in hit.reason
     settings.REAL_MONEY = False
     turk.fault("CreateHITWithHITType", "error_after")
     publish.tick()
@@ -114,7 +139,9 @@ def test_a_hit_belongs_to_where_it_was_first_called_and_to_nowhere_before(
     assert len(turk.hits()) == 1 and HIT.objects.get().status == "open"
 
 
-def test_rows_of_which_nobody_knows_where_they_were_made_are_left_alone(up: Submission, turk: Turk) -> None:
+def test_rows_of_which_nobody_knows_where_they_were_made_are_left_alone(
+    up: Submission, turk: Turk
+) -> None:
     HIT.objects.update(endpoint="")
     with pytest.raises(PlatformDown, match="made before we noted where"):
         MTurk().expire(HIT.objects.all()[0])

@@ -8,7 +8,18 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from mturk_world import TOO_LATE, Turk, check_books, check_money, due, dying, killed, put_up, round_, rounds
+from mturk_world import (
+    TOO_LATE,
+    Turk,
+    check_books,
+    check_money,
+    due,
+    dying,
+    killed,
+    put_up,
+    round_,
+    rounds,
+)
 
 from annotation import collect, elsewhere, publish
 from annotation.models import (
@@ -16,7 +27,7 @@ from annotation.models import (
     Assignment,
     Payment,
     PlatformBooks,
-)  # fmt: skip
+)
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.mturk import client
 from annotation.platforms.mturk.platform import MTurk
@@ -26,9 +37,13 @@ from kbpo.submissions.models import Submission
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("before", [True, False], ids=["between intent and call", "between call and record"])
+@pytest.mark.parametrize(
+    "before", [True, False], ids=["between intent and call", "between call and record"]
+)
 @pytest.mark.parametrize("at", [1, 4])
-def test_a_kill_while_publishing_makes_no_hit_twice(asked: Submission, turk: Turk, before: bool, at: int) -> None:
+def test_a_kill_while_publishing_makes_no_hit_twice(
+    asked: Submission, turk: Turk, before: bool, at: int
+) -> None:
     with dying(MTurk, "publish", before=before, at=at):
         killed(publish.tick)
     rounds()
@@ -49,8 +64,16 @@ def test_a_hit_whose_answer_never_came_is_adopted(asked: Submission, turk: Turk,
 
 
 @pytest.mark.parametrize("kind", ["throttle", "error"])
-def test_throttling_and_faults_cost_time_and_nothing_else(asked: Submission, turk: Turk, kind: str) -> None:
-    for operation in ("CreateHITWithHITType", "ListHITs", "ListAssignmentsForHIT", "ApproveAssignment", "DeleteHIT"):
+def test_throttling_and_faults_cost_time_and_nothing_else(
+    asked: Submission, turk: Turk, kind: str
+) -> None:
+    for operation in (
+        "CreateHITWithHITType",
+        "ListHITs",
+        "ListAssignmentsForHIT",
+        "ApproveAssignment",
+        "DeleteHIT",
+    ):
         turk.fault(operation, kind, times=2)
     publish.tick()
     rounds()
@@ -64,7 +87,9 @@ def test_throttling_and_faults_cost_time_and_nothing_else(asked: Submission, tur
     check_books(turk)
 
 
-def test_a_platform_that_stays_away_for_long_makes_nothing_fail(asked: Submission, turk: Turk) -> None:
+def test_a_platform_that_stays_away_for_long_makes_nothing_fail(
+    asked: Submission, turk: Turk
+) -> None:
     turk.fault("CreateHITWithHITType", "error", times=60)
     for _ in range(8):
         due()
@@ -78,7 +103,9 @@ def test_a_platform_that_stays_away_for_long_makes_nothing_fail(asked: Submissio
 
 
 @pytest.mark.parametrize("recorded", [True, False])
-def test_after_25_hours_a_forgotten_token_makes_no_second_hit(asked: Submission, turk: Turk, recorded: bool) -> None:
+def test_after_25_hours_a_forgotten_token_makes_no_second_hit(
+    asked: Submission, turk: Turk, recorded: bool
+) -> None:
     with dying(MTurk, "publish", before=False):
         killed(publish.tick)
     turk.advance(hours=25)
@@ -90,7 +117,9 @@ def test_after_25_hours_a_forgotten_token_makes_no_second_hit(asked: Submission,
     check_books(turk)
 
 
-def test_a_hit_that_no_list_has_is_made_after_a_day_and_not_before(asked: Submission, turk: Turk) -> None:
+def test_a_hit_that_no_list_has_is_made_after_a_day_and_not_before(
+    asked: Submission, turk: Turk
+) -> None:
     with dying(MTurk, "publish", before=True):
         killed(publish.tick)
     turk.advance(hours=25)
@@ -103,7 +132,9 @@ def test_a_second_hit_of_ours_on_the_platform_is_taken_down(up: Submission, turk
     with turk.store.begin() as books:  # as if a token had been forgotten
         row = dict(books.one("SELECT * FROM hit ORDER BY number LIMIT 1"))
         row.pop("number")
-        books.insert("hit", **row | {"id": "3TWICE00000000000000000000TWICE", "created": row["created"] + 5})
+        books.insert(
+            "hit", **row | {"id": "3TWICE00000000000000000000TWICE", "created": row["created"] + 5}
+        )
     rounds()
     assert "3TWICE00000000000000000000TWICE" not in turk.offered("W1")
     assert len(turk.offered("W1")) == 6
@@ -128,7 +159,9 @@ def test_every_failure_is_told_apart_by_what_may_have_happened(turk: Turk, setti
         client.call("GetAccountBalance")
 
 
-def test_a_hint_makes_us_look_at_once_and_is_never_believed(up: Submission, turk: Turk, settings: Any) -> None:
+def test_a_hint_makes_us_look_at_once_and_is_never_believed(
+    up: Submission, turk: Turk, settings: Any
+) -> None:
     rounds()
     settings.MTURK_POLL_SECONDS = Decimal("3600")
     turk.do("W1", turk.hits()[0])
@@ -159,8 +192,12 @@ def test_time_does_not_run_backwards_in_these_tests(up: Submission, turk: Turk) 
     assert before is not None and after is not None and before - after == timedelta(hours=1)
 
 
-def test_answers_to_a_hit_that_is_there_twice_are_used_and_paid(asked: Submission, turk: Turk) -> None:
-    """Its token was forgotten and the list was empty when we looked: whoever took the second one has worked for us."""
+def test_answers_to_a_hit_that_is_there_twice_are_used_and_paid(
+    asked: Submission, turk: Turk
+) -> None:
+    """Its token was forgotten and the list was empty when we looked: whoever took the second one
+    has worked for us.
+    """
     turk.fault("CreateHITWithHITType", "error_after")
     publish.tick()
     turk.advance(hours=25)
@@ -185,4 +222,6 @@ def test_answers_to_a_hit_that_is_there_twice_are_used_and_paid(asked: Submissio
 
 def there(turk: Turk, hit: HIT) -> list[dict[str, Any]]:
     """The platform's rows of a HIT of ours, the oldest first."""
-    return turk.rows("SELECT id, disposed FROM hit WHERE annotation = ? ORDER BY number", f"kbpo:{hit.token}")
+    return turk.rows(
+        "SELECT id, disposed FROM hit WHERE annotation = ? ORDER BY number", f"kbpo:{hit.token}"
+    )

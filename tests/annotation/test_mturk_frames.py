@@ -1,4 +1,6 @@
-"""Whole documents and single relations in a marketplace's frame: another site around it, no storage in the browser."""
+"""Whole documents and single relations in a marketplace's frame: another site around it, no storage
+in the browser.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from kbpo.tracks.models import Track
 from tests.conftest import Toy
 
 NO_STORAGE = {"profile": {"default_content_setting_values": {"cookies": 2}}}
-"""Chromium's own setting under which localStorage throws, as it does for those who forbid other sites to store."""
+"""Chromium's own setting under which localStorage throws, as it does for those who forbid other
+sites to store."""
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -39,13 +42,18 @@ def in_a_browser(test: Any) -> Any:
 def closed_browser(tmp_path: Path) -> Iterator[BrowserContext]:
     """A browser in which no page may store anything."""
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright runs a loop in this thread; we only read rows
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = (
+        "true"  # Playwright runs a loop in this thread; we only read rows
+    )
     profile = tmp_path / "profile" / "Default"
     profile.mkdir(parents=True)
     (profile / "Preferences").write_text(json.dumps(NO_STORAGE))
     with sync_playwright() as playwright:
         started = playwright.chromium.launch_persistent_context(
-            str(profile.parent), executable_path=str(CHROMIUM), args=FLAGS, viewport={"width": 1400, "height": 1000}
+            str(profile.parent),
+            executable_path=str(CHROMIUM),
+            args=FLAGS,
+            viewport={"width": 1400, "height": 1000},
         )
         yield started
         close_all(started)
@@ -54,7 +62,9 @@ def closed_browser(tmp_path: Path) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def whole(market: Turk, toy: Toy, live_server: Any, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Question:
+def whole(
+    market: Turk, toy: Toy, live_server: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> Question:
     """The first document of the toy corpus, up on the endpoint."""
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     settings.SITE_URL = live_server.url
@@ -119,12 +129,16 @@ def test_a_whole_document_is_marked_left_and_sent_where_the_browser_stores_nothi
     assert raw is not None
     marks = json.loads(raw[f"q{whole.pk}.mentions"][0])
     assert sorted((one["span"], one["type"]) for one in marks) == [
-        ([19, 27], "ORG"), ([55, 61], "GPE"), ([84, 90], "GPE"),
-    ]  # fmt: skip
+        ([19, 27], "ORG"),
+        ([55, 61], "GPE"),
+        ([84, 90], "GPE"),
+    ]
     assert page.faults == []  # type: ignore[attr-defined]
 
 
-def test_documents_go_through_both_steps_on_a_marketplace(market: Turk, whole: Question, toy: Toy) -> None:
+def test_documents_go_through_both_steps_on_a_marketplace(
+    market: Turk, whole: Question, toy: Toy
+) -> None:
     """Three workers mark, three workers judge the pairs that come of it; nobody logs in."""
     for interface in ("entities", "relations_exhaustive"):
         rounds_of_documents()
@@ -234,4 +248,7 @@ def test_titles_need_the_proof_of_a_hit_in_hand_and_no_login(market: Turk, whole
     said = Client().get(path, {"q": "hal", "proof": proof.prove(hit.pk, "3A", "0" * 32)})
     assert said.json() == {"titles": ["Halden"]}
     src = market.preview("W1", hit.external_id)
-    assert "data-titles" not in Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
+    assert (
+        "data-titles"
+        not in Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
+    )

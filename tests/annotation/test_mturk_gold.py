@@ -1,4 +1,6 @@
-"""Gold in the HITs of a marketplace: mixed in, told apart by nobody, paid, and what follows from wrong answers."""
+"""Gold in the HITs of a marketplace: mixed in, told apart by nobody, paid, and what follows from
+wrong answers.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,17 @@ from django.test import Client
 from mturk_world import Turk, check_books, form_of, rounds
 
 from annotation import ask, gold, publish
-from annotation.models import HIT, Assignment, Comparison, Gold, Payment, Question, Response, Signal, Worker
+from annotation.models import (
+    HIT,
+    Assignment,
+    Comparison,
+    Gold,
+    Payment,
+    Question,
+    Response,
+    Signal,
+    Worker,
+)
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
@@ -30,7 +42,9 @@ def admin(db: None) -> User:
 
 @pytest.fixture
 def made(turk: Turk, track: Track, targets: list[Target], admin: User) -> Gold:
-    """A gold question on a marketplace's track; everything that is published from now on gets gold."""
+    """A gold question on a marketplace's track; everything that is published from now on gets
+    gold.
+    """
     make_submission(track, targets[:1], "First")
     ask.tick()
     publish.tick()
@@ -74,7 +88,10 @@ def test_gold_goes_out_in_a_hit_and_its_pay_is_part_of_the_reward(
     for worker in ("W1", "W2", "W3"):
         turk.do(worker, hit.external_id)
     rounds()
-    assert Payment.objects.filter(assignment__hit=hit, status="paid", amount=Decimal("0.10")).count() == 3
+    assert (
+        Payment.objects.filter(assignment__hit=hit, status="paid", amount=Decimal("0.10")).count()
+        == 3
+    )
     assert balance(purpose=gold.purpose_of(track)).spent == Decimal("0.18")
     assert publish.committed(gold.purpose_of(track)) == 0
     assert Comparison.objects.filter(kind="gold", against=False).count() == 3
@@ -87,7 +104,9 @@ def test_gold_goes_out_in_a_hit_and_its_pay_is_part_of_the_reward(
     check_books(turk)
 
 
-def test_no_page_tells_which_question_is_gold(made: Gold, turk: Turk, track: Track, targets: list[Target]) -> None:
+def test_no_page_tells_which_question_is_gold(
+    made: Gold, turk: Turk, track: Track, targets: list[Target]
+) -> None:
     [hit] = put_up(track, targets[1:2], "Second")
     _, src = turk.accept("W1", hit.external_id)
     for page in pages_of(src, GOOD):
@@ -95,7 +114,9 @@ def test_no_page_tells_which_question_is_gold(made: Gold, turk: Turk, track: Tra
         assert 'holds" value="per:schools_attended>" checked' not in page
 
 
-def test_it_stands_now_first_and_now_last(made: Gold, turk: Turk, track: Track, targets: list[Target]) -> None:
+def test_it_stands_now_first_and_now_last(
+    made: Gold, turk: Turk, track: Track, targets: list[Target]
+) -> None:
     more = [make_target(track, number, 0.5) for number in range(20, 40)]
     first = {gold.asked_of(hit, None)[0] == made.question for hit in put_up(track, more, "Many")}
     assert first == {True, False}
@@ -125,15 +146,20 @@ def test_gold_that_is_cut_out_of_an_answer_is_missed(
     [hit] = put_up(track, targets[1:2], "Second")
     _, src = turk.accept("W1", hit.external_id)
     form = turk.fill_in(src)
-    said = {name: value for name, value in json.loads(form["answer"]).items() if not name.startswith(
-        f"q{made.question.pk}.")}  # fmt: skip
+    said = {
+        name: value
+        for name, value in json.loads(form["answer"]).items()
+        if not name.startswith(f"q{made.question.pk}.")
+    }
     turk.send(form | {"answer": json.dumps(said)})
     rounds()
     row = Assignment.objects.get(hit=hit)
     assert row.status == "failed" and "cannot be used" in row.reason
 
 
-def test_without_money_no_gold_goes_out(made: Gold, turk: Turk, track: Track, targets: list[Target]) -> None:
+def test_without_money_no_gold_goes_out(
+    made: Gold, turk: Turk, track: Track, targets: list[Target]
+) -> None:
     more = [make_target(track, number, 0.5) for number in range(20, 60)]
     hits = put_up(track, more, "Many")
     with_gold = [hit for hit in hits if hit.questions.count() == 2]
@@ -145,7 +171,9 @@ def test_whoever_is_wrong_on_gold_is_left_out_and_the_platform_is_told(
     made: Gold, turk: Turk, track: Track, targets: list[Target], admin: User, settings: Any
 ) -> None:
     settings.LEAVE_OUT_FOR = ["gold"]
-    for number in range(3):  # three more gold questions: beyond the limit are more than three wrong answers
+    for number in range(
+        3
+    ):  # three more gold questions: beyond the limit are more than three wrong answers
         source = make_target(track, 10 + number, 0.5)
         put_up(track, [source], f"Source {number}")
         HIT.objects.latest("pk").questions.remove(made.question)

@@ -12,7 +12,17 @@ from django.test import Client
 from mturk_world import Refusal, Turk, check_books, due, round_, rounds
 
 from annotation import ask, collect, command, give, leave_out, publish, remit, settle
-from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks, Question, Response, Worker, WorkerIdentity
+from annotation.models import (
+    HIT,
+    Assignment,
+    Bonus,
+    Payment,
+    PlatformBooks,
+    Question,
+    Response,
+    Worker,
+    WorkerIdentity,
+)
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Ledger
@@ -23,7 +33,9 @@ from kbpo.tracks.models import Track
 pytestmark = pytest.mark.django_db
 
 
-def test_the_whole_way_from_question_to_a_hit_that_is_paid_and_gone(up: Submission, turk: Turk) -> None:
+def test_the_whole_way_from_question_to_a_hit_that_is_paid_and_gone(
+    up: Submission, turk: Turk
+) -> None:
     assert HIT.objects.counts() == {"open": 6}
     assert turk.all_do("W1", "W2", "W3") == 18
     rounds()
@@ -38,11 +50,16 @@ def test_the_whole_way_from_question_to_a_hit_that_is_paid_and_gone(up: Submissi
     assert turk.rows("SELECT count(*) AS n FROM hit_type") == [{"n": 1}]
     books = PlatformBooks.objects.get()
     assert (books.differences, books.trouble) == ([], "")
-    assert books.available is not None and books.available == Decimal("10000.00") - Decimal("0.06") * 18
+    assert (
+        books.available is not None
+        and books.available == Decimal("10000.00") - Decimal("0.06") * 18
+    )
     check_books(turk)
 
 
-def test_a_worker_is_known_by_a_hash_everywhere_but_in_one_table(up: Submission, turk: Turk) -> None:
+def test_a_worker_is_known_by_a_hash_everywhere_but_in_one_table(
+    up: Submission, turk: Turk
+) -> None:
     turk.do("W1SECRETNAME", turk.hits()[0])
     rounds()
     assert WorkerIdentity.objects.get().external_id == "W1SECRETNAME"
@@ -55,7 +72,9 @@ def test_a_worker_is_known_by_a_hash_everywhere_but_in_one_table(up: Submission,
 def test_questions_on_one_document_share_a_hit_priced_by_their_sum(
     turk: Turk, track: Track, targets: list[Target], settings: object
 ) -> None:
-    Target.objects.filter(pk__in=[one.pk for one in targets[:3]]).update(document=targets[0].document)
+    Target.objects.filter(pk__in=[one.pk for one in targets[:3]]).update(
+        document=targets[0].document
+    )
     make_submission(track, targets[:4])
     ask.tick()
     publish.tick()
@@ -71,7 +90,9 @@ def test_questions_on_one_document_share_a_hit_priced_by_their_sum(
     check_books(turk)
 
 
-def test_a_hit_takes_nine_workers_and_a_sibling_the_rest(turk: Turk, track: Track, targets: list[Target]) -> None:
+def test_a_hit_takes_nine_workers_and_a_sibling_the_rest(
+    turk: Turk, track: Track, targets: list[Target]
+) -> None:
     Track.objects.update(workers_per_question=11)
     track.refresh_from_db()
     make_submission(track, targets[:1])
@@ -83,7 +104,10 @@ def test_a_hit_takes_nine_workers_and_a_sibling_the_rest(turk: Turk, track: Trac
         turk.do(f"W{number}", nine.external_id)
     rounds()
     assert Question.objects.counts() == {"published": 1}  # two more are to come
-    assert "judged this text before" in Client().get(_path(turk.accept("W0", two.external_id)[1])).content.decode()
+    assert (
+        "judged this text before"
+        in Client().get(_path(turk.accept("W0", two.external_id)[1])).content.decode()
+    )
     turk.give_back("W0", turk.rows("SELECT id FROM assignment WHERE status = 'Accepted'")[0]["id"])
     for number in (20, 21):
         turk.do(f"W{number}", two.external_id)
@@ -115,7 +139,9 @@ def test_somebody_who_answers_a_question_twice_is_paid_twice_and_counts_once(
     assert Response.objects.filter(excluded_reason="This worker had judged it before.").exists()
     leave_out.exclude(Worker.objects.get(), "Always the first button")
     leave_out.readmit(Worker.objects.get())
-    assert Response.objects.filter(criterion="relation", excluded_reason="").count() == 1, "and still once"
+    assert Response.objects.filter(criterion="relation", excluded_reason="").count() == 1, (
+        "and still once"
+    )
     check_books(turk)
 
 
@@ -124,7 +150,10 @@ def test_a_preview_shows_the_question_and_stores_nothing(up: Submission, turk: T
     assert "workerId" not in src and "ASSIGNMENT_ID_NOT_AVAILABLE" in src
     page = Client().get(_path(src))
     assert page.status_code == 200
-    assert "Accept the HIT to answer" in page.content.decode() and "Elm College" in page.content.decode()
+    assert (
+        "Accept the HIT to answer" in page.content.decode()
+        and "Elm College" in page.content.decode()
+    )
     assert "fieldset" in page.content.decode() and "submit-bar" not in page.content.decode()
     assert not page.cookies
     assert Assignment.objects.count() == Worker.objects.count() == 0
@@ -136,7 +165,9 @@ def test_a_preview_without_any_parameter_is_a_preview_too(up: Submission, turk: 
     assert Assignment.objects.count() == 0
 
 
-def test_an_answer_that_misses_something_is_shown_again_with_a_sentence(up: Submission, turk: Turk) -> None:
+def test_an_answer_that_misses_something_is_shown_again_with_a_sentence(
+    up: Submission, turk: Turk
+) -> None:
     _, src = turk.accept("W1", turk.hits()[0])
     client = Client()
     page = client.get(_path(src)).content.decode()
@@ -146,7 +177,9 @@ def test_an_answer_that_misses_something_is_shown_again_with_a_sentence(up: Subm
     assert "Step 2 is missing" in answer.content.decode()
 
 
-def test_work_that_was_left_half_done_is_still_there(turk: Turk, track: Track, targets: list[Target]) -> None:
+def test_work_that_was_left_half_done_is_still_there(
+    turk: Turk, track: Track, targets: list[Target]
+) -> None:
     Target.objects.all().update(document=targets[0].document)
     make_submission(track, targets[:2])
     ask.tick()
@@ -161,7 +194,9 @@ def test_work_that_was_left_half_done_is_still_there(turk: Turk, track: Track, t
     assert Assignment.objects.get().status == "leased"
 
 
-def test_an_excluded_worker_is_offered_nothing_and_readmitted_again(up: Submission, turk: Turk) -> None:
+def test_an_excluded_worker_is_offered_nothing_and_readmitted_again(
+    up: Submission, turk: Turk
+) -> None:
     turk.do("W1", turk.hits()[0])
     rounds()
     worker = Worker.objects.get()
@@ -196,7 +231,9 @@ def test_only_admitted_workers_may_accept_where_the_tutorial_is_asked_for(
     assert turk.offered("W1") == []
 
 
-def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_it_up_again(up: Submission, turk: Turk) -> None:
+def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_it_up_again(
+    up: Submission, turk: Turk
+) -> None:
     _, src = turk.accept("W1", turk.hits()[0])
     command.pause(None, None, "The schema is wrong.")
     rounds()
@@ -222,15 +259,22 @@ def test_a_rejection_tells_its_reason_and_can_be_taken_back(up: Submission, turk
     assignment = turk.do("W1", turk.hits()[0])
     due()
     collect.tick()
-    Assignment.objects.get().move("rejected", "Every answer was the first button, 40 times in a row.")
+    Assignment.objects.get().move(
+        "rejected", "Every answer was the first button, 40 times in a row."
+    )
     remit.tick()
     row = turk.rows("SELECT status, feedback FROM assignment WHERE id = ?", assignment)[0]
-    assert row == {"status": "Rejected", "feedback": "Every answer was the first button, 40 times in a row."}
+    assert row == {
+        "status": "Rejected",
+        "feedback": "Every answer was the first button, 40 times in a row.",
+    }
     answer = Assignment.objects.get()
     answer.move("submitted")
     settle.tick()
     remit.tick()
-    assert turk.rows("SELECT status FROM assignment WHERE id = ?", assignment) == [{"status": "Approved"}]
+    assert turk.rows("SELECT status FROM assignment WHERE id = ?", assignment) == [
+        {"status": "Approved"}
+    ]
     assert Payment.objects.counts() == {"paid": 1}
 
 
@@ -239,12 +283,19 @@ def test_a_bonus_and_a_compensation_are_paid_once(up: Submission, turk: Turk) ->
     rounds()
     worker = Worker.objects.get()
     bonus = give.grant(
-        worker, up.track, Decimal("0.50"), "You found a mistake of ours.", assignment=Assignment.objects.get()
+        worker,
+        up.track,
+        Decimal("0.50"),
+        "You found a mistake of ours.",
+        assignment=Assignment.objects.get(),
     )
     owed = give.grant(worker, up.track, Decimal("0.20"), "Our page failed while you worked.")
     rounds()
     assert turk.rows("SELECT cents, fee FROM bonus") == [{"cents": 50, "fee": 10}]
-    [hit] = [row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")]
+    [hit] = [
+        row["id"]
+        for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")
+    ]
     assert hit not in turk.offered("W2") and hit in turk.offered("W1")
     assignment, src = turk.accept("W1", hit)
     print(Client().get(_path(src)).content.decode()[-900:])
@@ -254,20 +305,26 @@ def test_a_bonus_and_a_compensation_are_paid_once(up: Submission, turk: Turk) ->
     bonus.refresh_from_db()
     owed.refresh_from_db()
     assert (bonus.status, owed.status) == ("paid", "paid")
-    assert turk.rows("SELECT status FROM assignment WHERE id = ?", assignment) == [{"status": "Approved"}]
+    assert turk.rows("SELECT status FROM assignment WHERE id = ?", assignment) == [
+        {"status": "Approved"}
+    ]
     assert Bonus.objects.count() == 2 and turk.calls("SendBonus") == 1
     assert PlatformBooks.objects.get().differences == []
 
 
 def test_who_only_drafted_is_compensated(up: Submission, turk: Turk) -> None:
-    """Our page failed them before they could send anything in: nothing but a draft tells of them."""
+    """Our page failed them before they could send anything in: nothing but a draft tells of
+    them.
+    """
     assignment, src = turk.accept("W1", turk.hits()[0])
     turk.fill_in(src)
     turk.give_back("W1", assignment)
     worker = Worker.objects.get()
     assert not Assignment.objects.exclude(raw=None).exists() and worker.identity.external_id == "W1"
     admin = User.objects.create_user("admin", is_staff=True)
-    told = give.grant_to(worker.handle, up.track, Decimal("0.20"), "Our page failed while you worked.", admin)
+    told = give.grant_to(
+        worker.handle, up.track, Decimal("0.20"), "Our page failed while you worked.", admin
+    )
     assert "$0.20" in told
     compensation_reaches(turk, "W1")
 
@@ -284,7 +341,10 @@ def test_whom_we_never_met_is_compensated_by_their_own_id(up: Submission, turk: 
 def compensation_reaches(turk: Turk, worker: str) -> None:
     """The one compensation is offered to this worker alone, taken, and paid."""
     rounds()
-    [hit] = [row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")]
+    [hit] = [
+        row["id"]
+        for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")
+    ]
     assert hit not in turk.offered("W2") and hit in turk.offered(worker)
     turk.send({"assignmentId": turk.accept(worker, hit)[0], "thanks": "taken"})
     rounds()
@@ -311,9 +371,16 @@ def test_money_for_a_bonus_must_be_there(up: Submission, turk: Turk) -> None:
     assert not Bonus.objects.exists()
 
 
-def test_a_question_is_up_once_however_often_the_clock_comes_round(up: Submission, turk: Turk) -> None:
+def test_a_question_is_up_once_however_often_the_clock_comes_round(
+    up: Submission, turk: Turk
+) -> None:
     for _ in range(3):
         due()
         round_()
-    assert Counter(row["annotation"] for row in turk.rows("SELECT annotation FROM hit")).most_common(1)[0][1] == 1
+    assert (
+        Counter(row["annotation"] for row in turk.rows("SELECT annotation FROM hit")).most_common(
+            1
+        )[0][1]
+        == 1
+    )
     assert turk.calls("CreateHITWithHITType") == 6

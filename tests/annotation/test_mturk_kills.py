@@ -1,6 +1,8 @@
-"""`kill -9` of the process that speaks to the marketplace, in the middle of a call: before it was done, and after.
+"""`kill -9` of the process that speaks to the marketplace, in the middle of a call: before it was
+done, and after.
 
-The endpoint holds the call, the process dies, another one starts. Eight kills here; `make kills` runs two hundred.
+The endpoint holds the call, the process dies, another one starts. Eight kills here; `make kills`
+runs two hundred.
 """
 
 from __future__ import annotations
@@ -46,9 +48,15 @@ while True:
 """
 COMPENSATION = "a compensation's CreateHITWithHITType"
 OPERATIONS = [
-    "CreateHITWithHITType", "ApproveAssignment", "SendBonus", "UpdateExpirationForHIT",
-    "CreateAdditionalAssignmentsForHIT", COMPENSATION, "DeleteHIT", "AssociateQualificationWithWorker",
-]  # fmt: skip
+    "CreateHITWithHITType",
+    "ApproveAssignment",
+    "SendBonus",
+    "UpdateExpirationForHIT",
+    "CreateAdditionalAssignmentsForHIT",
+    COMPENSATION,
+    "DeleteHIT",
+    "AssociateQualificationWithWorker",
+]
 DRAWS = 3
 """A death that found no call to die in is drawn again, so often."""
 WORKERS = ["W1", "W2", "W3"]
@@ -63,25 +71,43 @@ class Speaker:
         where = connection.settings_dict
         password = f":{quote(where['PASSWORD'], safe='')}" if where["PASSWORD"] else ""
         options = urlencode(
-            {name: value for name, value in (("host", where["HOST"]), ("port", where["PORT"])) if value}
+            {
+                name: value
+                for name, value in (("host", where["HOST"]), ("port", where["PORT"]))
+                if value
+            }
         )
         self.log = directory / "speaker.log"
         self.environment = os.environ | {
-            "DJANGO_SETTINGS_MODULE": "kbpo.settings", "REDIS_URL": live_settings.REDIS, "KBPO_VAR": str(directory),
-            "DATABASE_URL": f"postgres://{quote(where['USER'], safe='')}{password}@/{where['NAME']}?{options}",
-            "MTURK_ENDPOINT_URL": turk.url, "MTURK_WORKER_SITES": turk.url, "MTURK_POLL_SECONDS": "0",
-            "MTURK_ACCESS_KEY_ID": "toy", "MTURK_SECRET_ACCESS_KEY": "toy", "MTURK_TIMEOUT": "20", "SITE_URL": site,
-            "MTURK_QUESTIONS_PER_HIT": "2", "SECRET_KEY": live_settings.SECRET_KEY,
-        }  # fmt: skip
+            "DJANGO_SETTINGS_MODULE": "kbpo.settings",
+            "REDIS_URL": live_settings.REDIS,
+            "KBPO_VAR": str(directory),
+            "DATABASE_URL": (
+                f"postgres://{quote(where['USER'], safe='')}{password}@/{where['NAME']}?{options}"
+            ),
+            "MTURK_ENDPOINT_URL": turk.url,
+            "MTURK_WORKER_SITES": turk.url,
+            "MTURK_POLL_SECONDS": "0",
+            "MTURK_ACCESS_KEY_ID": "toy",
+            "MTURK_SECRET_ACCESS_KEY": "toy",
+            "MTURK_TIMEOUT": "20",
+            "SITE_URL": site,
+            "MTURK_QUESTIONS_PER_HIT": "2",
+            "SECRET_KEY": live_settings.SECRET_KEY,
+        }
         self.start()
 
     def start(self) -> None:
         before = self._ready()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", LOOP], cwd=live_settings.BASE_DIR, env=self.environment, stdout=log, stderr=log,
+                [sys.executable, "-c", LOOP],
+                cwd=live_settings.BASE_DIR,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,
-            )  # fmt: skip
+            )
 
         wait_for(lambda: self._ready() > before, "the process to be ready", every=0.1)
 
@@ -103,7 +129,9 @@ def test_kills_in_the_middle_of_calls_lose_and_double_nothing(
     """Two questions on each document, so that each HIT holds two."""
     rng = random.Random(KILLS)
     more = [make_target(track, number, rng.random()) for number in range(7, KILLS + 1)]
-    pairs = [pair for target in [*targets, *more] for pair in (target, make_neighbour(track, target))]
+    pairs = [
+        pair for target in [*targets, *more] for pair in (target, make_neighbour(track, target))
+    ]
     submission = make_submission(track, pairs)
     ask.tick()
     Question.objects.update(next_try_at=NEVER)  # those of one document are let go for each death
@@ -115,7 +143,9 @@ def test_kills_in_the_middle_of_calls_lose_and_double_nothing(
         turk.forgive()
         wait_for(lambda: _work(turk) or _all_settled(), "everything to be settled", every=0.3)
         wait_for(lambda: _work(turk) or _all_paid(), "every payment", every=0.3)
-        wait_for(lambda: set(HIT.objects.counts()) == {"disposed"}, "every HIT to be disposed", every=0.3)
+        wait_for(
+            lambda: set(HIT.objects.counts()) == {"disposed"}, "every HIT to be disposed", every=0.3
+        )
     finally:
         speaker.kill()
     assert Question.objects.counts() == {"settled": len(pairs)}
@@ -132,19 +162,31 @@ def test_kills_in_the_middle_of_calls_lose_and_double_nothing(
 
 
 def _die(turk: Turk, speaker: Speaker, operation: str, rng: random.Random) -> None:
-    """Lets the process die while the endpoint holds a call of this operation; without such a death, the test fails."""
-    assert any(_died_once(turk, speaker, operation, rng.choice(["timeout", "hang"]), rng) for _ in range(DRAWS)), (
-        f"{operation} was never held: nobody died in the middle of it"
-    )
+    """Lets the process die while the endpoint holds a call of this operation; without such a death,
+    the test fails.
+    """
+    assert any(
+        _died_once(turk, speaker, operation, rng.choice(["timeout", "hang"]), rng)
+        for _ in range(DRAWS)
+    ), f"{operation} was never held: nobody died in the middle of it"
 
 
 def _died_once(turk: Turk, speaker: Speaker, operation: str, kind: str, rng: random.Random) -> bool:
-    """Whether it died while the endpoint held the call; one that does not come, for want of work, is given up."""
+    """Whether it died while the endpoint held the call; one that does not come, for want of work,
+    is given up.
+    """
     before = held(turk)
-    turk.fault("CreateHITWithHITType" if operation == COMPENSATION else operation, kind, seconds=HELD)
+    turk.fault(
+        "CreateHITWithHITType" if operation == COMPENSATION else operation, kind, seconds=HELD
+    )
     _make_work_for(turk, operation)
     with contextlib.suppress(AssertionError):
-        wait_for(lambda: _work(turk, rng) or held(turk) > before, f"{operation} to be held", patience=60, every=0.1)
+        wait_for(
+            lambda: _work(turk, rng) or held(turk) > before,
+            f"{operation} to be held",
+            patience=60,
+            every=0.1,
+        )
     assert speaker.process.poll() is None, speaker.log.read_text()[-2000:]
     speaker.kill()
     died = held(turk) > before
@@ -156,12 +198,19 @@ def _died_once(turk: Turk, speaker: Speaker, operation: str, kind: str, rng: ran
 
 
 def _make_work_for(turk: Turk, operation: str) -> None:
-    """Gives the process what it makes such a call for: a document's questions, or something that is owed."""
+    """Gives the process what it makes such a call for: a document's questions, or something that is
+    owed.
+    """
     if operation in ("SendBonus", COMPENSATION, "AssociateQualificationWithWorker"):
         answer = Assignment.objects.filter(payment__isnull=False).order_by("pk").last()
         assert answer is not None, "nobody has sent anything in that a bonus could be for"
-        give.grant(answer.worker, answer.hit.track, Decimal("0.25"), "A good find.",
-                      assignment=answer if operation == "SendBonus" else None)  # fmt: skip
+        give.grant(
+            answer.worker,
+            answer.hit.track,
+            Decimal("0.25"),
+            "A good find.",
+            assignment=answer if operation == "SendBonus" else None,
+        )
         return
     waiting = Question.objects.filter(status="waiting", next_try_at__gt=timezone.now())
     if (first := waiting.order_by("pk").first()) is not None:
@@ -183,7 +232,9 @@ def _work(turk: Turk, rng: random.Random | None = None) -> bool:
 
 
 def _forget_waiting() -> None:
-    """Whatever waits for its next try is due: the test has no time to wait as long as a server would."""
+    """Whatever waits for its next try is due: the test has no time to wait as long as a server
+    would.
+    """
     now = timezone.now()
     for model in (HIT, Payment, Bonus):
         model._default_manager.filter(next_try_at__gt=now).update(next_try_at=now)

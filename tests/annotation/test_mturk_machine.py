@@ -46,17 +46,37 @@ pytestmark = pytest.mark.django_db
 
 WORKERS = ["W1", "W2", "W3", "W4"]
 STEPS: dict[str, Callable[[], int]] = {
-    "publish": publish.tick, "collect": collect.tick, "settle": settle.tick, "remit": remit.tick,
-}  # fmt: skip
+    "publish": publish.tick,
+    "collect": collect.tick,
+    "settle": settle.tick,
+    "remit": remit.tick,
+}
 CALLS: dict[str, tuple[Any, str]] = {
     name: (MTurk, name)
-    for name in ("publish", "collect", "approve", "expire", "renew", "dispose", "extend", "survey", "pay_bonus",
-                 "bonus_was_paid", "compensate", "clear_away")
-} | {"compensation made": (compensate, "_made"), "compensation's calls": (compensate, "call"),
-     "types' calls": (kinds, "call")}  # fmt: skip
+    for name in (
+        "publish",
+        "collect",
+        "approve",
+        "expire",
+        "renew",
+        "dispose",
+        "extend",
+        "survey",
+        "pay_bonus",
+        "bonus_was_paid",
+        "compensate",
+        "clear_away",
+    )
+} | {
+    "compensation made": (compensate, "_made"),
+    "compensation's calls": (compensate, "call"),
+    "types' calls": (kinds, "call"),
+}
 OPERATIONS = [
-    "CreateHITWithHITType", "ListHITs", "ListAssignmentsForHIT", "ApproveAssignment", "UpdateExpirationForHIT",
-    "DeleteHIT", "CreateAdditionalAssignmentsForHIT", "SendBonus", "ListBonusPayments", "CreateQualificationType",
+    "CreateHITWithHITType", "ListHITs", "ListAssignmentsForHIT", "ApproveAssignment",
+    "UpdateExpirationForHIT",
+    "DeleteHIT", "CreateAdditionalAssignmentsForHIT", "SendBonus", "ListBonusPayments",
+    "CreateQualificationType",
     "AssociateQualificationWithWorker", "DeleteQualificationType", "GetHIT",
 ]  # fmt: skip
 MOST_BONUSES = 6
@@ -76,7 +96,13 @@ class Crowd(RuleBasedStateMachine):
         self.atomic.__enter__()
         self.turk.wipe()
         first, second, third = self.targets[:3]
-        pairs = [first, make_neighbour(self.track, first), second, make_neighbour(self.track, second), third]
+        pairs = [
+            first,
+            make_neighbour(self.track, first),
+            second,
+            make_neighbour(self.track, second),
+            third,
+        ]
         self.submission: Submission = make_submission(self.track, pairs)
         ask.tick()
         self.drafts: list[dict[str, Any]] = []
@@ -106,8 +132,11 @@ class Crowd(RuleBasedStateMachine):
 
     def check_spending(self) -> None:
         assert not Payment.objects.exclude(status="paid").exists()
-        prices = sum(question.price for a in Assignment.objects.filter(payment__isnull=False).select_related("hit")
-                     for question in a.hit.questions.all())  # fmt: skip
+        prices = sum(
+            question.price
+            for a in Assignment.objects.filter(payment__isnull=False).select_related("hit")
+            for question in a.hit.questions.all()
+        )
         sums = balance(purpose=self.submission.purpose)
         assert sums.spent == prices and sums.open >= 0
         for question in Question.objects.filter(status="settled"):
@@ -118,9 +147,15 @@ class Crowd(RuleBasedStateMachine):
         due()
         STEPS[step]()
 
-    @rule(step=st.sampled_from(sorted(STEPS)), call=st.sampled_from(sorted(CALLS)), before=st.booleans())
+    @rule(
+        step=st.sampled_from(sorted(STEPS)),
+        call=st.sampled_from(sorted(CALLS)),
+        before=st.booleans(),
+    )
     def we_die_at_a_call(self, step: str, call: str, before: bool) -> None:
-        """A step that dies right before or right after its first call of one kind; what it has committed stays."""
+        """A step that dies right before or right after its first call of one kind; what it has
+        committed stays.
+        """
         owner, name = CALLS[call]
         due()
         with contextlib.suppress(Killed), dying(owner, name, before=before):
@@ -132,8 +167,13 @@ class Crowd(RuleBasedStateMachine):
         """A bonus for the last answer, or a compensation for whoever gave it."""
         answer = Assignment.objects.exclude(raw=None).order_by("pk").last()
         if answer is not None and Bonus.objects.count() < MOST_BONUSES:
-            give.grant(answer.worker, self.track, Decimal("0.25"), "A good find.",
-                          assignment=None if compensated else answer)  # fmt: skip
+            give.grant(
+                answer.worker,
+                self.track,
+                Decimal("0.25"),
+                "A good find.",
+                assignment=None if compensated else answer,
+            )
 
     @rule()
     def everything_is_stopped(self) -> None:
@@ -168,7 +208,9 @@ class Crowd(RuleBasedStateMachine):
 
     @rule()
     def somebody_returns(self) -> None:
-        for row in self.turk.rows("SELECT id, worker FROM assignment WHERE status = 'Accepted' LIMIT 1"):
+        for row in self.turk.rows(
+            "SELECT id, worker FROM assignment WHERE status = 'Accepted' LIMIT 1"
+        ):
             self.turk.give_back(row["worker"], row["id"])
 
     @rule(worker=st.sampled_from(WORKERS))
@@ -188,14 +230,20 @@ class Crowd(RuleBasedStateMachine):
         assert len(rows) <= HIT.objects.count()
 
 
-def test_both_books_agree_after_anything_in_any_order(turk: Turk, track: Track, targets: list[Target]) -> None:
+def test_both_books_agree_after_anything_in_any_order(
+    turk: Turk, track: Track, targets: list[Target]
+) -> None:
     Crowd.turk, Crowd.track, Crowd.targets = turk, track, targets
     run_state_machine_as_test(
         Crowd,
         settings=settings(
-            max_examples=int(os.environ.get("KILLS", "8")), stateful_step_count=20, deadline=None,
-            derandomize="KILLS" not in os.environ, print_blob=True,
-            suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate, Phase.shrink),
+            max_examples=int(os.environ.get("KILLS", "8")),
+            stateful_step_count=20,
+            deadline=None,
+            derandomize="KILLS" not in os.environ,
+            print_blob=True,
+            suppress_health_check=list(HealthCheck),
+            phases=(Phase.explicit, Phase.generate, Phase.shrink),
             database=None,
         ),
-    )  # fmt: skip
+    )

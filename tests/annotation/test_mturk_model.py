@@ -1,4 +1,6 @@
-"""The local endpoint takes what botocore’s model of the service knows, and refuses the rest as the service would."""
+"""The local endpoint takes what botocore’s model of the service knows, and refuses the rest as the
+service would.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ from mturk_world import Turk
 
 from annotation.platforms.mturk_local import model
 
-SIGNED = {"Authorization": "AWS4-HMAC-SHA256 Credential=toy", "Content-Type": "application/x-amz-json-1.1"}
+SIGNED = {
+    "Authorization": "AWS4-HMAC-SHA256 Credential=toy",
+    "Content-Type": "application/x-amz-json-1.1",
+}
 
 
 def call(turk: Turk, operation: str, said: Any) -> tuple[int, dict[str, Any]]:
@@ -31,13 +36,19 @@ def call(turk: Turk, operation: str, said: Any) -> tuple[int, dict[str, Any]]:
     [
         ("GetHIT", {"HITId": "3A", "Colour": "red"}, "Unknown parameter Colour."),
         ("ListReviewableHITs", {"Status": "Lost"}, "'Lost' is none of Reviewable, Reviewing."),
-        ("ListAssignmentsForHIT", {"HITId": "3A", "AssignmentStatuses": ["Lost"]}, "'Lost' is none of Submitted"),
+        (
+            "ListAssignmentsForHIT",
+            {"HITId": "3A", "AssignmentStatuses": ["Lost"]},
+            "'Lost' is none of Submitted",
+        ),
         ("GetHIT", {}, 'Missing required parameter in input: "HITId"'),
         ("GetHIT", ["3A"], "The request is no JSON object."),
         ("PaintHIT", {}, "There is no operation PaintHIT."),
     ],
 )
-def test_what_the_model_does_not_know_is_refused(market: Turk, operation: str, said: Any, sentence: str) -> None:
+def test_what_the_model_does_not_know_is_refused(
+    market: Turk, operation: str, said: Any, sentence: str
+) -> None:
     status, told = call(market, operation, said)
     assert (status, told["__type"]) == (400, "ValidationException")
     assert sentence in told["Message"]

@@ -1,4 +1,6 @@
-"""What stands before a marketplace worker's first question: terms, tutorial; and that nothing is lost for it."""
+"""What stands before a marketplace worker's first question: terms, tutorial; and that nothing is
+lost for it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,16 @@ from annotation import ask, publish
 from annotation.annotators import leave, teach
 from annotation.annotators.intake import intake_of
 from annotation.annotators.models import Consent, Intake, Terms, TutorialRun
-from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Question, Response, Worker
+from annotation.models import (
+    HIT,
+    Assignment,
+    Bonus,
+    Payment,
+    Qualification,
+    Question,
+    Response,
+    Worker,
+)
 from annotation.simulate_market import MarketCrowd
 from kbpo.instances.models import Target
 from kbpo.money.spend import balance
@@ -90,13 +101,19 @@ def test_passing_is_told_to_the_platform_and_paid_once_by_a_bonus(
     assert "$0.75" in frame.text
     frame.learn()
     rounds()
-    assert balance(track=track).open == before + Decimal("0.90")  # promised, with the marketplace's fee
+    assert balance(track=track).open == before + Decimal(
+        "0.90"
+    )  # promised, with the marketplace's fee
     assert not Bonus.objects.exists()  # the platform does not know yet that they were here
     frame.send("answer", **GOOD)
     turk.send(form_of(frame.text, "send") or {})
     rounds()
     bonus = Bonus.objects.get()
-    assert (bonus.status, bonus.amount, bonus.assignment.external_id) == ("paid", Decimal("0.75"), assignment)  # type: ignore[union-attr]
+    assert (bonus.status, bonus.amount, bonus.assignment.external_id) == (
+        "paid",
+        Decimal("0.75"),
+        assignment,
+    )  # type: ignore[union-attr]
     assert turk.rows("SELECT cents FROM bonus") == [{"cents": 75}]
     assert balance(purpose=f"tutorial:{TutorialRun.objects.get().pk}").open == 0
     assert Qualification.objects.get(name="tutorial").told is True
@@ -120,7 +137,10 @@ def test_what_was_promised_and_not_paid_yet_is_not_promised_again_for_a_new_vers
     turk.send(form_of(frame.text, "send") or {})
     rounds()
     assert [(one.status, one.amount) for one in Bonus.objects.all()] == [("paid", Decimal("0.75"))]
-    assert [balance(purpose=f"tutorial:{run.pk}").open for run in TutorialRun.objects.all()] == [0, 0]
+    assert [balance(purpose=f"tutorial:{run.pk}").open for run in TutorialRun.objects.all()] == [
+        0,
+        0,
+    ]
 
 
 def test_a_tutorial_that_was_passed_and_nothing_sent_after_it_holds_no_money_for_ever(
@@ -141,7 +161,9 @@ def test_two_failed_attempts_end_it_without_a_question(up: Submission, turk: Tur
     assert "One more time" in frame.text
     frame.learn(right=False)
     assert "return this HIT" in frame.text and not frame.has("answer")
-    assert not Qualification.objects.exists() and TutorialRun.objects.filter(passed=False).count() == 2
+    assert (
+        not Qualification.objects.exists() and TutorialRun.objects.filter(passed=False).count() == 2
+    )
 
 
 def test_an_answer_of_the_tutorial_counts_once(up: Submission, turk: Turk) -> None:
@@ -175,9 +197,15 @@ def test_terms_that_change_in_the_middle_of_the_work_lose_nothing(
     assert Consent.objects.count() == 2
 
 
-def test_an_answer_that_arrives_without_consent_is_kept_and_paid(up: Submission, turk: Turk, settings: Any) -> None:
+def test_an_answer_that_arrives_without_consent_is_kept_and_paid(
+    up: Submission, turk: Turk, settings: Any
+) -> None:
     settings.MTURK_TUTORIAL = False
-    frame = Frame(turk.accept("W1", turk.hits()[0])[1]).send("consent", agree="yes").send("answer", **GOOD)
+    frame = (
+        Frame(turk.accept("W1", turk.hits()[0])[1])
+        .send("consent", agree="yes")
+        .send("answer", **GOOD)
+    )
     Terms.objects.create(version=3, text="New terms. " * 20)
     turk.send(form_of(frame.text, "send") or {})
     rounds()
@@ -185,9 +213,15 @@ def test_an_answer_that_arrives_without_consent_is_kept_and_paid(up: Submission,
     assert Response.objects.filter(criterion="relation", excluded_reason="").count() == 1
 
 
-def test_a_tutorial_that_is_new_does_not_stop_who_has_begun(up: Submission, turk: Turk, settings: Any) -> None:
+def test_a_tutorial_that_is_new_does_not_stop_who_has_begun(
+    up: Submission, turk: Turk, settings: Any
+) -> None:
     settings.MTURK_TUTORIAL = False
-    frame = Frame(turk.accept("W1", turk.hits()[0])[1]).send("consent", agree="yes").send("answer", a="0-3")
+    frame = (
+        Frame(turk.accept("W1", turk.hits()[0])[1])
+        .send("consent", agree="yes")
+        .send("answer", a="0-3")
+    )
     settings.MTURK_TUTORIAL = True
     assert frame.open().has("answer") and "data-tutorial" not in frame.text
     assert Frame(turk.accept("W1", turk.hits()[1])[1]).has("begin")
@@ -228,4 +262,8 @@ def test_a_simulated_marketplace_crowd_reads_the_terms_learns_and_judges(
     crowd = MarketCrowd(turk.url, live_server.url, ["W1", "W2"], lambda *_: Nothing())
     work = crowd.work(at_most=60)
     assert work.errors == []
-    assert (work.answers, TutorialRun.objects.filter(passed=True).count(), Consent.objects.count()) == (12, 2, 2)
+    assert (
+        work.answers,
+        TutorialRun.objects.filter(passed=True).count(),
+        Consent.objects.count(),
+    ) == (12, 2, 2)

@@ -1,4 +1,6 @@
-"""The platform tells us that something happened, and we look; whether it does or not, nothing else changes."""
+"""The platform tells us that something happened, and we look; whether it does or not, nothing else
+changes.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,20 @@ def put_two_up(turk: Turk, track: Track, targets: list[Target]) -> Callable[[], 
 
 
 @pytest.mark.django_db
-def test_each_type_of_hit_is_subscribed_once(turk: Turk, settings: Any, put_two_up: Callable[[], None]) -> None:
+def test_each_type_of_hit_is_subscribed_once(
+    turk: Turk, settings: Any, put_two_up: Callable[[], None]
+) -> None:
     settings.MTURK_NOTIFY_TOPIC = ARN
     put_two_up()
     assert put_up(turk) == 2 and turk.calls("UpdateNotificationSettings") == 1
     [row] = turk.rows("SELECT * FROM notice")
     [kind] = turk.rows("SELECT id FROM hit_type")
-    assert (row["type"], row["destination"], row["transport"], row["active"]) == (kind["id"], ARN, "SNS", 1)
+    assert (row["type"], row["destination"], row["transport"], row["active"]) == (
+        kind["id"],
+        ARN,
+        "SNS",
+        1,
+    )
     assert all(event in row["events"] for event in EVENTS)
 
 
@@ -56,7 +65,9 @@ def test_hits_go_up_though_the_subscription_fails_and_it_is_tried_again(
     turk.fault("UpdateNotificationSettings", kind)
     put_two_up()
     assert put_up(turk) == 2 and HIT.objects.counts() == {"open": 2}
-    assert [row["destination"] for row in turk.rows("SELECT * FROM notice")] == [ARN], "with the second HIT"
+    assert [row["destination"] for row in turk.rows("SELECT * FROM notice")] == [ARN], (
+        "with the second HIT"
+    )
     check_books(turk)
 
 
@@ -64,7 +75,9 @@ def test_hits_go_up_though_the_subscription_fails_and_it_is_tried_again(
 def test_a_notification_makes_us_look_at_once(
     turk: Turk, settings: Any, live_server: Any, put_two_up: Callable[[], None]
 ) -> None:
-    """From the worker's click over the platform's post to our address, to the answer in our books."""
+    """From the worker's click over the platform's post to our address, to the answer in our
+    books.
+    """
     settings.MTURK_NOTIFY_TOPIC = live_server.url + proof.hook_path("mturk")
     put_two_up()
     rounds()
@@ -72,7 +85,9 @@ def test_a_notification_makes_us_look_at_once(
     PlatformBooks.objects.update(hinted_at=None)
     assert collect.tick() == 0, "it is not time to look"
     turk.do("W1", turk.hits()[0])
-    wait_for(lambda: PlatformBooks.objects.get().hinted_at is not None, "the notification", every=0.1)
+    wait_for(
+        lambda: PlatformBooks.objects.get().hinted_at is not None, "the notification", every=0.1
+    )
     assert HIT.objects.get(external_id=turk.hits()[0]).checked_at is None
     assert collect.tick() > 0
     assert Assignment.objects.exclude(raw=None).count() == 1

@@ -13,7 +13,11 @@ from tests.conftest import Toy
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("relation", "two names"), ("entities", "Mark the names"), ("relations_exhaustive", "pairs of its names")],
+    [
+        ("relation", "two names"),
+        ("entities", "Mark the names"),
+        ("relations_exhaustive", "pairs of its names"),
+    ],
 )
 def test_every_interface_is_offered_as_what_it_is(name: str, told: str) -> None:
     assert told in interface_of(name).offered_as
@@ -21,13 +25,17 @@ def test_every_interface_is_offered_as_what_it_is(name: str, told: str) -> None:
 
 
 @pytest.mark.django_db
-def test_a_document_is_not_offered_as_a_few_sentences(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_is_not_offered_as_a_few_sentences(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     order(toy.track, 1)
     hit = HIT.objects.get()
     seconds = Question.objects.get().seconds
     title, description = title_of(hit)
     assert title == "Mark the names, dates and titles in a news article"
-    assert description == (
-        f"{title}: one question, about {max(1, round(seconds / 60))} min. Flags are paid like answers."
+    assert (
+        description
+        == f"{title}: one question, about {max(1, round(seconds / 60))} min. Flags are paid like"
+        " answers."
     )

@@ -1,6 +1,8 @@
-"""The platform misbehaves or we die while a bonus, a compensation or a further place is paid for: each once, and whole.
+"""The platform misbehaves or we die while a bonus, a compensation or a further place is paid for:
+each once, and whole.
 
-SendBonus is the least forgiving call: a token of it is forgotten after a day, and the money does not come back.
+SendBonus is the least forgiving call: a token of it is forgotten after a day, and the money does
+not come back.
 """
 
 from __future__ import annotations
@@ -10,7 +12,18 @@ from typing import Any
 
 import pytest
 from annotation_world import GOOD, make_submission
-from mturk_world import Turk, bury, check_books, check_cleared, check_money, due, dying, killed, round_, rounds
+from mturk_world import (
+    Turk,
+    bury,
+    check_books,
+    check_cleared,
+    check_money,
+    due,
+    dying,
+    killed,
+    round_,
+    rounds,
+)
 
 from annotation import ask, collect, give, publish, remit
 from annotation.cents import cents
@@ -25,7 +38,9 @@ pytestmark = pytest.mark.django_db
 
 FAULTS = ["throttle", "error", "hang", "error_after", "timeout"]
 REPEATED = "AWS.MechanicalTurk.RequestAlreadyProcessed"
-DIED = pytest.mark.parametrize("before", [True, False], ids=["between intent and call", "between call and record"])
+DIED = pytest.mark.parametrize(
+    "before", [True, False], ids=["between intent and call", "between call and record"]
+)
 
 
 @pytest.fixture
@@ -40,7 +55,9 @@ def answer(turk: Turk, track: Track, targets: list[Target]) -> Assignment:
 
 
 def settle_down(turk: Turk, most: int = 8) -> None:
-    """The clock comes round until all faults are used up and everything moved; whoever was "sent" is dead."""
+    """The clock comes round until all faults are used up and everything moved; whoever was "sent"
+    is dead.
+    """
     for _ in range(most):
         bury()
         due()
@@ -51,20 +68,26 @@ def settle_down(turk: Turk, most: int = 8) -> None:
 
 
 def give_bonus(answer: Assignment) -> Bonus:
-    return give.grant(answer.worker, answer.hit.track, Decimal("0.50"), "A good find.", assignment=answer)
+    return give.grant(
+        answer.worker, answer.hit.track, Decimal("0.50"), "A good find.", assignment=answer
+    )
 
 
 def bonus_is_paid_once(turk: Turk, bonus: Bonus) -> None:
     bonus.refresh_from_db()
     assert bonus.status == "paid", bonus.reason
-    assert turk.rows("SELECT worker, cents, fee FROM bonus") == [{"worker": "W1", "cents": 50, "fee": 10}]
+    assert turk.rows("SELECT worker, cents, fee FROM bonus") == [
+        {"worker": "W1", "cents": 50, "fee": 10}
+    ]
     assert balance(purpose=bonus.purpose).spent == Decimal("0.60")
     check_books(turk)
     check_money(turk)
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_bonus_is_paid_once_whatever_the_platform_answers(answer: Assignment, turk: Turk, kind: str) -> None:
+def test_a_bonus_is_paid_once_whatever_the_platform_answers(
+    answer: Assignment, turk: Turk, kind: str
+) -> None:
     bonus = give_bonus(answer)
     turk.fault("SendBonus", kind, times=2)
     remit.tick()
@@ -75,12 +98,21 @@ def test_a_bonus_is_paid_once_whatever_the_platform_answers(answer: Assignment, 
     bonus_is_paid_once(turk, bonus)
 
 
-def test_the_page_of_money_says_whose_a_bonus_is_and_where_it_stands(answer: Assignment, turk: Turk) -> None:
+def test_the_page_of_money_says_whose_a_bonus_is_and_where_it_stands(
+    answer: Assignment, turk: Turk
+) -> None:
     bonus, later = give_bonus(answer), compensation(answer)
     for state in ("owed", "paid"):
-        mine = {(one.purpose, one.worker, one.state): one.amount for one in cents() if one.purpose == bonus.purpose}
+        mine = {
+            (one.purpose, one.worker, one.state): one.amount
+            for one in cents()
+            if one.purpose == bonus.purpose
+        }
         who = answer.worker.handle
-        assert mine == {(bonus.purpose, who, state): Decimal("0.50"), (bonus.purpose, who, "fee"): Decimal("0.10")}
+        assert mine == {
+            (bonus.purpose, who, state): Decimal("0.50"),
+            (bonus.purpose, who, "fee"): Decimal("0.10"),
+        }
         settle_down(turk, 2)
     waiting = {one.state: one.amount for one in cents() if one.purpose == later.purpose}
     assert waiting == {"owed": Decimal("0.20"), "fee": Decimal("0.04")}
@@ -103,7 +135,9 @@ def test_nothing_is_repeated_while_the_list_of_bonuses_cannot_be_read(
     assert turk.calls("SendBonus") == 1
 
 
-def test_a_list_that_does_not_show_a_bonus_yet_pays_it_no_second_time(answer: Assignment, turk: Turk) -> None:
+def test_a_list_that_does_not_show_a_bonus_yet_pays_it_no_second_time(
+    answer: Assignment, turk: Turk
+) -> None:
     bonus = give_bonus(answer)
     turk.fault("SendBonus", "error_after")
     remit.tick()
@@ -115,7 +149,9 @@ def test_a_list_that_does_not_show_a_bonus_yet_pays_it_no_second_time(answer: As
 
 
 @DIED
-def test_a_kill_while_a_bonus_is_sent_pays_it_once(answer: Assignment, turk: Turk, before: bool) -> None:
+def test_a_kill_while_a_bonus_is_sent_pays_it_once(
+    answer: Assignment, turk: Turk, before: bool
+) -> None:
     bonus = give_bonus(answer)
     with dying(MTurk, "pay_bonus", before=before):
         killed(remit.tick)
@@ -126,7 +162,9 @@ def test_a_kill_while_a_bonus_is_sent_pays_it_once(answer: Assignment, turk: Tur
 
 
 @DIED
-def test_a_bonus_whose_token_is_forgotten_is_looked_up_first(answer: Assignment, turk: Turk, before: bool) -> None:
+def test_a_bonus_whose_token_is_forgotten_is_looked_up_first(
+    answer: Assignment, turk: Turk, before: bool
+) -> None:
     bonus = give_bonus(answer)
     with dying(MTurk, "pay_bonus", before=before):
         killed(remit.tick)
@@ -137,12 +175,16 @@ def test_a_bonus_whose_token_is_forgotten_is_looked_up_first(answer: Assignment,
     assert turk.calls("SendBonus") == 1
 
 
-def test_two_bonuses_of_one_answer_with_the_same_words_are_two(answer: Assignment, turk: Turk) -> None:
+def test_two_bonuses_of_one_answer_with_the_same_words_are_two(
+    answer: Assignment, turk: Turk
+) -> None:
     first, second = give_bonus(answer), give_bonus(answer)
     turk.fault("SendBonus", "error_after", times=2)
     settle_down(turk)
     assert turk.rows("SELECT cents FROM bonus") == [{"cents": 50}, {"cents": 50}]
-    assert set(Bonus.objects.filter(pk__in=[first.pk, second.pk]).values_list("status", flat=True)) == {"paid"}
+    assert set(
+        Bonus.objects.filter(pk__in=[first.pk, second.pk]).values_list("status", flat=True)
+    ) == {"paid"}
     check_money(turk)
 
 
@@ -150,11 +192,16 @@ def test_two_bonuses_of_one_answer_with_the_same_words_are_two(answer: Assignmen
 
 
 def compensation(answer: Assignment) -> Bonus:
-    return give.grant(answer.worker, answer.hit.track, Decimal("0.20"), "Our page failed while you worked.")
+    return give.grant(
+        answer.worker, answer.hit.track, Decimal("0.20"), "Our page failed while you worked."
+    )
 
 
 def compensations(turk: Turk) -> list[str]:
-    return [row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation:%'")]
+    return [
+        row["id"]
+        for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation:%'")
+    ]
 
 
 def compensation_is_paid_once(turk: Turk, bonus: Bonus) -> None:
@@ -181,7 +228,12 @@ def took_it(turk: Turk, bonus: Bonus) -> None:
     check_money(turk)
 
 
-MAKING = ["CreateQualificationType", "AssociateQualificationWithWorker", "CreateHITType", "CreateHITWithHITType"]
+MAKING = [
+    "CreateQualificationType",
+    "AssociateQualificationWithWorker",
+    "CreateHITType",
+    "CreateHITWithHITType",
+]
 
 
 @pytest.mark.parametrize("kind", FAULTS)
@@ -210,10 +262,23 @@ def test_a_compensation_is_approved_once_whatever_the_platform_answers(
 @DIED
 @pytest.mark.parametrize(
     ("owner", "name", "at"),
-    [(MTurk, "compensate", 1), (kinds, "call", 1), (compensate, "call", 1), (compensate, "call", 2),
-     (compensate, "call", 3), (compensate, "_made", 1)],
-    ids=["the whole step", "the qualification", "its worker", "the type", "the HIT", "made and not saved"],
-)  # fmt: skip
+    [
+        (MTurk, "compensate", 1),
+        (kinds, "call", 1),
+        (compensate, "call", 1),
+        (compensate, "call", 2),
+        (compensate, "call", 3),
+        (compensate, "_made", 1),
+    ],
+    ids=[
+        "the whole step",
+        "the qualification",
+        "its worker",
+        "the type",
+        "the HIT",
+        "made and not saved",
+    ],
+)
 def test_a_kill_while_a_compensation_is_made_makes_one(
     answer: Assignment, turk: Turk, owner: Any, name: str, at: int, before: bool
 ) -> None:
@@ -237,11 +302,15 @@ def test_a_compensation_whose_token_is_forgotten_is_found_by_its_mark(
     turk.advance(hours=25)
     settle_down(turk)
     compensation_is_paid_once(turk, bonus)
-    assert turk.calls("CreateHITWithHITType", "AWS.MechanicalTurk.HitAlreadyExists") == 0, "it was looked up, not tried"
+    assert turk.calls("CreateHITWithHITType", "AWS.MechanicalTurk.HitAlreadyExists") == 0, (
+        "it was looked up, not tried"
+    )
 
 
 @DIED
-def test_a_kill_while_a_compensation_is_approved_pays_it_once(answer: Assignment, turk: Turk, before: bool) -> None:
+def test_a_kill_while_a_compensation_is_approved_pays_it_once(
+    answer: Assignment, turk: Turk, before: bool
+) -> None:
     bonus = compensation(answer)
     remit.tick()
     turk.do("W1", compensations(turk)[0])
@@ -255,7 +324,9 @@ def test_a_kill_while_a_compensation_is_approved_pays_it_once(answer: Assignment
 def test_a_compensation_that_the_platform_approves_by_itself_meanwhile_is_paid(
     answer: Assignment, turk: Turk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The list still says that it waits; long waiting has used the attempts up, and the money must not come back."""
+    """The list still says that it waits; long waiting has used the attempts up, and the money must
+    not come back.
+    """
     bonus = compensation(answer)
     settle_down(turk)
     hit = compensations(turk)[0]
@@ -280,7 +351,9 @@ def test_a_compensation_that_the_platform_approves_by_itself_meanwhile_is_paid(
 
 @pytest.fixture
 def short(turk: Turk, track: Track, targets: list[Target]) -> Question:
-    """A question whose HIT ended with two answers that can be used and one that cannot: one more place is due."""
+    """A question whose HIT ended with two answers that can be used and one that cannot: one more
+    place is due.
+    """
     make_submission(track, targets[:1])
     ask.tick()
     publish.tick()
@@ -305,7 +378,9 @@ def one_place_was_bought(turk: Turk) -> None:
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-@pytest.mark.parametrize("operation", ["CreateAdditionalAssignmentsForHIT", "UpdateExpirationForHIT"])
+@pytest.mark.parametrize(
+    "operation", ["CreateAdditionalAssignmentsForHIT", "UpdateExpirationForHIT"]
+)
 def test_a_further_place_is_bought_once_whatever_the_platform_answers(
     short: Question, turk: Turk, operation: str, kind: str
 ) -> None:
@@ -344,11 +419,21 @@ def test_a_place_is_asked_for_again_with_the_token_it_had(short: Question, turk:
     one_place_was_bought(turk)
 
 
-def test_the_books_that_are_compared_here_tell_when_money_goes_out_twice(answer: Assignment, turk: Turk) -> None:
+def test_the_books_that_are_compared_here_tell_when_money_goes_out_twice(
+    answer: Assignment, turk: Turk
+) -> None:
     bonus = give_bonus(answer)
     settle_down(turk)
     bonus_is_paid_once(turk, bonus)
-    MTurk().pay_bonus(Bonus(worker=Worker.objects.get(), assignment=answer, amount=Decimal("0.50"), why="Again",
-                            token="x" * 64, endpoint=bonus.endpoint))  # fmt: skip
+    MTurk().pay_bonus(
+        Bonus(
+            worker=Worker.objects.get(),
+            assignment=answer,
+            amount=Decimal("0.50"),
+            why="Again",
+            token="x" * 64,
+            endpoint=bonus.endpoint,
+        )
+    )
     with pytest.raises(AssertionError):
         check_money(turk)

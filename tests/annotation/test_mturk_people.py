@@ -1,4 +1,6 @@
-"""Marketplace workers are heard and written to, may appeal, and can be erased; the platform is told what it must be."""
+"""Marketplace workers are heard and written to, may appeal, and can be erased; the platform is told
+what it must be.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,15 @@ from mturk_world import Turk, check_books, check_money, due, rounds
 from annotation import collect, command, leave_out, proof, settle
 from annotation.annotators import leave, speak
 from annotation.annotators.models import Appeal, Consent, Feedback, Leaving, Message
-from annotation.models import Assignment, Payment, PlatformBooks, Qualification, Response, Worker, WorkerIdentity
+from annotation.models import (
+    Assignment,
+    Payment,
+    PlatformBooks,
+    Qualification,
+    Response,
+    Worker,
+    WorkerIdentity,
+)
 from kbpo.accounts.models import Audit, User
 from kbpo.money.models import Ledger
 from kbpo.submissions.models import Submission
@@ -55,9 +65,17 @@ def test_the_frame_leads_to_feedback_without_a_login(up: Submission, turk: Turk)
     first = client.get(where.group(1))
     assert first.status_code == 200 and first["X-Frame-Options"] == "DENY" and not first.cookies
     assert client.post(where.group(1), SAYS | {"clear": ""}).status_code == 422
-    assert "Thank you" in client.post(where.group(1), SAYS | {"interface": "relation"}).content.decode()
+    assert (
+        "Thank you"
+        in client.post(where.group(1), SAYS | {"interface": "relation"}).content.decode()
+    )
     said = Feedback.objects.get()
-    assert (said.clear, said.fair, said.comment, said.interface) == (False, True, "Step 2 confuses me.", "relation")
+    assert (said.clear, said.fair, said.comment, said.interface) == (
+        False,
+        True,
+        "Step 2 confuses me.",
+        "relation",
+    )
     assert said.worker == Worker.objects.get()
 
 
@@ -68,16 +86,25 @@ def test_an_address_that_we_did_not_sign_is_nobodys_page(worker: Worker) -> None
     assert Client().get(f"/annotate/say/{worker.handle}/").status_code == 404
 
 
-def test_whoever_is_left_out_is_told_once_and_where_to_appeal(worker: Worker, turk: Turk, admin: User) -> None:
+def test_whoever_is_left_out_is_told_once_and_where_to_appeal(
+    worker: Worker, turk: Turk, admin: User
+) -> None:
     assert letters(turk) == []
     leave_out.exclude(worker, "5 of 9 answers to questions with a known answer are wrong.")
     rounds()
     rounds()
     [letter] = letters(turk)
-    assert letter["worker"] == "WONEOFAKIND" and "5 of 9 answers" in letter["text"] and "stays paid" in letter["text"]
+    assert (
+        letter["worker"] == "WONEOFAKIND"
+        and "5 of 9 answers" in letter["text"]
+        and "stays paid" in letter["text"]
+    )
     path = address_in(letter["text"])
     assert "5 of 9 answers" in Client().get(path).content.decode()
-    assert "is with the admins" in Client().post(path, {"verb": "appeal", "text": "Gold 3 is wrong."}).content.decode()
+    assert (
+        "is with the admins"
+        in Client().post(path, {"verb": "appeal", "text": "Gold 3 is wrong."}).content.decode()
+    )
     assert Client().post(path, {"verb": "appeal", "text": "Hello?"}).status_code == 422
     speak.answer(Appeal.objects.get().pk, admin, "You are right.", readmit=True)
     rounds()
@@ -96,7 +123,9 @@ def test_the_page_of_somebody_left_out_leads_there_too(worker: Worker, turk: Tur
     assert proof.say_path(worker) in page and "return this HIT" in page
 
 
-def test_an_admin_writes_and_the_marketplace_hands_it_over_once(worker: Worker, turk: Turk, admin: User) -> None:
+def test_an_admin_writes_and_the_marketplace_hands_it_over_once(
+    worker: Worker, turk: Turk, admin: User
+) -> None:
     command.write_to(worker.handle, admin, "About your answer", "You marked it well.")
     rounds()
     rounds()
@@ -113,14 +142,18 @@ def test_an_admin_writes_and_the_marketplace_hands_it_over_once(worker: Worker, 
         command.write_to(worker.handle, admin, "Long", "x" * 3001)
 
 
-def test_nobody_is_written_to_who_never_sent_anything_in(up: Submission, turk: Turk, admin: User) -> None:
+def test_nobody_is_written_to_who_never_sent_anything_in(
+    up: Submission, turk: Turk, admin: User
+) -> None:
     _, src = turk.accept("WONEOFAKIND", turk.hits()[0])
     Client().get("/" + src.partition("//")[2].partition("/")[2])
     with pytest.raises(ValueError, match="only to people who have sent something in"):
         command.write_to(Worker.objects.get().handle, admin, "Hello", "Hello")
 
 
-@pytest.mark.parametrize(("fault", "sent", "told"), [("throttle", 1, ""), ("error_after", 1, "Nobody knows")])
+@pytest.mark.parametrize(
+    ("fault", "sent", "told"), [("throttle", 1, ""), ("error_after", 1, "Nobody knows")]
+)
 def test_a_message_is_never_sent_twice(
     worker: Worker, turk: Turk, admin: User, fault: str, sent: int, told: str
 ) -> None:
@@ -143,7 +176,9 @@ def refused(up: Submission, turk: Turk, admin: User) -> Assignment:
     assert collect.tick() and settle.tick()
     answer = Assignment.objects.get()
     command.reject_answer(answer.pk, admin, EVIDENCE)
-    assert turk.rows("SELECT status, feedback FROM assignment") == [{"status": "Rejected", "feedback": EVIDENCE}]
+    assert turk.rows("SELECT status, feedback FROM assignment") == [
+        {"status": "Rejected", "feedback": EVIDENCE}
+    ]
     return answer
 
 
@@ -168,7 +203,9 @@ def test_refused_pay_is_told_appealed_on_their_page_and_paid_after_all(
     address = f"/desk/requests/appeals/{Appeal.objects.get().pk}/"
     turk.fault("ApproveAssignment", "error", times=20)
     assert "try again" in desk.post(address, decided, follow=True).content.decode()
-    assert Appeal.objects.get().answered_at is None and Assignment.objects.get().status == "rejected"
+    assert (
+        Appeal.objects.get().answered_at is None and Assignment.objects.get().status == "rejected"
+    )
     turk.forgive()
     assert "What was refused is paid." in desk.post(address, decided, follow=True).content.decode()
     assert turk.rows("SELECT status FROM assignment") == [{"status": "Approved"}]
@@ -199,14 +236,21 @@ def test_an_appeal_against_refused_pay_that_is_not_followed_pays_nothing(
 # -- Erasure
 
 
-def test_a_worker_is_erased_when_all_is_paid_and_gone(worker: Worker, turk: Turk, admin: User) -> None:
+def test_a_worker_is_erased_when_all_is_paid_and_gone(
+    worker: Worker, turk: Turk, admin: User
+) -> None:
     Client().post(proof.say_path(worker), SAYS)
     handle, ledger = worker.handle, list(Ledger.objects.values_list("pk", "amount", "state"))
     told = command.erase_worker(handle, admin, "They asked for it by mail.")
     assert "Asked for" in told, "their HIT is still up there, and shows us who they are"
     _, src = turk.accept("WONEOFAKIND", turk.hits()[1])
-    assert "being erased" in Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
-    turk.give_back("WONEOFAKIND", turk.rows("SELECT id FROM assignment WHERE status = 'Accepted'")[0]["id"])
+    assert (
+        "being erased"
+        in Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
+    )
+    turk.give_back(
+        "WONEOFAKIND", turk.rows("SELECT id FROM assignment WHERE status = 'Accepted'")[0]["id"]
+    )
     turk.all_do("W2", "W3", "W4")
     rounds()
     assert leave.tick() == 1
@@ -217,7 +261,10 @@ def test_a_worker_is_erased_when_all_is_paid_and_gone(worker: Worker, turk: Turk
     assert not Qualification.objects.filter(worker=gone).exists()
     mine = Assignment.objects.filter(worker=gone).exclude(status="returned")
     assert set(mine.values_list("external_id", "status")) == {("", "paid")}
-    assert Payment.objects.get(worker=gone).status == "paid" and Response.objects.filter(assignment__in=mine).exists()
+    assert (
+        Payment.objects.get(worker=gone).status == "paid"
+        and Response.objects.filter(assignment__in=mine).exists()
+    )
     assert set(ledger) <= set(Ledger.objects.values_list("pk", "amount", "state"))
     assert "WONEOFAKIND" not in str(list(Assignment.objects.values())) and handle not in str(
         list(Worker.objects.values())
@@ -231,7 +278,13 @@ def test_a_worker_is_erased_when_all_is_paid_and_gone(worker: Worker, turk: Turk
 def test_their_remarks_go_with_them(up: Submission, turk: Turk, admin: User) -> None:
     for hit in turk.hits():
         for name in ("WONEOFAKIND", "W2", "W3"):
-            turk.do(name, hit, {"problem": "text", "remark": "call me at 555-1234"} if name == "WONEOFAKIND" else GOOD)
+            turk.do(
+                name,
+                hit,
+                {"problem": "text", "remark": "call me at 555-1234"}
+                if name == "WONEOFAKIND"
+                else GOOD,
+            )
     rounds()
     worker = Worker.objects.get(identity__external_id="WONEOFAKIND")
     assert command.erase_worker(worker.handle, admin, "They asked.").startswith("Erased")
@@ -243,12 +296,20 @@ def test_their_remarks_go_with_them(up: Submission, turk: Turk, admin: User) -> 
 # -- Notifications
 
 
-def test_the_link_that_confirms_notifications_is_kept_for_an_admin(up: Submission, turk: Turk) -> None:
+def test_the_link_that_confirms_notifications_is_kept_for_an_admin(
+    up: Submission, turk: Turk
+) -> None:
     rounds()
     good = "https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=abc"
     hook = proof.hook_path("mturk")
-    for address in ("https://evil.example/", "http://sns.us-east-1.amazonaws.com/", "https://amazonaws.com.evil.example/",
-                    "https://x@evil.example/.amazonaws.com", "javascript:alert(1)", 5):  # fmt: skip
+    for address in (
+        "https://evil.example/",
+        "http://sns.us-east-1.amazonaws.com/",
+        "https://amazonaws.com.evil.example/",
+        "https://x@evil.example/.amazonaws.com",
+        "javascript:alert(1)",
+        5,
+    ):
         body = json.dumps({"Type": "SubscriptionConfirmation", "SubscribeURL": address})
         assert Client().post(hook, body, content_type="text/plain").status_code == 204
         assert PlatformBooks.objects.get().confirm_url == "", address

@@ -1,4 +1,6 @@
-"""What a platform refuses: HITs, workers, payments, bonuses; and what is stopped. Nothing else waits for it."""
+"""What a platform refuses: HITs, workers, payments, bonuses; and what is stopped. Nothing else
+waits for it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,17 @@ from decimal import Decimal
 
 import pytest
 from annotation_world import make_submission
-from mturk_world import Turk, check_books, due, put_up, refuse_all, refusing, round_, rounds, try_five_times
+from mturk_world import (
+    Turk,
+    check_books,
+    due,
+    put_up,
+    refuse_all,
+    refusing,
+    round_,
+    rounds,
+    try_five_times,
+)
 
 from annotation import ask, batch, collect, command, give, publish, remit, report
 from annotation.models import (
@@ -17,7 +29,7 @@ from annotation.models import (
     Question,
     Worker,
     WorkerIdentity,
-)  # fmt: skip
+)
 from annotation.platforms.base import Refused
 from annotation.platforms.mturk.platform import MTurk
 from kbpo.accounts.models import User
@@ -30,9 +42,13 @@ from kbpo.tracks.models import Track
 pytestmark = pytest.mark.django_db
 
 
-def test_a_refusal_gives_up_the_hit_and_its_questions_wait_again(asked: Submission, turk: Turk) -> None:
+def test_a_refusal_gives_up_the_hit_and_its_questions_wait_again(
+    asked: Submission, turk: Turk
+) -> None:
     with turk.store.begin() as books:
-        books.run("UPDATE fact SET value = 10 WHERE name = 'deposit'")  # ten cents: nothing can be put up
+        books.run(
+            "UPDATE fact SET value = 10 WHERE name = 'deposit'"
+        )  # ten cents: nothing can be put up
     for _ in range(6):
         HIT.objects.update(next_try_at="2026-01-01T00:00:00Z")
         publish.tick()
@@ -42,21 +58,29 @@ def test_a_refusal_gives_up_the_hit_and_its_questions_wait_again(asked: Submissi
     assert put_up(turk) == 0
 
 
-def test_a_refused_hit_whose_questions_went_out_in_another_is_not_retried(asked: Submission, turk: Turk) -> None:
+def test_a_refused_hit_whose_questions_went_out_in_another_is_not_retried(
+    asked: Submission, turk: Turk
+) -> None:
     refuse_all(turk)
     refused = list(HIT.objects.order_by("pk"))
-    assert command.retry("hit", refused[0].pk) == "intent"  # its question waits: it may go out again
+    assert (
+        command.retry("hit", refused[0].pk) == "intent"
+    )  # its question waits: it may go out again
     rounds()
     assert put_up(turk) == 6
     assert [one for one in report.failures() if one.kind == "hit"] == []
-    HIT.objects.filter(pk=refused[1].pk).update(status="failed")  # as if it had been held when the others went out
+    HIT.objects.filter(pk=refused[1].pk).update(
+        status="failed"
+    )  # as if it had been held when the others went out
     with pytest.raises(command.CannotRetry, match="have gone out in another HIT"):
         command.retry("hit", refused[1].pk)
     rounds()
     assert put_up(turk) == 6
 
 
-def test_a_refused_sibling_does_not_send_its_question_out_again(up: Submission, turk: Turk, admin: User) -> None:
+def test_a_refused_sibling_does_not_send_its_question_out_again(
+    up: Submission, turk: Turk, admin: User
+) -> None:
     batch.extend_batch(up.purpose, admin, "Too divided.")
     refuse_all(turk)
     assert HIT.objects.counts() == {"open": 6, "failed": 6}
@@ -70,18 +94,24 @@ def test_a_refused_sibling_does_not_send_its_question_out_again(up: Submission, 
 def test_a_paused_batch_stops_its_own_hits_and_no_others(
     turk: Turk, track: Track, targets: list[Target], admin: User
 ) -> None:
-    paused, other = (make_submission(track, targets[3 * n : 3 * n + 3], f"Team {n}") for n in (0, 1))
+    paused, other = (
+        make_submission(track, targets[3 * n : 3 * n + 3], f"Team {n}") for n in (0, 1)
+    )
     ask.tick()
     publish.tick()
     batch.pause_batch(paused.purpose, admin, "The page shows too little.")
     due()
     collect.tick()
-    ours = set(HIT.objects.filter(questions__payer=other.purpose).values_list("external_id", flat=True))
+    ours = set(
+        HIT.objects.filter(questions__payer=other.purpose).values_list("external_id", flat=True)
+    )
     assert set(turk.offered("W1")) == ours and len(ours) == 3
     batch.extend_batch(other.purpose, admin, "Too divided.")
     batch.extend_batch(paused.purpose, admin, "Too divided.")
     publish.tick()
-    assert set(HIT.objects.filter(status="intent").values_list("questions__payer", flat=True)) == {paused.purpose}
+    assert set(HIT.objects.filter(status="intent").values_list("questions__payer", flat=True)) == {
+        paused.purpose
+    }
     batch.resume_batch(paused.purpose, admin, "It is mended")
     rounds()
     assert len(turk.offered("W1")) == 12
@@ -103,7 +133,9 @@ def test_one_worker_whom_the_platform_refuses_keeps_no_other_waiting(
 
     monkeypatch.setattr(MTurk, "qualify", qualify)
     assert remit._tell_qualifications(MTurk()) == 1
-    assert list(Qualification.objects.order_by("worker__handle").values_list("told", flat=True)) == [None, True]
+    assert list(
+        Qualification.objects.order_by("worker__handle").values_list("told", flat=True)
+    ) == [None, True]
 
 
 def test_a_payment_that_was_refused_is_tried_again_then_listed_and_retried(
@@ -114,9 +146,14 @@ def test_a_payment_that_was_refused_is_tried_again_then_listed_and_retried(
     due()
     round_()
     row = Payment.objects.get()
-    assert (row.status, row.reason) == ("owed", "You have too little balance.") and row.next_try_at > row.status_since
+    assert (row.status, row.reason) == (
+        "owed",
+        "You have too little balance.",
+    ) and row.next_try_at > row.status_since
     try_five_times()
-    assert [(one.kind, one.pk, one.reason) for one in report.failures()] == [("payment", row.pk, row.reason)]
+    assert [(one.kind, one.pk, one.reason) for one in report.failures()] == [
+        ("payment", row.pk, row.reason)
+    ]
     settle_down()
     command.retry("payment", row.pk)
     rounds()
@@ -141,11 +178,22 @@ def test_a_bonus_that_was_refused_gives_its_money_back_until_it_is_retried(
     turk.do("W1", turk.hits()[0])
     rounds()
     answer = Assignment.objects.get()
-    bonus = give.grant(answer.worker, up.track, Decimal("0.50"), "A good find.", assignment=answer, key="k" * 32)
-    again = give.grant(answer.worker, up.track, Decimal("0.50"), "A good find.", assignment=answer, key="k" * 32)
+    bonus = give.grant(
+        answer.worker, up.track, Decimal("0.50"), "A good find.", assignment=answer, key="k" * 32
+    )
+    again = give.grant(
+        answer.worker, up.track, Decimal("0.50"), "A good find.", assignment=answer, key="k" * 32
+    )
     assert again == bonus
     with pytest.raises(ValueError, match=r"sent already, for \$0.50"):
-        give.grant(answer.worker, up.track, Decimal("0.70"), "A good find.", assignment=answer, key="k" * 32)
+        give.grant(
+            answer.worker,
+            up.track,
+            Decimal("0.70"),
+            "A good find.",
+            assignment=answer,
+            key="k" * 32,
+        )
     settle_down = refusing(monkeypatch, "pay_bonus")
     try_five_times()
     assert [(one.kind, one.pk) for one in report.failures()] == [("bonus", bonus.pk)]

@@ -22,12 +22,17 @@ def path_of(src: str) -> str:
     return "/" + src.partition("//")[2].partition("/")[2]
 
 
-def test_a_question_that_is_not_in_the_workers_hit_cannot_be_answered(up: Submission, turk: Turk) -> None:
+def test_a_question_that_is_not_in_the_workers_hit_cannot_be_answered(
+    up: Submission, turk: Turk
+) -> None:
     first, second = HIT.objects.order_by("pk")[:2]
     assignment, src = turk.accept("W1", first.external_id)
     form = turk.fill_in(src)
     foreign = second.questions.get()
-    stuffed = json.loads(form["answer"]) | {f"q{foreign.pk}.none": ["1"], f"q{foreign.pk}.a": ["0-3"]}
+    stuffed = json.loads(form["answer"]) | {
+        f"q{foreign.pk}.none": ["1"],
+        f"q{foreign.pk}.a": ["0-3"],
+    }
     turk.send(form | {"answer": json.dumps(stuffed)})
     rounds()
     assert set(Response.objects.values_list("question", flat=True)) == {first.questions.get().pk}
@@ -46,9 +51,14 @@ def test_the_form_of_one_hit_does_not_answer_another(up: Submission, turk: Turk)
     assert "not opened by a marketplace that we know" in answer.content.decode()
 
 
-def test_an_assignment_that_the_platform_does_not_have_is_never_an_answer(up: Submission, turk: Turk) -> None:
+def test_an_assignment_that_the_platform_does_not_have_is_never_an_answer(
+    up: Submission, turk: Turk
+) -> None:
     src = turk.preview("W1", turk.hits()[0])
-    forged = path_of(src).replace("ASSIGNMENT_ID_NOT_AVAILABLE", "3FORGED") + f"&workerId=WEVIL&turkSubmitTo={turk.url}"
+    forged = (
+        path_of(src).replace("ASSIGNMENT_ID_NOT_AVAILABLE", "3FORGED")
+        + f"&workerId=WEVIL&turkSubmitTo={turk.url}"
+    )
     form = turk.fill_in("http://x" + forged)
     assert form["assignmentId"] == "3FORGED"
     with pytest.raises(Refusal, match="no such assignment"):
@@ -70,13 +80,19 @@ def test_a_proof_that_we_did_not_write_proves_nothing(up: Submission, turk: Turk
     hit = HIT.objects.order_by("pk").first()
     assert hit is not None
     assignment, _src = turk.accept("W1", hit.external_id)
-    answer = json.dumps({f"q{hit.questions.get().pk}.{name}": [value] if isinstance(value, str) else value
-                         for name, value in GOOD.items()})  # fmt: skip
+    answer = json.dumps(
+        {
+            f"q{hit.questions.get().pk}.{name}": [value] if isinstance(value, str) else value
+            for name, value in GOOD.items()
+        }
+    )
     other = proof.prove(hit.pk + 1, assignment, "0" * 32)
     turk.send({"assignmentId": assignment, "answer": answer, "proof": other})
     rounds()
     answered = Assignment.objects.get(external_id=assignment)
-    assert answered.status == "failed" and answered.raw == {"unproven": {"answer": answer, "proof": other}}
+    assert answered.status == "failed" and answered.raw == {
+        "unproven": {"answer": answer, "proof": other}
+    }
     assert not Response.objects.exists()
 
 
@@ -111,7 +127,9 @@ def test_no_gold_no_claim_and_no_other_answer_is_in_the_page(up: Submission, tur
         assert secret not in page, secret
 
 
-def test_only_task_pages_may_be_framed_and_only_by_sites_that_we_know(up: Submission, turk: Turk, ada: Client) -> None:
+def test_only_task_pages_may_be_framed_and_only_by_sites_that_we_know(
+    up: Submission, turk: Turk, ada: Client
+) -> None:
     _, src = turk.accept("W1", turk.hits()[0])
     for path in (path_of(src), path_of(turk.preview("W1", turk.hits()[0]))):
         page = Client().get(path)
@@ -125,10 +143,21 @@ def test_only_task_pages_may_be_framed_and_only_by_sites_that_we_know(up: Submis
 
 @pytest.mark.parametrize(
     "site",
-    ["https://evil.example", "https://www.mturk.com.evil.example", "javascript:alert(1)", "//evil.example", "",
-     "https://www.mturk.com@evil.example", "https://evil.example#https://www.mturk.com", "http://[", "data:text/x,y"],
-)  # fmt: skip
-def test_an_answer_is_sent_to_no_site_but_those_that_we_know(up: Submission, turk: Turk, site: str) -> None:
+    [
+        "https://evil.example",
+        "https://www.mturk.com.evil.example",
+        "javascript:alert(1)",
+        "//evil.example",
+        "",
+        "https://www.mturk.com@evil.example",
+        "https://evil.example#https://www.mturk.com",
+        "http://[",
+        "data:text/x,y",
+    ],
+)
+def test_an_answer_is_sent_to_no_site_but_those_that_we_know(
+    up: Submission, turk: Turk, site: str
+) -> None:
     path = path_of(turk.preview("W1", turk.hits()[0])).partition("?")[0]
     page = Client().get(path, {"assignmentId": "3A", "workerId": "W1", "turkSubmitTo": site})
     assert page.status_code == 403
@@ -158,7 +187,9 @@ def test_a_whole_document_is_shown_only_with_a_proof_of_its_hit(up: Submission, 
     other = HIT.objects.exclude(pk=hit.pk).first()
     assert other is not None
     assert (
-        Client().get(f"/annotate/task/{signed}/document/{other.questions.get().pk}/", {"proof": good}).status_code
+        Client()
+        .get(f"/annotate/task/{signed}/document/{other.questions.get().pk}/", {"proof": good})
+        .status_code
         == 404
     )
 
@@ -169,17 +200,26 @@ def test_a_notification_is_taken_only_at_its_secret_address(up: Submission, turk
     body = {"Message": json.dumps({"Events": [{"HITId": turk.hits()[0]}]})}
     for content in (json.dumps(body), "no json", "[]", '{"Events": 5}'):
         hook = Client(enforce_csrf_checks=True)
-        assert hook.post(proof.hook_path("mturk"), content, content_type="text/plain").status_code == 204
+        assert (
+            hook.post(proof.hook_path("mturk"), content, content_type="text/plain").status_code
+            == 204
+        )
     assert PlatformBooks.objects.get().hinted_at is not None
     assert HIT.objects.filter(checked_at=None).count() == 1
 
 
 @pytest.mark.parametrize(
     "xml",
-    ['<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>', "<x><y></x>", "", '<!DOCTYPE x SYSTEM "file:///etc/passwd"><x/>',
-     '<!DOCTYPE l [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><x>&b;</x>', "<x>" + "a" * 2_000_001 + "</x>"],
+    [
+        '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>',
+        "<x><y></x>",
+        "",
+        '<!DOCTYPE x SYSTEM "file:///etc/passwd"><x/>',
+        '<!DOCTYPE l [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><x>&b;</x>',
+        "<x>" + "a" * 2_000_001 + "</x>",
+    ],
     ids=["entity", "not closed", "empty", "file", "laughs", "long"],
-)  # fmt: skip
+)
 def test_xml_that_is_more_than_plain_elements_is_refused(xml: str) -> None:
     with pytest.raises(Unreadable):
         fields_of(xml)
@@ -188,5 +228,8 @@ def test_xml_that_is_more_than_plain_elements_is_refused(xml: str) -> None:
 def test_an_answer_with_odd_characters_comes_back_as_it_was_sent() -> None:
     from annotation.platforms.mturk_local.work import answers_xml
 
-    said = {"answer": json.dumps({"q1.a_title": ["<b>&amp; ]]> \x0b “Ö” \U0001f600"]}), "proof": "a:b~c"}
+    said = {
+        "answer": json.dumps({"q1.a_title": ["<b>&amp; ]]> \x0b “Ö” \U0001f600"]}),
+        "proof": "a:b~c",
+    }
     assert fields_of(answers_xml(said)) == said

@@ -1,4 +1,6 @@
-"""What is short on a platform: answers that cannot be used, places nobody took, money, and a payment not taken."""
+"""What is short on a platform: answers that cannot be used, places nobody took, money, and a
+payment not taken.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,17 @@ from mturk_world import Turk, check_books, check_money, due, rounds
 
 from annotation import ask, batch, command, give, publish, remit, settle
 from annotation.cents import cents
-from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Question, Response, Worker, WorkerIdentity
+from annotation.models import (
+    HIT,
+    Assignment,
+    Bonus,
+    Payment,
+    Qualification,
+    Question,
+    Response,
+    Worker,
+    WorkerIdentity,
+)
 from annotation.quality import MET_BEFORE
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
@@ -45,13 +57,17 @@ def test_who_judges_a_question_twice_is_paid_twice_counts_once_and_another_is_as
     forms = []
     for hit in turk.hits():
         forms.append(turk.fill_in(turk.accept("W1", hit)[1], GOOD))
-        Assignment.objects.all().delete()  # our rows are lost, or the second page would have been refused
+        # our rows are lost, or the second page would have been refused
+        Assignment.objects.all().delete()
     for form in forms:
         turk.send(form)
     for worker in ("W2", "W3"):
         turk.do(worker, turk.hits()[0])
     rounds()
-    assert Response.objects.filter(excluded_reason=MET_BEFORE).values("assignment").distinct().count() == 1
+    assert (
+        Response.objects.filter(excluded_reason=MET_BEFORE).values("assignment").distinct().count()
+        == 1
+    )
     one.refresh_from_db()
     assert one.status == "published", "three people answered it, and four were wanted"
     [again] = turk.offered("W4")
@@ -62,7 +78,9 @@ def test_who_judges_a_question_twice_is_paid_twice_counts_once_and_another_is_as
     check_books(turk)
 
 
-def test_a_place_that_was_bought_and_not_taken_is_not_bought_again(one: Question, turk: Turk) -> None:
+def test_a_place_that_was_bought_and_not_taken_is_not_bought_again(
+    one: Question, turk: Turk
+) -> None:
     [hit] = turk.hits()
     assignment, _ = turk.accept("W1", hit)
     turk.send({"assignmentId": assignment, "answer": "nonsense"})
@@ -80,7 +98,9 @@ def test_a_place_that_was_bought_and_not_taken_is_not_bought_again(one: Question
 
 
 @pytest.mark.parametrize("kind", ["error", "error_after"])
-@pytest.mark.parametrize("operation", ["CreateAdditionalAssignmentsForHIT", "UpdateExpirationForHIT"])
+@pytest.mark.parametrize(
+    "operation", ["CreateAdditionalAssignmentsForHIT", "UpdateExpirationForHIT"]
+)
 def test_a_place_whose_purchase_is_disturbed_is_bought_once(
     one: Question, turk: Turk, operation: str, kind: str
 ) -> None:
@@ -92,7 +112,10 @@ def test_a_place_whose_purchase_is_disturbed_is_bought_once(
     turk.fault(operation, kind)
     for _ in range(2):  # a disturbed round moves nothing; the clock comes round again
         rounds()
-    assert turk.rows("SELECT most FROM hit") == [{"most": 4}] and HIT.objects.get().max_assignments == 4
+    assert (
+        turk.rows("SELECT most FROM hit") == [{"most": 4}]
+        and HIT.objects.get().max_assignments == 4
+    )
     turk.do("W4", hit)
     rounds()
     assert Label.objects.get(target__kind="pair").n == 3
@@ -115,7 +138,9 @@ def test_a_place_for_two_questions_of_one_payer_needs_the_money_of_both(
     for worker in ("W2", "W3"):
         turk.do(worker, hit)
     rounds()
-    assert HIT.objects.get().max_assignments == 3, "$0.06 are left, and a place for both costs $0.12"
+    assert HIT.objects.get().max_assignments == 3, (
+        "$0.06 are left, and a place for both costs $0.12"
+    )
     assert Question.objects.counts() == {"settled": 2}
     assert Payment.objects.counts() == {"paid": 3}
     assert balance(purpose=submission.purpose).open == Decimal("0.06")
@@ -144,7 +169,9 @@ def test_the_fee_of_a_hit_of_several_questions_is_what_the_platform_takes_for_it
     check_money(turk)
 
 
-def test_an_answer_that_comes_after_its_question_was_given_up_is_used(one: Question, turk: Turk, admin: User) -> None:
+def test_an_answer_that_comes_after_its_question_was_given_up_is_used(
+    one: Question, turk: Turk, admin: User
+) -> None:
     [hit] = turk.hits()
     _, frame = turk.accept("W1", hit)
     form = turk.fill_in(frame, GOOD)
@@ -189,7 +216,11 @@ def test_a_failed_hit_is_retried_only_if_its_money_is_still_there(
     ask.tick()
     question = Question.objects.get()
     hit = HIT.objects.create(
-        status="failed", track=track, platform="mturk", reward=question.reward, reason="The platform says no."
+        status="failed",
+        track=track,
+        platform="mturk",
+        reward=question.reward,
+        reason="The platform says no.",
     )
     hit.questions.add(question)
     Question.objects.update(next_try_at=timezone.now() + timedelta(hours=1))
@@ -201,11 +232,19 @@ def test_a_failed_hit_is_retried_only_if_its_money_is_still_there(
     assert (hit.status, question.status) == ("failed", "waiting")
 
 
-def test_a_worker_whom_the_platform_refuses_is_asked_about_less_and_less_often(turk: Turk, track: Track) -> None:
+def test_a_worker_whom_the_platform_refuses_is_asked_about_less_and_less_often(
+    turk: Turk, track: Track
+) -> None:
     worker = Worker.objects.create(platform="mturk", handle="1" * 32)
     WorkerIdentity.objects.create(worker=worker, external_id="W1")
     Qualification.objects.create(worker=worker, name="tutorial", wanted=True)
-    HIT.objects.create(status="disposed", platform_status="gone", track=track, platform="mturk", reward=Decimal("0.05"))
+    HIT.objects.create(
+        status="disposed",
+        platform_status="gone",
+        track=track,
+        platform="mturk",
+        reward=Decimal("0.05"),
+    )
     turk.fault("AssociateQualificationWithWorker", "refuse", times=99)
     waits = []
     for _ in range(3):
@@ -213,7 +252,9 @@ def test_a_worker_whom_the_platform_refuses_is_asked_about_less_and_less_often(t
         remit.tick()
         row = Qualification.objects.get()
         waits.append((row.next_try_at - timezone.now()).total_seconds())
-        assert remit.tick() == 0 and Qualification.objects.get().refusals == row.refusals, "it is not asked at once"
+        assert remit.tick() == 0 and Qualification.objects.get().refusals == row.refusals, (
+            "it is not asked at once"
+        )
     assert waits[0] < waits[1] < waits[2] and row.reason
     turk.forgive()
     Qualification.objects.update(next_try_at=timezone.now())
@@ -222,12 +263,17 @@ def test_a_worker_whom_the_platform_refuses_is_asked_about_less_and_less_often(t
     assert (row.told, row.refusals, row.reason) == (True, 0, "")
 
 
-def test_a_compensation_is_offered_until_its_worker_takes_it(one: Question, turk: Turk, track: Track) -> None:
+def test_a_compensation_is_offered_until_its_worker_takes_it(
+    one: Question, turk: Turk, track: Track
+) -> None:
     turk.do("W1", turk.hits()[0])
     rounds()
     give.grant(Worker.objects.get(), track, Decimal("0.50"), "Your page broke.")
     remit.tick()
-    [hit] = [row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")]
+    [hit] = [
+        row["id"]
+        for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")
+    ]
     turk.advance(days=20)
     assert hit not in turk.offered("W1")
     due()

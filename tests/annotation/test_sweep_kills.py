@@ -1,7 +1,8 @@
 """`kill -9` of the process that moves sweeps, wherever it writes; and two such processes at once.
 
-A lock on a table that it writes to stops it there, the database says that it waits, and after a seeded moment it dies.
-Another one starts, and must end as if nothing had happened: each question, each sweep's end and each cent once.
+A lock on a table that it writes to stops it there, the database says that it waits, and after a
+seeded moment it dies. Another one starts, and must end as if nothing had happened: each question,
+each sweep's end and each cent once.
 """
 
 from __future__ import annotations
@@ -57,16 +58,26 @@ class Movers:
         password = f":{quote(where['PASSWORD'], safe='')}" if where["PASSWORD"] else ""
         options = {"host": where["HOST"], "port": where["PORT"], "application_name": "mover"}
         self.environment = os.environ | {
-            "DJANGO_SETTINGS_MODULE": "kbpo.settings", "REDIS_URL": settings.REDIS, "KBPO_VAR": str(directory),
+            "DJANGO_SETTINGS_MODULE": "kbpo.settings",
+            "REDIS_URL": settings.REDIS,
+            "KBPO_VAR": str(directory),
             "SECRET_KEY": settings.SECRET_KEY,
-            "DATABASE_URL": f"postgres://{quote(where['USER'], safe='')}{password}@/{where['NAME']}?"
-                            + urlencode({name: value for name, value in options.items() if value}),
-        }  # fmt: skip
+            "DATABASE_URL": (
+                f"postgres://{quote(where['USER'], safe='')}{password}@/{where['NAME']}?"
+                + urlencode({name: value for name, value in options.items() if value})
+            ),
+        }
 
     def start(self) -> None:
         with self.log.open("ab") as log:
-            process = subprocess.Popen([sys.executable, "-c", LOOP], cwd=settings.BASE_DIR, env=self.environment,
-                                       stdout=log, stderr=log, start_new_session=True)  # fmt: skip
+            process = subprocess.Popen(
+                [sys.executable, "-c", LOOP],
+                cwd=settings.BASE_DIR,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         self.running.append(process)
 
     def kill(self) -> None:
@@ -93,11 +104,16 @@ def world(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> World:
 def held(table: str) -> Iterator[None]:
     """A table that nobody can write to."""
     names = {"USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
-    where = {to: connection.settings_dict[name] for name, to in names.items() if connection.settings_dict[name]}
+    where = {
+        to: connection.settings_dict[name]
+        for name, to in names.items()
+        if connection.settings_dict[name]
+    }
     with (
-        closing(psycopg2.connect(dbname=connection.settings_dict["NAME"], **where)) as holder, holder,
+        closing(psycopg2.connect(dbname=connection.settings_dict["NAME"], **where)) as holder,
+        holder,
         holder.cursor() as cursor,
-    ):  # fmt: skip
+    ):
         cursor.execute(f"LOCK TABLE {table} IN SHARE MODE")
         yield
 
@@ -107,7 +123,8 @@ def waiting() -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(DISTINCT a.pid) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
-            " WHERE a.datname = current_database() AND a.application_name = 'mover' AND NOT l.granted"
+            " WHERE a.datname = current_database() AND a.application_name = 'mover' AND NOT"
+            " l.granted"
         )
         return int(cursor.fetchone()[0])
 
@@ -124,7 +141,9 @@ def check(row: Sweep, price: Decimal) -> None:
     assert row.settled_at is not None and row.closed_at is not None and row.stopped_at is None
     asked = Question.objects.filter(payer=row.purpose).values_list("target", flat=True)
     assert sorted(asked) == sorted(row.targets.values_list("target", flat=True))
-    moved = list(Ledger.objects.filter(purpose=row.purpose).order_by("pk").values_list("kind", "amount"))
+    moved = list(
+        Ledger.objects.filter(purpose=row.purpose).order_by("pk").values_list("kind", "amount")
+    )
     assert moved == [("reserve", price), ("release", price)]
     assert balance(purpose=row.purpose).open == 0
 

@@ -1,4 +1,6 @@
-"""Whole documents: gold that an admin makes of one, scored by what was found; and the examples that anybody may try."""
+"""Whole documents: gold that an admin makes of one, scored by what was found; and the examples that
+anybody may try.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def made(read: None, toy: Toy) -> dict[str, Gold]:
 
 
 def answers(one: Gold, raw: dict[str, str]) -> list[object]:
-    parsed = interface_of(one.question.interface).parse(one.question, {name: [said] for name, said in raw.items()})
+    parsed = interface_of(one.question.interface).parse(
+        one.question, {name: [said] for name, said in raw.items()}
+    )
     return list(parsed)
 
 
@@ -86,7 +90,11 @@ def test_a_document_may_lack_a_little_and_not_much(made: dict[str, Gold], toy: T
 
 def test_pairs_are_scored_by_what_holds_not_by_the_many_that_do_not(made: dict[str, Gold]) -> None:
     one = made["relations_exhaustive"]
-    none = {"pairs": json.dumps({str(number): [] for number in range(len(one.question.payload["pairs"]))})}
+    none = {
+        "pairs": json.dumps(
+            {str(number): [] for number in range(len(one.question.payload["pairs"]))}
+        )
+    }
     assert not gold.is_right(one, answers(one, none))  # type: ignore[arg-type]
     said = json.loads(pairs_answer(one.question.payload)["pairs"])
     holding = [number for number, parts in said.items() if parts]
@@ -102,11 +110,16 @@ def test_titles_and_order_do_not_matter_and_nothing_found_where_nothing_is_count
 
 
 def test_it_is_dealt_out_graded_paid_and_never_a_label(
-    made: dict[str, Gold], toy: Toy, monkeypatch: pytest.MonkeyPatch, learned: Callable[[str], Client]
+    made: dict[str, Gold],
+    toy: Toy,
+    monkeypatch: pytest.MonkeyPatch,
+    learned: Callable[[str], Client],
 ) -> None:
     gold.set_rate(toy.track, 0.5, toy.users["Admin"], "To try it.")
     monkeypatch.setattr(gold.DICE, "random", lambda: 0.0)
-    Question.objects.filter(interface="entities", target__document=toy.documents["d2"]).update(status="published")
+    Question.objects.filter(interface="entities", target__document=toy.documents["d2"]).update(
+        status="published"
+    )
     Question.objects.get(interface="entities", target__document=toy.documents["d2"]).hits.update(
         status="open", max_assignments=9
     )
@@ -129,7 +142,9 @@ def learned(toy: Toy) -> Callable[[str], Client]:
 
     def make(name: str) -> Client:
         client = Client()
-        client.force_login(User.objects.create_user(name, password="long enough 1", is_annotator=True))
+        client.force_login(
+            User.objects.create_user(name, password="long enough 1", is_annotator=True)
+        )
         return client
 
     return make
@@ -152,15 +167,23 @@ def test_every_example_of_a_whole_document_is_a_page_and_its_own_answer_is_right
 
 
 def test_what_was_missed_and_what_was_too_much_is_named(db: None) -> None:
-    number, one = next((n, one) for n, one in enumerate(examples(), 1) if one["interface"] == "entities")
+    number, one = next(
+        (n, one) for n, one in enumerate(examples(), 1) if one["interface"] == "entities"
+    )
     marks = json.loads(one["right"]["mentions"][0])[1:]
     marks = [mark for mark in marks if mark["canonical"] == mark["span"]]
     extra = one["payload"]["text"].index("telescope")
     marks.append({"span": [extra, extra + 9], "type": "ORG", "canonical": [extra, extra + 9]})
-    said = Client().post(f"/annotate/try/{number}/", {"mentions": json.dumps(marks), "read": "9"}).content.decode()
+    said = (
+        Client()
+        .post(f"/annotate/try/{number}/", {"mentions": json.dumps(marks), "read": "9"})
+        .content.decode()
+    )
     assert "you said so, we would not" in said and "“telescope”" in said
     assert "“Henrik Dalby”: Person" in said and "you did not" in said
-    number = next(n for n, one in enumerate(examples(), 1) if one["interface"] == "relations_exhaustive")
+    number = next(
+        n for n, one in enumerate(examples(), 1) if one["interface"] == "relations_exhaustive"
+    )
     pairs = {"0": ["per:employee_or_member_of>"], "1": [], "2": [], "3": ["per:children>"]}
     said = Client().post(f"/annotate/try/{number}/", {"pairs": json.dumps(pairs)}).content.decode()
     assert "Henrik Dalby works or worked for Dalby Observatory" in said

@@ -24,7 +24,10 @@ TEXT = "Mara Lindt founded Nordwerk.\tIt is “big” \\ in Ålesund.\nBack\\sla
 @pytest.fixture
 def corpus_file(tmp_path: Path) -> Path:
     path = tmp_path / "corpus.jsonl"
-    documents = [{"id": "a", "title": "A\ttab", "date": "2013-03-17", "text": TEXT}, {"id": "b", "text": "One word."}]
+    documents = [
+        {"id": "a", "title": "A\ttab", "date": "2013-03-17", "text": TEXT},
+        {"id": "b", "text": "One word."},
+    ]
     path.write_text("\n".join(map(json.dumps, documents)), encoding="utf-8")
     return path
 
@@ -65,7 +68,9 @@ def test_one_bad_line_and_nothing_is_loaded(corpus_file: Path, line: str, told: 
     assert not Corpus.objects.exists() and not Document.objects.exists()
 
 
-def test_a_name_is_taken_once_and_replaced_only_where_nothing_refers_to_it(corpus_file: Path) -> None:
+def test_a_name_is_taken_once_and_replaced_only_where_nothing_refers_to_it(
+    corpus_file: Path,
+) -> None:
     schema = find_schema("tac_kbp")
     first = load_corpus("Mine", corpus_file, schema)
     with pytest.raises(CannotLoad, match="There is a corpus Mine already"):
@@ -73,7 +78,11 @@ def test_a_name_is_taken_once_and_replaced_only_where_nothing_refers_to_it(corpu
     second = load_corpus("Mine", corpus_file, schema, replace=True)
     assert second.pk != first.pk and Document.objects.count() == 2
     Target.objects.create(
-        corpus=second, document=second.documents.first(), kind="mention", key="12345678123456781234567812345678", u=0.5
+        corpus=second,
+        document=second.documents.first(),
+        kind="mention",
+        key="12345678123456781234567812345678",
+        u=0.5,
     )
     with pytest.raises(CannotLoad, match="is in use and cannot be replaced"):
         load_corpus("Mine", corpus_file, schema, replace=True)
@@ -83,10 +92,19 @@ def test_a_name_is_taken_once_and_replaced_only_where_nothing_refers_to_it(corpu
 def test_mentions_come_with_their_canonical_mentions(corpus_file: Path, tmp_path: Path) -> None:
     mentions = tmp_path / "mentions.tsv"
     header = "doc_id\tbegin\tend\ttype\tentity\tgloss\tcanonical_begin\tcanonical_end\tlink\n"
-    mentions.write_text(header + "a\t0\t10\tPER\t0\tMara Lindt\t0\t10\tMara_Lindt\na\t5\t10\tPER\t0\tLindt\t0\t10\t\n")
+    mentions.write_text(
+        header
+        + "a\t0\t10\tPER\t0\tMara Lindt\t0\t10\tMara_Lindt\na\t5\t10\tPER\t0\tLindt\t0\t10\t\n"
+    )
     corpus = load_corpus("M", corpus_file, find_schema("tac_kbp"), mentions=mentions)
     row = Mention.objects.get(begin=5)
-    assert (row.end, row.type, row.canonical_begin, row.canonical_end, row.link) == (10, "PER", 0, 10, "")
+    assert (row.end, row.type, row.canonical_begin, row.canonical_end, row.link) == (
+        10,
+        "PER",
+        0,
+        10,
+        "",
+    )
     view = DatabaseCorpus(corpus).get("a")
     assert view is not None and view.mention_types == {(0, 10): "PER", (5, 10): "PER"}
     mentions.write_text(header + "a\t0\t10\tPER\t0\tMara Lund\t0\t10\t\n")
@@ -107,9 +125,14 @@ def test_the_lookup_holds_little_and_forgets_nothing(corpus_file: Path) -> None:
 
 def test_the_command_says_what_it_did_and_what_is_wrong(corpus_file: Path, tmp_path: Path) -> None:
     out = StringIO()
-    call_command("load_corpus", "Mine", str(corpus_file), schema="tac_kbp", stdout=out, skip_checks=True)
+    call_command(
+        "load_corpus", "Mine", str(corpus_file), schema="tac_kbp", stdout=out, skip_checks=True
+    )
     assert out.getvalue() == "Loaded 2 documents as Mine (mine).\n"
-    for name, file, schema in (("N", tmp_path / "no", "tac_kbp"), ("N", corpus_file, "nothing.json")):
+    for name, file, schema in (
+        ("N", tmp_path / "no", "tac_kbp"),
+        ("N", corpus_file, "nothing.json"),
+    ):
         with pytest.raises(CommandError, match="cannot be read"):
             call_command("load_corpus", name, str(file), schema=schema, skip_checks=True)
 
@@ -122,6 +145,14 @@ def test_copy_keeps_what_is_hard_to_keep() -> None:
     hard: list[Any] = ["\\N", "a\tb\nc\rd\\e", "", "\u2028 \x85", None, "{1}", "\\."]
     with connection.cursor() as cursor:
         cursor.execute("CREATE TEMPORARY TABLE hard (n int, t text, a int[], f float8)")
-        assert copy("hard", ("n", "t", "a", "f"), ((n, t, [n, n], 0.1) for n, t in enumerate(hard)), chunk=2) == 7
+        assert (
+            copy(
+                "hard",
+                ("n", "t", "a", "f"),
+                ((n, t, [n, n], 0.1) for n, t in enumerate(hard)),
+                chunk=2,
+            )
+            == 7
+        )
         cursor.execute("SELECT t, a, f FROM hard ORDER BY n")
         assert cursor.fetchall() == [(t, [n, n], 0.1) for n, t in enumerate(hard)]

@@ -1,4 +1,6 @@
-"""The files of the demo: the same every time, sound in every offset, and with the truth that they say."""
+"""The files of the demo: the same every time, sound in every offset, and with the truth that they
+say.
+"""
 
 import json
 import os
@@ -26,12 +28,17 @@ SYSTEMS = 10
 
 
 def documents(directory: Path) -> list[dict]:
-    return [json.loads(line) for line in (directory / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (directory / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def claims(directory: Path, file: str) -> tuple[list[RelationClaim], Report]:
     corpus_report, report = Report(), Report()
-    records = read_corpus(open_text(directory / "corpus.jsonl", LIMITS, corpus_report), LIMITS, corpus_report)
+    records = read_corpus(
+        open_text(directory / "corpus.jsonl", LIMITS, corpus_report), LIMITS, corpus_report
+    )
     corpus = MemoryCorpus(DocumentView.of(record) for record in records)
     assert not len(corpus_report)
     path = directory / "systems" / file
@@ -40,12 +47,29 @@ def claims(directory: Path, file: str) -> tuple[list[RelationClaim], Report]:
 
 def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
     for name, hash_seed in (("one", "1"), ("two", "2")):
-        command = [sys.executable, "-m", "kbpo.demo.write", str(tmp_path / name), "--documents", "10", "--seed", "5"]
-        subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": hash_seed}, capture_output=True)
-    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
+        command = [
+            sys.executable,
+            "-m",
+            "kbpo.demo.write",
+            str(tmp_path / name),
+            "--documents",
+            "10",
+            "--seed",
+            "5",
+        ]
+        subprocess.run(
+            command, check=True, env=os.environ | {"PYTHONHASHSEED": hash_seed}, capture_output=True
+        )
+    files = sorted(
+        path.relative_to(tmp_path / "one")
+        for path in (tmp_path / "one").rglob("*")
+        if path.is_file()
+    )
     assert len(files) == 5 + SYSTEMS + 1
     for file in files:
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes(), file
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes(), (
+            file
+        )
 
 
 def test_another_seed_writes_other_news() -> None:
@@ -58,16 +82,22 @@ def test_offsets_point_at_what_they_say(demo: Path) -> None:
     for row in rows(demo / "mentions.tsv"):
         document, begin, end = texts[row["doc_id"]], int(row["begin"]), int(row["end"])
         assert document["text"][begin:end] == row["gloss"]
-        assert begin in {b for b, _ in document["tokens"]} and end in {e for _, e in document["tokens"]}
+        assert begin in {b for b, _ in document["tokens"]} and end in {
+            e for _, e in document["tokens"]
+        }
         seen.add((row["doc_id"], begin, end))
-    assert all((row["doc_id"], int(row["canonical_begin"]), int(row["canonical_end"])) in seen
-               for row in rows(demo / "mentions.tsv"))  # fmt: skip
+    assert all(
+        (row["doc_id"], int(row["canonical_begin"]), int(row["canonical_end"])) in seen
+        for row in rows(demo / "mentions.tsv")
+    )
     for row in rows(demo / "gold.tsv"):
         sentence = [int(row["prov_begin"]), int(row["prov_end"])]
         assert sentence in texts[row["doc_id"]]["sentences"]
         for end in ("subj", "obj"):
             begin, stop = int(row[f"{end}_begin"]), int(row[f"{end}_end"])
-            assert (row["doc_id"], begin, stop) in seen and sentence[0] <= begin < stop <= sentence[1]
+            assert (row["doc_id"], begin, stop) in seen and sentence[0] <= begin < stop <= sentence[
+                1
+            ]
 
 
 def test_documents_are_of_a_readable_length_and_dated(demo: Path) -> None:
@@ -82,8 +112,12 @@ def test_the_language_is_sound(demo: Path) -> None:
         assert len(set(sentences)) == len(sentences)
         for sentence in sentences:
             assert re.match(r"[“A-Z]", sentence) and sentence.endswith((".", ".”")), sentence
-            assert not re.search(r"[{}]|  |\bthe the\b|’s’s|\.\.|,,|s’s\b", sentence, re.IGNORECASE), sentence
-            assert not re.search(r"\b[Aa] (?!un|use|one|Uni)[aeiou]|\b[Aa]n [^aeiouAEIOUhe]", sentence), sentence
+            assert not re.search(
+                r"[{}]|  |\bthe the\b|’s’s|\.\.|,,|s’s\b", sentence, re.IGNORECASE
+            ), sentence
+            assert not re.search(
+                r"\b[Aa] (?!un|use|one|Uni)[aeiou]|\b[Aa]n [^aeiouAEIOUhe]", sentence
+            ), sentence
             assert not re.search(r"[a-z] \d{4} [A-Z]", sentence), sentence
 
 
@@ -95,16 +129,24 @@ def test_most_predicates_of_the_schema_occur(demo: Path) -> None:
 
 def test_the_types_of_every_true_relation_are_allowed(demo: Path) -> None:
     schema = shipped_schema("tac_kbp")
-    types = {(row["doc_id"], row["begin"], row["end"]): row["type"] for row in rows(demo / "mentions.tsv")}
+    types = {
+        (row["doc_id"], row["begin"], row["end"]): row["type"]
+        for row in rows(demo / "mentions.tsv")
+    }
     for row in rows(demo / "gold.tsv"):
-        pair = (types[row["doc_id"], row["subj_begin"], row["subj_end"]],
-                types[row["doc_id"], row["obj_begin"], row["obj_end"]])  # fmt: skip
+        pair = (
+            types[row["doc_id"], row["subj_begin"], row["subj_end"]],
+            types[row["doc_id"], row["obj_begin"], row["obj_end"]],
+        )
         assert pair in schema.predicates[row["predicate"]].types
 
 
 def test_both_directions_of_a_fact_are_true(demo: Path) -> None:
     schema = shipped_schema("tac_kbp")
-    gold = {(row["doc_id"], row["subj_begin"], row["predicate"], row["obj_begin"]) for row in rows(demo / "gold.tsv")}
+    gold = {
+        (row["doc_id"], row["subj_begin"], row["predicate"], row["obj_begin"])
+        for row in rows(demo / "gold.tsv")
+    }
     types = {(row["doc_id"], row["begin"]): row["type"] for row in rows(demo / "mentions.tsv")}
     for document, subject, name, object_ in gold:
         predicate = schema.predicates[name]
@@ -113,7 +155,12 @@ def test_both_directions_of_a_fact_are_true(demo: Path) -> None:
 
 
 def test_what_is_denied_is_not_true(demo: Path) -> None:
-    denials = ("denied being married", "denied holding shares", "denied reports that", "proved false")
+    denials = (
+        "denied being married",
+        "denied holding shares",
+        "denied reports that",
+        "proved false",
+    )
     texts = {document["id"]: document for document in documents(demo)}
     denied = {
         (key, begin)
@@ -129,9 +176,11 @@ def test_few_entities_are_in_many_documents() -> None:
     corpus = imagine(200, 4)[1]
     assert len(corpus) == 200
     frequency = Counter(
-        cluster.filler.key for document in corpus for cluster in document.clusters
+        cluster.filler.key
+        for document in corpus
+        for cluster in document.clusters
         if cluster.filler.type in ("PER", "ORG") and hasattr(cluster.filler, "key")
-    )  # fmt: skip
+    )
     counts = sorted(frequency.values(), reverse=True)
     assert sum(counts[: len(counts) // 10]) > 0.3 * sum(counts)
     assert sum(count <= 3 for count in counts) > 0.4 * len(counts)
@@ -154,29 +203,44 @@ def test_every_system_file_reads_without_errors_or_losses(demo: Path) -> None:
         found, report = claims(demo, entry["file"])
         assert report.errors == 0 and not report.fatal
         assert len(found) == truth[entry["run"]]["predictions"] > 0
-        assert (demo / "systems" / entry["file"]).read_text(encoding="utf-8").startswith(entry["run"] + "\n")
+        assert (
+            (demo / "systems" / entry["file"])
+            .read_text(encoding="utf-8")
+            .startswith(entry["run"] + "\n")
+        )
 
 
 @pytest.mark.parametrize("number", range(SYSTEMS))
 def test_the_truth_is_what_counting_the_files_gives(demo: Path, number: int) -> None:
-    """Counts again from the written files alone, with the readers of the service instead of the generator's objects."""
+    """Counts again from the written files alone, with the readers of the service instead of the
+    generator's objects.
+    """
     truth = json.loads((demo / "truth.json").read_text())
     entry = json.loads((demo / "systems" / "systems.json").read_text())[number]
     found, _ = claims(demo, entry["file"])
     expected = truth["systems"][entry["run"]]
-    cluster = {(r["doc_id"], int(r["begin"]), int(r["end"])): r["entity"] for r in rows(demo / "mentions.tsv")}
+    cluster = {
+        (r["doc_id"], int(r["begin"]), int(r["end"])): r["entity"]
+        for r in rows(demo / "mentions.tsv")
+    }
     gold = {
-        (r["doc_id"], (int(r["subj_begin"]), int(r["subj_end"])), r["predicate"],
-         (int(r["obj_begin"]), int(r["obj_end"])))
+        (
+            r["doc_id"],
+            (int(r["subj_begin"]), int(r["subj_end"])),
+            r["predicate"],
+            (int(r["obj_begin"]), int(r["obj_end"])),
+        )
         for r in rows(demo / "gold.tsv")
-    }  # fmt: skip
+    }
     facts = {(d, cluster[d, *s], p, cluster[d, *o]) for d, s, p, o in gold}
     assert (len(gold), len(facts)) == (truth["gold_instances"], truth["gold_facts"])
 
     def verdict(c: RelationClaim) -> dict[str, bool]:
         relation = (c.document, c.subject, c.predicate, c.object) in gold
         subject = cluster[c.document, *c.subject] == cluster[c.document, *c.subject_canonical]
-        linking = subject and cluster[c.document, *c.object] == cluster[c.document, *c.object_canonical]
+        linking = (
+            subject and cluster[c.document, *c.object] == cluster[c.document, *c.object_canonical]
+        )
         return {"relation": relation, "linking": linking, "correct": relation and linking}
 
     strings = _strings(demo / "systems" / entry["file"])
@@ -189,17 +253,28 @@ def test_the_truth_is_what_counting_the_files_gives(demo: Path, number: int) -> 
         "instance": [1.0] * len(found),
         "relation": [1 / relation[c.predicate] for c in found],
         "entity": [1 / subject[c.subject_entity] for c in found],
-        "entity_relation": [told[c.subject_entity] / subject[c.subject_entity] / relation[c.predicate] for c in found],
+        "entity_relation": [
+            told[c.subject_entity] / subject[c.subject_entity] / relation[c.predicate]
+            for c in found
+        ],
     }
     for kind, values in weight.items():
         for criterion in ("relation", "linking", "correct"):
             right = sum(w for w, v in zip(values, verdicts, strict=True) if v[criterion])
-            assert expected["precision"][kind][criterion] == pytest.approx(right / sum(values), abs=1e-9)
+            assert expected["precision"][kind][criterion] == pytest.approx(
+                right / sum(values), abs=1e-9
+            )
     for criterion in ("relation", "correct"):
         hit = {
-            (c.document, cluster[c.document, *c.subject], c.predicate, cluster[c.document, *c.object])
-            for c, v in zip(found, verdicts, strict=True) if v[criterion]
-        }  # fmt: skip
+            (
+                c.document,
+                cluster[c.document, *c.subject],
+                c.predicate,
+                cluster[c.document, *c.object],
+            )
+            for c, v in zip(found, verdicts, strict=True)
+            if v[criterion]
+        }
         assert expected["recall"][criterion] == pytest.approx(len(hit) / len(facts))
 
 
@@ -219,7 +294,9 @@ def test_the_systems_spread_over_the_plane(demo: Path) -> None:
 
 def test_a_lower_threshold_only_adds_predictions(demo: Path) -> None:
     def stated(run: str) -> set[tuple]:
-        return {(c.document, c.subject, c.predicate, c.object) for c in claims(demo, f"{run}.kb.tsv")[0]}
+        return {
+            (c.document, c.subject, c.predicate, c.object) for c in claims(demo, f"{run}.kb.tsv")[0]
+        }
 
     careful, bold = stated("LindqvistLab_1"), stated("LindqvistLab_2")
     assert careful < bold and len(bold) > 1.2 * len(careful)
@@ -227,12 +304,14 @@ def test_a_lower_threshold_only_adds_predictions(demo: Path) -> None:
 
 def test_namesakes_of_different_documents_are_sometimes_merged(demo: Path) -> None:
     true_link = {
-        (r["doc_id"], int(r["begin"]), int(r["end"])): (r["link"], r["gloss"]) for r in rows(demo / "mentions.tsv")
+        (r["doc_id"], int(r["begin"]), int(r["end"])): (r["link"], r["gloss"])
+        for r in rows(demo / "mentions.tsv")
     }
     wrong = [
-        c for c in claims(demo, "Harbor_2.kb.tsv")[0]
+        c
+        for c in claims(demo, "Harbor_2.kb.tsv")[0]
         if c.subject_link and true_link[c.document, *c.subject_canonical][0] != c.subject_link
-    ]  # fmt: skip
+    ]
     assert wrong
 
 

@@ -16,7 +16,10 @@ def agrees_with_gold(knowledge: Knowledge, gold: Path, limit: int) -> None:
         answer = knowledge.true_answer(row["doc_id"], subject, object_)
         turned = knowledge.true_answer(row["doc_id"], object_, subject)
         assert (row["predicate"], ">") in answer.holds and (row["predicate"], "<") in turned.holds
-        assert (answer.subject_canonical, answer.object_link) == (turned.object_canonical, turned.subject_link)
+        assert (answer.subject_canonical, answer.object_link) == (
+            turned.object_canonical,
+            turned.subject_link,
+        )
 
 
 def test_it_agrees_with_the_demo_gold(demo: Path) -> None:
@@ -36,7 +39,11 @@ def test_pairs_that_are_not_listed_have_no_relation(demo: Path) -> None:
     (document, span) = next(iter(knowledge.mentions))
     assert knowledge.true_answer(document, span, span).holds == frozenset()
     unknown = knowledge.true_answer("no such document", (3, 7), (9, 12))
-    assert unknown.holds == frozenset() and unknown.subject_canonical == (3, 7) and unknown.subject_link == ""
+    assert (
+        unknown.holds == frozenset()
+        and unknown.subject_canonical == (3, 7)
+        and unknown.subject_link == ""
+    )
 
 
 def test_it_reads_real_gzipped_files() -> None:

@@ -21,7 +21,9 @@ def test_every_relation_is_readable_and_stated_once(tmp_path: Path) -> None:
     corpus = MemoryCorpus(DocumentView.of(record) for record in records)
     claims = list(read_claims(path, corpus, shipped_schema("tac_kbp"), limits, report))
     assert report.errors == 0
-    assert len({(c.document, c.subject, c.predicate, c.object) for c in claims}) == len(claims) == 5000
+    assert (
+        len({(c.document, c.subject, c.predicate, c.object) for c in claims}) == len(claims) == 5000
+    )
 
 
 def test_it_says_when_the_documents_are_too_few(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Tests of estimators.agreement: the published worked examples of κ and α, chance, and bootstrap weights."""
+"""Tests of estimators.agreement: the published worked examples of κ and α, chance, and bootstrap
+weights.
+"""
 
 import numpy as np
 import pytest
@@ -41,9 +43,13 @@ def test_fleiss_kappa_of_the_known_example():
     assert agreement.fleiss_kappa(FLEISS) == pytest.approx(0.210, abs=5e-4)
 
 
-@pytest.mark.parametrize(("level", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+@pytest.mark.parametrize(
+    ("level", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
+)
 def test_krippendorff_alpha_of_the_known_example(level, alpha):
-    assert agreement.krippendorff_alpha(**long(OBSERVERS), level=level) == pytest.approx(alpha, abs=5e-4)
+    assert agreement.krippendorff_alpha(**long(OBSERVERS), level=level) == pytest.approx(
+        alpha, abs=5e-4
+    )
 
 
 def test_full_agreement_is_one_and_no_variation_is_undefined():
@@ -69,7 +75,11 @@ def test_items_with_one_rating_are_left_out():
 
 
 @given(
-    table=st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.0, NAN]), min_size=6, max_size=6), min_size=2, max_size=4),
+    table=st.lists(
+        st.lists(st.sampled_from([0.0, 1.0, 2.0, NAN]), min_size=6, max_size=6),
+        min_size=2,
+        max_size=4,
+    ),
     seed=st.integers(0, 99),
 )
 def test_agreement_ignores_the_order_of_people_units_and_rows(table, seed):
@@ -82,7 +92,9 @@ def test_agreement_ignores_the_order_of_people_units_and_rows(table, seed):
     }
     for level in agreement.LEVELS:
         here = agreement.krippendorff_alpha(**answers, level=level)
-        assert agreement.krippendorff_alpha(**shuffled, level=level) == pytest.approx(here, nan_ok=True)
+        assert agreement.krippendorff_alpha(**shuffled, level=level) == pytest.approx(
+            here, nan_ok=True
+        )
         assert np.isnan(here) or here <= 1
 
 
@@ -103,14 +115,16 @@ def test_weights_count_units_as_often_as_they_say():
     weights = np.ones((1, 12))
     weights[0, 0] = 2
     for level in agreement.LEVELS:
-        assert agreement.krippendorff_alpha(**long(OBSERVERS), level=level, weights=weights)[0] == pytest.approx(
-            agreement.krippendorff_alpha(**long(doubled), level=level)
-        )
+        assert agreement.krippendorff_alpha(**long(OBSERVERS), level=level, weights=weights)[
+            0
+        ] == pytest.approx(agreement.krippendorff_alpha(**long(doubled), level=level))
 
 
 def test_kappa_gets_its_interval_from_the_bootstrap():
     result = bootstrap.bootstrap(
-        lambda weights: agreement.fleiss_kappa(FLEISS, weights=weights), len(FLEISS), rng=np.random.default_rng(0)
+        lambda weights: agreement.fleiss_kappa(FLEISS, weights=weights),
+        len(FLEISS),
+        rng=np.random.default_rng(0),
     )
     low, high = result.confidence_interval(0.8)
     assert low < result.value < high

@@ -1,5 +1,6 @@
-"""The floor of recall and F1 is the exact mean of the squared error, over all labels the model believes in and all
-samples."""
+"""The floor of recall and F1 is the exact mean of the squared error, over all labels the model
+believes in and all samples.
+"""
 
 import itertools
 
@@ -22,19 +23,30 @@ G, POOL_G = np.array([0.5, 0.3, 0.7]), np.array([0.6, 0.9, 0.7])
 def belief(target, pi, correlation=0.0, g=G, pool_g=POOL_G, pool_weight=V, c=1.0):
     chance = np.asarray(pi, dtype=float)[np.asarray(target)]
     return Belief(
-        chance, np.asarray(g), np.asarray(pool_g), np.asarray(pool_weight), np.asarray(target), correlation, c
+        chance,
+        np.asarray(g),
+        np.asarray(pool_g),
+        np.asarray(pool_weight),
+        np.asarray(target),
+        correlation,
+        c,
     )
 
 
 def expected(target, pi):
-    """Return the mean squared error over all (f, f°) with P(f° = 1) = g° and P(f = 1 | f° = 1) = g/g°, and samples."""
+    """Return the mean squared error over all (f, f°) with P(f° = 1) = g° and P(f = 1 | f° = 1) =
+    g/g°, and samples.
+    """
     total, n, t = np.zeros(2), len(target), len(pi)
     for whole in itertools.product((0, 1), repeat=n):
         for part in itertools.product(*((0, 1) if one else (0,) for one in whole)):
             ratio = G / POOL_G
             chance = np.prod(np.where(whole, POOL_G, 1 - POOL_G))
             chance *= np.prod(np.where(whole, np.where(part, ratio, 1 - ratio), 1.0))
-            terms = U * (np.array(part) - G)[:, None] - SHARE * (V * (np.array(whole) - POOL_G))[:, None]
+            terms = (
+                U * (np.array(part) - G)[:, None]
+                - SHARE * (V * (np.array(whole) - POOL_G))[:, None]
+            )
             for asked in itertools.product((0, 1), repeat=t):
                 p_asked = np.prod(np.where(asked, pi, 1 - np.asarray(pi)))
                 factor = (np.asarray(asked) / pi - 1)[np.asarray(target)]
@@ -50,16 +62,26 @@ def test_the_floor_is_the_exact_mean_of_the_squared_error(target, pi):
 
 def test_for_what_a_system_states_alone_it_is_the_floor_of_precision():
     rng = np.random.default_rng(3)
-    own, pi, g = rng.random((6, 2)) * (rng.random((6, 2)) < 0.7), rng.uniform(0.2, 0.9, 3), rng.uniform(0.1, 0.9, 6)
+    own, pi, g = (
+        rng.random((6, 2)) * (rng.random((6, 2)) < 0.7),
+        rng.uniform(0.2, 0.9, 3),
+        rng.uniform(0.1, 0.9, 6),
+    )
     target = np.array([0, 0, 1, 1, 1, 2])
     for rho in (0.0, 0.4, 1.0):
-        one = belief(target, pi, rho, g, g, np.zeros(6), c=2.0).variance(sparse.csr_array(own), [0.0, 0.0])
-        other = 2 * anticipated_variance(own, pi[target], g, [1.0], [0.5], target=target, correlation=rho)
+        one = belief(target, pi, rho, g, g, np.zeros(6), c=2.0).variance(
+            sparse.csr_array(own), [0.0, 0.0]
+        )
+        other = 2 * anticipated_variance(
+            own, pi[target], g, [1.0], [0.5], target=target, correlation=rho
+        )
         np.testing.assert_allclose(one, other)
 
 
 def test_errors_of_a_target_add_up_whatever_their_sign():
-    """One states a, another b, of one pair: if a is right, b is wrong, and the recall of the first is off by both."""
+    """One states a, another b, of one pair: if a is right, b is wrong, and the recall of the first
+    is off by both.
+    """
     one = belief([0, 0], [0.5], 1.0, [0.5, 0.5], [0.5, 0.5], [1.0, 1.0]).variance(
         sparse.csr_array([[1.0], [0.0]]), [0.5]
     )
@@ -68,18 +90,26 @@ def test_errors_of_a_target_add_up_whatever_their_sign():
 
 def test_what_can_never_be_asked():
     own = sparse.csr_array(np.array([[1.0, 0.0], [0.0, 1.0]]))
-    found = belief([0, 1], [0.5, 0.0], 0.0, [0.5, 0.5], [0.5, 0.5], [1.0, 1.0]).variance(own, [0.5, 0.5])
-    assert found[0] == pytest.approx(0.25 * 0.25 + 0.25 * 0.25)  # of the other's claim the model's own error
+    found = belief([0, 1], [0.5, 0.0], 0.0, [0.5, 0.5], [0.5, 0.5], [1.0, 1.0]).variance(
+        own, [0.5, 0.5]
+    )
+    assert found[0] == pytest.approx(
+        0.25 * 0.25 + 0.25 * 0.25
+    )  # of the other's claim the model's own error
     assert found[1] == np.inf
 
 
 def test_a_lucky_sample_does_not_make_recall_certain():
-    """All residuals vanish, nothing was missed: the realised variance is 0, the interval is not a point."""
+    """All residuals vanish, nothing was missed: the realised variance is 0, the interval is not a
+    point.
+    """
     members, half = np.ones((4, 1)), np.full(4, 0.5)
     found = recall(members[:2], half[:2], [1, 1], np.ones(2), [3.0], 3.0, [0, 0], 2)
     assert found.recall.variance[0] == 0
     guesses = np.full(4, 0.75)
-    floored = with_anticipated(found, np.vstack([members[:3], [[0]]]), half, guesses, [1, 1], np.full(2, 0.98)).recall
+    floored = with_anticipated(
+        found, np.vstack([members[:3], [[0]]]), half, guesses, [1, 1], np.full(2, 0.98)
+    ).recall
     # r = 1: of what the system states nothing is uncertain about recall but what only others state.
     assert floored.anticipated[0] == pytest.approx(0.75 * 0.25 / 9)
     low, high = floored.confidence_interval(0.8, method="wilson")
@@ -87,7 +117,9 @@ def test_a_lucky_sample_does_not_make_recall_certain():
 
 
 def test_documents_keep_their_whole_variance():
-    """Where no label folds in, the variance of M is all documents': the floor must not leave half of it out."""
+    """Where no label folds in, the variance of M is all documents': the floor must not leave half
+    of it out.
+    """
     members = np.array([[1.0], [1.0]])
     found = recall(members, np.full(2, 0.5), [1, 1], np.full(2, 0.5), [1.0], 1.0, [3, 0, 1], 30)
     alone = found.recall.influence[2:, 0]
@@ -98,7 +130,9 @@ def test_documents_keep_their_whole_variance():
 
 
 def test_the_floor_of_f1_is_that_of_its_own_influence():
-    """If every label is as surprising as the model expects, realised and anticipated agree in the mean."""
+    """If every label is as surprising as the model expects, realised and anticipated agree in the
+    mean.
+    """
     rng = np.random.default_rng(8)
     n, pi, g = 400, np.full(400, 0.5), np.full(400, 0.5)
     members = (rng.random((n, 2)) < [0.5, 0.8]).astype(float)
@@ -108,12 +142,16 @@ def test_the_floor_of_f1_is_that_of_its_own_influence():
     for _ in range(60):
         f, rows = (rng.random(n) < g).astype(float), np.flatnonzero(rng.random(n) < pi)
         precision = difference(p[rows], pi[rows], f[rows], g[rows], p.T @ g)
-        found = recall(members[rows], pi[rows], f[rows], g[rows], members.T @ g, g.sum(), [0, 0, 0], 3)
+        found = recall(
+            members[rows], pi[rows], f[rows], g[rows], members.T @ g, g.sum(), [0, 0, 0], 3
+        )
         both = f1(precision, found.recall, found.design)
         by_p, by_r = f1_weights(precision, found.recall)
         truth = found.totals.pool.value + found.unseen.value
         own = sparse.csr_array(p * by_p + members * by_r / truth)
-        floor = belief(np.arange(n), pi, 0.0, g, g, np.ones(n)).variance(own, by_r * found.recall.value / truth)
+        floor = belief(np.arange(n), pi, 0.0, g, g, np.ones(n)).variance(
+            own, by_r * found.recall.value / truth
+        )
         ratios.append(both.variance / floor)
     np.testing.assert_allclose(np.mean(ratios, axis=0), 1, atol=0.03)
 
@@ -131,4 +169,6 @@ def test_the_weights_of_f1_where_both_are_zero():
 def test_a_model_that_is_too_sure_is_scaled_up():
     assert overconfidence([1, 0, np.nan], [0.1, 0.9, 0.5]) == pytest.approx(0.81 / 0.09)
     assert overconfidence([1, 1], [0.9, 0.9]) == 1.0
-    assert overconfidence([[1, 0], [0, 1]], [[0.2], [0.8]]) == pytest.approx((0.64 + 0.04 + 0.64 + 0.04) / 0.64)
+    assert overconfidence([[1, 0], [0, 1]], [[0.2], [0.8]]) == pytest.approx(
+        (0.64 + 0.04 + 0.64 + 0.04) / 0.64
+    )

@@ -1,4 +1,6 @@
-"""Tests of estimators.bootstrap: what is resampled, the three intervals by hand, and how often they cover."""
+"""Tests of estimators.bootstrap: what is resampled, the three intervals by hand, and how often they
+cover.
+"""
 
 import numpy as np
 import pytest
@@ -56,15 +58,26 @@ def test_the_acceleration_of_a_mean_is_its_skewness():
     values = rng(3).exponential(size=40)
     result = bootstrap.bootstrap(mean_of(values), 40, rng=rng(), n_resamples=10)
     centred = values - values.mean()
-    assert result.acceleration == pytest.approx((centred**3).sum() / (6 * (centred**2).sum() ** 1.5))
+    assert result.acceleration == pytest.approx(
+        (centred**3).sum() / (6 * (centred**2).sum() ** 1.5)
+    )
 
 
 def test_replicates_of_a_joint_precision_are_weights_times_terms():
-    P, system, label, overlap = np.full((30, 1), 0.1), np.zeros(30, dtype=int), np.arange(30) % 3 == 0, [[0.1]]
+    P, system, label, overlap = (
+        np.full((30, 1), 0.1),
+        np.zeros(30, dtype=int),
+        np.arange(30) % 3 == 0,
+        [[0.1]],
+    )
     terms = joint.joint_terms(P, system, label * 1.0, overlap)
-    result = bootstrap.bootstrap(lambda weights: weights @ terms, 30, rng=rng(), stratum=system, n_resamples=4000)
+    result = bootstrap.bootstrap(
+        lambda weights: weights @ terms, 30, rng=rng(), stratum=system, n_resamples=4000
+    )
     assert result.value == pytest.approx([1 / 3])
-    assert result.standard_error**2 == pytest.approx(joint.precision_variance(P, system, label * 1.0, overlap), rel=0.1)
+    assert result.standard_error**2 == pytest.approx(
+        joint.precision_variance(P, system, label * 1.0, overlap), rel=0.1
+    )
     low, high = result.confidence_interval()
     assert low.shape == high.shape == (1,)
 
@@ -80,7 +93,9 @@ def test_chunks_do_not_change_the_replicates(monkeypatch):
 
 def test_only_bca_leaves_units_out():
     seen = []
-    result = bootstrap.bootstrap(lambda w: seen.append(w) or w.mean(axis=1), 6, rng=rng(), n_resamples=5)
+    result = bootstrap.bootstrap(
+        lambda w: seen.append(w) or w.mean(axis=1), 6, rng=rng(), n_resamples=5
+    )
     result.confidence_interval(method="basic")
     result.confidence_interval(method="percentile")
     assert sum(len(w) for w in seen) == 1 + 5
@@ -135,8 +150,12 @@ def test_intervals_cover_as_often_as_they_say_and_need_the_clusters():
     hits = dict.fromkeys([*METHODS, "by instance"], 0)
     cluster = np.repeat(np.arange(documents), 5)
     for _ in range(repeats):
-        values = np.repeat(source.random(documents), 5) + 0.2 * source.standard_normal(5 * documents)
-        result = bootstrap.bootstrap(mean_of(values), values.size, rng=source, n_resamples=200, cluster=cluster)
+        values = np.repeat(source.random(documents), 5) + 0.2 * source.standard_normal(
+            5 * documents
+        )
+        result = bootstrap.bootstrap(
+            mean_of(values), values.size, rng=source, n_resamples=200, cluster=cluster
+        )
         ignorant = bootstrap.bootstrap(mean_of(values), values.size, rng=source, n_resamples=200)
         for name, (low, high) in {
             **{method: result.confidence_interval(0.8, method) for method in METHODS},

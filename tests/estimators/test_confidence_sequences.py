@@ -70,12 +70,14 @@ def test_all_right_or_all_wrong_closes_in_on_the_end(value):
 
 
 def test_the_first_step_by_hand():
-    # The first bet is the square root of 2 log(2/α)/(¼ log 2), cut to ½/m: a candidate m falls as soon as
-    # 1 + λ(1 − m) reaches 2/α.
+    # The first bet is the square root of 2 log(2/α)/(¼ log 2), cut to ½/m: a candidate m falls as
+    # soon as 1 + λ(1 − m) reaches 2/α.
     alpha, m = 0.5, np.linspace(0, 1, 1001)
     bet = np.minimum(np.sqrt(2 * np.log(4) / (0.25 * np.log(2))), 0.5 / np.maximum(m, 1e-12))
     left = m[1 + bet * (1 - m) < 4]
-    assert betting(np.array([1.0]), confidence_level=1 - alpha).low[0] == pytest.approx(left[0] - 0.001)
+    assert betting(np.array([1.0]), confidence_level=1 - alpha).low[0] == pytest.approx(
+        left[0] - 0.001
+    )
 
 
 def test_blocks_of_time_do_not_change_anything(monkeypatch):

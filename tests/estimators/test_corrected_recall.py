@@ -1,4 +1,6 @@
-"""Recall and F1 from crowd labels and expert checks: exact over all samples, and honest where the crowd is not."""
+"""Recall and F1 from crowd labels and expert checks: exact over all samples, and honest where the
+crowd is not.
+"""
 
 import itertools
 
@@ -20,17 +22,31 @@ PI, E = np.array([0.5, 0.7, 0.4]), np.array([0.6, 0.3, 0.8])
 UNSEEN = np.array([2.0, 0, 1])
 
 
-def both(member, pi, crowd, expert, e, target, counts, n_documents, total, pool_total, g, inside=None):
+def both(
+    member, pi, crowd, expert, e, target, counts, n_documents, total, pool_total, g, inside=None
+):
     """Return recall from crowd labels, and as expert checks correct it."""
     found = recall(
-        member, pi, crowd, g, total, pool_total, counts, n_documents,
-        target=target, n_targets=3 if target is not None else None, document=inside,
-    )  # fmt: skip
+        member,
+        pi,
+        crowd,
+        g,
+        total,
+        pool_total,
+        counts,
+        n_documents,
+        target=target,
+        n_targets=3 if target is not None else None,
+        document=inside,
+    )
     n = found.totals.pool.influence.size
     code = np.arange(n) if target is None else target
     cluster = None if found.design.cluster is None else found.design.cluster[:n]
     design = Design(
-        found.design.pi[:n], cluster=cluster, beta=found.design.beta, n_clusters=found.design.n_clusters or None
+        found.design.pi[:n],
+        cluster=cluster,
+        beta=found.design.beta,
+        n_clusters=found.design.n_clusters or None,
     )
     part = pi, crowd, expert, e
     systems = corrected(found.totals.systems, design, member, *part, target=code)
@@ -43,7 +59,9 @@ def both(member, pi, crowd, expert, e, target, counts, n_documents, total, pool_
 @pytest.mark.parametrize("crowd", CROWD)
 @pytest.mark.parametrize("fold", [False, True])
 def test_the_totals_and_every_variance_are_exactly_unbiased(crowd, fold):
-    """Over all labels, all checks and all pairs of three documents; folded in, the targets lie in one each."""
+    """Over all labels, all checks and all pairs of three documents; folded in, the targets lie in
+    one each.
+    """
     share = 2 / 3
     pi = folded_in(PI, share) if fold else PI
     ratio = np.array([0.3, 0.6])
@@ -57,12 +75,25 @@ def test_the_totals_and_every_variance_are_exactly_unbiased(crowd, fold):
             chance = np.prod(np.where(in_drawn, came_in, one)) / 3
             if chance == 0:
                 continue
-            rows, place = (s >= 1)[TARGET], np.where(in_drawn, np.searchsorted(drawn, np.arange(3)), -1)
+            rows, place = (
+                (s >= 1)[TARGET],
+                np.where(in_drawn, np.searchsorted(drawn, np.arange(3)), -1),
+            )
             expert = np.where((s == 2)[TARGET], TRUE, np.nan)[rows]
             found, told = both(
-                MEMBER[rows], pi[TARGET][rows], crowd[rows], expert, E[TARGET][rows], TARGET[rows],
-                UNSEEN[list(drawn)], 3, MEMBER.T @ G, G.sum(), G[rows], place[TARGET][rows] if fold else None,
-            )  # fmt: skip
+                MEMBER[rows],
+                pi[TARGET][rows],
+                crowd[rows],
+                expert,
+                E[TARGET][rows],
+                TARGET[rows],
+                UNSEEN[list(drawn)],
+                3,
+                MEMBER.T @ G,
+                G.sum(),
+                G[rows],
+                place[TARGET][rows] if fold else None,
+            )
             counted = told.totals
             value = np.append(counted.systems.value, [counted.pool.value, told.unseen.value])
             z = np.concatenate([counted.systems.influence, np.zeros((2, 2))])
@@ -94,7 +125,9 @@ def test_checking_everything_is_asking_the_expert():
 
 
 def test_it_says_which_rows_are_missing():
-    found, _ = both(MEMBER, PI[TARGET], CROWD[0], TRUE, np.ones(4), TARGET, UNSEEN, 3, MEMBER.T @ G, G.sum(), G)
+    found, _ = both(
+        MEMBER, PI[TARGET], CROWD[0], TRUE, np.ones(4), TARGET, UNSEEN, 3, MEMBER.T @ G, G.sum(), G
+    )
     systems, pool = found.totals.systems, found.totals.pool
     with pytest.raises(ValueError, match="systems must have 6 rows of influence; got 3"):
         corrected_recall(found, systems, pool, E)
@@ -104,11 +137,16 @@ def test_it_says_which_rows_are_missing():
 
 @pytest.mark.statistical
 def test_a_biased_crowd_is_put_right_and_the_intervals_hold():
-    """The crowd takes three in ten false relations for true: without checks nearly all 80 % intervals of precision
-    miss; with them as many of precision, recall and F1 hold as they promise, and the mean errors are chance."""
+    """The crowd takes three in ten false relations for true: without checks nearly all 80 %
+    intervals of precision miss; with them as many of precision, recall and F1 hold as they promise,
+    and the mean errors are chance.
+    """
     rng = np.random.default_rng(4)
     n, documents, read, repeats = 900, 90, 30, 300
-    of, member = np.arange(n) % documents, np.column_stack([np.arange(n) % 3 > 0, np.arange(n) % 2 == 0])
+    of, member = (
+        np.arange(n) % documents,
+        np.column_stack([np.arange(n) % 3 > 0, np.arange(n) % 2 == 0]),
+    )
     member = member[member.any(axis=1)].astype(float)
     of = of[: len(member)]
     n = len(member)
@@ -129,7 +167,16 @@ def test_a_biased_crowd_is_put_right_and_the_intervals_hold():
         label = p[rows], pi[rows], crowd[rows]
         precision = difference(*label, g[rows], p.T @ g)
         found, told = both(
-            member[rows], *label[1:], expert, e[rows], None, missed[drawn], documents, member.T @ g, g.sum(), g[rows]
+            member[rows],
+            *label[1:],
+            expert,
+            e[rows],
+            None,
+            missed[drawn],
+            documents,
+            member.T @ g,
+            g.sum(),
+            g[rows],
         )
         better = corrected(precision, Design(pi[rows]), *label, expert, e[rows])
         of_crowd = precision, found.recall, f1(precision, found.recall, found.design)
@@ -137,8 +184,13 @@ def test_a_biased_crowd_is_put_right_and_the_intervals_hold():
         for name, some in (("crowd", of_crowd), ("expert", of_expert)):
             errors[name].append([one.value - value for one, value in zip(some, truth, strict=True)])
         for level, some in ((0.8, of_expert), (0.95, of_expert), ("crowd", of_crowd)):
-            ends = [one.confidence_interval(0.8 if level == "crowd" else level, method="t") for one in some]
-            held[level].append([(low <= v) & (v <= high) for (low, high), v in zip(ends, truth, strict=True)])
+            ends = [
+                one.confidence_interval(0.8 if level == "crowd" else level, method="t")
+                for one in some
+            ]
+            held[level].append(
+                [(low <= v) & (v <= high) for (low, high), v in zip(ends, truth, strict=True)]
+            )
     bias = {name: np.mean(some, axis=0) for name, some in errors.items()}
     spread = np.std(errors["expert"], axis=0, ddof=1) / repeats**0.5
     assert (bias["crowd"][[0, 2]] > 0.03).all() and np.mean(held["crowd"], axis=0)[0].max() < 0.1

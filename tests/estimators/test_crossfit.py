@@ -1,4 +1,6 @@
-"""The model: right where it can be, silent where it knows nothing, and blind to the label it predicts."""
+"""The model: right where it can be, silent where it knows nothing, and blind to the label it
+predicts.
+"""
 
 import time
 
@@ -44,7 +46,9 @@ def test_the_minimum_has_no_slope():
 def test_both_solvers_and_both_formats_agree(monkeypatch):
     x, f, _, fold = toy()
     dense = predict(x, f, x, fold, fold, ridge=0.7)
-    np.testing.assert_allclose(predict(sparse.csr_matrix(x), f, sparse.coo_array(x), fold, fold, ridge=0.7), dense)
+    np.testing.assert_allclose(
+        predict(sparse.csr_matrix(x), f, sparse.coo_array(x), fold, fold, ridge=0.7), dense
+    )
     monkeypatch.setattr(crossfit, "SMALL", 0)
     np.testing.assert_allclose(predict(x, f, x, fold, fold, ridge=0.7), dense, atol=1e-4)
 
@@ -67,7 +71,10 @@ def test_missing_labels_teach_nothing():
 def test_without_labels_it_says_a_half():
     x = np.ones((3, 2))
     nothing = np.zeros(0, dtype=int)
-    assert predict(np.zeros((0, 2)), [], x, nothing, np.zeros(3, dtype=int), ridge=1.0).tolist() == [0.5] * 3
+    assert (
+        predict(np.zeros((0, 2)), [], x, nothing, np.zeros(3, dtype=int), ridge=1.0).tolist()
+        == [0.5] * 3
+    )
     one_fold = np.zeros(3, dtype=int)
     assert predict(x, np.ones(3), x, one_fold, one_fold, ridge=1.0).tolist() == [0.5] * 3
 
@@ -133,7 +140,9 @@ def test_a_hundred_thousand_sparse_rows_take_seconds_not_minutes():
     rng = np.random.default_rng(1)
     rows, columns = 100_000, 3000
     indices = rng.integers(0, columns, rows * 15)
-    x = sparse.csr_array((np.ones(indices.size), indices, np.arange(0, indices.size + 1, 15)), shape=(rows, columns))
+    x = sparse.csr_array(
+        (np.ones(indices.size), indices, np.arange(0, indices.size + 1, 15)), shape=(rows, columns)
+    )
     labelled = rng.choice(rows, 5000, replace=False)
     fold = rng.integers(0, 5, rows)
     started = time.process_time()

@@ -42,7 +42,9 @@ def test_under_poisson_sampling_variances_and_covariances_are_exactly_unbiased(u
 
 
 def two_ways_in(y, own, pi_1, document, n_documents, n_drawn):
-    """Yield chance, estimate, estimated variance for every set of documents and every Poisson sample."""
+    """Yield chance, estimate, estimated variance for every set of documents and every Poisson
+    sample.
+    """
     beta = n_drawn / n_documents
     pi = 1 - (1 - pi_1) * (1 - beta)
     document_samples = list(itertools.combinations(range(n_documents), n_drawn))
@@ -64,7 +66,9 @@ def test_with_two_ways_in_the_variance_is_exactly_unbiased(seed):
     document = np.array([0, 0, 0, 1, 1, 2])
     y, own = rng.normal(size=6), rng.normal(size=4)
     pi_1 = rng.uniform(0.1, 0.9, size=6)
-    chance, value, variance = map(np.array, zip(*two_ways_in(y, own, pi_1, document, 4, 2), strict=True))
+    chance, value, variance = map(
+        np.array, zip(*two_ways_in(y, own, pi_1, document, 4, 2), strict=True)
+    )
     assert chance.sum() == pytest.approx(1)
     assert chance @ value == pytest.approx(y.sum() + own.sum())
     assert chance @ variance == pytest.approx(chance @ value**2 - (chance @ value) ** 2)
@@ -73,7 +77,8 @@ def test_with_two_ways_in_the_variance_is_exactly_unbiased(seed):
 def some_eligible(y, own, alpha, document, n_documents, n_drawn, eligible, q):
     """As two_ways_in, where a document brings in only eligible targets, each with probability q.
 
-    α, the probability without the document, is free of it: a target that is given up is so however it was asked.
+    α, the probability without the document, is free of it: a target that is given up is so however
+    it was asked.
     """
     beta = n_drawn / n_documents
     pi = np.where(eligible, (1 - beta) * alpha + beta * q, alpha)
@@ -89,14 +94,17 @@ def some_eligible(y, own, alpha, document, n_documents, n_drawn, eligible, q):
             design = Design(
                 np.concatenate([pi[labelled], np.full(n_drawn, beta)]),
                 cluster=np.concatenate([cluster[labelled], np.arange(n_drawn)]),
-                beta=beta, answered=np.concatenate([q[labelled], np.ones(n_drawn)]),
-            )  # fmt: skip
+                beta=beta,
+                answered=np.concatenate([q[labelled], np.ones(n_drawn)]),
+            )
             yield chance, z.sum(), design.variance(z)
 
 
 @pytest.mark.parametrize("q", [1.0, None])
 @pytest.mark.parametrize("seed", range(3))
-def test_where_a_document_is_no_way_in_for_all_of_its_targets_the_variance_is_exactly_unbiased(seed, q):
+def test_where_a_document_is_no_way_in_for_all_of_its_targets_the_variance_is_exactly_unbiased(
+    seed, q
+):
     rng = np.random.default_rng(seed)
     document = np.array([0, 0, 0, 1, 1, 2])
     eligible = np.array([True, True, False, True, False, True])
@@ -152,17 +160,23 @@ def test_the_order_of_the_rows_does_not_matter(universe, random):
     z, pi = universe
     order = list(range(len(pi)))
     random.shuffle(order)
-    np.testing.assert_allclose(Design(pi[order]).variance(z[order]), Design(pi).variance(z), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        Design(pi[order]).variance(z[order]), Design(pi).variance(z), rtol=1e-9, atol=1e-12
+    )
 
 
 def test_what_was_certain_has_no_variance():
     assert Design(np.ones(3)).variance(np.array([1.0, -2.0, 3.0])) == 0
-    assert Design(np.ones(2), cluster=np.array([0, 1]), beta=1.0).variance(np.array([1.0, 5.0])) == 0
+    assert (
+        Design(np.ones(2), cluster=np.array([0, 1]), beta=1.0).variance(np.array([1.0, 5.0])) == 0
+    )
 
 
 def test_no_row_has_no_variance_and_one_document_no_defined_one():
     assert Design(np.array([])).variance(np.array([])) == 0
-    assert np.isnan(Design(np.array([0.5]), cluster=np.array([0]), beta=0.5).variance(np.array([1.0])))
+    assert np.isnan(
+        Design(np.array([0.5]), cluster=np.array([0]), beta=0.5).variance(np.array([1.0]))
+    )
 
 
 def test_a_document_without_any_row_counts_as_drawn():

@@ -1,4 +1,6 @@
-"""Tests of estimators.distributions: the four kinds by hand, and what every distribution must satisfy."""
+"""Tests of estimators.distributions: the four kinds by hand, and what every distribution must
+satisfy.
+"""
 
 import numpy as np
 import pytest
@@ -8,7 +10,9 @@ from scipy import sparse
 
 from estimators import distributions
 
-codes = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=30)
+codes = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=30
+)
 
 # Ada has three facts (two of them the same fact with two justifications), Bo one.
 TOY = {"subject": [0, 0, 0, 1], "predicate": [0, 0, 1, 1], "object": [7, 7, 8, 8]}
@@ -34,8 +38,11 @@ def test_entity_weighs_every_subject_alike():
 
 
 def test_entity_relation_counts_distinct_facts_not_justifications():
-    # |subj-relns| is 2 for Ada and 1 for Bo; |subj| 3 and 1; |rel| 2 and 2: 2/6, 2/6, 2/6, 1/2, which sum to 3/2.
-    assert distributions.weights("entity_relation", **TOY) == pytest.approx([2 / 9, 2 / 9, 2 / 9, 1 / 3])
+    # |subj-relns| is 2 for Ada and 1 for Bo; |subj| 3 and 1; |rel| 2 and 2: 2/6, 2/6, 2/6, 1/2,
+    # which sum to 3/2.
+    assert distributions.weights("entity_relation", **TOY) == pytest.approx(
+        [2 / 9, 2 / 9, 2 / 9, 1 / 3]
+    )
 
 
 @pytest.mark.parametrize("kind", distributions.KINDS)
@@ -93,7 +100,12 @@ def test_normalise_turns_any_filter_into_a_distribution():
 def test_overlap_of_identical_disjoint_and_nested_systems():
     same, other, part = [0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [1, 0, 0, 0]
     overlap = distributions.overlap(np.column_stack([same, same, other, part]))
-    assert overlap.tolist() == [[0.5, 0.5, 0, 0.5], [0.5, 0.5, 0, 0.5], [0, 0, 0.5, 0], [0.5, 0.5, 0, 1]]
+    assert overlap.tolist() == [
+        [0.5, 0.5, 0, 0.5],
+        [0.5, 0.5, 0, 0.5],
+        [0, 0, 0.5, 0],
+        [0.5, 0.5, 0, 1],
+    ]
 
 
 def test_overlap_of_a_sparse_table_is_that_of_the_dense_one():

@@ -1,4 +1,6 @@
-"""The examples in the docstrings of every module of estimators run, and say what is printed there."""
+"""The examples in the docstrings of every module of estimators run, and say what is printed
+there.
+"""
 
 import doctest
 import importlib
@@ -8,7 +10,10 @@ import pytest
 
 import estimators
 
-MODULES = ["estimators", *(f"estimators.{module.name}" for module in pkgutil.iter_modules(estimators.__path__))]
+MODULES = [
+    "estimators",
+    *(f"estimators.{module.name}" for module in pkgutil.iter_modules(estimators.__path__)),
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -19,7 +19,9 @@ def test_the_wald_interval_is_value_plus_and_minus_z_standard_errors():
 
 
 def test_the_t_interval_uses_students_quantile():
-    low, _ = Estimate(0.0, 1.0, 5, np.zeros(1), degrees_of_freedom=4.0).confidence_interval(0.95, method="t")
+    low, _ = Estimate(0.0, 1.0, 5, np.zeros(1), degrees_of_freedom=4.0).confidence_interval(
+        0.95, method="t"
+    )
     assert low == pytest.approx(-2.776445, abs=1e-5)
 
 
@@ -29,7 +31,9 @@ def test_the_default_level_is_eighty_percent():
 
 
 def test_estimates_may_be_arrays_over_systems():
-    estimate = Estimate(np.array([0.2, 0.9]), np.array([0.01, 0.0]), np.array([10, 10]), np.zeros((3, 2)))
+    estimate = Estimate(
+        np.array([0.2, 0.9]), np.array([0.01, 0.0]), np.array([10, 10]), np.zeros((3, 2))
+    )
     for method in ("wald", "t", "wilson"):
         low, high = estimate.confidence_interval(method=method)
         assert low.shape == high.shape == (2,)
@@ -56,8 +60,17 @@ def test_wilson_refuses_what_is_no_proportion():
         wilson(0.5, 0)
 
 
-@given(st.floats(-0.5, 1.5), st.floats(0, 1), st.floats(0, 1), st.integers(1, 1000), st.floats(0, 1), levels)
-def test_the_interval_contains_the_clipped_estimate_and_stays_in_the_unit_interval(v, var, a, n, g, level):
+@given(
+    st.floats(-0.5, 1.5),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.integers(1, 1000),
+    st.floats(0, 1),
+    levels,
+)
+def test_the_interval_contains_the_clipped_estimate_and_stays_in_the_unit_interval(
+    v, var, a, n, g, level
+):
     low, high = score_interval(v, var, n, anticipated=a, total_g=g, confidence_level=level)
     assert 0 <= low <= min(max(v, 0), 1) <= high <= 1
 
@@ -111,24 +124,38 @@ def test_the_interval_of_a_simple_proportion_covers_as_often_as_it_says(p):
     n, repeats = 200, 4000
     value = rng.binomial(n, p, repeats) / n
     smooth = (value * n + 0.5) / (n + 1)
-    low, high = score_interval(value, value * (1 - value) / n, n, anticipated=smooth * (1 - smooth) / n)
+    low, high = score_interval(
+        value, value * (1 - value) / n, n, anticipated=smooth * (1 - smooth) / n
+    )
     assert 0.76 < np.mean((low <= p) & (p <= high)) < 0.92
 
 
 def test_some_systems_of_several_are_replaced_and_the_others_kept():
     three = Estimate(
-        np.array([0.2, 0.5, 0.9]), np.array([0.01, 0.02, 0.03]), np.array([10, 20, 30]), np.arange(6.0).reshape(2, 3),
-        degrees_of_freedom=4.0, anticipated=np.array([0.1, 0.2, 0.3]), total_g=np.array([0.3, 0.4, 0.5]),
-    )  # fmt: skip
-    own = Estimate(0.7, 0.5, 3, np.array([8.0, 9.0]), degrees_of_freedom=1.0, anticipated=0.6, total_g=0.8)
+        np.array([0.2, 0.5, 0.9]),
+        np.array([0.01, 0.02, 0.03]),
+        np.array([10, 20, 30]),
+        np.arange(6.0).reshape(2, 3),
+        degrees_of_freedom=4.0,
+        anticipated=np.array([0.1, 0.2, 0.3]),
+        total_g=np.array([0.3, 0.4, 0.5]),
+    )
+    own = Estimate(
+        0.7, 0.5, 3, np.array([8.0, 9.0]), degrees_of_freedom=1.0, anticipated=0.6, total_g=0.8
+    )
     found = with_columns(three, {1: own})
     assert found.value.tolist() == [0.2, 0.7, 0.9]
     assert found.variance.tolist() == [0.01, 0.5, 0.03]
     assert found.n.tolist() == [10, 3, 30]
     assert found.influence.tolist() == [[0.0, 8.0, 2.0], [3.0, 9.0, 5.0]]
-    assert (found.anticipated.tolist(), found.total_g.tolist()) == ([0.1, 0.6, 0.3], [0.3, 0.8, 0.5])
+    assert (found.anticipated.tolist(), found.total_g.tolist()) == (
+        [0.1, 0.6, 0.3],
+        [0.3, 0.8, 0.5],
+    )
     assert found.degrees_of_freedom == 4.0
-    assert three.value.tolist() == [0.2, 0.5, 0.9] and three.influence[0, 1] == 1.0  # the old one is as it was
+    assert (
+        three.value.tolist() == [0.2, 0.5, 0.9] and three.influence[0, 1] == 1.0
+    )  # the old one is as it was
 
 
 def test_one_number_for_all_systems_becomes_one_each_where_a_system_is_replaced():

@@ -14,7 +14,8 @@ def with_zeros(plain=PLAIN):
     """Every entry stored, the zeros too."""
     rows, columns = np.indices(plain.shape)
     found = sparse.csr_array(
-        (plain.ravel(), columns.ravel(), np.arange(0, plain.size + 1, plain.shape[1])), shape=plain.shape
+        (plain.ravel(), columns.ravel(), np.arange(0, plain.size + 1, plain.shape[1])),
+        shape=plain.shape,
     )
     assert found.nnz == plain.size > np.count_nonzero(plain) and rows.size
     return found
@@ -39,7 +40,11 @@ def test_the_anticipated_variance_takes_no_zero_for_a_weight(stored, target):
     expected = anticipated_variance(sparse.csr_array(PLAIN), *arguments, target=target)
     found = anticipated_variance(stored, *arguments, target=target)
     np.testing.assert_array_equal(found, expected)
-    assert np.isfinite(found).tolist() == [True, False, False]  # the first gives no weight to what cannot be asked
+    assert np.isfinite(found).tolist() == [
+        True,
+        False,
+        False,
+    ]  # the first gives no weight to what cannot be asked
 
 
 def test_overlaps_are_the_same(stored):
@@ -48,7 +53,8 @@ def test_overlaps_are_the_same(stored):
 
 def test_whoever_has_a_stored_zero_states_nothing(stored):
     found, expected = (
-        features.features(one, target=[0, 0, 1, 2], team=[0, 1, 1], predicate=[0, 1, 0, 1]) for one in (stored, PLAIN)
+        features.features(one, target=[0, 0, 1, 2], team=[0, 1, 1], predicate=[0, 1, 0, 1])
+        for one in (stored, PLAIN)
     )
     assert found.names == expected.names
     np.testing.assert_allclose(found.matrix.toarray(), expected.matrix.toarray())
@@ -62,13 +68,19 @@ def test_a_stored_confidence_of_zero_is_the_least_sure_and_not_none():
     found = features.features(member, target=[0, 1, 2], confidence=with_zeros(sure))
     expected = features.features(member, target=[0, 1, 2], confidence=sure)
     np.testing.assert_allclose(found.matrix.toarray(), expected.matrix.toarray())
-    standing = found.matrix.toarray()[:, [name.startswith("standing") for name in found.names]].ravel()
+    standing = found.matrix.toarray()[
+        :, [name.startswith("standing") for name in found.names]
+    ].ravel()
     assert standing[0] < standing[1] < standing[2]
 
 
 def test_fits_and_correlations_are_the_same(stored):
     label, fold = np.array([1.0, 0.0, 1.0, 0.0]), np.array([0, 1, 0, 1])
-    found, expected = (crossfit.predict(one, label, one, fold, fold, ridge=1.0) for one in (stored, PLAIN))
+    found, expected = (
+        crossfit.predict(one, label, one, fold, fold, ridge=1.0) for one in (stored, PLAIN)
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     g, target = np.array([0.6, 0.4, 0.7, 0.2]), np.array([0, 0, 1, 1])
-    assert model.correlation(label, g, target, stored) == model.correlation(label, g, target, sparse.csr_array(PLAIN))
+    assert model.correlation(label, g, target, stored) == model.correlation(
+        label, g, target, sparse.csr_array(PLAIN)
+    )

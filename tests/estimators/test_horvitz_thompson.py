@@ -1,4 +1,6 @@
-"""Difference, centred and Hájek estimates: by hand, by enumeration of all samples, and at the edges."""
+"""Difference, centred and Hájek estimates: by hand, by enumeration of all samples, and at the
+edges.
+"""
 
 import itertools
 
@@ -9,7 +11,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from estimators.design import Design, contrast
-from estimators.horvitz_thompson import anticipated_variance, centred, difference, hajek, inclusion_iid
+from estimators.horvitz_thompson import (
+    anticipated_variance,
+    centred,
+    difference,
+    hajek,
+    inclusion_iid,
+)
 
 METHODS = (difference, centred)
 guesses = st.floats(0.01, 0.99)
@@ -21,7 +29,9 @@ def subsets(n):
 
 @st.composite
 def universes(draw):
-    """Up to six predictions of two systems on up to four targets, with labels, guesses and probabilities."""
+    """Up to six predictions of two systems on up to four targets, with labels, guesses and
+    probabilities.
+    """
     n = draw(st.integers(1, 6))
     target = np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
     p = np.array(draw(st.lists(st.tuples(guesses, st.floats(0, 1)), min_size=n, max_size=n)))
@@ -39,7 +49,9 @@ def test_the_difference_estimate_and_its_variance_are_exactly_unbiased(universe)
     for asked in subsets(4):
         probability = np.prod(np.where(asked, chance, 1 - chance))
         rows = asked[target]
-        estimate = difference(p[rows], chance[target][rows], f[rows], g[rows], p.T @ g, target=target[rows])
+        estimate = difference(
+            p[rows], chance[target][rows], f[rows], g[rows], p.T @ g, target=target[rows]
+        )
         mean += probability * estimate.value
         second += probability * estimate.value**2
         variance += probability * estimate.variance
@@ -64,7 +76,10 @@ def test_names_of_targets_and_order_of_systems_do_not_matter(universe, names):
 def test_every_label_known_for_certain_gives_the_truth_without_variance(universe):
     p, f, g, _, target = universe
     everything = p, np.ones(len(f)), f, g, p.T @ g
-    for estimate in (difference(*everything, target=target), centred(*everything, total_p=p.sum(axis=0))):
+    for estimate in (
+        difference(*everything, target=target),
+        centred(*everything, total_p=p.sum(axis=0)),
+    ):
         np.testing.assert_allclose(estimate.value, p.T @ f, atol=1e-9)
         np.testing.assert_allclose(estimate.variance, 0, atol=1e-12)
 
@@ -145,7 +160,9 @@ def test_a_system_whose_support_has_no_label_is_undefined_beside_one_that_has():
 
 @pytest.mark.parametrize("truth", [0.0, 1.0])
 def test_all_right_or_all_wrong_does_not_give_a_point(truth):
-    low, high = hajek(np.full(50, 1 / 100), np.full(50, 0.5), np.full(50, truth)).confidence_interval(method="wilson")
+    low, high = hajek(
+        np.full(50, 1 / 100), np.full(50, 0.5), np.full(50, truth)
+    ).confidence_interval(method="wilson")
     assert 0.01 < high - low < 0.1
     assert truth in (low, high)
 
@@ -160,7 +177,11 @@ def test_labels_may_depend_on_the_system():
 def test_identical_systems_agree_and_their_difference_is_certain():
     rng = np.random.default_rng(5)
     p = np.repeat(rng.dirichlet(np.ones(8))[:, None], 2, axis=1)
-    pi, f, g = rng.uniform(0.2, 0.9, 8), rng.integers(0, 2, 8).astype(float), rng.uniform(0.1, 0.9, 8)
+    pi, f, g = (
+        rng.uniform(0.2, 0.9, 8),
+        rng.integers(0, 2, 8).astype(float),
+        rng.uniform(0.1, 0.9, 8),
+    )
     one, twin = (centred(p[:, i], pi, f, g, p[:, i] @ g) for i in (0, 1))
     assert contrast(one, twin, Design(pi)).variance == 0
 
@@ -174,9 +195,10 @@ def test_nested_systems_share_variance():
 
 
 def test_what_was_given_up_of_exact_rows_widens_what_the_others_stand_for():
-    """A third more stands on the mean error of the two that were sampled, so its chance weighs a third more; and the
-    one without a label may differ from the others: a term of p σ √(1 + (P_M/P_U)² Σ_U p²/Σ_M p²)/√(1 − π), where to
-    the σ² of n = 2 others 1/2 is added."""
+    """A third more stands on the mean error of the two that were sampled, so its chance weighs a
+    third more; and the one without a label may differ from the others: a term of p σ √(1 +
+    (P_M/P_U)² Σ_U p²/Σ_M p²)/√(1 − π), where to the σ² of n = 2 others 1/2 is added.
+    """
     p, pi, g = np.full(5, 0.2), np.full(5, 0.5), np.full(5, 0.5)
     exact = np.array([True, True, False, False, False])
     label = np.array([1, np.nan, 1, 0, np.nan])
@@ -191,7 +213,12 @@ def test_what_was_given_up_of_exact_rows_widens_what_the_others_stand_for():
 
 
 def test_an_exact_label_counts_for_itself_alone():
-    p, pi, f, g = np.full(4, 0.25), np.array([0.2, 0.5, 0.5, 0.5]), np.array([1.0, 1, 0, 0]), np.full(4, 0.6)
+    p, pi, f, g = (
+        np.full(4, 0.25),
+        np.array([0.2, 0.5, 0.5, 0.5]),
+        np.array([1.0, 1, 0, 0]),
+        np.full(4, 0.6),
+    )
     exact = np.array([True, False, False, False])
     for method in METHODS:
         estimate = method(p, pi, f, g, 0.6, exact=exact)
@@ -214,15 +241,21 @@ def test_the_anticipated_variance_is_the_expected_one_when_the_model_is_right(un
         f = np.array(truth)
         likely = np.prod(np.where(f == 1, g, 1 - g))
         expected += likely * np.sum((1 / pi - 1)[:, None] * (p * (f - g)[:, None]) ** 2, axis=0)
-    np.testing.assert_allclose(anticipated_variance(p, pi, g, np.array([]), np.array([])), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        anticipated_variance(p, pi, g, np.array([]), np.array([])), expected, atol=1e-9
+    )
 
 
 def test_an_overconfident_model_is_scaled_up_and_a_good_one_never_down():
     p, pi, g = np.full(4, 0.25), np.full(4, 0.5), np.full(4, 0.1)
     plain = 4 * 0.25**2 * 0.09
     assert anticipated_variance(p, pi, g, np.array([0.0]), np.array([0.1])) == pytest.approx(plain)
-    assert anticipated_variance(p, pi, g, np.array([1.0]), np.array([0.1])) == pytest.approx(plain * 0.81 / 0.09)
-    assert anticipated_variance(p, pi, g, np.array([np.nan]), np.array([0.1])) == pytest.approx(plain)
+    assert anticipated_variance(p, pi, g, np.array([1.0]), np.array([0.1])) == pytest.approx(
+        plain * 0.81 / 0.09
+    )
+    assert anticipated_variance(p, pi, g, np.array([np.nan]), np.array([0.1])) == pytest.approx(
+        plain
+    )
 
 
 def test_the_anticipated_variance_takes_sparse_weights_sums_targets_and_adds_documents():
@@ -231,20 +264,29 @@ def test_the_anticipated_variance_takes_sparse_weights_sums_targets_and_adds_doc
     dense = anticipated_variance(p, pi, g, *labels)
     np.testing.assert_allclose(dense, [0.125, 0.25])
     np.testing.assert_allclose(anticipated_variance(sparse.csr_array(p), pi, g, *labels), dense)
-    np.testing.assert_allclose(anticipated_variance(p, pi, g, *labels, target=np.array([0, 0])), [0.25, 0.25])
+    np.testing.assert_allclose(
+        anticipated_variance(p, pi, g, *labels, target=np.array([0, 0])), [0.25, 0.25]
+    )
     with_documents = anticipated_variance(p, pi, g, *labels, document_term=[0.1, -1])
     np.testing.assert_allclose(with_documents, dense + np.array([0.1, 0]))
 
 
 def test_what_can_never_be_asked_has_infinite_anticipated_variance():
-    assert anticipated_variance(np.array([1.0]), np.array([0.0]), np.array([0.5]), np.array([]), np.array([])) == np.inf
+    assert (
+        anticipated_variance(
+            np.array([1.0]), np.array([0.0]), np.array([0.5]), np.array([]), np.array([])
+        )
+        == np.inf
+    )
 
 
 def test_inclusion_by_draws_is_the_chance_of_any_draw():
     P = np.array([[0.5, 0.0], [0.25, 1.0], [0.25, 0.0]])
     np.testing.assert_allclose(inclusion_iid(P, np.array([2, 0])), [0.75, 0.4375, 0.4375])
     np.testing.assert_allclose(inclusion_iid(P, np.array([0, 3])), [0, 1, 0])
-    np.testing.assert_allclose(inclusion_iid(P, np.array([1, 0]), target=np.array([1, 0, 1])), [0.75, 0.25, 0.75])
+    np.testing.assert_allclose(
+        inclusion_iid(P, np.array([1, 0]), target=np.array([1, 0, 1])), [0.75, 0.25, 0.75]
+    )
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 30))
@@ -272,7 +314,13 @@ def test_tiny_probabilities_keep_their_digits():
     ],
 )
 def test_it_names_the_offending_value(change, message):
-    arguments = {"p": [0.5, 0.5], "pi": [0.5, 0.5], "label": [1.0, 0.0], "g": [0.5, 0.5], "total_g": 0.5} | change
+    arguments = {
+        "p": [0.5, 0.5],
+        "pi": [0.5, 0.5],
+        "label": [1.0, 0.0],
+        "g": [0.5, 0.5],
+        "total_g": 0.5,
+    } | change
     with pytest.raises(ValueError, match=message):
         difference(**{name: np.array(value) for name, value in arguments.items()})
 
@@ -305,8 +353,8 @@ def test_a_model_that_promises_too_much_does_not_lift_the_interval():
     hits = 0
     for _ in range(repeats):
         s = rng.random(N) < 0.1
-        low, high = centred(p[s], np.full(s.sum(), 0.1), f[s], np.full(s.sum(), 0.5), 0.5).confidence_interval(
-            0.8, method="wilson"
-        )
+        low, high = centred(
+            p[s], np.full(s.sum(), 0.1), f[s], np.full(s.sum(), 0.5), 0.5
+        ).confidence_interval(0.8, method="wilson")
         hits += low <= f.mean() <= high
     assert 0.75 < hits / repeats < 0.87

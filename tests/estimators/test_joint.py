@@ -1,4 +1,6 @@
-"""Tests of estimators.joint's precision: by hand, by all possible samples of a tiny universe, and at the edges."""
+"""Tests of estimators.joint's precision: by hand, by all possible samples of a tiny universe, and
+at the edges.
+"""
 
 import numpy as np
 import pytest
@@ -30,7 +32,9 @@ def test_a_system_without_labels_gets_no_weight_and_the_others_share_it():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_all_systems_at_once_are_what_they_are_one_by_one(method, monkeypatch):
-    """Labels that are missing for some systems only, a system without draws, one that shares nothing."""
+    """Labels that are missing for some systems only, a system without draws, one that shares
+    nothing.
+    """
     monkeypatch.setattr(mixture, "ENTRIES_AT_A_TIME", 20)
     rng = np.random.default_rng(8)
     universe = rng.random((30, 5)) * (rng.random((30, 5)) < 0.4)
@@ -40,7 +44,9 @@ def test_all_systems_at_once_are_what_they_are_one_by_one(method, monkeypatch):
     system = np.repeat([0, 1, 2, 4], 6)
     rows = np.concatenate([rng.choice(31, 6, p=universe[:, i]) for i in (0, 1, 2, 4)])
     label = np.where(rng.random((24, 5)) < 0.3, np.nan, rng.random((24, 5)) < 0.5)
-    draws = mixture.read_draws(universe[rows], system, label, distributions.overlap(universe), method=method)
+    draws = mixture.read_draws(
+        universe[rows], system, label, distributions.overlap(universe), method=method
+    )
     blocks = list(draws.inverse_proposals(method))
     assert len(blocks) == 6
     together = np.concatenate([block for _, block in blocks])
@@ -90,7 +96,9 @@ def test_simple_precision_is_the_mean_of_a_systems_own_labels():
     assert np.isnan([result.value[2], result.variance[2]]).all()
     assert result.n.tolist() == [3, 1, 0]
     assert result.influence[:, 0] == pytest.approx([1 / 9, -2 / 9, 1 / 9, 0, 0, 0])
-    assert joint.simple_precision([1, 0, 1], [0, 0, 0], 1, ddof=1).variance == pytest.approx([1 / 9])
+    assert joint.simple_precision([1, 0, 1], [0, 0, 0], 1, ddof=1).variance == pytest.approx(
+        [1 / 9]
+    )
 
 
 def test_simple_precision_of_nothing_is_undefined():
@@ -105,7 +113,8 @@ def test_simple_precision_of_nothing_is_undefined():
 
 
 def test_joint_precision_by_hand():
-    # w_0 = (1/2, 1/2), q_0 = (1/4, 3/4); w_1 = (1/3, 2/3), q_1(b) = 5/6. Draws: a (right) of 0, b (right) of 1.
+    # w_0 = (1/2, 1/2), q_0 = (1/4, 3/4); w_1 = (1/3, 2/3), q_1(b) = 5/6. Draws: a (right) of 0, b
+    # (right) of 1.
     result = joint.joint_precision(NESTED, [0, 1], [1, 1], distributions.overlap(NESTED))
     assert result.value == pytest.approx([1 / 2 * 2 + 1 / 2 * 2 / 3, 2 / 3 * 6 / 5])
     assert result.n.tolist() == [2, 1]
@@ -114,7 +123,10 @@ def test_joint_precision_by_hand():
 def test_with_one_system_joint_is_simple():
     label, system = [1, 0, 1, NAN, 1], [0] * 5
     P = np.full((5, 1), 0.1)
-    simple, both = joint.simple_precision(label, system, 1), joint.joint_precision(P, system, label, [[0.1]])
+    simple, both = (
+        joint.simple_precision(label, system, 1),
+        joint.joint_precision(P, system, label, [[0.1]]),
+    )
     assert both.value == pytest.approx(simple.value)
     assert both.variance == pytest.approx(simple.variance)
     assert both.influence == pytest.approx(simple.influence)
@@ -157,7 +169,9 @@ def test_without_any_label_everything_is_undefined():
 def test_a_missing_label_is_as_if_never_drawn():
     overlap = distributions.overlap(NESTED)
     kept = joint.joint_precision(NESTED[[0, 1, 1]], [0, 0, 1], [1, 0, 1], overlap)
-    more = joint.joint_precision(NESTED[[0, 1, 1, 0, 1]], [0, 0, 1, 0, 1], [1, 0, 1, NAN, NAN], overlap)
+    more = joint.joint_precision(
+        NESTED[[0, 1, 1, 0, 1]], [0, 0, 1, 0, 1], [1, 0, 1, NAN, NAN], overlap
+    )
     assert more.value == pytest.approx(kept.value)
     assert more.variance == pytest.approx(kept.variance)
     assert more.influence[3:].tolist() == [[0, 0], [0, 0]]
@@ -176,7 +190,9 @@ def test_a_column_of_labels_for_each_system_judges_it_alone():
     P, overlap = NESTED[[0, 1, 1]], distributions.overlap(NESTED)
     label = np.array([[1, NAN], [1, 0], [1, 0]])
     result = joint.joint_precision(P, [0, 0, 1], label, overlap)
-    assert result.value[0] == pytest.approx(joint.joint_precision(P, [0, 0, 1], [1, 1, 1], overlap).value[0])
+    assert result.value[0] == pytest.approx(
+        joint.joint_precision(P, [0, 0, 1], [1, 1, 1], overlap).value[0]
+    )
     assert result.value[1] == 0
 
 
@@ -206,7 +222,9 @@ def test_draws_that_cannot_be_are_refused():
         joint.joint_precision(NESTED, [0, 1], [1, 1], [[1, 0], [0, 0]])
     with pytest.raises(ValueError, match="overlap is needed"):
         joint.joint_precision(NESTED, [0, 1], [1, 1], None)
-    assert np.isfinite(joint.joint_precision(NESTED, [0, 1], [1, 1], None, method="balance").value).all()
+    assert np.isfinite(
+        joint.joint_precision(NESTED, [0, 1], [1, 1], None, method="balance").value
+    ).all()
     with pytest.raises(ValueError, match="two dimensions"):
         joint.joint_precision([1.0], [0], [1], [[1.0]])
 
@@ -235,7 +253,10 @@ def test_renaming_systems_renames_the_results(universe, data):
     order = np.array(data.draw(st.permutations(range(3))))
     here = joint.joint_precision(P[rows], system, truth[rows], distributions.overlap(P))
     there = joint.joint_precision(
-        P[rows][:, order], np.argsort(order)[system], truth[rows], distributions.overlap(P[:, order])
+        P[rows][:, order],
+        np.argsort(order)[system],
+        truth[rows],
+        distributions.overlap(P[:, order]),
     )
     assert there.value == pytest.approx(here.value[order], nan_ok=True)
     assert there.variance == pytest.approx(here.variance[order], abs=1e-14, nan_ok=True)
@@ -243,7 +264,11 @@ def test_renaming_systems_renames_the_results(universe, data):
 
 
 @settings(max_examples=50, deadline=None)
-@given(universe=universes(4, 2), n=st.tuples(st.integers(1, 5), st.integers(1, 5)), seed=st.integers(0, 99))
+@given(
+    universe=universes(4, 2),
+    n=st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    seed=st.integers(0, 99),
+)
 def test_variance_is_the_square_of_the_influence_and_the_terms_sum_to_the_value(universe, n, seed):
     P, truth = universe
     rng = np.random.default_rng(seed)
@@ -263,12 +288,16 @@ def test_theorem_2_term_by_term():
     ratio = P * label[:, None] / joint.proposal(P, W)
     by_hand = [
         sum(
-            W[i, j] ** 2 / n * (np.mean(ratio[system == j, i] ** 2) - np.mean(ratio[system == j, i]) ** 2)
+            W[i, j] ** 2
+            / n
+            * (np.mean(ratio[system == j, i] ** 2) - np.mean(ratio[system == j, i]) ** 2)
             for j, n in ((0, 3), (1, 2))
         )
         for i in (0, 1)
     ]
-    assert joint.precision_variance(P, system, label, distributions.overlap(NESTED)) == pytest.approx(by_hand)
+    assert joint.precision_variance(
+        P, system, label, distributions.overlap(NESTED)
+    ) == pytest.approx(by_hand)
 
 
 def test_a_lone_draw_of_a_stranger_does_not_spoil_the_unbiased_variance():
@@ -295,7 +324,9 @@ def test_f1_is_the_harmonic_mean_with_the_joint_variance():
     result = joint.f1(precision, recall)
     by_p, by_r = 2 * 0.25**2 / 0.75**2, 2 * 0.5**2 / 0.75**2
     assert result.value == pytest.approx([1 / 3, 0, NAN], nan_ok=True)
-    assert result.influence[:, 0] == pytest.approx([by_p * 0.1 + by_r * 0.06, -by_p * 0.1, by_r * 0.08])
+    assert result.influence[:, 0] == pytest.approx(
+        [by_p * 0.1 + by_r * 0.06, -by_p * 0.1, by_r * 0.08]
+    )
     assert result.variance[0] == pytest.approx((result.influence[:, 0] ** 2).sum())
     assert result.variance[1] == pytest.approx(0.25 * 0.01)
     assert np.isnan(result.variance[2])

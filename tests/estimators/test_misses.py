@@ -9,11 +9,19 @@ from estimators.recall import recall
 
 
 def test_the_share_weighs_by_probabilities_and_leaves_out_what_is_not_known_or_not_there():
-    design = Design(np.array([0.5, 1.0, 1.0, 1.0, 1.0, 0.2, 0.5]), cluster=[-1] * 5 + [0, 1], beta=np.array([0.2, 0.5]))
+    design = Design(
+        np.array([0.5, 1.0, 1.0, 1.0, 1.0, 0.2, 0.5]),
+        cluster=[-1] * 5 + [0, 1],
+        beta=np.array([0.2, 0.5]),
+    )
     share = found_share(
-        true=[1, 1, np.nan, 0, 1], marked=[True, False, True, False, True], weight=[1, 1, 1, 1, 1],
-        pi=[0.5, 1, 1, 1, 1], document=[0, 1, 1, 1, -1], design=design,
-    )  # fmt: skip
+        true=[1, 1, np.nan, 0, 1],
+        marked=[True, False, True, False, True],
+        weight=[1, 1, 1, 1, 1],
+        pi=[0.5, 1, 1, 1, 1],
+        document=[0, 1, 1, 1, -1],
+        design=design,
+    )
     assert share.value == pytest.approx(10 / 12)  # 1/(0.5·0.2) against 1/0.5
     assert share.n == 2
 
@@ -48,9 +56,14 @@ def test_with_labels_folded_in_a_row_that_is_not_certain_is_refused():
 def test_where_all_of_a_document_is_known_the_documents_alone_carry_the_influence():
     folded = Design(np.array([0.6, 1.0, 0.5, 0.5]), cluster=[0, -1, 0, 1], beta=0.5)
     share = found_share(
-        [1, 1, 1, 0, np.nan], [True, False, True, False, True], np.ones(5), np.ones(5), [0, 0, 1, 1, 1], folded,
+        [1, 1, 1, 0, np.nan],
+        [True, False, True, False, True],
+        np.ones(5),
+        np.ones(5),
+        [0, 0, 1, 1, 1],
+        folded,
         target=[7, 8, 9, 10, 11],
-    )  # fmt: skip
+    )
     assert share.value == pytest.approx(2 / 3)
     assert share.n == 3
     # k_d - c l_d over beta L: (1 - 4/3)/3 and (1 - 2/3)/3
@@ -60,7 +73,9 @@ def test_where_all_of_a_document_is_known_the_documents_alone_carry_the_influenc
 
 @pytest.mark.statistical
 def test_of_documents_that_are_known_whole_the_share_and_recall_know_their_variance():
-    """Labels folded in by documents, facts missed at random, an unlabelled late half of the predictions."""
+    """Labels folded in by documents, facts missed at random, an unlabelled late half of the
+    predictions.
+    """
     rng, repeats, D, n_d, c, pi_1 = np.random.default_rng(5), 1500, 100, 40, 0.7, 0.2
     place = np.repeat(np.arange(D), 8)
     f = (rng.random(place.size) < 0.6).astype(float)
@@ -80,16 +95,32 @@ def test_of_documents_that_are_known_whole_the_share_and_recall_know_their_varia
         pi = np.where(late, pi_1, 1 - (1 - pi_1) * (1 - beta))
         half, total = np.full(rows.size, 0.5), float(members.sum() / 2)
         found = recall(
-            members[rows], pi[rows], f[rows], half, [total], place.size / 2, missed[drawn], D, document=cluster[rows]
+            members[rows],
+            pi[rows],
+            f[rows],
+            half,
+            [total],
+            place.size / 2,
+            missed[drawn],
+            D,
+            document=cluster[rows],
         )
         inside = np.flatnonzero(cluster >= 0)
         ones = np.ones(inside.size)
-        share = found_share(f[inside], marked[inside], ones, ones, cluster[inside], found.design, target=inside)
+        share = found_share(
+            f[inside], marked[inside], ones, ones, cluster[inside], found.design, target=inside
+        )
         corrected = with_misses(found, share).recall
         error = corrected.value[0] - truth
-        ends[at] = error, corrected.variance[0], abs(error) < 1.2816 * np.sqrt(corrected.variance[0])
+        ends[at] = (
+            error,
+            corrected.variance[0],
+            abs(error) < 1.2816 * np.sqrt(corrected.variance[0]),
+        )
     error, variance, covered = ends.T
-    assert abs(error.mean()) < 4 * error.std() / np.sqrt(repeats) + 0.004  # a ratio's own bias is of order 1/n
+    assert (
+        abs(error.mean()) < 4 * error.std() / np.sqrt(repeats) + 0.004
+    )  # a ratio's own bias is of order 1/n
     assert variance.mean() == pytest.approx(error.var(), rel=0.15)
     assert 0.75 < covered.mean() < 0.85
 
@@ -114,15 +145,23 @@ def test_the_correction_repairs_recall_and_knows_its_variance(n_d):
         half, chance = np.full(rows.size, 0.5), np.full(rows.size, pi)
         total = float(members.sum() / 2)
         plain = recall(members[rows], chance, f[rows], half, [total], place.size / 2, counts, D)
-        share = found_share(f[rows], marked[rows], np.ones(rows.size), chance, position[place[rows]], plain.design)
+        share = found_share(
+            f[rows], marked[rows], np.ones(rows.size), chance, position[place[rows]], plain.design
+        )
         corrected = with_misses(plain, share)
-        ends[at, 0] = share.value, share.variance, abs(share.value - c) < 1.2816 * np.sqrt(share.variance)
+        ends[at, 0] = (
+            share.value,
+            share.variance,
+            abs(share.value - c) < 1.2816 * np.sqrt(share.variance),
+        )
         value, variance = corrected.recall.value[0], corrected.recall.variance[0]
         ends[at, 1] = value, variance, abs(value - truth) < 1.2816 * np.sqrt(variance)
     for which, true in ((0, c), (1, truth)):
         value, variance, covered = ends[:, which].T
         # A ratio's own bias is of order 1/n.
         assert abs(value.mean() - true) < 4 * value.std() / np.sqrt(repeats) + 0.004
-        if n_d < D:  # else all that is left to chance is what people mark, and that is not in the design
+        if (
+            n_d < D
+        ):  # else all that is left to chance is what people mark, and that is not in the design
             assert variance.mean() == pytest.approx(value.var(), rel=0.2)
             assert covered.mean() > 0.755

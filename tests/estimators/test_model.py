@@ -1,4 +1,6 @@
-"""The model g: no label predicts itself, more agreement is believed more, and a warm start changes nothing."""
+"""The model g: no label predicts itself, more agreement is believed more, and a warm start changes
+nothing.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from estimators.poisson import planned_variance
 
 
 def world(rng, n=400, m=4):
-    """Return membership, labels, targets and folds: every further system that agrees makes a statement likelier."""
+    """Return membership, labels, targets and folds: every further system that agrees makes a
+    statement likelier.
+    """
     member = rng.random((n, m)) < 0.5
     member[np.flatnonzero(~member.any(axis=1)), 0] = True
     target = np.arange(n) // 2
@@ -57,7 +61,11 @@ def test_it_is_the_minimum_that_it_says_it_is():
     def loss(beta):
         eta = x[learn] @ beta
         halves = np.logaddexp(0, beta[0]) - 0.5 * beta[0]
-        return np.sum(np.logaddexp(0, eta) - label[learn] * eta) + halves + 0.5 * found.penalty @ beta**2
+        return (
+            np.sum(np.logaddexp(0, eta) - label[learn] * eta)
+            + halves
+            + 0.5 * found.penalty @ beta**2
+        )
 
     other = minimize(loss, np.zeros(x.shape[1]), method="BFGS", options={"gtol": 1e-6}).x
     assert loss(fitted.coefficients[1]) <= loss(other) + 1e-6
@@ -98,23 +106,35 @@ def test_sparse_and_dense_arguments_give_the_same():
     stored = cells.copy()
     stored.data = confidence[cells.nonzero()]
     dense = model.guess(member, label, fold, target=target, confidence=confidence).g
-    np.testing.assert_array_equal(dense, model.guess(cells, label, fold, target=target, confidence=stored).g)
+    np.testing.assert_array_equal(
+        dense, model.guess(cells, label, fold, target=target, confidence=stored).g
+    )
 
 
 def test_only_the_order_of_confidences_counts():
     member = np.ones((5, 1))
-    first = features(member, target=range(5), confidence=np.array([[0.1], [0.2], [0.2], [0.9], [np.nan]]))
-    again = features(member, target=range(5), confidence=np.array([[1.0], [5.0], [5.0], [70.0], [np.nan]]))
+    first = features(
+        member, target=range(5), confidence=np.array([[0.1], [0.2], [0.2], [0.9], [np.nan]])
+    )
+    again = features(
+        member, target=range(5), confidence=np.array([[1.0], [5.0], [5.0], [70.0], [np.nan]])
+    )
     column = first.names.index("standing 0")
     assert first.matrix.toarray()[:, column].tolist() == [-0.75, 0.0, 0.0, 0.75, 0.0]
     np.testing.assert_array_equal(first.matrix.toarray(), again.matrix.toarray())
 
 
 def test_a_confidence_that_is_not_stored_is_none():
-    member, table = np.ones((4, 2)), np.array([[0.1, np.nan], [np.nan, 0.3], [0.7, 0.9], [np.nan, 0.2]])
+    member, table = (
+        np.ones((4, 2)),
+        np.array([[0.1, np.nan], [np.nan, 0.3], [0.7, 0.9], [np.nan, 0.2]]),
+    )
     row, system = np.nonzero(~np.isnan(table))
     stored = sparse.csr_array((table[row, system], (row, system)), shape=(4, 2))
-    dense, thin = (features(member, target=range(4), confidence=one).matrix.toarray() for one in (table, stored))
+    dense, thin = (
+        features(member, target=range(4), confidence=one).matrix.toarray()
+        for one in (table, stored)
+    )
     np.testing.assert_array_equal(dense, thin)
     none = features(member, target=range(4), confidence=sparse.csr_array((4, 2))).matrix.toarray()
     assert none[:, -2:].tolist() == [[0.0, 0.0]] * 4
@@ -126,14 +146,27 @@ def test_every_family_has_its_columns_and_penalties():
     codes = np.repeat([0, 1, 2], LEAST_ROWS)
     rare = np.append(np.zeros(n - 1, dtype=int), 1)
     found = features(
-        np.ones((n, 2)), target=np.arange(n), team=[0, 0], confidence=rng.random((n, 2)), predicate=codes, types=rare,
-        subject=codes, object=codes, numbers=rng.random((n, 2)),
-    )  # fmt: skip
+        np.ones((n, 2)),
+        target=np.arange(n),
+        team=[0, 0],
+        confidence=rng.random((n, 2)),
+        predicate=codes,
+        types=rare,
+        subject=codes,
+        object=codes,
+        numbers=rng.random((n, 2)),
+    )
     assert found.matrix.shape == (n, len(found.names)) == (n, found.penalty.size)
-    assert [name for name in found.names if name.startswith("predicate")] == [f"predicate {k}" for k in range(3)]
-    assert [name for name in found.names if name.startswith("types")] == ["types 0"], "a rare code has no column"
+    assert [name for name in found.names if name.startswith("predicate")] == [
+        f"predicate {k}" for k in range(3)
+    ]
+    assert [name for name in found.names if name.startswith("types")] == ["types 0"], (
+        "a rare code has no column"
+    )
     assert found.penalty[list(found.names).index("number 1")] == RIDGE["number"]
-    votes = found.matrix.toarray()[:, [found.names.index("votes systems"), found.names.index("votes teams")]]
+    votes = found.matrix.toarray()[
+        :, [found.names.index("votes systems"), found.names.index("votes teams")]
+    ]
     np.testing.assert_allclose(votes[0], [np.log(2), 0])
 
 
@@ -151,7 +184,12 @@ def test_every_family_has_its_columns_and_penalties():
     ],
 )
 def test_it_names_what_is_wrong(change, message):
-    right = {"membership": [[1], [1], [1]], "label": [1.0, 0.0, 1.0], "fold": [0, 0, 1], "target": [0, 0, 1]}
+    right = {
+        "membership": [[1], [1], [1]],
+        "label": [1.0, 0.0, 1.0],
+        "fold": [0, 0, 1],
+        "target": [0, 0, 1],
+    }
     with pytest.raises(ValueError, match=message):
         model.guess(**{**right, **change})
 
@@ -166,7 +204,9 @@ def test_correlation_is_found_in_simulated_errors():
     rng = np.random.default_rng(10)
     n, rho = 4000, 0.5
     common = np.repeat(rng.random(n) < rho, 2)
-    label = np.where(common, np.repeat(rng.random(n) < 0.3, 2), rng.random(2 * n) < 0.3).astype(float)
+    label = np.where(common, np.repeat(rng.random(n) < 0.3, 2), rng.random(2 * n) < 0.3).astype(
+        float
+    )
     target, one = np.repeat(np.arange(n), 2), np.ones((2 * n, 1))
     assert abs(model.correlation(label, np.full(2 * n, 0.3), target, one) - rho) < 0.05
 
@@ -193,8 +233,14 @@ def test_expected_error_plans_what_is_anticipated():
 
 def test_correlation_only_matters_where_targets_are_shared():
     p, g = np.full(4, 0.25), np.full(4, 0.5)
-    alone = [anticipated_variance(p, np.full(4, 0.5), g, [], [], target=range(4), correlation=rho) for rho in (0, 1)]
-    shared = [anticipated_variance(p, np.full(4, 0.5), g, [], [], target=[0] * 4, correlation=rho) for rho in (0, 1)]
+    alone = [
+        anticipated_variance(p, np.full(4, 0.5), g, [], [], target=range(4), correlation=rho)
+        for rho in (0, 1)
+    ]
+    shared = [
+        anticipated_variance(p, np.full(4, 0.5), g, [], [], target=[0] * 4, correlation=rho)
+        for rho in (0, 1)
+    ]
     assert alone[0] == alone[1] == shared[0]
     assert shared[1] == pytest.approx(4 * shared[0])
 
@@ -202,17 +248,25 @@ def test_correlation_only_matters_where_targets_are_shared():
 def test_what_can_never_be_asked_stays_infinite():
     half = [0.5, 0.5]
     for rho in (0.0, 0.5, 1.0):
-        assert anticipated_variance(half, [0.5, 0.0], half, [], [], target=[0, 1], correlation=rho) == np.inf
+        assert (
+            anticipated_variance(half, [0.5, 0.0], half, [], [], target=[0, 1], correlation=rho)
+            == np.inf
+        )
 
 
 def test_a_pool_tells_the_model_all_that_is_free_and_can_leave_out_nothing():
     rng = np.random.default_rng(6)
     n, m = 60, 3
     told = {
-        "membership": np.maximum(rng.integers(0, 2, (n, m)), [1, 0, 0]), "target": np.arange(n),
-        "team": np.array([0, 0, 1]), "confidence": rng.random((n, m)), "predicate": rng.integers(0, 3, n),
-        "types": rng.integers(0, 2, n), "subject": rng.integers(0, 5, n), "object": rng.integers(0, 5, n),
-    }  # fmt: skip
+        "membership": np.maximum(rng.integers(0, 2, (n, m)), [1, 0, 0]),
+        "target": np.arange(n),
+        "team": np.array([0, 0, 1]),
+        "confidence": rng.random((n, m)),
+        "predicate": rng.integers(0, 3, n),
+        "types": rng.integers(0, 2, n),
+        "subject": rng.integers(0, 5, n),
+        "object": rng.integers(0, 5, n),
+    }
     found, same = Claims(**told).features(), features(**told)
     assert found.names == same.names
     np.testing.assert_array_equal(found.matrix.toarray(), same.matrix.toarray())

@@ -13,7 +13,9 @@ from estimators.multiple import rank_intervals, simultaneous_intervals, tie_grou
 
 
 def compare(values, covariance, **options):
-    return simultaneous_intervals(values, covariance, **({"rng": np.random.default_rng(0)} | options))
+    return simultaneous_intervals(
+        values, covariance, **({"rng": np.random.default_rng(0)} | options)
+    )
 
 
 @st.composite
@@ -65,8 +67,12 @@ def test_two_systems_need_one_ordinary_interval():
 
 def test_independent_systems_have_tukeys_critical_value():
     found = compare(np.zeros(5), np.eye(5), repeats=100_000, confidence_level=0.9)
-    assert found.critical == pytest.approx(studentized_range.ppf(0.9, 5, 10**6) / np.sqrt(2), abs=0.02)
-    few = compare(np.zeros(5), np.eye(5), repeats=100_000, confidence_level=0.9, degrees_of_freedom=8)
+    assert found.critical == pytest.approx(
+        studentized_range.ppf(0.9, 5, 10**6) / np.sqrt(2), abs=0.02
+    )
+    few = compare(
+        np.zeros(5), np.eye(5), repeats=100_000, confidence_level=0.9, degrees_of_freedom=8
+    )
     assert few.critical == pytest.approx(studentized_range.ppf(0.9, 5, 8) / np.sqrt(2), abs=0.04)
 
 

@@ -1,4 +1,6 @@
-"""Precisions near 0 and 1: the board's interval of the centred estimate keeps its promise, with any model."""
+"""Precisions near 0 and 1: the board's interval of the centred estimate keeps its promise, with any
+model.
+"""
 
 from dataclasses import replace
 
@@ -47,7 +49,9 @@ def test_the_interval_holds_the_truth_at_least_as_often_as_it_says(share, model)
     found, truth = samples(share, model)
     for level in (0.8, 0.95):
         low, high = ends(found, level)
-        assert np.mean((low <= truth) & (truth <= high)) > level - 3 * np.sqrt(level * (1 - level) / REPEATS)
+        assert np.mean((low <= truth) & (truth <= high)) > level - 3 * np.sqrt(
+            level * (1 - level) / REPEATS
+        )
         if model != "ignorant":  # and is far from as wide as that of a half
             assert np.mean(high - low) < 0.5 * 2 * norm.ppf(0.5 + level / 2) * np.sqrt(0.25 / ASKED)
 

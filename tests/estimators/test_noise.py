@@ -29,17 +29,28 @@ TARGET = np.array([0, 1, 2, 1])
 
 
 def outcomes(pi, e):
-    """Yield chance, labelled and checked, for everything that may happen to three targets: 0 no, 1 label, 2 check."""
+    """Yield chance, labelled and checked, for everything that may happen to three targets: 0 no, 1
+    label, 2 check.
+    """
     for state in itertools.product(range(3), repeat=3):
         s = np.array(state)
-        yield np.prod(np.choose(s, [1 - pi, pi * (1 - e), pi * e])), (s >= 1)[TARGET], (s == 2)[TARGET]
+        yield (
+            np.prod(np.choose(s, [1 - pi, pi * (1 - e), pi * e])),
+            (s >= 1)[TARGET],
+            (s == 2)[TARGET],
+        )
 
 
 @given(universes())
 @settings(deadline=None, max_examples=40)
 def test_the_estimate_its_variance_and_the_covariances_are_exactly_unbiased(universe):
     p, truth, crowd, g, pi, e = universe
-    mean, second, variance, covariance = np.zeros(2), np.zeros((2, 2)), np.zeros(2), np.zeros((2, 2))
+    mean, second, variance, covariance = (
+        np.zeros(2),
+        np.zeros((2, 2)),
+        np.zeros(2),
+        np.zeros((2, 2)),
+    )
     for chance, rows, checked in outcomes(pi, e):
         expert = np.where(checked, truth, np.nan)[rows]
         sample = p[rows], pi[TARGET][rows], crowd[rows], g[rows], expert, e[TARGET][rows]
@@ -75,7 +86,10 @@ def test_without_checks_and_with_all_checks_it_is_the_difference_estimate():
     crowd, truth = np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 0, 0])
     nothing, always = np.full(4, np.nan), np.ones(4)
     for expert, label in ((nothing, crowd), (truth, truth)):
-        estimate, plain = ppi(p, pi, crowd, g, expert, always, 0.5), difference(p, pi, label, g, 0.5)
+        estimate, plain = (
+            ppi(p, pi, crowd, g, expert, always, 0.5),
+            difference(p, pi, label, g, 0.5),
+        )
         assert estimate.value == pytest.approx(plain.value)
         assert estimate.variance == pytest.approx(plain.variance)
 
@@ -125,12 +139,16 @@ def test_more_weight_and_more_doubt_are_checked_more():
 
 
 def test_nobody_is_beyond_checking_and_nothing_is_checked_for_nobody():
-    e = expert_probabilities(np.array([[1.0, 0], [0, 1.0], [0, 0]]), np.array([0.0, 0.25, 0.25]), budget=0.5)
+    e = expert_probabilities(
+        np.array([[1.0, 0], [0, 1.0], [0, 0]]), np.array([0.0, 0.25, 0.25]), budget=0.5
+    )
     assert e[0] / e[1] == pytest.approx(np.sqrt(LEAST_DOUBT / 0.25))
     assert e[2] == 0
 
 
-@pytest.mark.parametrize(("doubt", "budget", "message"), [(0.3, 1.0, r"0\.3"), (0.2, 0.0, r"0\.0"), (-0.1, 1.0, "-0")])
+@pytest.mark.parametrize(
+    ("doubt", "budget", "message"), [(0.3, 1.0, r"0\.3"), (0.2, 0.0, r"0\.0"), (-0.1, 1.0, "-0")]
+)
 def test_it_refuses_impossible_doubts_and_budgets(doubt, budget, message):
     with pytest.raises(ValueError, match=message):
         expert_probabilities(np.ones(1), np.array([doubt]), budget=budget)
@@ -157,7 +175,10 @@ def test_doubt_and_weight_beat_checking_at_random():
 def test_any_estimate_of_the_crowd_is_corrected_by_the_same_term():
     rng = np.random.default_rng(5)
     p, pi, e = rng.uniform(0, 1, (9, 2)), rng.uniform(0.2, 1, 9), rng.uniform(0.2, 1, 9)
-    crowd, truth = rng.integers(0, 2, (9, 2)).astype(float), rng.integers(0, 2, (9, 2)).astype(float)
+    crowd, truth = (
+        rng.integers(0, 2, (9, 2)).astype(float),
+        rng.integers(0, 2, (9, 2)).astype(float),
+    )
     truth[rng.random(9) < 0.4] = np.nan
     alone = centred(p, pi, crowd, np.full(9, 0.5), 0.5)
     both = corrected(alone, Design(pi), p, pi, crowd, truth, e)

@@ -1,4 +1,6 @@
-"""Every public function of estimators says what it takes and gives, with an example; every result shows itself."""
+"""Every public function of estimators says what it takes and gives, with an example; every result
+shows itself.
+"""
 
 import importlib
 import inspect
@@ -13,16 +15,27 @@ import estimators
 
 README = (Path(estimators.__file__).parent / "README.md").read_text()
 MODULES = {
-    info.name: importlib.import_module(f"estimators.{info.name}") for info in pkgutil.iter_modules(estimators.__path__)
+    info.name: importlib.import_module(f"estimators.{info.name}")
+    for info in pkgutil.iter_modules(estimators.__path__)
 }
 
 
 def offered() -> dict[str, object]:
     """What the tables of the README name, and what a module says that it offers."""
     cells = [line.split(" | ")[0] for line in README.splitlines() if line.startswith("| `")]
-    named = [(MODULES[module], name) for cell in cells for module, name in re.findall(r"`(\w+)\.(\w+)`", cell)]
-    named += [(module, name) for module in MODULES.values() for name in getattr(module, "__all__", ())]
-    return {f"{thing.__module__}.{name}": thing for module, name in named for thing in [getattr(module, name)]}
+    named = [
+        (MODULES[module], name)
+        for cell in cells
+        for module, name in re.findall(r"`(\w+)\.(\w+)`", cell)
+    ]
+    named += [
+        (module, name) for module in MODULES.values() for name in getattr(module, "__all__", ())
+    ]
+    return {
+        f"{thing.__module__}.{name}": thing
+        for module, name in named
+        for thing in [getattr(module, name)]
+    }
 
 
 FUNCTIONS = {name: thing for name, thing in offered().items() if isinstance(thing, FunctionType)}
@@ -30,10 +43,12 @@ RESULTS = {
     f"{name}.{kind.__name__}": kind
     for name, module in MODULES.items()
     for kind in vars(module).values()
-    if inspect.isclass(kind) and kind.__module__ == module.__name__ and kind.__name__[0] != "_"
+    if inspect.isclass(kind)
+    and kind.__module__ == module.__name__
+    and kind.__name__[0] != "_"
     and name not in {"checks", "labelled", "mixture"}  # what the other modules are made of
     and kind.__name__ != "Votes"
-}  # fmt: skip
+}
 
 
 def parts(thing: object) -> dict[str, str]:
@@ -53,7 +68,9 @@ def test_a_function_says_what_it_takes_and_gives_and_shows_an_example(name):
     found = parts(function)
     assert {"Parameters", "Returns", "Examples"} - set(found) == set()
     assert f"{function.__name__}(" in found["Examples"]
-    told = set(re.findall(r"\w+", " ".join(re.findall(r"^\S.*", found["Parameters"], re.MULTILINE))))
+    told = set(
+        re.findall(r"\w+", " ".join(re.findall(r"^\S.*", found["Parameters"], re.MULTILINE)))
+    )
     assert set(inspect.signature(function).parameters) - told == set()
 
 
@@ -61,5 +78,9 @@ def test_a_function_says_what_it_takes_and_gives_and_shows_an_example(name):
 def test_a_result_has_an_example_and_cannot_be_changed(name):
     kind = RESULTS[name]
     assert ">>> " in parts(kind)["Examples"]
-    frozen = kind.__dataclass_params__.frozen if hasattr(kind, "__dataclass_params__") else issubclass(kind, tuple)
+    frozen = (
+        kind.__dataclass_params__.frozen
+        if hasattr(kind, "__dataclass_params__")
+        else issubclass(kind, tuple)
+    )
     assert frozen or kind.__name__ == "Design"

@@ -24,7 +24,10 @@ from estimators.poisson import (
 @st.composite
 def plans(draw):
     n = draw(st.integers(1, 12))
-    column = lambda low, high: np.array(draw(st.lists(st.floats(low, high), min_size=n, max_size=n)))  # noqa: E731
+
+    def column(low, high):
+        return np.array(draw(st.lists(st.floats(low, high), min_size=n, max_size=n)))
+
     return column(0.01, 1), column(0, 1), column(0.06, 0.25), draw(st.floats(1e-4, 1))
 
 
@@ -47,7 +50,9 @@ def test_the_multiplier_makes_the_thresholds(plan):
     p, old, v, wanted = plan
     chosen = multiplier(p, old, v, target_variance=wanted)
     pi = water_fill(p, old, v, target_variance=wanted)
-    np.testing.assert_allclose(pi, np.maximum(old, np.minimum(1.0, chosen * p * np.sqrt(v))), rtol=1e-12)
+    np.testing.assert_allclose(
+        pi, np.maximum(old, np.minimum(1.0, chosen * p * np.sqrt(v))), rtol=1e-12
+    )
     assert (chosen == 0) == (planned_variance(p, old, v) <= wanted)
 
 
@@ -111,7 +116,9 @@ def test_predictions_of_one_target_share_its_threshold():
 
 
 def test_a_prediction_without_weight_is_not_asked_for():
-    assert water_fill(np.array([0.0, 1.0]), np.array([0.0, 0.0]), 0.25, target_variance=0.25).tolist() == [0.0, 0.5]
+    assert water_fill(
+        np.array([0.0, 1.0]), np.array([0.0, 0.0]), 0.25, target_variance=0.25
+    ).tolist() == [0.0, 0.5]
 
 
 def test_it_is_quick_for_a_million_predictions():
@@ -132,7 +139,12 @@ def test_it_is_quick_for_a_million_predictions():
     ],
 )
 def test_it_names_the_offending_value(change, message):
-    arguments = {"p": np.full(2, 0.5), "pi_old": np.zeros(2), "v": 0.25, "target_variance": 0.1} | change
+    arguments = {
+        "p": np.full(2, 0.5),
+        "pi_old": np.zeros(2),
+        "v": 0.25,
+        "target_variance": 0.1,
+    } | change
     with pytest.raises(ValueError, match=message):
         water_fill(arguments.pop("p"), arguments.pop("pi_old"), arguments.pop("v"), **arguments)
 
@@ -158,7 +170,9 @@ def test_no_name_gives_no_number_and_no_key_is_refused():
 @pytest.mark.statistical
 def test_uniforms_are_uniform():
     u = np.sort(uniforms(range(20_000), key=b"secret"))
-    assert np.abs(u - np.arange(0.5, u.size) / u.size).max() < 1.95 / np.sqrt(u.size)  # Kolmogorov, 1 in 1,000
+    assert np.abs(u - np.arange(0.5, u.size) / u.size).max() < 1.95 / np.sqrt(
+        u.size
+    )  # Kolmogorov, 1 in 1,000
 
 
 def test_raising_a_threshold_keeps_what_was_asked():
@@ -189,18 +203,30 @@ def test_those_who_answer_stand_for_those_who_were_given_up():
         without_given_up(np.full(5, 0.6), answered[:2], stratum)
 
 
-@given(st.floats(1e-6, 1), st.floats(0, 10), st.floats(0, 10), st.floats(1e-6, 1), st.integers(1, 9))
-def test_every_stage_plans_for_less_than_the_one_before(planned, variance, anticipated, wanted, stage):
+@given(
+    st.floats(1e-6, 1), st.floats(0, 10), st.floats(0, 10), st.floats(1e-6, 1), st.integers(1, 9)
+)
+def test_every_stage_plans_for_less_than_the_one_before(
+    planned, variance, anticipated, wanted, stage
+):
     goal = next_goal(planned, variance, anticipated, target_variance=wanted, stage=stage)
     assert 0.24 * planned < goal < planned
-    assert goal >= next_goal(planned, variance + 1, anticipated, target_variance=wanted, stage=stage)
+    assert goal >= next_goal(
+        planned, variance + 1, anticipated, target_variance=wanted, stage=stage
+    )
 
 
 def test_the_second_stage_does_not_chase_the_variance_of_a_few_labels():
     by_model = next_goal(0.04, 0.0, 0.05, target_variance=0.02, stage=1)
-    assert by_model == next_goal(0.04, 0.9, 0.05, target_variance=0.02, stage=1) == pytest.approx(0.995 * 0.016)
+    assert (
+        by_model
+        == next_goal(0.04, 0.9, 0.05, target_variance=0.02, stage=1)
+        == pytest.approx(0.995 * 0.016)
+    )
     assert next_goal(0.04, 0.08, 0.05, target_variance=0.02, stage=2) == pytest.approx(0.995 * 0.02)
-    assert next_goal(0.04, np.inf, np.inf, target_variance=0.02, stage=2) == pytest.approx(0.995 * 0.02)
+    assert next_goal(0.04, np.inf, np.inf, target_variance=0.02, stage=2) == pytest.approx(
+        0.995 * 0.02
+    )
 
 
 @pytest.mark.parametrize(
@@ -214,14 +240,22 @@ def test_the_second_stage_does_not_chase_the_variance_of_a_few_labels():
     ],
 )
 def test_a_goal_cannot_be_had_from_nonsense(change, message):
-    arguments = {"planned": 0.04, "variance": 0.04, "anticipated": 0.04, "target_variance": 0.02, "stage": 1} | change
+    arguments = {
+        "planned": 0.04,
+        "variance": 0.04,
+        "anticipated": 0.04,
+        "target_variance": 0.02,
+        "stage": 1,
+    } | change
     with pytest.raises(ValueError, match=message):
         next_goal(**arguments)
 
 
 @pytest.mark.statistical
 def test_stages_by_the_next_goal_meet_the_target_and_ask_less_than_stages_that_chase_what_was_realised():
-    """One system of 2,000 predictions, 70 in 100 right; at a target of 0.0004 about 430 labels are needed."""
+    """One system of 2,000 predictions, 70 in 100 right; at a target of 0.0004 about 430 labels are
+    needed.
+    """
     n, wanted = 2000, 0.0004
     p, rng = np.full(n, 1 / n), np.random.default_rng(5)
 
@@ -238,12 +272,15 @@ def test_stages_by_the_next_goal_meet_the_target_and_ask_less_than_stages_that_c
         raise AssertionError("never met")
 
     def ours(planned, found, stage):
-        return next_goal(planned, found.variance, found.anticipated, target_variance=wanted, stage=stage)
+        return next_goal(
+            planned, found.variance, found.anticipated, target_variance=wanted, stage=stage
+        )
 
     def chasing(planned, found, stage):
         return 0.995 * planned * wanted / max(found.variance, found.anticipated)
 
     some, more = (np.array([asked(rule) for _ in range(300)]) for rule in (ours, chasing))
     assert some.mean() < more.mean() - 2 * np.sqrt(some.var() / 300 + more.var() / 300)
-    # p (1 − p)(1/π − 1)/n = 0.0004 at π = 0.208; what V says when it stops is below that only by chance.
+    # p (1 − p)(1/π − 1)/n = 0.0004 at π = 0.208; what V says when it stops is below that only by
+    # chance.
     assert 0.93 * 416 < some.mean() < 1.1 * 416

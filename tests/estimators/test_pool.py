@@ -1,4 +1,6 @@
-"""Tests of the published recall: θ by hand and by document, ν by census and by simulation, and their product."""
+"""Tests of the published recall: θ by hand and by document, ν by census and by simulation, and
+their product.
+"""
 
 from dataclasses import replace
 
@@ -14,13 +16,16 @@ from estimators.recall import totals
 from tests.estimators.universe import shares
 
 NAN = float("nan")
-# Two groups that share nothing: systems 0 and 1 predict a, b (1 only b); system 2 predicts c, d. All is true but d.
+# Two groups that share nothing: systems 0 and 1 predict a, b (1 only b); system 2 predicts c, d.
+# All is true but d.
 GROUPS = shares([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1]])
 TRUTH = np.array([1, 1, 1, 0])
 
 
 def census(P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return draws that contain every instance exactly as often as its probability says, for P in twelfths."""
+    """Return draws that contain every instance exactly as often as its probability says, for P in
+    twelfths.
+    """
     times = np.rint(12 * P).astype(int)
     pairs = [(x, j) for j in range(P.shape[1]) for x in range(len(P)) for _ in range(times[x, j])]
     rows, system = np.array(pairs).T
@@ -41,7 +46,9 @@ def test_documents_are_the_clusters():
     result = joint.pool_recall([1, 1, 0, 1], document=[7, 7, 9, 9])
     assert result.variance == pytest.approx(2 * 2 / 64)
     assert result.influence.shape == (2,)
-    assert joint.pool_recall([1, 1, 0, 1], document=[7, 7, 9, 9], n_documents=4).variance == pytest.approx(1 / 32)
+    assert joint.pool_recall(
+        [1, 1, 0, 1], document=[7, 7, 9, 9], n_documents=4
+    ).variance == pytest.approx(1 / 32)
     assert joint.pool_recall([1, 1, 0, 1], document=[7, 7, 9, 9], n_documents=2).variance == 0
     empty_third = joint.pool_recall([1, 1, 0, 1], document=[7, 7, 9, 9], n_annotated=3)
     assert empty_third.variance == pytest.approx(3 / 2 * 2 / 64)
@@ -75,7 +82,9 @@ def test_bad_pools_are_named(change, message):
 def test_on_a_census_pooled_recall_is_exact_under_common_support():
     rows, system = census(GROUPS)
     member = GROUPS[rows] > 0
-    result = joint.pooled_recall(GROUPS[rows], system, TRUTH[rows], distributions.overlap(GROUPS), member)
+    result = joint.pooled_recall(
+        GROUPS[rows], system, TRUTH[rows], distributions.overlap(GROUPS), member
+    )
     assert result.value == pytest.approx([2 / 3, 1 / 3, 1 / 3])
     without = joint.pooled_recall(GROUPS[rows], system, TRUTH[rows], None, member)
     assert without.variance.tolist() == result.variance.tolist()
@@ -84,7 +93,12 @@ def test_on_a_census_pooled_recall_is_exact_under_common_support():
 def test_per_system_support_forgets_what_the_system_cannot_reach():
     rows, system = census(GROUPS)
     result = joint.pooled_recall(
-        GROUPS[rows], system, TRUTH[rows], distributions.overlap(GROUPS), GROUPS[rows] > 0, support="per_system"
+        GROUPS[rows],
+        system,
+        TRUTH[rows],
+        distributions.overlap(GROUPS),
+        GROUPS[rows] > 0,
+        support="per_system",
     )
     assert result.value == pytest.approx([1, 1 / 2, 1])
 
@@ -93,7 +107,12 @@ def test_weights_change_what_recall_counts():
     rows, system = census(GROUPS)
     heavy_c = np.array([1, 1, 2, 5.0])[rows]
     result = joint.pooled_recall(
-        GROUPS[rows], system, TRUTH[rows], distributions.overlap(GROUPS), GROUPS[rows] > 0, weight=heavy_c
+        GROUPS[rows],
+        system,
+        TRUTH[rows],
+        distributions.overlap(GROUPS),
+        GROUPS[rows] > 0,
+        weight=heavy_c,
     )
     assert result.value == pytest.approx([1 / 2, 1 / 4, 1 / 2])
 
@@ -107,7 +126,12 @@ def test_without_a_true_draw_pooled_recall_is_undefined():
 
 
 def test_bad_recall_arguments_are_named():
-    arguments = {"P": GROUPS[[0]], "system": [0], "label": [1], "overlap": distributions.overlap(GROUPS)}
+    arguments = {
+        "P": GROUPS[[0]],
+        "system": [0],
+        "label": [1],
+        "overlap": distributions.overlap(GROUPS),
+    }
     with pytest.raises(ValueError, match="got 'own'"):
         joint.pooled_recall(**arguments, membership=[[1, 0, 0]], support="own")
     with pytest.raises(ValueError, match=r"membership must have shape \(1, 3\)"):
@@ -117,7 +141,10 @@ def test_bad_recall_arguments_are_named():
 
 
 @settings(max_examples=40, deadline=None)
-@given(label=st.lists(st.sampled_from([0, 1, NAN]), min_size=12, max_size=12), order=st.permutations(range(3)))
+@given(
+    label=st.lists(st.sampled_from([0, 1, NAN]), min_size=12, max_size=12),
+    order=st.permutations(range(3)),
+)
 def test_renaming_systems_renames_the_recall(label, order):
     rng = np.random.default_rng(3)
     system, order = np.repeat([0, 1, 2], 4), np.array(order)
@@ -150,7 +177,9 @@ def test_f1_of_joint_precision_and_recall_fits_together():
     recall = joint.joint_recall(*arguments, GROUPS[rows] > 0, [1, 1, 0, 1], document=[7, 7, 9, 9])
     precision = joint.joint_precision(*arguments)
     result = joint.f1(precision, recall)
-    assert result.value == pytest.approx(2 * precision.value * recall.value / (precision.value + recall.value))
+    assert result.value == pytest.approx(
+        2 * precision.value * recall.value / (precision.value + recall.value)
+    )
     assert (result.variance > 0).all()
 
 
@@ -170,7 +199,14 @@ def test_joint_recall_covers_under_common_support_and_per_system_is_too_large():
         rows = np.concatenate([rng.choice(size, n, p=P[:, j]) for j in range(4)])
         seen = rng.choice(documents, 20, replace=False)
         found = np.flatnonzero(np.isin(document, seen) & truth)
-        arguments = (P[rows], system, truth[rows] * 1.0, overlap, member[rows], member[found].any(axis=1))
+        arguments = (
+            P[rows],
+            system,
+            truth[rows] * 1.0,
+            overlap,
+            member[rows],
+            member[found].any(axis=1),
+        )
         options = {"document": document[found], "n_annotated": 20, "n_documents": documents}
         result = joint.joint_recall(*arguments, **options)
         low, high = result.confidence_interval(0.8)
@@ -197,7 +233,9 @@ def test_recall_by_inclusion_and_its_f1_cover():
         rows = np.flatnonzero(rng.random(size) < pi)
         seen = rng.choice(documents, 20, replace=False)
         found = np.flatnonzero(np.isin(document, seen) & (truth > 0))
-        theta = joint.pool_recall(stated[found], document=document[found], n_annotated=20, n_documents=documents)
+        theta = joint.pool_recall(
+            stated[found], document=document[found], n_annotated=20, n_documents=documents
+        )
         half = np.zeros(rows.size)
         counted = totals(member[rows] * 1.0, pi[rows], truth[rows], half, [0.0, 0.0], 0.0)
         told = recall_by_inclusion(theta, counted, pi[rows])
@@ -206,7 +244,9 @@ def test_recall_by_inclusion_and_its_f1_cover():
         both = told, joint.f1(scaled, told)
         values.append([one.value for one in both])
         ends = [one.confidence_interval(0.8) for one in both]
-        inside.append([(low <= one) & (one <= high) for (low, high), one in zip(ends, wanted, strict=True)])
+        inside.append(
+            [(low <= one) & (one <= high) for (low, high), one in zip(ends, wanted, strict=True)]
+        )
     np.testing.assert_allclose(np.mean(values, axis=0), wanted, rtol=0.02)
     assert (np.abs(np.mean(inside, axis=0) - 0.8) < 4 * (0.16 / repeats) ** 0.5).all()
     with pytest.raises(ValueError, match="pi must have shape"):

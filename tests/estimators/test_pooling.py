@@ -1,4 +1,6 @@
-"""Tests of estimators.pooling: the worked example of the literature, and what leaving a team out can and cannot do."""
+"""Tests of estimators.pooling: the worked example of the literature, and what leaving a team out
+can and cannot do.
+"""
 
 import numpy as np
 import pytest
@@ -8,13 +10,20 @@ from hypothesis import strategies as st
 from estimators import pooling
 
 NAN = float("nan")
-# Chaganty 2018, figure 3.2: instances 1 to 6 with the relations that they state; systems A, B and C of a team each.
+# Chaganty 2018, figure 3.2: instances 1 to 6 with the relations that they state; systems A, B and C
+# of a team each.
 RELATION = np.array([1, 2, 3, 2, 3, 4])
 LABEL = np.array([1, 1, 1, 1, 0, 1])
 HUMAN = np.array([1, 1, 1, 0, 0, 0])
 A, B, C = [0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 0], [0, 0, 1, 1, 0, 1]
 MEMBER = np.column_stack([A, B, C])
-EXAMPLE = {"membership": MEMBER, "label": LABEL, "relation": RELATION, "team": [0, 1, 2], "human": HUMAN}
+EXAMPLE = {
+    "membership": MEMBER,
+    "label": LABEL,
+    "relation": RELATION,
+    "team": [0, 1, 2],
+    "human": HUMAN,
+}
 
 
 def test_the_worked_example():
@@ -37,7 +46,8 @@ def test_any_document_will_do_for_anydoc():
 
 
 def test_a_teams_systems_leave_the_pool_together():
-    # B's instance 4 is also C's: in one team with C it is nobody else's find. Relation 2 stays, through instance 2.
+    # B's instance 4 is also C's: in one team with C it is nobody else's find. Relation 2 stays,
+    # through instance 2.
     bias = pooling.pooling_bias(**{**EXAMPLE, "team": [0, 7, 7]})
     assert bias.unpooled.precision == pytest.approx([1, 0, 1 / 3])
     assert bias.unpooled.recall == pytest.approx([2 / 4, 0, 1 / 3])
@@ -67,7 +77,9 @@ def test_the_undefined_is_nan():
     all_wrong = pooling.pooling_bias(MEMBER, np.zeros(6), RELATION, [0, 1, 2], human=HUMAN)
     assert all_wrong.true.precision.tolist() == [0, 0, 0]
     assert np.isnan(all_wrong.true.recall).all()
-    wrong_only = pooling.pooling_bias(np.column_stack([[0, 0, 0, 0, 1, 0]]), LABEL, RELATION, [0], human=HUMAN)
+    wrong_only = pooling.pooling_bias(
+        np.column_stack([[0, 0, 0, 0, 1, 0]]), LABEL, RELATION, [0], human=HUMAN
+    )
     assert wrong_only.true.f1.tolist() == [0]
     unassessed = pooling.pooling_bias(MEMBER, np.full(6, NAN), RELATION, [0, 1, 2], human=HUMAN)
     assert unassessed.true.precision.tolist() == [0, 0, 0]
@@ -85,7 +97,9 @@ def test_precision_is_never_overrated_and_without_unique_finds_nothing_changes(r
     bias = pooling.pooling_bias(member, label, relation, [0, 1, 1], human=human, metric=metric)
     defined = ~np.isnan(bias.true.precision)
     assert (bias.precision[defined] >= 0).all()
-    shared = (member.sum(axis=1) != 1) & ~((member[:, 0] == 0) & (member[:, 1:].all(axis=1))) | (human == 1)
+    shared = (member.sum(axis=1) != 1) & ~((member[:, 0] == 0) & (member[:, 1:].all(axis=1))) | (
+        human == 1
+    )
     if shared.all():
         assert bias.precision[defined] == pytest.approx(0)
 

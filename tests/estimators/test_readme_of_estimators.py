@@ -1,4 +1,6 @@
-"""The tables of estimators/README.md name every public function, only what exists, and a test that uses it."""
+"""The tables of estimators/README.md name every public function, only what exists, and a test that
+uses it.
+"""
 
 import ast
 import importlib
@@ -30,8 +32,13 @@ def public_functions() -> Iterator[FunctionType]:
 
 
 def test_every_public_function_is_named():
-    named = [getattr(importlib.import_module(f"estimators.{module}"), name, None) for module, name in NAMED]
-    assert [f"{thing.__module__}.{thing.__name__}" for thing in public_functions() if thing not in named] == []
+    named = [
+        getattr(importlib.import_module(f"estimators.{module}"), name, None)
+        for module, name in NAMED
+    ]
+    assert [
+        f"{thing.__module__}.{thing.__name__}" for thing in public_functions() if thing not in named
+    ] == []
 
 
 def test_everything_named_exists():
@@ -52,7 +59,9 @@ def names_in(file: Path) -> set[str]:
     return plain | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
 
 
-@pytest.mark.parametrize(("functions", "tests"), ROWS, ids=lambda cell: re.sub(r"\W+", " ", cell)[:40])
+@pytest.mark.parametrize(
+    ("functions", "tests"), ROWS, ids=lambda cell: re.sub(r"\W+", " ", cell)[:40]
+)
 def test_the_test_named_uses_the_function(functions, tests):
     files = [HERE / f"{name}.py" for name in re.findall(r"`(test_\w+)`", tests)]
     used = set().union(*(names_in(file) for file in files))

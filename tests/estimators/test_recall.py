@@ -1,4 +1,6 @@
-"""Recall, pool recall and F1: by hand, by enumeration, at the edges, and as often right as they say."""
+"""Recall, pool recall and F1: by hand, by enumeration, at the edges, and as often right as they
+say.
+"""
 
 import itertools
 
@@ -15,9 +17,21 @@ from estimators.recall import f1, folded_in, from_totals, recall, totals, unseen
 
 
 def known(counts, n_documents, **more):
-    """Return recall of two systems over four facts that are all labelled: A states 0 and 1, B states 1, 2 and 3."""
+    """Return recall of two systems over four facts that are all labelled: A states 0 and 1, B
+    states 1, 2 and 3.
+    """
     members = np.array([[1, 0], [1, 1], [0, 1], [0, 1]])
-    return recall(members, np.ones(4), [1, 1, 0, 1], np.full(4, 0.5), [1.0, 1.5], 2.0, counts, n_documents, **more)
+    return recall(
+        members,
+        np.ones(4),
+        [1, 1, 0, 1],
+        np.full(4, 0.5),
+        [1.0, 1.5],
+        2.0,
+        counts,
+        n_documents,
+        **more,
+    )
 
 
 def test_everything_known_by_hand():
@@ -73,7 +87,9 @@ def test_one_system_is_the_pool():
 
 def test_identical_systems_have_equal_recall_and_a_certain_difference():
     members = np.repeat(np.array([[1], [1], [0]]), 2, axis=1)
-    found = recall(members, np.full(3, 0.5), [1, 0, 1], np.full(3, 0.4), [0.8, 0.8], 1.2, [1, 2, 0], 9)
+    found = recall(
+        members, np.full(3, 0.5), [1, 0, 1], np.full(3, 0.4), [0.8, 0.8], 1.2, [1, 2, 0], 9
+    )
     z = found.recall.influence
     assert found.design.variance(z[:, 0] - z[:, 1]) == 0
 
@@ -95,13 +111,29 @@ def test_a_numerator_may_ask_for_more_than_the_denominator():
 def test_influence_is_the_derivative_of_recall():
     rng = np.random.default_rng(4)
     members, pi = rng.integers(0, 2, (12, 3)), rng.uniform(0.2, 0.9, 12)
-    f, g, counts = rng.integers(0, 2, 12).astype(float), np.full(12, 0.5), np.array([1.0, 3.0, 0.0, 2.0])
+    f, g, counts = (
+        rng.integers(0, 2, 12).astype(float),
+        np.full(12, 0.5),
+        np.array([1.0, 3.0, 0.0, 2.0]),
+    )
     total_g, pool_g = np.array([6.0, 5.0, 4.0]), 9.0
     found = recall(members, pi, f, g, total_g, pool_g, counts, 20)
-    direction = found.totals.systems.influence.sum(axis=0), found.totals.pool.influence.sum(), found.unseen.value
+    direction = (
+        found.totals.systems.influence.sum(axis=0),
+        found.totals.pool.influence.sum(),
+        found.unseen.value,
+    )
     step = 1e-6
-    nudged = recall(members, pi, f, g, total_g + step * direction[0], pool_g + step * direction[1],
-                    counts * (1 + step), 20)  # fmt: skip
+    nudged = recall(
+        members,
+        pi,
+        f,
+        g,
+        total_g + step * direction[0],
+        pool_g + step * direction[1],
+        counts * (1 + step),
+        20,
+    )
     slope = (nudged.recall.value - found.recall.value) / step
     np.testing.assert_allclose(slope, found.recall.influence.sum(axis=0), atol=1e-5)
 
@@ -113,7 +145,9 @@ def test_the_total_of_unseen_facts_and_its_variance_are_exactly_unbiased(everywh
     drawn = [unseen(sample, len(everywhere)) for sample in itertools.combinations(everywhere, n)]
     values = np.array([estimate.value for estimate in drawn])
     assert values.mean() == pytest.approx(sum(everywhere))
-    assert np.mean([estimate.variance for estimate in drawn]) == pytest.approx(values.var(), abs=1e-9)
+    assert np.mean([estimate.variance for estimate in drawn]) == pytest.approx(
+        values.var(), abs=1e-9
+    )
 
 
 def test_two_stage_documents_count_for_themselves_and_for_others():
@@ -121,7 +155,9 @@ def test_two_stage_documents_count_for_themselves_and_for_others():
     estimate = unseen(counts, 50, inclusion=inclusion)
     assert estimate.value == 5 + 4 + 4
     assert estimate.degrees_of_freedom == 1
-    assert unseen(counts + np.array([90, 0, 0]), 50, inclusion=inclusion).variance == pytest.approx(estimate.variance)
+    assert unseen(counts + np.array([90, 0, 0]), 50, inclusion=inclusion).variance == pytest.approx(
+        estimate.variance
+    )
 
 
 def test_equal_probabilities_given_or_worked_out_agree():
@@ -155,7 +191,11 @@ def test_a_constant_feature_changes_nothing():
         (([1, 1], 1), {}, "at most 1"),
         (([1, 1], 5), {"inclusion": [0.5]}, r"\(2,\)"),
         (([1, 1], 5), {"inclusion": [0.5, 0.0]}, r"0\.0"),
-        (([1, 1], 5), {"features": np.ones((2, 1)), "feature_totals": [5]}, "more than 2 documents"),
+        (
+            ([1, 1], 5),
+            {"features": np.ones((2, 1)), "feature_totals": [5]},
+            "more than 2 documents",
+        ),
         (([1, 1], 5), {"features": np.ones((2, 1))}, "feature_totals"),
     ],
 )
@@ -182,21 +222,34 @@ def test_documents_have_the_share_that_was_drawn_or_what_was_recorded():
 
 
 def test_the_anticipated_variance_by_hand_with_its_document_term():
-    members, pi, g = np.array([[1, 0], [1, 1], [0, 1]]), np.array([0.5, 0.25, 1.0]), np.array([0.5, 0.8, 0.4])
+    members, pi, g = (
+        np.array([[1, 0], [1, 1], [0, 1]]),
+        np.array([0.5, 0.25, 1.0]),
+        np.array([0.5, 0.8, 0.4]),
+    )
     asked, label = np.array([0, 1]), np.array([1.0, 0.0])
     found = recall(
         members[asked], pi[asked], label, g[asked], members.T @ g, float(g.sum()), [2, 0, 4], 12
-    )  # fmt: skip
+    )
     anticipated = with_anticipated(found, members, pi, g, label, g[asked])
     truth = found.totals.pool.value + 4 * 6  # T + M
     too_sure = (0.5**2 + 0.8**2) / (0.5 * 0.5 + 0.8 * 0.2)
-    documents = 3 * (12 / 3) ** 2 * (1 - 3 / 12) * np.var([2, 0, 4], ddof=1) / truth**2  # of M, and r has −r M
+    documents = (
+        3 * (12 / 3) ** 2 * (1 - 3 / 12) * np.var([2, 0, 4], ddof=1) / truth**2
+    )  # of M, and r has −r M
     for i, r in enumerate(found.recall.value):
-        terms = [(members[x, i] - r) ** 2 * (1 / pi[x] - 1) * g[x] * (1 - g[x]) / truth**2 for x in range(3)]
-        assert anticipated.recall.anticipated[i] == pytest.approx(too_sure * sum(terms) + r**2 * documents)
+        terms = [
+            (members[x, i] - r) ** 2 * (1 / pi[x] - 1) * g[x] * (1 - g[x]) / truth**2
+            for x in range(3)
+        ]
+        assert anticipated.recall.anticipated[i] == pytest.approx(
+            too_sure * sum(terms) + r**2 * documents
+        )
     assert anticipated.recall.value is found.recall.value
     low, high = anticipated.recall.confidence_interval(0.8, method="wilson")
-    assert np.all((low <= np.clip(found.recall.value, 0, 1)) & (np.clip(found.recall.value, 0, 1) <= high))
+    assert np.all(
+        (low <= np.clip(found.recall.value, 0, 1)) & (np.clip(found.recall.value, 0, 1) <= high)
+    )
 
 
 def test_folded_in_labels_have_the_chance_of_either_way():
@@ -236,14 +289,21 @@ def test_f1_takes_precision_without_document_rows():
     p = np.array([[0.5, 0], [0.5, 1 / 3], [0, 1 / 3], [0, 1 / 3]])
     precision = centred(p, np.ones(4), [1, 1, 0, 1], np.full(4, 0.5), [0.5, 0.5])
     both = f1(precision, found.recall, found.design)
-    np.testing.assert_allclose(both.value, [2 * r / (1 + r) if i == 0 else 2 * (2 / 3) * r / (2 / 3 + r)
-                                            for i, r in enumerate(found.recall.value)])  # fmt: skip
+    np.testing.assert_allclose(
+        both.value,
+        [
+            2 * r / (1 + r) if i == 0 else 2 * (2 / 3) * r / (2 / 3 + r)
+            for i, r in enumerate(found.recall.value)
+        ],
+    )
     with pytest.raises(ValueError, match="rows"):
         f1(precision, found.recall, Design(np.ones(2)))
 
 
 class Corpus:
-    """120 documents of unequal sizes, two systems, a pool with labels that agree within documents."""
+    """120 documents of unequal sizes, two systems, a pool with labels that agree within
+    documents.
+    """
 
     def __init__(self, seed=0, n_documents=120):
         rng = np.random.default_rng(seed)
@@ -251,7 +311,9 @@ class Corpus:
         self.document = np.repeat(np.arange(n_documents), size)
         quality = rng.beta(3, 2, n_documents)
         self.f = (rng.random(self.document.size) < quality[self.document]).astype(float)
-        state = rng.random((self.document.size, 2)) < np.where(self.f[:, None] == 1, [0.7, 0.5], [0.4, 0.2])
+        state = rng.random((self.document.size, 2)) < np.where(
+            self.f[:, None] == 1, [0.7, 0.5], [0.4, 0.2]
+        )
         self.pool = state.any(axis=1)
         self.members = state.astype(float)
         missed = (self.f == 1) & ~self.pool
@@ -270,10 +332,16 @@ class Corpus:
         pi = np.full(rows.sum(), folded_in(pi_1, n_drawn / self.n_documents) if fold_in else pi_1)
         g = 0.6
         return recall(
-            self.members[rows], pi, self.f[rows], np.full(rows.sum(), g), g * self.members.sum(axis=0),
-            g * self.pool.sum(), self.counts[drawn], self.n_documents,
+            self.members[rows],
+            pi,
+            self.f[rows],
+            np.full(rows.sum(), g),
+            g * self.members.sum(axis=0),
+            g * self.pool.sum(),
+            self.counts[drawn],
+            self.n_documents,
             document=inside[rows] if fold_in else None,
-        )  # fmt: skip
+        )
 
 
 @pytest.mark.statistical
@@ -296,21 +364,26 @@ def test_recall_covers_as_often_as_it_says(fold_in):
 def test_folding_in_narrows_recall():
     corpus, rng = Corpus(), np.random.default_rng(2)
     spread = [
-        np.var([corpus.replay(rng, 30, 0.15, fold_in=fold_in).recall.value for _ in range(300)], axis=0)
+        np.var(
+            [corpus.replay(rng, 30, 0.15, fold_in=fold_in).recall.value for _ in range(300)], axis=0
+        )
         for fold_in in (False, True)
     ]
     assert np.all(spread[1] < spread[0])
 
 
 def test_labels_that_are_given_up_in_documents_reach_the_design():
-    """Two targets of two annotated documents, the second of which only its own draw could bring in."""
+    """Two targets of two annotated documents, the second of which only its own draw could bring
+    in.
+    """
     arguments = ([[1], [1]], np.array([0.55, 0.4]), [1, 1], np.full(2, 0.5), [1.0], 1.0, [1, 0], 4)
     plain = recall(*arguments, document=[0, -1])
     found = recall(*arguments, document=[0, -1], answered=[0.6, 0.9])
     assert found.recall.value == pytest.approx(plain.recall.value)
     z, design = found.recall.influence[:, 0], found.design
     assert design.answered.tolist() == [0.6, 0.9, 1.0, 1.0]
-    # q = 0.6, beta = 1/2: alpha = 2 (0.55 - 0.3) = 0.5, so that b = (1 - 0.5/0.6) z joins its document's own term
+    # q = 0.6, beta = 1/2: alpha = 2 (0.55 - 0.3) = 0.5, so that b = (1 - 0.5/0.6) z joins its
+    # document's own term
     b = np.array([(1 - 0.5 / 0.6) * z[0] + z[2], z[3]])
     single = 0.5 * (((1 - 0.5 / 0.6) * z[0]) ** 2 + z[2] ** 2 + z[3] ** 2)
     expected = (1 - design.pi) @ z**2 + 0.5 * 2 * np.sum((b - b.mean()) ** 2) - single

@@ -1,4 +1,6 @@
-"""What is called what changes nothing: recall and expert-corrected precision under every renaming."""
+"""What is called what changes nothing: recall and expert-corrected precision under every
+renaming.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ quick = settings(deadline=None, max_examples=60)
 
 @dataclass(frozen=True)
 class World:
-    """Labelled rows, each of a target, each target in an annotated document or in none; arrays by row unless said."""
+    """Labelled rows, each of a target, each target in an annotated document or in none; arrays by
+    row unless said.
+    """
 
     stated: np.ndarray
     target: np.ndarray
@@ -40,15 +44,23 @@ class World:
     """One number an annotated document"""
 
     def renamed(self, rows, targets, documents, systems):
-        """Return the same world with rows and systems in these orders, target t called targets[t], document d
-        documents[d]."""
+        """Return the same world with rows and systems in these orders, target t called targets[t],
+        document d documents[d].
+        """
         old = np.argsort(documents)  # which old document stands where
         place = np.append(documents, -1)  # −1 stays
         return World(
-            stated=self.stated[rows][:, systems], target=targets[self.target][rows],
-            document=place[self.document][rows], pi=self.pi[rows], label=self.label[rows], g=self.g[rows],
-            other=self.other[rows], chance=self.chance[rows], total_g=self.total_g[systems], counts=self.counts[old],
-        )  # fmt: skip
+            stated=self.stated[rows][:, systems],
+            target=targets[self.target][rows],
+            document=place[self.document][rows],
+            pi=self.pi[rows],
+            label=self.label[rows],
+            g=self.g[rows],
+            other=self.other[rows],
+            chance=self.chance[rows],
+            total_g=self.total_g[systems],
+            counts=self.counts[old],
+        )
 
     def recall(self, *, fold_in):
         """Return recall with everything that it takes, the anticipated variance included."""
@@ -56,22 +68,52 @@ class World:
         if fold_in:
             pi = np.where(self.document >= 0, folded_in(self.pi, DOCUMENTS / CORPUS), self.pi)
         found = recall(
-            self.stated, pi, self.label, self.g, self.total_g, 2.5, self.counts, CORPUS, target=self.target,
-            n_targets=TARGETS, document=self.document if fold_in else None, pool_weight=self.other,
-            pool_label=np.maximum(self.label, 0.5), pool_g=np.maximum(self.g, 0.5),
-        )  # fmt: skip
+            self.stated,
+            pi,
+            self.label,
+            self.g,
+            self.total_g,
+            2.5,
+            self.counts,
+            CORPUS,
+            target=self.target,
+            n_targets=TARGETS,
+            document=self.document if fold_in else None,
+            pool_weight=self.other,
+            pool_label=np.maximum(self.label, 0.5),
+            pool_g=np.maximum(self.g, 0.5),
+        )
         return with_anticipated(
-            found, self.stated, pi, self.g, self.label, self.g, target=self.target, correlation=0.4,
-            pool_weight=self.other, pool_g=np.maximum(self.g, 0.5),
-        )  # fmt: skip
+            found,
+            self.stated,
+            pi,
+            self.g,
+            self.label,
+            self.g,
+            target=self.target,
+            correlation=0.4,
+            pool_weight=self.other,
+            pool_g=np.maximum(self.g, 0.5),
+        )
 
     def corrected(self):
-        """Return precision corrected by the experts' checks, and its design: whoever has other > ½ was checked."""
+        """Return precision corrected by the experts' checks, and its design: whoever has other > ½
+        was checked.
+        """
         checked = self.chance > 0.5
         expert = np.where(checked, np.round(self.other), np.nan)
         p = self.stated * (0.1 + self.g[:, None])
-        estimate = ppi(p, self.pi, self.label, self.g, expert, self.chance, self.total_g, target=self.target,
-                       n_targets=TARGETS)  # fmt: skip
+        estimate = ppi(
+            p,
+            self.pi,
+            self.label,
+            self.g,
+            expert,
+            self.chance,
+            self.total_g,
+            target=self.target,
+            n_targets=TARGETS,
+        )
         return estimate, expert_design(self.pi, self.chance, target=self.target, n_targets=TARGETS)
 
 
@@ -81,17 +123,27 @@ def worlds(draw):
         return np.array(draw(st.lists(values, min_size=n, max_size=n)))
 
     unit, chances = st.floats(0, 1), st.floats(0.2, 1)
-    target = np.concatenate([np.arange(TARGETS), column(st.integers(0, TARGETS - 1), ROWS - TARGETS)])
+    target = np.concatenate(
+        [np.arange(TARGETS), column(st.integers(0, TARGETS - 1), ROWS - TARGETS)]
+    )
     document = column(st.integers(-1, DOCUMENTS - 1), TARGETS)
     return World(
-        stated=column(st.tuples(*[st.integers(0, 1)] * SYSTEMS)), target=target, document=document[target],
-        pi=column(chances, TARGETS)[target], label=column(unit), g=column(st.floats(0.05, 0.95)), other=column(unit),
-        chance=column(chances, TARGETS)[target], total_g=column(st.floats(0, 4), SYSTEMS),
+        stated=column(st.tuples(*[st.integers(0, 1)] * SYSTEMS)),
+        target=target,
+        document=document[target],
+        pi=column(chances, TARGETS)[target],
+        label=column(unit),
+        g=column(st.floats(0.05, 0.95)),
+        other=column(unit),
+        chance=column(chances, TARGETS)[target],
+        total_g=column(st.floats(0, 4), SYSTEMS),
         counts=column(st.floats(0, 5), DOCUMENTS),
-    )  # fmt: skip
+    )
 
 
-orders = st.tuples(*(st.permutations(range(n)).map(np.array) for n in (ROWS, TARGETS, DOCUMENTS, SYSTEMS)))
+orders = st.tuples(
+    *(st.permutations(range(n)).map(np.array) for n in (ROWS, TARGETS, DOCUMENTS, SYSTEMS))
+)
 
 
 def agree(one, other):
@@ -110,12 +162,19 @@ def test_names_and_orders_permute_recall_and_change_nothing_else(world, names, f
     for name in ("value", "variance"):
         agree(getattr(other.pool_recall, name), getattr(one.pool_recall, name))
         agree(getattr(other.unseen, name), getattr(one.unseen, name))
-    place = np.concatenate([targets, TARGETS + documents])  # where each row of the influence is found now
+    place = np.concatenate(
+        [targets, TARGETS + documents]
+    )  # where each row of the influence is found now
     agree(other.recall.influence[place], one.recall.influence[:, systems])
     pairs = np.ix_(systems, systems)
-    agree(other.design.covariance(other.recall.influence), one.design.covariance(one.recall.influence)[pairs])
-    both = [f1(replace(found.totals.systems, value=np.full(SYSTEMS, 0.5)), found.recall, found.design)
-            for found in (one, other)]  # fmt: skip
+    agree(
+        other.design.covariance(other.recall.influence),
+        one.design.covariance(one.recall.influence)[pairs],
+    )
+    both = [
+        f1(replace(found.totals.systems, value=np.full(SYSTEMS, 0.5)), found.recall, found.design)
+        for found in (one, other)
+    ]
     agree(both[1].value, np.asarray(both[0].value)[systems])
     agree(both[1].variance, np.asarray(both[0].variance)[systems])
 
@@ -144,7 +203,9 @@ def test_two_systems_that_state_the_same_are_told_the_same(world):
 
 
 def test_the_number_of_a_target_costs_nothing():
-    """Keys of a large database are as good as 0, 1, …: nothing is as long as the largest of them is great."""
+    """Keys of a large database are as good as 0, 1, …: nothing is as long as the largest of them is
+    great.
+    """
     rng = np.random.default_rng(4)
     near, draws = rng.integers(0, 6, size=12), np.array([3, 5])
     p, g = rng.dirichlet(np.ones(12), size=2).T, rng.uniform(0.2, 0.8, size=12)

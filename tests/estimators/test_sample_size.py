@@ -1,4 +1,6 @@
-"""Tests of estimators.sample_size: known sizes, the planned variance by hand, and a search that looks everywhere."""
+"""Tests of estimators.sample_size: known sizes, the planned variance by hand, and a search that
+looks everywhere.
+"""
 
 import numpy as np
 import pytest
@@ -54,25 +56,32 @@ def test_a_system_alone_needs_one_over_the_target_under_the_published_bound():
     support = np.full((4, 1), 0.25)
     find = sample_size.required_samples
     assert find(support, **NOBODY, target_variance=0.01, bounds=(0, 500)) == 100
-    assert find(support, **NOBODY, target_variance=0.01, bounds=(0, 500), own_term="largest_variance") == 25
+    assert (
+        find(support, **NOBODY, target_variance=0.01, bounds=(0, 500), own_term="largest_variance")
+        == 25
+    )
     assert find(support, **NOBODY, target_variance=0.01, bounds=(0, 60)) == 60
     assert find(support, **NOBODY, target_variance=0.01, bounds=(200, 300)) == 200
 
 
 def test_a_copy_of_a_labelled_system_may_need_no_draw():
-    # Four labels, three right: the variance is 3/16/4, and 4 more draws halve the old part and add (1/2)²/4.
+    # Four labels, three right: the variance is 3/16/4, and 4 more draws halve the old part and add
+    # (1/2)²/4.
     planned = sample_size.planned_variance([0, 4], **COPIES)
     assert planned == pytest.approx([3 / 64, 3 / 256 + 1 / 16])
     assert sample_size.required_samples(**COPIES, target_variance=0.05, bounds=(0, 500)) == 0
 
 
 def test_the_search_finds_a_size_that_a_bisection_would_miss():
-    # At 0 draws the target is met; a few draws of unknown quality make it worse, many make it good again.
+    # At 0 draws the target is met; a few draws of unknown quality make it worse, many make it good
+    # again.
     planned = sample_size.planned_variance(np.arange(200), **COPIES)
     assert planned[0] < planned[4] > planned[100]
     assert sample_size.required_samples(**COPIES, target_variance=planned[0], bounds=(0, 199)) == 0
     low = int(np.flatnonzero(planned[1:] <= planned[0])[0]) + 1
-    assert sample_size.required_samples(**COPIES, target_variance=planned[0], bounds=(1, 199)) == low
+    assert (
+        sample_size.required_samples(**COPIES, target_variance=planned[0], bounds=(1, 199)) == low
+    )
 
 
 def test_what_nobody_drew_from_must_be_drawn_from():
@@ -85,7 +94,9 @@ def test_what_nobody_drew_from_must_be_drawn_from():
 def test_duplicate_draws_and_missing_labels_change_nothing_that_they_should_not():
     more = {**COPIES, "P": np.full((6, 2), 0.5), "system": [0] * 6, "label": [1, NAN, 1, 1, NAN, 0]}
     sizes = [0, 1, 7, 50]
-    assert sample_size.planned_variance(sizes, **more) == pytest.approx(sample_size.planned_variance(sizes, **COPIES))
+    assert sample_size.planned_variance(sizes, **more) == pytest.approx(
+        sample_size.planned_variance(sizes, **COPIES)
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +114,9 @@ def test_duplicate_draws_and_missing_labels_change_nothing_that_they_should_not(
 )
 def test_bad_plans_are_named(change, message):
     with pytest.raises(ValueError, match=message):
-        sample_size.required_samples(**{**COPIES, "target_variance": 0.05, "bounds": (0, 9), **change})
+        sample_size.required_samples(
+            **{**COPIES, "target_variance": 0.05, "bounds": (0, 9), **change}
+        )
     with pytest.raises(ValueError, match="whole numbers"):
         sample_size.planned_variance([-1], **COPIES)
 
@@ -121,7 +134,9 @@ def test_the_plan_is_theorem_2_with_a_bound_for_the_new_draws(universe, seed, si
     expected = 0.0
     for j, n in ((0, 4), (1, 3)):
         drawn = rows[system == j]
-        h = np.where(P[drawn, 2] > 0, P[drawn, 2] * truth[drawn] / np.where(q[drawn] > 0, q[drawn], 1), 0)
+        h = np.where(
+            P[drawn, 2] > 0, P[drawn, 2] * truth[drawn] / np.where(q[drawn] > 0, q[drawn], 1), 0
+        )
         expected += weight[j] ** 2 / n * h.var()
     own = P[:, 2] > 0
     expected += weight[2] ** 2 / size * (P[own, 2] * (P[own, 2] / q[own]) ** 2).sum()
@@ -163,5 +178,7 @@ def test_the_size_required_is_the_first_that_will_do(universe, seed, target, low
     planned = sample_size.planned_variance(np.arange(low, 301), *arguments, own_term=own_term)
     enough = np.flatnonzero(planned <= target * (1 + sample_size.TARGET_TOLERANCE))
     expected = low + enough[0] if enough.size else 300
-    found = sample_size.required_samples(*arguments, target_variance=target, bounds=(low, 300), own_term=own_term)
+    found = sample_size.required_samples(
+        *arguments, target_variance=target, bounds=(low, 300), own_term=own_term
+    )
     assert found == expected

@@ -1,4 +1,6 @@
-"""Documents of a second stage: probabilities that sum to their number, draws that keep them, totals without bias."""
+"""Documents of a second stage: probabilities that sum to their number, draws that keep them, totals
+without bias.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ from estimators.second_stage import proportional, systematic, tf_idf
 
 
 def test_tf_idf_by_hand():
-    found = tf_idf([0, 1, 1, 2], [0, 0, 1, 0], [3, 1, 2, 1], 3)  # entity 0 is everywhere: its idf is 0
+    found = tf_idf(
+        [0, 1, 1, 2], [0, 0, 1, 0], [3, 1, 2, 1], 3
+    )  # entity 0 is everywhere: its idf is 0
     np.testing.assert_allclose(found, [0, 2 * np.log(3), 0])
     with pytest.raises(ValueError, match="count must be above 0"):
         tf_idf([0], [0], [0], 3)

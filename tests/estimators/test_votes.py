@@ -1,4 +1,6 @@
-"""Tests of majority, token majority and Dawid and Skene's model: Ada is always right, Bo mostly, Cy never looks."""
+"""Tests of majority, token majority and Dawid and Skene's model: Ada is always right, Bo mostly, Cy
+never looks.
+"""
 
 import numpy as np
 import pytest
@@ -30,10 +32,14 @@ def test_without_votes_there_is_no_majority():
     assert majority([], unit=np.zeros(0, dtype=int)).value.size == 0
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=20), st.randoms())
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=20), st.randoms()
+)
 def test_the_majority_ignores_the_order_of_votes(votes, random):
     shuffled = random.sample(votes, len(votes))
-    here, there = (majority([v for _, v in rows], unit=[u for u, _ in rows]) for rows in (votes, shuffled))
+    here, there = (
+        majority([v for _, v in rows], unit=[u for u, _ in rows]) for rows in (votes, shuffled)
+    )
     assert np.array_equal(here.value, there.value, equal_nan=True)
     assert here.n.tolist() == there.n.tolist()
     assert ((here.share > 0) & (here.share <= 1)).all()
@@ -41,7 +47,9 @@ def test_the_majority_ignores_the_order_of_votes(votes, random):
 
 def test_tokens_that_most_marked_make_the_spans():
     # Two of three mark 0–2, all mark 4, one marks 6.
-    result = token_majority([[0, 3], [0, 3], [4, 5], [4, 5], [4, 5], [6, 7]], [0, 1, 0, 1, 2, 2], 8, 3)
+    result = token_majority(
+        [[0, 3], [0, 3], [4, 5], [4, 5], [4, 5], [6, 7]], [0, 1, 0, 1, 2, 2], 8, 3
+    )
     assert result.spans.tolist() == [[0, 3], [4, 5]]
     assert result.share == pytest.approx([2 / 3, 1])
 
@@ -55,24 +63,33 @@ def test_neighbouring_spans_stay_apart_if_most_see_two():
 
 def test_half_is_no_majority_and_nothing_is_no_span():
     assert token_majority([[0, 2]], [0], 5, 2).spans.shape == (0, 2)
-    assert token_majority(np.zeros((0, 2), dtype=int), np.zeros(0, dtype=int), 5, 2).spans.shape == (0, 2)
+    assert token_majority(
+        np.zeros((0, 2), dtype=int), np.zeros(0, dtype=int), 5, 2
+    ).spans.shape == (0, 2)
     assert token_majority([[0, 5]], [0], 5, 1).spans.tolist() == [[0, 5]]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(1, 4)), max_size=12))
 def test_a_token_is_inside_iff_more_than_half_marked_it(marks):
-    spans = np.array([[begin, min(begin + length, 10)] for _, begin, length in marks]).reshape(-1, 2)
+    spans = np.array([[begin, min(begin + length, 10)] for _, begin, length in marks]).reshape(
+        -1, 2
+    )
     people = np.array([who for who, _, _ in marks], dtype=int)
     result = token_majority(spans, people, 10, 3)
     inside = np.zeros(10, dtype=bool)
     for begin, end in result.spans:
         assert not inside[begin:end].any()
         inside[begin:end] = True
-    votes = [len({who for (begin, end), who in zip(spans, people, strict=True) if begin <= t < end}) for t in range(10)]
+    votes = [
+        len({who for (begin, end), who in zip(spans, people, strict=True) if begin <= t < end})
+        for t in range(10)
+    ]
     assert inside.tolist() == [count >= 2 for count in votes]
 
 
-def simulated(n_units: int, accuracy: list[float], seed: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def simulated(
+    n_units: int, accuracy: list[float], seed: int
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     rng = np.random.default_rng(seed)
     truth = (rng.random(n_units) < 0.6).astype(int)
     right = rng.random((len(accuracy), n_units)) < np.array(accuracy)[:, None]
@@ -110,7 +127,9 @@ def test_units_with_the_same_votes_may_be_told_once_with_their_number():
     kinds, kind, times = np.unique(votes, axis=0, return_inverse=True, return_counts=True)
     every = dawid_skene(votes.ravel(), np.repeat(np.arange(400), 3), np.tile(np.arange(3), 400))
     n = len(kinds)
-    once = dawid_skene(kinds.ravel(), np.repeat(np.arange(n), 3), np.tile(np.arange(3), n), times=times)
+    once = dawid_skene(
+        kinds.ravel(), np.repeat(np.arange(n), 3), np.tile(np.arange(3), n), times=times
+    )
     np.testing.assert_allclose(once.prior, every.prior)
     np.testing.assert_allclose(once.confusion, every.confusion)
     np.testing.assert_allclose(once.posterior[kind.ravel()], every.posterior)
@@ -130,7 +149,9 @@ def test_missing_answers_are_left_out_and_codes_kept():
 def test_naming_the_classes_otherwise_renames_the_posterior():
     _, votes = simulated(60, [0.9, 0.8, 0.7], seed=4)
     here = dawid_skene(**votes).posterior
-    assert dawid_skene(**{**votes, "values": 1 - votes["values"]}).posterior[:, ::-1] == pytest.approx(here)
+    assert dawid_skene(**{**votes, "values": 1 - votes["values"]}).posterior[
+        :, ::-1
+    ] == pytest.approx(here)
 
 
 def test_bad_votes_are_named():

@@ -1,4 +1,6 @@
-"""A small world in which precision is known: teams upload, people who are always right judge, teams upload again."""
+"""A small world in which precision is known: teams upload, people who are always right judge, teams
+upload again.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ PART = "per:place_of_birth>"
 
 @dataclass
 class Replay:
-    """Relations numbered from 0, each on a pair of its own, spread evenly over documents; `true` says which hold."""
+    """Relations numbered from 0, each on a pair of its own, spread evenly over documents; `true`
+    says which hold.
+    """
 
     toy: Toy
     true: np.ndarray[Any, Any]
@@ -36,11 +40,22 @@ class Replay:
 
     @classmethod
     def of(
-        cls, toy: Toy, n: int, share: float, *, design: str = "poisson", documents: int = 8, seed: int = 2
+        cls,
+        toy: Toy,
+        n: int,
+        share: float,
+        *,
+        design: str = "poisson",
+        documents: int = 8,
+        seed: int = 2,
     ) -> Replay:
         """n relations of which a share holds; all that is random is the seed's."""
         random = np.random.default_rng(seed)
-        toy.track.design, toy.track.criterion, toy.track.distribution = design, "relation", "instance"
+        toy.track.design, toy.track.criterion, toy.track.distribution = (
+            design,
+            "relation",
+            "instance",
+        )
         toy.track.distributions = ["instance"]
         toy.track.save()
         toy.corpus.n_documents = documents
@@ -48,29 +63,48 @@ class Replay:
         texts = ["ab " * (2 * n)] * documents
         rows = [
             Document.objects.create(
-                corpus=toy.corpus, key=f"w{at}", title="", text=text, token_begin=[0], token_end=[2],
-                sentence_begin=[0], sentence_end=[len(text)],
-            ) for at, text in enumerate(texts)
-        ]  # fmt: skip
+                corpus=toy.corpus,
+                key=f"w{at}",
+                title="",
+                text=text,
+                token_begin=[0],
+                token_end=[2],
+                sentence_begin=[0],
+                sentence_end=[len(text)],
+            )
+            for at, text in enumerate(texts)
+        ]
         spans = [((6 * at, 6 * at + 2), (6 * at + 3, 6 * at + 5)) for at in range(n)]
         of = [rows[at % documents] for at in range(n)]
         places = [Place.pair(row.pk, *pair) for row, pair in zip(of, spans, strict=True)]
         found = targets_at(toy.corpus, places)
         target = [found[place] for place in places]
         _set_u(target, random.random(n))
-        mentions = [Place("mention", row.pk, span) for row, pair in zip(of, spans, strict=True) for span in pair]
+        mentions = [
+            Place("mention", row.pk, span)
+            for row, pair in zip(of, spans, strict=True)
+            for span in pair
+        ]
         of_mention = targets_at(toy.corpus, mentions)
         record(
-            NewLabel(of_mention[one], {"canonical": list(one.a)}, "crowd", "majority", 3, "question:0")
+            NewLabel(
+                of_mention[one], {"canonical": list(one.a)}, "crowd", "majority", 3, "question:0"
+            )
             for one in mentions
         )
         _analyse()
         made = Instance.objects.bulk_create(
             Instance(
-                target_id=pk, document=row, subject_begin=a[0], subject_end=a[1], object_begin=b[0], object_end=b[1],
+                target_id=pk,
+                document=row,
+                subject_begin=a[0],
+                subject_end=a[1],
+                object_begin=b[0],
+                object_end=b[1],
                 predicate=toy.predicates["per:place_of_birth"],
-            ) for pk, row, (a, b) in zip(target, of, spans, strict=True)
-        )  # fmt: skip
+            )
+            for pk, row, (a, b) in zip(target, of, spans, strict=True)
+        )
         return cls(toy, random.random(n) < share, rows, target, [one.pk for one in made])
 
     def upload(self, team: str, which: Iterable[int]) -> Submission:
@@ -85,19 +119,37 @@ class Replay:
     def store(self, team: str, which: Iterable[int], **fields: Any) -> Submission:
         """A submission of a team that states these relations."""
         row = Submission.objects.create(
-            track=self.toy.track, team=self.toy.teams[team], name="run", file="x", file_name="x", file_size=1,
-            target_half_width="0.050", counts={"relations": len(list(which))},
-            user=self.toy.users["Rosa" if team == "Patterns" else "Tim"], **fields,
-        )  # fmt: skip
+            track=self.toy.track,
+            team=self.toy.teams[team],
+            name="run",
+            file="x",
+            file_name="x",
+            file_size=1,
+            target_half_width="0.050",
+            counts={"relations": len(list(which))},
+            user=self.toy.users["Rosa" if team == "Patterns" else "Tim"],
+            **fields,
+        )
         instances = Instance.objects.in_bulk([self.instance[at] for at in which])
         Prediction.objects.bulk_create(
             Prediction(
-                submission=row, instance=one, subject_type="PER", object_type="GPE", provenance=[0, 9],
-                subject_canonical_begin=one.subject_begin, subject_canonical_end=one.subject_end,
-                object_canonical_begin=one.object_begin, object_canonical_end=one.object_end, subject_entity=1,
-                object_entity=2, same_predicate=1, same_subject=1, subject_facts=1,
-            ) for one in instances.values()
-        )  # fmt: skip
+                submission=row,
+                instance=one,
+                subject_type="PER",
+                object_type="GPE",
+                provenance=[0, 9],
+                subject_canonical_begin=one.subject_begin,
+                subject_canonical_end=one.subject_end,
+                object_canonical_begin=one.object_begin,
+                object_canonical_end=one.object_end,
+                subject_entity=1,
+                object_entity=2,
+                same_predicate=1,
+                same_subject=1,
+                subject_facts=1,
+            )
+            for one in instances.values()
+        )
         return row
 
     def judge(self, row: Submission) -> Submission:
@@ -120,48 +172,69 @@ class Replay:
     def answer(self, most: int | None = None) -> int:
         """How many of the targets that wait were answered, rightly, in the order of u."""
         waiting = (
-            Sample.objects.filter(target__labels__isnull=True).order_by("target__u").values_list("target", flat=True)
+            Sample.objects.filter(target__labels__isnull=True)
+            .order_by("target__u")
+            .values_list("target", flat=True)
         )
         which = {pk: at for at, pk in enumerate(self.target)}
         todo = list(dict.fromkeys(waiting))[:most]
         return record(
             NewLabel(
-                pk, {"shown": [PART], "holds": [PART] if self.true[which[pk]] else []}, "crowd", "majority", 3, "q"
+                pk,
+                {"shown": [PART], "holds": [PART] if self.true[which[pk]] else []},
+                "crowd",
+                "majority",
+                3,
+                "q",
             )
             for pk in todo
         )
 
     def known_wrong(self) -> set[int]:
         """Relations that a judgment says do not hold."""
-        judged = set(Label.objects.filter(target__in=self.target, value__holds=[]).values_list("target_id", flat=True))
+        judged = set(
+            Label.objects.filter(target__in=self.target, value__holds=[]).values_list(
+                "target_id", flat=True
+            )
+        )
         return {at for at, pk in enumerate(self.target) if pk in judged}
 
     def truth(self, which: Iterable[int]) -> float:
         """The precision of a run that states these relations."""
         return float(self.true[list(which)].mean())
 
-    def number(self, row: Submission, quantity: str = "precision", criterion: str = "relation") -> Estimate:
+    def number(
+        self, row: Submission, quantity: str = "precision", criterion: str = "relation"
+    ) -> Estimate:
         """What is printed for a submission."""
         return Estimate.objects.get(
-            evaluation=self.toy.track.evaluations.order_by("-number").first(), submission=row, quantity=quantity,
-            criterion=criterion, method="centred", slice="",
-        )  # fmt: skip
+            evaluation=self.toy.track.evaluations.order_by("-number").first(),
+            submission=row,
+            quantity=quantity,
+            criterion=criterion,
+            method="centred",
+            slice="",
+        )
 
 
 def _set_u(targets: list[int], u: np.ndarray[Any, Any]) -> None:
-    """Nothing; the targets have these random numbers, so that a test does not depend on their primary keys."""
+    """Nothing; the targets have these random numbers, so that a test does not depend on their
+    primary keys.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE instances_target t SET u = n.u FROM unnest(%s::bigint[], %s::float8[]) AS n (id, u)"
-            " WHERE t.id = n.id",
+            "UPDATE instances_target t SET u = n.u FROM unnest(%s::bigint[], %s::float8[]) AS n"
+            " (id, u) WHERE t.id = n.id",
             [targets, u.tolist()],
         )
 
 
 def _analyse() -> None:
-    """Nothing; PostgreSQL knows how large the tables are, which within one transaction it would never notice."""
+    """Nothing; PostgreSQL knows how large the tables are, which within one transaction it would
+    never notice.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
-            "ANALYZE instances_target, instances_label, instances_instance, submissions_prediction, sampling_sample,"
-            " sampling_threshold"
+            "ANALYZE instances_target, instances_label, instances_instance, submissions_prediction,"
+            " sampling_sample, sampling_threshold"
         )

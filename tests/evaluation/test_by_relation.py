@@ -1,4 +1,6 @@
-"""Two systems relation by relation: the difference of what is printed, and intervals that hold for all at once."""
+"""Two systems relation by relation: the difference of what is printed, and intervals that hold for
+all at once.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ Pair = tuple[Submission, Submission]
 def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_influences(
     world: World, pair: Pair, scored: Evaluation
 ) -> None:
-    found = {one.quantity: one for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1)}
+    found = {
+        one.quantity: one
+        for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1)
+    }
     assert set(found) == {WORKS, BASED, LIVES}
     data = read(world.track)
     a, b = (data.systems.index(one.pk) for one in pair)
@@ -40,38 +45,57 @@ def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_infl
     realised = np.asarray(arranged.design.variance(estimate.influence))
     as_printed = estimate.influence * np.sqrt(np.maximum(realised, estimate.anticipated) / realised)
     one = found[BASED]
-    assert one.error**2 == pytest.approx(arranged.design.variance(as_printed[:, a] - as_printed[:, b]), rel=1e-4)
+    assert one.error**2 == pytest.approx(
+        arranged.design.variance(as_printed[:, a] - as_printed[:, b]), rel=1e-4
+    )
     printed = {
-        row.submission_id: row.value for row in scored.estimates.filter(slice=f"relation:{BASED}", quantity="precision")
+        row.submission_id: row.value
+        for row in scored.estimates.filter(slice=f"relation:{BASED}", quantity="precision")
     }
     assert one.value == printed[pair[0].pk] - printed[pair[1].pk]
 
 
-def test_three_relations_have_wider_intervals_than_one_and_turn_with_the_pair(pair: Pair, scored: Evaluation) -> None:
+def test_three_relations_have_wider_intervals_than_one_and_turn_with_the_pair(
+    pair: Pair, scored: Evaluation
+) -> None:
     found = differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1)
     for one in found:
-        assert (one.high80 - one.value) / one.error == pytest.approx(norm.ppf(0.5 + 0.8 ** (1 / 3) / 2))
-        assert (one.high95 - one.value) / one.error == pytest.approx(norm.ppf(0.5 + 0.95 ** (1 / 3) / 2))
+        assert (one.high80 - one.value) / one.error == pytest.approx(
+            norm.ppf(0.5 + 0.8 ** (1 / 3) / 2)
+        )
+        assert (one.high95 - one.value) / one.error == pytest.approx(
+            norm.ppf(0.5 + 0.95 ** (1 / 3) / 2)
+        )
         assert one.told_apart == (one.low95 > 0 or one.high95 < 0)
     assert [one.value for one in found] == sorted((one.value for one in found), reverse=True)
     turned = differences_by_relation(scored, pair[1].pk, pair[0].pk, least=1)
     assert {(one.quantity, -one.value, one.error) for one in turned} == {
         (one.quantity, one.value, one.error) for one in found
     }
-    assert simultaneous(0.8, 1) == pytest.approx(norm.ppf(0.9)) and simultaneous(0.8, 2) > simultaneous(0.8, 1)
+    assert simultaneous(0.8, 1) == pytest.approx(norm.ppf(0.9)) and simultaneous(
+        0.8, 2
+    ) > simultaneous(0.8, 1)
     least = 1 + min(min(one.first.n_labels, one.second.n_labels) for one in found)
     fewer = differences_by_relation(scored, pair[0].pk, pair[1].pk, least=least)
     assert 0 < len(fewer) < 3, "who is told depends on numbers of judgments alone"
-    assert fewer[0].high80 - fewer[0].low80 < found[0].high80 - found[0].low80 or fewer[0].quantity != found[0].quantity
+    assert (
+        fewer[0].high80 - fewer[0].low80 < found[0].high80 - found[0].low80
+        or fewer[0].quantity != found[0].quantity
+    )
     assert differences_by_relation(scored, pair[0].pk, 0, least=1) == []
     assert differences_by_relation(scored, pair[0].pk, pair[0].pk, least=1) == []
 
 
 @pytest.mark.statistical
 def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
-    """About 50 judgments a system and relation, as the page asks for; half of the targets asked, 300 times."""
+    """About 50 judgments a system and relation, as the page asks for; half of the targets asked,
+    300 times.
+    """
     world = World(toy, n_documents=30)
-    rows = [world.system("one", lambda one: one.pk % 3 != 0), world.system("two", lambda one: one.pk % 3 != 1)]
+    rows = [
+        world.system("one", lambda one: one.pk % 3 != 0),
+        world.system("two", lambda one: one.pk % 3 != 1),
+    ]
     for row in rows:
         world.answer(world.sample(row))
     data, rng, board = read(world.track), np.random.default_rng(3), {one.pk for one in rows}
@@ -93,7 +117,9 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
         half = half_asked(data, rng)
         errors = Errors(data, board)
         values = differences_of(half, errors)
-        ratio = np.array([abs(values[name] - truth[name]) / error for name, [error] in errors.found.items()])
+        ratio = np.array(
+            [abs(values[name] - truth[name]) / error for name, [error] in errors.found.items()]
+        )
         held.append((ratio <= simultaneous(0.8, ratio.size)).all())
         alone.append((ratio <= simultaneous(0.8, 1)).all())
     assert len(relations) == 3
@@ -109,13 +135,18 @@ def test_the_page_tells_of_well_judged_relations_only(
     def page() -> str:
         return re.sub(r"\s+", " ", Client().get(address).content.decode())
 
-    assert "Precision by relation, wide minus other" in page() and "No relation has 50 judgments" in page()
+    assert (
+        "Precision by relation, wide minus other" in page()
+        and "No relation has 50 judgments" in page()
+    )
     monkeypatch.setattr(told, "FEW", 10)
     few = page()
     assert "hold for all 3 relations at once (80 % and 95 %)" in few and "left out" not in few
     assert "grey" in few.lower() and "the two differ at 95 %" in few
-    counts = sorted(min(one.first.n_labels, one.second.n_labels)
-                    for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1))  # fmt: skip
+    counts = sorted(
+        min(one.first.n_labels, one.second.n_labels)
+        for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1)
+    )
     monkeypatch.setattr(told, "FEW", counts[-1])
     assert "2 more relations left out" in page() and "at once (80" not in page()
 

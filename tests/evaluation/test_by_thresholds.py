@@ -1,4 +1,6 @@
-"""Simple and joint under thresholds: unbiased, whatever is given up and whoever had seen judgments."""
+"""Simple and joint under thresholds: unbiased, whatever is given up and whoever had seen
+judgments.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ class Tired(Replay):
         record(NewLabel(pk, {}, "crowd", "given_up", 0, "q") for pk in lost)
         said = {pk: [PART] if self.true[which[pk]] else [] for pk in todo if pk not in lost}
         return record(
-            NewLabel(pk, {"shown": [PART], "holds": holds}, "crowd", "majority", 3, "q") for pk, holds in said.items()
+            NewLabel(pk, {"shown": [PART], "holds": holds}, "crowd", "majority", 3, "q")
+            for pk, holds in said.items()
         )
 
 
@@ -68,11 +71,17 @@ def read_whole(world: Replay, documents: set[int]) -> None:
     places = [Place("document", pk) for pk in sorted(documents)]
     found = targets_at(world.toy.corpus, places)
     marked = [
-        pk for at, pk in enumerate(world.target)
+        pk
+        for at, pk in enumerate(world.target)
         if world.true[at] and world.documents[at % DOCUMENTS].pk in documents
-    ]  # fmt: skip
-    record(NewLabel(pk, {"shown": [PART], "holds": [PART]}, "document", "majority", 3, "read") for pk in marked)
-    record(NewLabel(found[one], {"closed": False}, "document", "majority", 3, "read") for one in places)
+    ]
+    record(
+        NewLabel(pk, {"shown": [PART], "holds": [PART]}, "document", "majority", 3, "read")
+        for pk in marked
+    )
+    record(
+        NewLabel(found[one], {"closed": False}, "document", "majority", 3, "read") for one in places
+    )
     settle_documents(world.toy.track, sorted(documents))
 
 
@@ -82,14 +91,21 @@ def told(world: Replay, data: Data) -> np.ndarray[Any, Any]:
     some = [found.precision("instance", "relation", method) for method in ("simple", "joint")]
     assert all(np.isfinite(np.asarray(one.value)).all() for one in some)
     return np.stack(
-        [np.stack([one.value - np.array(truth), np.sqrt(np.maximum(one.variance, one.anticipated))], axis=1)
-         for one in some]
-    )  # fmt: skip
+        [
+            np.stack(
+                [one.value - np.array(truth), np.sqrt(np.maximum(one.variance, one.anticipated))],
+                axis=1,
+            )
+            for one in some
+        ]
+    )
 
 
 @pytest.mark.statistical
 def test_both_are_unbiased_and_their_intervals_hold(toy: Toy) -> None:
-    """In a few worlds of the service; in hundreds without a database: `test_by_thresholds_replay`."""
+    """In a few worlds of the service; in hundreds without a database:
+    `test_by_thresholds_replay`.
+    """
     found = []
     for seed in range(REPEATS):
         with suppress(Undone), transaction.atomic():
@@ -101,7 +117,9 @@ def test_both_are_unbiased_and_their_intervals_hold(toy: Toy) -> None:
     for method in range(2):
         inside = np.abs(error[:, method]) < 1.2816 * deviation[:, method]
         assert 0.8 - 4 * (0.16 / inside.size) ** 0.5 < inside.mean()
-    assert (deviation[:, 1] < 1.001 * deviation[:, 0]).mean() > 0.9, "joint knows all that simple knows"
+    assert (deviation[:, 1] < 1.001 * deviation[:, 0]).mean() > 0.9, (
+        "joint knows all that simple knows"
+    )
 
 
 def test_what_lies_below_ones_own_thresholds_was_asked_for_oneself(toy: Toy) -> None:
@@ -109,7 +127,9 @@ def test_what_lies_below_ones_own_thresholds_was_asked_for_oneself(toy: Toy) -> 
     assert set(data.alone) == {0, 1, 2}
     less = 0
     for column, own in data.alone.items():
-        asked = Sample.objects.filter(batch__submission=data.systems[column]).values_list("target", flat=True)
+        asked = Sample.objects.filter(batch__submission=data.systems[column]).values_list(
+            "target", flat=True
+        )
         inside = data.pool.u < own
         assert set(data.pool.target_id[inside].tolist()) <= set(asked)
         every = data.own[column].threshold if column in data.own else data.inclusion.threshold
@@ -120,18 +140,31 @@ def test_what_lies_below_ones_own_thresholds_was_asked_for_oneself(toy: Toy) -> 
     rows = Estimate.objects.filter(evaluation__track=toy.track, slice="", criterion="relation")
     latest = rows.filter(evaluation=toy.track.evaluations.order_by("-number").first())
     kinds = set(latest.filter(value__isnull=False).values_list("quantity", "method"))
-    assert {("precision", "simple"), ("precision", "joint"), ("recall", "joint"), ("f1", "joint")} <= kinds
-    drawn, page = set(data.pool.target_id[data.inclusion.drawn]), Client().get("/tracks/toy/?criterion=relation")
+    assert {
+        ("precision", "simple"),
+        ("precision", "joint"),
+        ("recall", "joint"),
+        ("f1", "joint"),
+    } <= kinds
+    drawn, page = (
+        set(data.pool.target_id[data.inclusion.drawn]),
+        Client().get("/tracks/toy/?criterion=relation"),
+    )
     printed = {one["submission"].pk: one["n"] for one in page.context["rows"]}
     for column, (pk, (_, which)) in enumerate(zip(data.systems, RUNS, strict=True)):
         mine = {world.target[at] for at in which}
         below = set(data.pool.target_id[data.pool.u < data.alone[column]])
         simple, joint = (
-            latest.get(submission=pk, quantity="precision", method=name).n_labels for name in ("simple", "joint")
+            latest.get(submission=pk, quantity="precision", method=name).n_labels
+            for name in ("simple", "joint")
         )
         if column not in data.seen:
             assert (simple, joint) == (len(mine & below), len(mine & drawn))
-        assert 0 < simple <= joint and printed[pk]["simple"] == simple and printed[pk]["joint"] == joint
+        assert (
+            0 < simple <= joint
+            and printed[pk]["simple"] == simple
+            and printed[pk]["joint"] == joint
+        )
         recall = latest.get(submission=pk, quantity="recall", method="joint")
         truth = world.true[list(which)].sum() / world.true.sum()
         assert abs(recall.value - truth) < 4 * recall.variance**0.5 < 0.4
@@ -147,7 +180,9 @@ def test_of_an_open_stage_counts_what_is_answered(toy: Toy) -> None:
     [own] = data.alone.values()
     inside = data.pool.u < own
     assert 0 < inside.sum() <= 12
-    np.testing.assert_array_equal(own, data.inclusion.by_threshold)  # nobody else has asked anything
+    np.testing.assert_array_equal(
+        own, data.inclusion.by_threshold
+    )  # nobody else has asked anything
     world.answer()
     [whole] = read(toy.track).alone.values()
     assert (whole > own)[own > 0].all()
@@ -157,6 +192,8 @@ def test_of_what_was_drawn_before_own_thresholds_were_kept_there_is_no_simple(to
     _, data = play(toy, 1)
     OwnThresholds.objects.filter(batch__submission=data.systems[0]).delete()
     found = ByThresholds(read(toy.track))
-    simple, joint = (found.precision("instance", "relation", method) for method in ("simple", "joint"))
+    simple, joint = (
+        found.precision("instance", "relation", method) for method in ("simple", "joint")
+    )
     assert np.isnan(simple.value).tolist() == [True, False, False]
     assert np.isfinite(joint.value).all()

@@ -1,5 +1,6 @@
-"""Simple, joint, recall and F1 by thresholds: right on average, with intervals that hold, over many samples of a world
-that no database holds."""
+"""Simple, joint, recall and F1 by thresholds: right on average, with intervals that hold, over many
+samples of a world that no database holds.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ Array = np.ndarray[Any, Any]
 
 
 def own_thresholds() -> Array:
-    """(N, 2) below which u each run would have asked by itself: neither the same everywhere, nor independent of what is
-    true, as those that follow a model's opinion are not."""
+    """(N, 2) below which u each run would have asked by itself: neither the same everywhere, nor
+    independent of what is true, as those that follow a model's opinion are not.
+    """
     rng = np.random.default_rng(8)
     own = np.zeros((N, 2))
     for column, which in enumerate(STATED):
@@ -35,39 +37,77 @@ def own_thresholds() -> Array:
 
 
 def happen(rng: Any, true: Array, own: Array, answered: float) -> Data:
-    """What the service would have read: two runs, each asked about what lies below its thresholds, some documents that
-    were read in full, and questions of which some were given up."""
+    """What the service would have read: two runs, each asked about what lies below its thresholds,
+    some documents that were read in full, and questions of which some were given up.
+    """
     member = np.stack([np.isin(np.arange(N), list(which)) for which in STATED], axis=1)
     u, pi = rng.random(N), own.max(axis=1)
     drawn, number, nothing = u < pi, np.arange(N), np.zeros(N)
     judged = np.flatnonzero(drawn)
     verdict = np.where(rng.random(N) < answered, true[:N], np.nan)[judged]
     pool = Pool(
-        systems=[1, 2], teams=[1, 2], instance=number, target=number, target_id=number, u=u,
-        document=number % DOCUMENTS, predicate=np.zeros(N, dtype=np.int64), types=np.full(N, "PER|GPE"), subject=number,
-        object=number, p={"instance": sparse.csr_array(member / member.sum(axis=0))},
+        systems=[1, 2],
+        teams=[1, 2],
+        instance=number,
+        target=number,
+        target_id=number,
+        u=u,
+        document=number % DOCUMENTS,
+        predicate=np.zeros(N, dtype=np.int64),
+        types=np.full(N, "PER|GPE"),
+        subject=number,
+        object=number,
+        p={"instance": sparse.csr_array(member / member.sum(axis=0))},
         confidence=sparse.csr_array(member.astype(float)),
-    )  # fmt: skip
+    )
     chance = Inclusion(
-        pi=pi, by_threshold=pi, by_draw=nothing, drawn=drawn, counts=drawn, cluster=np.full(N, -1), beta=nothing,
-        of_document=0.0, n_clusters=0, threshold=pi, before=nothing, released=1.0,
-    )  # fmt: skip
+        pi=pi,
+        by_threshold=pi,
+        by_draw=nothing,
+        drawn=drawn,
+        counts=drawn,
+        cluster=np.full(N, -1),
+        beta=nothing,
+        of_document=0.0,
+        n_clusters=0,
+        threshold=pi,
+        before=nothing,
+        released=1.0,
+    )
     documents = np.sort(rng.choice(DOCUMENTS, READ, replace=False))
     code = np.full(DOCUMENTS, -1)
     code[documents] = np.arange(READ)
     inside = code[np.arange(N + UNSTATED) % DOCUMENTS]
     found = np.flatnonzero(true & (inside >= 0))
     facts = Facts(
-        fact=number, in_scope=np.ones(N, dtype=bool), pool_weight=np.ones(N), stated=member, document=inside[found],
-        predicate=np.zeros(found.size, dtype=np.int64), found=found < N, n_annotated=READ, n_documents=DOCUMENTS,
-        inside=inside[:N], marked=true[:N] & (inside[:N] >= 0), code=np.where(found < N, found, -1),
-        links=np.full((found.size, 2), ""), missed=np.bincount(inside[found[found >= N]], minlength=READ),
-    )  # fmt: skip
+        fact=number,
+        in_scope=np.ones(N, dtype=bool),
+        pool_weight=np.ones(N),
+        stated=member,
+        document=inside[found],
+        predicate=np.zeros(found.size, dtype=np.int64),
+        found=found < N,
+        n_annotated=READ,
+        n_documents=DOCUMENTS,
+        inside=inside[:N],
+        marked=true[:N] & (inside[:N] >= 0),
+        code=np.where(found < N, found, -1),
+        links=np.full((found.size, 2), ""),
+        missed=np.bincount(inside[found[found >= N]], minlength=READ),
+    )
     return Data(
-        pool=pool, shown=np.ones(2, dtype=bool), judged=judged, f={"relation": np.tile(verdict[:, None], 2)}, draws={},
-        inclusion=chance, g={"relation": np.full(N, 0.6)}, rho={"relation": 0.0}, facts=facts,
-        documents=Annotated(documents.tolist(), documents.tolist()), alone={0: own[:, 0], 1: own[:, 1]},
-    )  # fmt: skip
+        pool=pool,
+        shown=np.ones(2, dtype=bool),
+        judged=judged,
+        f={"relation": np.tile(verdict[:, None], 2)},
+        draws={},
+        inclusion=chance,
+        g={"relation": np.full(N, 0.6)},
+        rho={"relation": 0.0},
+        facts=facts,
+        documents=Annotated(documents.tolist(), documents.tolist()),
+        alone={0: own[:, 0], 1: own[:, 1]},
+    )
 
 
 def truth(true: Array) -> Array:
@@ -82,17 +122,23 @@ def truth(true: Array) -> Array:
 def test_each_is_right_on_average_and_its_intervals_hold(answered: float) -> None:
     rng: Any = np.random.default_rng(11)
     own = own_thresholds()
-    true = np.concatenate([rng.random(N) < 0.3 + 0.6 * (own.max(axis=1) - 0.2), rng.random(UNSTATED) < TRUE])
+    true = np.concatenate(
+        [rng.random(N) < 0.3 + 0.6 * (own.max(axis=1) - 0.2), rng.random(UNSTATED) < TRUE]
+    )
     expected, error, inside = truth(true), [], []
     for _ in range(REPEATS):
         found = ByThresholds(happen(rng, true, own, answered))
-        simple, joint = (found.precision("instance", "relation", method) for method in ("simple", "joint"))
+        simple, joint = (
+            found.precision("instance", "relation", method) for method in ("simple", "joint")
+        )
         recall = found.recall("relation")
         assert recall is not None
         told = (simple, joint, recall, f1(joint, recall))
         error.append(np.stack([one.value for one in told]) - expected)
         ends = [one.confidence_interval(0.80, method="wilson") for one in told]
-        inside.append([(low <= one) & (one <= high) for (low, high), one in zip(ends, expected, strict=True)])
+        inside.append(
+            [(low <= one) & (one <= high) for (low, high), one in zip(ends, expected, strict=True)]
+        )
     mean, spread = np.mean(error, axis=0), np.std(error, axis=0, ddof=1) / REPEATS**0.5
     held = np.mean(inside, axis=(0, 2))
     assert (np.abs(mean) < 4 * spread).all() and spread.max() < 0.005
@@ -105,11 +151,14 @@ def test_labels_of_simple_and_joint_are_those_that_each_rests_on() -> None:
     data = happen(rng, rng.random(N + UNSTATED) < TRUE, own, 0.8)
     labels = {
         (one.method, one.column): one.n_labels
-        for one in published_scores(data, ("relation",), ("relation",)) if one.quantity == "precision"
-    }  # fmt: skip
+        for one in published_scores(data, ("relation",), ("relation",))
+        if one.quantity == "precision"
+    }
     known = np.zeros(N, dtype=bool)
     known[data.judged[~np.isnan(data.f["relation"][:, 0])]] = True
     for column, which in enumerate(STATED):
         mine = known & np.isin(np.arange(N), list(which))
         assert labels["joint", column] == mine.sum()
-        assert labels["simple", column] == (mine & (data.pool.u < own[:, column])).sum() < mine.sum()
+        assert (
+            labels["simple", column] == (mine & (data.pool.u < own[:, column])).sum() < mine.sum()
+        )

@@ -1,4 +1,6 @@
-"""Two systems side by side: the difference of what is printed, from both samples together; and what each says."""
+"""Two systems side by side: the difference of what is printed, from both samples together; and what
+each says.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ URL = "/tracks/world/compare/"
 
 @pytest.fixture
 def pair(world: World) -> tuple[Submission, Submission]:
-    """Two systems that share most of what they state, on a board; nine in ten of their relations are judged."""
+    """Two systems that share most of what they state, on a board; nine in ten of their relations
+    are judged.
+    """
     rows = (
         world.system("wide", lambda one: one.pk % 5 != 0),
         world.system("other", lambda one: one.pk % 7 != 0, team="Neural"),
@@ -44,7 +48,9 @@ def scored(world: World, pair: tuple[Submission, Submission]) -> Evaluation:
 
 
 def told(evaluation: Evaluation, one: Submission, other: Submission) -> Any:
-    [found] = differences(evaluation, one.pk, other.pk, distribution="instance", criterion="relation")
+    [found] = differences(
+        evaluation, one.pk, other.pk, distribution="instance", criterion="relation"
+    )
     return found
 
 
@@ -52,11 +58,17 @@ def test_a_difference_is_that_of_the_printed_scores_with_the_interval_of_their_i
     world: World, pair: tuple[Submission, Submission], scored: Evaluation
 ) -> None:
     found = told(scored, *pair)
-    values = {one.submission_id: one for one in scored.estimates.filter(quantity="precision", method="centred",
-              criterion="relation", slice="")}  # fmt: skip
+    values = {
+        one.submission_id: one
+        for one in scored.estimates.filter(
+            quantity="precision", method="centred", criterion="relation", slice=""
+        )
+    }
     assert found.value == values[pair[0].pk].value - values[pair[1].pk].value
     data = read(world.track)
-    estimate, design = default_estimates(data, ("relation",), ())["precision", "relation", "instance"]
+    estimate, design = default_estimates(data, ("relation",), ())[
+        "precision", "relation", "instance"
+    ]
     a, b = (data.systems.index(one.pk) for one in pair)
     realised = np.asarray(design.variance(estimate.influence))
     as_printed = estimate.influence * np.sqrt(np.maximum(realised, estimate.anticipated) / realised)
@@ -65,10 +77,14 @@ def test_a_difference_is_that_of_the_printed_scores_with_the_interval_of_their_i
     assert (found.high80 - found.low80) / 2 < np.hypot(*widths) < sum(widths)
     assert found.low95 < found.low80 < found.value < found.high80 < found.high95
     turned = told(scored, pair[1], pair[0])
-    assert (turned.value, turned.low80, turned.error) == pytest.approx((-found.value, -found.high80, found.error))
+    assert (turned.value, turned.low80, turned.error) == pytest.approx(
+        (-found.value, -found.high80, found.error)
+    )
 
 
-def test_the_parts_are_counted_and_their_shares_are_right(world: World, pair: tuple[Submission, Submission]) -> None:
+def test_the_parts_are_counted_and_their_shares_are_right(
+    world: World, pair: tuple[Submission, Submission]
+) -> None:
     for row in pair:
         world.answer(world.sample(row, 1.0))
         row.batches.update(settled_at=row.confirmed_at)
@@ -94,7 +110,9 @@ def test_parts_that_are_sampled_have_intervals_and_turn_with_the_pair(
     assert part_of(scored.comparisons, pair[0].pk, 0) == []
 
 
-def test_the_page_shows_scores_difference_and_overlap(pair: tuple[Submission, Submission], scored: Evaluation) -> None:
+def test_the_page_shows_scores_difference_and_overlap(
+    pair: tuple[Submission, Submission], scored: Evaluation
+) -> None:
     a, b = (one.pk for one in pair)
     page = Client().get(f"{URL}?a={a}&b={b}&criterion=relation").content.decode()
     assert "<title>Patterns wide against Neural other" in re.sub(r"\s+", " ", page)
@@ -114,20 +132,36 @@ def test_examples_are_for_those_who_may_see_the_judgments(
     member, admin = Client(), Client()
     member.force_login(toy.users["Rosa"])
     admin.force_login(toy.users["Admin"])
-    public, own, everything = (one.get(address).content.decode() for one in (Client(), member, admin))
+    public, own, everything = (
+        one.get(address).content.decode() for one in (Client(), member, admin)
+    )
     assert "Judgments are shown to the team" in public and "✓" not in public and "✗" not in public
-    assert "Only Patterns wide" in own and "Only Neural other" not in own and "Both say it, and" not in own
+    assert (
+        "Only Patterns wide" in own
+        and "Only Neural other" not in own
+        and "Both say it, and" not in own
+    )
     assert "Only Neural other" in everything and "Both say it, and it is wrong" in everything
     for page in (public, own):
-        assert "too few judgments to say" in page  # what only one states: a share of few would tell what they were
+        assert (
+            "too few judgments to say" in page
+        )  # what only one states: a share of few would tell what they were
 
 
 def test_what_cannot_be_compared_is_told_in_a_sentence(
     world: World, toy: Toy, pair: tuple[Submission, Submission], scored: Evaluation
 ) -> None:
     a, b = (one.pk for one in pair)
-    elsewhere = Submission.objects.create(track=toy.track, team=toy.teams["Neural"], name="x", status="scored",
-                                          file="x", file_name="x", file_size=1, file_digest="e")  # fmt: skip
+    elsewhere = Submission.objects.create(
+        track=toy.track,
+        team=toy.teams["Neural"],
+        name="x",
+        status="scored",
+        file="x",
+        file_name="x",
+        file_size=1,
+        file_digest="e",
+    )
     private = world.system("private", lambda one: True, team="Neural")
     for query, sentence in (
         (f"a={a}&b={elsewhere.pk}", "not on this board"),
@@ -140,7 +174,10 @@ def test_what_cannot_be_compared_is_told_in_a_sentence(
         page = response.content.decode()
         assert response.status_code == 404 and sentence in page and "Choose two systems" in page
         assert "<script>" not in page.replace('<script type="module"', "")
-    assert "the first two" in Client().get(f"{URL}?s={a}&s={b}&s=3&criterion=relation").content.decode()
+    assert (
+        "the first two"
+        in Client().get(f"{URL}?s={a}&s={b}&s=3&criterion=relation").content.decode()
+    )
     assert Client().get("/tracks/nothing/compare/").status_code == 404
 
 
@@ -151,16 +188,22 @@ def test_one_of_which_more_is_judged_can_be_compared_too_and_is_outlined(
     before = Client().get(address).content.decode()
     Submission.objects.filter(pk=pair[1].pk).update(status="judging", scored_at=scored.made_at)
     page = Client().get(address)
-    assert page.status_code == 200 and [row["kinds"] for row in page.context["rows"]] == [["final", "moment"]]
+    assert page.status_code == 200 and [row["kinds"] for row in page.context["rows"]] == [
+        ["final", "moment"]
+    ]
     assert page.content.decode().count("iv-moment") > before.count("iv-moment")
 
 
 def test_empty_it_offers_the_closest_pair(
     world: World, pair: tuple[Submission, Submission], scored: Evaluation, toy: Toy
 ) -> None:
-    assert set(closest(scored, distribution="instance", criterion="relation") or ()) == {one.pk for one in pair}
+    assert set(closest(scored, distribution="instance", criterion="relation") or ()) == {
+        one.pk for one in pair
+    }
     page = Client().get(f"{URL}?criterion=relation").content.decode()
     assert "the closest neighbours on the board" in page and "<select" in page
     marked = re.findall(r'<option value="(\d+)" selected', page)
-    assert len(marked) == 2 and set(map(int, marked)) == {one.pk for one in pair}, "two systems, not one twice"
+    assert len(marked) == 2 and set(map(int, marked)) == {one.pk for one in pair}, (
+        "two systems, not one twice"
+    )
     assert "It takes two scored systems" in Client().get("/tracks/toy/compare/").content.decode()

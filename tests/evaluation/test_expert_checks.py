@@ -1,4 +1,6 @@
-"""What an expert says of a random part of the crowd's judgments corrects every score, and nothing else moves."""
+"""What an expert says of a random part of the crowd's judgments corrects every score, and nothing
+else moves.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,20 @@ PRECISE, BROAD = range(0, N, 2), range(N)
 
 
 class Crowd:
-    """Two systems whose relations were all put to a crowd that is right 85 times in 100: it takes what is plausible but
-    false for true, three times in ten, and what is true for false hardly ever."""
+    """Two systems whose relations were all put to a crowd that is right 85 times in 100: it takes
+    what is plausible but false for true, three times in ten, and what is true for false hardly
+    ever.
+    """
 
     def __init__(
-        self, toy: Toy, *, pi: float = 1.0, seed: int = 3, states: tuple[range, range] = (PRECISE, BROAD),
+        self,
+        toy: Toy,
+        *,
+        pi: float = 1.0,
+        seed: int = 3,
+        states: tuple[range, range] = (PRECISE, BROAD),
         documents: int = 8,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.world = Replay.of(toy, N, 0.5, seed=seed, documents=documents)
         self.track, self.pi, self.admin = toy.track, pi, toy.users["Admin"]
         random = np.random.default_rng(1_000 + seed)
@@ -62,23 +71,36 @@ class Crowd:
         row = self.world.upload(team, which)
         row.move("judging", confirmed_at=row.received_at, sampled_at=row.received_at)
         batch = SampleBatch.objects.create(
-            submission=row, distribution=SamplingDistribution.objects.get(submission=row), design="poisson", seed=0,
-            size=1, settled_at=row.received_at,
-        )  # fmt: skip
+            submission=row,
+            distribution=SamplingDistribution.objects.get(submission=row),
+            design="poisson",
+            seed=0,
+            size=1,
+            settled_at=row.received_at,
+        )
         Threshold.objects.bulk_create(
             Threshold(batch=batch, target_id=self.world.target[at], pi=self.pi) for at in which
         )
         return row
 
     def judge(self) -> None:
-        """The crowd answers everything; what is not drawn has a label all the same, which may not count."""
+        """The crowd answers everything; what is not drawn has a label all the same, which may not
+        count.
+        """
         Label.objects.filter(target__in=self.world.target).delete()
         record(
             NewLabel(
-                pk, {"shown": [PART], "holds": [PART] if says else [], "votes": {PART: 3 * bool(says)}}, "crowd",
-                "majority", 3, "q", disagreement=0.33 * bool(at % 3 == 0),
-            ) for at, (pk, says) in enumerate(zip(self.world.target, self.says, strict=True)) if at in self.stated
-        )  # fmt: skip
+                pk,
+                {"shown": [PART], "holds": [PART] if says else [], "votes": {PART: 3 * bool(says)}},
+                "crowd",
+                "majority",
+                3,
+                "q",
+                disagreement=0.33 * bool(at % 3 == 0),
+            )
+            for at, (pk, says) in enumerate(zip(self.world.target, self.says, strict=True))
+            if at in self.stated
+        )
 
     def draw(self, budget: int) -> ExpertRound:
         return draw_round(self.track, frame_of(self.track, read(self.track)), budget, self.admin)
@@ -100,10 +122,13 @@ class Crowd:
             said[mentions.get(a_begin=begin, a_end=end).pk] = {"canonical": [begin, end]}
         return said
 
-    def numbers(self, method: str, criterion: str = "relation", quantity: str = "precision") -> dict[int, Estimate]:
+    def numbers(
+        self, method: str, criterion: str = "relation", quantity: str = "precision"
+    ) -> dict[int, Estimate]:
         latest = self.track.evaluations.order_by("-number").first()
-        found = Estimate.objects.filter(evaluation=latest, quantity=quantity, criterion=criterion, method=method,
-                                        slice="")  # fmt: skip
+        found = Estimate.objects.filter(
+            evaluation=latest, quantity=quantity, criterion=criterion, method=method, slice=""
+        )
         return {one.submission_id: one for one in found}
 
 
@@ -128,7 +153,11 @@ def test_what_the_expert_says_stands_beside_the_crowds_and_changes_no_label(crow
         assert corrected[row.pk].low95 < corrected[row.pk].low80 < corrected[row.pk].value
     assert corrected[crowd.rows[1].pk].n_checked == n  # everything that is checked is Neural's too
     assert 10 <= corrected[crowd.rows[0].pk].n_checked < n
-    assert set(crowd.numbers("expert", "linking")) == set(crowd.numbers("expert", "correct")) == set(corrected)
+    assert (
+        set(crowd.numbers("expert", "linking"))
+        == set(crowd.numbers("expert", "correct"))
+        == set(corrected)
+    )
 
 
 def test_checking_everything_gives_the_score_that_the_expert_would_have_given(crowd: Crowd) -> None:
@@ -145,10 +174,15 @@ def test_the_matrix_counts_what_was_checked_and_estimates_what_was_not(crowd: Cr
     crowd.draw(90)
     crowd.check()
     told = evaluate(crowd.track).settings["expert"]["relation"]
-    checked = {crowd.world.target.index(pk) for pk in ExpertCheck.objects.values_list("target_id", flat=True)}
+    checked = {
+        crowd.world.target.index(pk)
+        for pk in ExpertCheck.objects.values_list("target_id", flat=True)
+    }
     both = [(bool(crowd.says[at]), bool(crowd.world.true[at])) for at in checked]
-    assert told["counts"] == [[both.count((True, f)) for f in (True, False)],
-                              [both.count((False, f)) for f in (True, False)]]  # fmt: skip
+    assert told["counts"] == [
+        [both.count((True, f)) for f in (True, False)],
+        [both.count((False, f)) for f in (True, False)],
+    ]
     assert told["checked"] == len(checked)
     agree = float((crowd.says == crowd.world.true).mean())
     assert told["agree"]["low80"] - 0.1 < agree < told["agree"]["high80"] + 0.1
@@ -169,22 +203,30 @@ def test_a_draw_is_recorded_and_can_be_made_again(crowd: Crowd) -> None:
 def test_what_weighs_more_and_is_doubted_more_is_checked_more(crowd: Crowd) -> None:
     row = crowd.draw(50)
     chances = dict(ExpertChance.objects.filter(round=row).values_list("target_id", "probability"))
-    shared, only = (crowd.world.target[at] for at in (0, 3))  # both are doubted; Patterns states the first as well
+    shared, only = (
+        crowd.world.target[at] for at in (0, 3)
+    )  # both are doubted; Patterns states the first as well
     sure, unsure = (crowd.world.target[at] for at in (1, 3))
     assert chances[shared] > chances[only]
     assert chances[unsure] > chances[sure]
 
 
-def test_a_second_round_keeps_what_was_checked_and_asks_for_about_as_many_more(crowd: Crowd) -> None:
+def test_a_second_round_keeps_what_was_checked_and_asks_for_about_as_many_more(
+    crowd: Crowd,
+) -> None:
     first = crowd.draw(40)
     n = crowd.check()
-    with_one = dict(ExpertChance.objects.filter(round=first).values_list("target_id", "probability"))
+    with_one = dict(
+        ExpertChance.objects.filter(round=first).values_list("target_id", "probability")
+    )
     second = crowd.draw(40)
     assert 20 < second.checks.count() < 60
     assert not set(second.checks.values_list("target_id", flat=True)) & set(
         first.checks.values_list("target_id", flat=True)
     )
-    for target, e in ExpertChance.objects.filter(round=second).values_list("target_id", "probability"):
+    for target, e in ExpertChance.objects.filter(round=second).values_list(
+        "target_id", "probability"
+    ):
         assert e >= with_one[target]
     crowd.check()
     evaluate(crowd.track)
@@ -200,7 +242,9 @@ def test_of_an_open_round_counts_what_is_answered_in_order(crowd: Crowd) -> None
     assert found.checked.sum() == 30
     assert 0 < released(row) < 1
     full = dict(ExpertChance.objects.filter(round=row).values_list("target_id", "probability"))
-    np.testing.assert_allclose(found.chance, [released(row) * full[target] for target in ids.tolist()])
+    np.testing.assert_allclose(
+        found.chance, [released(row) * full[target] for target in ids.tolist()]
+    )
     ended = end_round(row)
     assert ended.ended_at is not None and ended.released == pytest.approx(released(ended))
     assert not row.checks.filter(answered_at__isnull=True).exists()
@@ -236,12 +280,19 @@ def test_a_flag_is_missing_not_wrong(crowd: Crowd) -> None:
 
 
 def test_a_judgment_that_came_later_is_corrected_by_those_that_could_be_checked() -> None:
-    pi, e = np.array([[0.2, 0.5, 0.0], [0.4, 0.5, 0.3]]), np.array([[0.5, 0.1, 0.0], [0.6, 0.3, 0.2]])
+    pi, e = (
+        np.array([[0.2, 0.5, 0.0], [0.4, 0.5, 0.3]]),
+        np.array([[0.5, 0.1, 0.0], [0.6, 0.3, 0.2]]),
+    )
     now = np.array([0.8, 0.5, 0.6])
     np.testing.assert_allclose(chance_of_check(pi, e, now), [0.4 * 0.6 / 0.8, 0.3, 0.3 * 0.2 / 0.6])
     falls = chance_of_check(np.array([[0.2], [0.5]]), np.array([[0.5], [0.1]]), np.array([1.0]))
-    np.testing.assert_allclose(falls, [0.2 * 0.5 + 0.3 * 0.1])  # an open round, of which little is answered yet
-    assert chance_of_check(np.array([[0.9]]), np.array([[0.5]]), np.array([0.3])) == pytest.approx(0.5)
+    np.testing.assert_allclose(
+        falls, [0.2 * 0.5 + 0.3 * 0.1]
+    )  # an open round, of which little is answered yet
+    assert chance_of_check(np.array([[0.9]]), np.array([[0.5]]), np.array([0.3])) == pytest.approx(
+        0.5
+    )
 
 
 def test_a_system_that_came_after_the_round_is_not_corrected_until_the_next(crowd: Crowd) -> None:
@@ -260,12 +311,16 @@ def test_a_system_that_came_after_the_round_is_not_corrected_until_the_next(crow
     assert late.pk in crowd.numbers("expert")
 
 
-def test_a_team_that_uploads_again_is_corrected_by_what_could_have_been_checked(crowd: Crowd) -> None:
+def test_a_team_that_uploads_again_is_corrected_by_what_could_have_been_checked(
+    crowd: Crowd,
+) -> None:
     crowd.draw(5 * N)
     crowd.check()
     which = range(0, N, 3)
     again = crowd._system("Neural", which)
-    Submission.objects.filter(pk=again.pk).update(received_at=timezone.now(), sampled_at=timezone.now())
+    Submission.objects.filter(pk=again.pk).update(
+        received_at=timezone.now(), sampled_at=timezone.now()
+    )
     evaluate(crowd.track)
     told = crowd.numbers("expert")[again.pk]
     assert told.value == pytest.approx(crowd.world.truth(which))
@@ -286,7 +341,9 @@ def test_an_answer_makes_the_scores_stale(crowd: Crowd) -> None:
     assert state_of(crowd.track) != before
 
 
-def test_a_check_is_one_experts_at_a_time_and_answered_once(crowd: Crowd, toy: Toy, make_user: Any) -> None:
+def test_a_check_is_one_experts_at_a_time_and_answered_once(
+    crowd: Crowd, toy: Toy, make_user: Any
+) -> None:
     crowd.draw(30)
     other = make_user("second", is_staff=True)
     mine, theirs = take(crowd.track, crowd.admin), take(crowd.track, other)
@@ -307,8 +364,8 @@ def again(crowd: Crowd, seed: int) -> None:
     TrackKey.objects.filter(track=crowd.track).update(secret=f"secret {seed}")
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE instances_target t SET u = n.u FROM unnest(%s::bigint[], %s::float8[]) AS n (id, u)"
-            " WHERE t.id = n.id",
+            "UPDATE instances_target t SET u = n.u FROM unnest(%s::bigint[], %s::float8[]) AS n"
+            " (id, u) WHERE t.id = n.id",
             [crowd.world.target, random.random(N).tolist()],
         )
 
@@ -324,16 +381,21 @@ def test_the_crowd_is_biased_and_the_corrected_number_is_not(toy: Toy) -> None:
         again(crowd, seed)
         crowd.draw(70)
         ExpertCheck.objects.bulk_update(
-            [as_answered(row, of[row.target_id]) for row in ExpertCheck.objects.all()], ["value", "answered_at"]
+            [as_answered(row, of[row.target_id]) for row in ExpertCheck.objects.all()],
+            ["value", "answered_at"],
         )
         ExpertRound.objects.update(ended_at="2026-01-01T00:00Z")
         data = read(crowd.track)
         found = default_estimates(data, ("relation",), ())
         plain.append(found["precision", "relation", "instance"][0].value)
         after = corrections(crowd.track, Corrected.of(crowd.track, data)).scores
-        after = sorted((one for one in after if one.criterion == "relation"), key=lambda one: one.column)
+        after = sorted(
+            (one for one in after if one.criterion == "relation"), key=lambda one: one.column
+        )
         told.append([one.value for one in after])
-        inside.append([one.low80 <= value <= one.high80 for one, value in zip(after, truth, strict=True)])
+        inside.append(
+            [one.low80 <= value <= one.high80 for one, value in zip(after, truth, strict=True)]
+        )
     error = np.array(told) - truth
     bias, spread = error.mean(axis=0), error.std(axis=0, ddof=1) / repeats**0.5
     assert (np.mean(plain, axis=0) - truth > 0.08).all()

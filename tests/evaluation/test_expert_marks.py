@@ -1,4 +1,6 @@
-"""What readers of whole documents marked, rightly or not, is checked by experts like any other judgment of a draw."""
+"""What readers of whole documents marked, rightly or not, is checked by experts like any other
+judgment of a draw.
+"""
 
 from __future__ import annotations
 
@@ -28,22 +30,31 @@ DOCUMENTS, READ = 8, 4
 
 
 class Readers(Crowd):
-    """A crowd whose every second document was read in full before anybody was asked: of what it holds readers marked
-    all that is plausible, and nobody was asked about that again."""
+    """A crowd whose every second document was read in full before anybody was asked: of what it
+    holds readers marked all that is plausible, and nobody was asked about that again.
+    """
 
     def judge(self) -> None:
         super().judge()
         chosen = [row.pk for row in self.world.documents[:READ]]
         marked = self.marked()
         Label.objects.filter(target__in=marked).delete()
-        record(NewLabel(pk, {"shown": [PART], "holds": [PART]}, "document", "majority", 3, "read") for pk in marked)
+        record(
+            NewLabel(pk, {"shown": [PART], "holds": [PART]}, "document", "majority", 3, "read")
+            for pk in marked
+        )
         whole = targets_at(self.world.toy.corpus, [Place("document", pk) for pk in chosen])
-        record(NewLabel(pk, {"closed": False}, "document", "majority", 3, "read") for pk in whole.values())
+        record(
+            NewLabel(pk, {"closed": False}, "document", "majority", 3, "read")
+            for pk in whole.values()
+        )
         if not DocumentSample.objects.exists():
             settle_documents(self.track, chosen)
 
     def marked(self) -> list[int]:
-        return [pk for at, pk in enumerate(self.world.target) if self.says[at] and at % DOCUMENTS < READ]
+        return [
+            pk for at, pk in enumerate(self.world.target) if self.says[at] and at % DOCUMENTS < READ
+        ]
 
 
 @pytest.fixture
@@ -58,27 +69,41 @@ def test_marks_can_be_checked_and_their_doubt_is_that_of_their_readers(readers: 
     assert (frame.doubt[inside] > 0).all() and (frame.a[inside].max(axis=1) > 0).all()
     n, _ = votes_of(frame.target_id)
     assert (n == 3).all()
-    record([NewLabel(marked[0], {"shown": [PART], "holds": []}, "crowd", "majority", 5, "asked later")])
+    record(
+        [NewLabel(marked[0], {"shown": [PART], "holds": []}, "crowd", "majority", 5, "asked later")]
+    )
     assert votes_of(np.array(marked[:1]))[0].tolist() == [5]
-    record([NewLabel(marked[1], {"shown": [PART], "holds": []}, "expert", "adjudicated", 1, "disputed")])
+    record(
+        [
+            NewLabel(
+                marked[1], {"shown": [PART], "holds": []}, "expert", "adjudicated", 1, "disputed"
+            )
+        ]
+    )
     assert votes_of(np.array(marked[1:2]))[0].tolist() == [0]
 
 
-def test_what_somebody_was_asked_in_vain_before_it_was_marked_is_not_checked(readers: Readers) -> None:
+def test_what_somebody_was_asked_in_vain_before_it_was_marked_is_not_checked(
+    readers: Readers,
+) -> None:
     lost, *_ = readers.marked()
     record([NewLabel(lost, {}, "crowd", "given_up", 0, "asked in vain")])
     assert lost not in frame_of(readers.track, read(readers.track)).target_id
 
 
 def test_checking_everything_takes_the_readers_errors_out_too(readers: Readers) -> None:
-    false_marks = [pk for pk in readers.marked() if not readers.world.true[readers.world.target.index(pk)]]
+    false_marks = [
+        pk for pk in readers.marked() if not readers.world.true[readers.world.target.index(pk)]
+    ]
     assert len(false_marks) > 10
     readers.draw(5 * N)
     assert readers.check() == N
     evaluate(readers.track)
     true = readers.world.true
     for row, which in zip(readers.rows, (PRECISE, BROAD), strict=True):
-        precision, recall = (readers.numbers("expert", quantity=name)[row.pk] for name in ("precision", "recall"))
+        precision, recall = (
+            readers.numbers("expert", quantity=name)[row.pk] for name in ("precision", "recall")
+        )
         assert precision.value == pytest.approx(readers.world.truth(which))
         assert recall.value == pytest.approx(true[list(which)].sum() / true.sum())
         assert readers.numbers("centred")[row.pk].value > precision.value + 0.02
@@ -93,25 +118,33 @@ def test_some_checks_take_the_readers_errors_out_on_average(toy: Toy) -> None:
     lost = np.random.default_rng(5).choice(asked, len(asked) // 8, replace=False)
     Label.objects.filter(target__in=lost.tolist()).delete()
     record(NewLabel(pk, {}, "crowd", "given_up", 0, "q") for pk in lost.tolist())
-    # Those that were answered stand for those that were given up; marks, which nobody was asked about, for themselves.
-    stands_for = np.where(np.isin(readers.world.target, asked), len(asked) / (len(asked) - lost.size), 1.0)
+    # Those that were answered stand for those that were given up; marks, which nobody was asked
+    # about, for themselves.
+    stands_for = np.where(
+        np.isin(readers.world.target, asked), len(asked) / (len(asked) - lost.size), 1.0
+    )
     stands_for[np.isin(readers.world.target, lost)] = 0.0
-    truth = [np.average(readers.world.true[list(some)], weights=stands_for[list(some)]) for some in (PRECISE, BROAD)]
+    truth = [
+        np.average(readers.world.true[list(some)], weights=stands_for[list(some)])
+        for some in (PRECISE, BROAD)
+    ]
     of = {pk: readers.value(pk) for pk in readers.world.target}
     error, plain = [], []
     for seed in range(24):
         again(readers, seed)
         readers.draw(70)
         ExpertCheck.objects.bulk_update(
-            [as_answered(row, of[row.target_id]) for row in ExpertCheck.objects.all()], ["value", "answered_at"]
+            [as_answered(row, of[row.target_id]) for row in ExpertCheck.objects.all()],
+            ["value", "answered_at"],
         )
         ExpertRound.objects.update(ended_at="2026-01-01T00:00Z")
         found = Corrected.of(readers.track, read(readers.track))
         assert found is not None
         scores = {
-            one.column: one.value for one in corrections(readers.track, found).scores
+            one.column: one.value
+            for one in corrections(readers.track, found).scores
             if (one.quantity, one.criterion) == ("precision", "relation")
-        }  # fmt: skip
+        }
         error.append([scores[column] - truth[column] for column in range(2)])
         plain.append(found.arranged.precision("instance", "relation").value - np.array(truth))
     mean, spread = np.mean(error, axis=0), np.std(error, axis=0, ddof=1) / len(error) ** 0.5
@@ -124,19 +157,32 @@ def test_who_read_a_document_checks_nothing_in_it(readers: Readers) -> None:
     document = readers.world.documents[0]
     whole = Target.objects.get(document=document, kind="document")
     question = Question.objects.create(
-        track=readers.track, target=whole, interface="relations_exhaustive", payer="documents:1", order=0.5,
-        status="settled", price="0.06", reward="0.05",
-    )  # fmt: skip
+        track=readers.track,
+        target=whole,
+        interface="relations_exhaustive",
+        payer="documents:1",
+        order=0.5,
+        status="settled",
+        price="0.06",
+        reward="0.05",
+    )
     hit = HIT.objects.create(status="complete", track=readers.track, platform="pool", reward="0.05")
     worker = Worker.objects.create(platform="pool", handle="ab" * 16, user=readers.admin)
     made = Assignment.objects.create(
-        status="approved", hit=hit, worker=worker, leased_until=timezone.now(), raw={}, submitted_at=timezone.now()
+        status="approved",
+        hit=hit,
+        worker=worker,
+        leased_until=timezone.now(),
+        raw={},
+        submitted_at=timezone.now(),
     )
     Response.objects.create(
         assignment=made, question=question, target=whole, criterion="relations", value={"holds": {}}
     )
     opened = 0
-    while (row := take(readers.track, readers.admin, known=_answered_by(readers.admin))) is not None:
+    while (
+        row := take(readers.track, readers.admin, known=_answered_by(readers.admin))
+    ) is not None:
         assert row.target.document_id != document.pk
         answer(row, readers.admin, {}, {})
         opened += 1

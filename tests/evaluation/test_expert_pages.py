@@ -1,4 +1,6 @@
-"""An admin checks the crowd in the browser: draws, answers blind, stops and goes on, reads what it says."""
+"""An admin checks the crowd in the browser: draws, answers blind, stops and goes on, reads what it
+says.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,10 @@ def test_draw_answer_read(crowd: Crowd, admin: Client) -> None:
     assert "Draw a round" in admin.get(DESK).content.decode()
     unsaid = admin.post(DESK, {"verb": "draw", "budget": "45"})
     assert unsaid.status_code == 409 and "say what the check is for" in unsaid.content.decode()
-    assert admin.post(DESK, {"verb": "draw", "budget": "45", "why": "To correct scores."}).status_code == 302
+    assert (
+        admin.post(DESK, {"verb": "draw", "budget": "45", "why": "To correct scores."}).status_code
+        == 302
+    )
     assert Audit.objects.get(what="draw checks").why == "To correct scores."
     page = admin.get(DESK).content.decode()
     n = ExpertCheck.objects.count()
@@ -63,11 +68,19 @@ def test_draw_answer_read(crowd: Crowd, admin: Client) -> None:
     evaluate(crowd.track)
     Submission.objects.update(status="scored")
     page = admin.get(DESK).content.decode()
-    assert "The crowd says" in page and f"{n} judgments checked" in page and "as the crowd says" in page
+    assert (
+        "The crowd says" in page
+        and f"{n} judgments checked" in page
+        and "as the crowd says" in page
+    )
     row = crowd.rows[1]
     line = f"An expert checked {n} of these judgments, chosen at random: corrected precision"
     assert line in Client().get(reverse("submission", args=[row.pk])).content.decode()
-    rows = list(csv.DictReader(io.StringIO(Client().get("/tracks/toy/board.csv?criterion=relation").content.decode())))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(Client().get("/tracks/toy/board.csv?criterion=relation").content.decode())
+        )
+    )
     assert {one["expert_value"] != "" for one in rows} == {True}
     assert {one["expert_recall_value"] for one in rows} == {""}  # no document was read
     board = json.loads(Client().get("/tracks/toy/board.json?criterion=relation").content)
@@ -75,15 +88,26 @@ def test_draw_answer_read(crowd: Crowd, admin: Client) -> None:
     assert board["evaluation"]["expert"]["relation"]["checked"] == n
 
 
-def test_the_page_says_nothing_of_what_the_crowd_or_a_system_says(crowd: Crowd, admin: Client) -> None:
+def test_the_page_says_nothing_of_what_the_crowd_or_a_system_says(
+    crowd: Crowd, admin: Client
+) -> None:
     crowd.draw(25)
     page = admin.get(opened(admin)).content.decode()
     assert "checked>" not in page.replace('name="problem" value="" checked>', "")
     assert not any(word in page for word in ("Patterns", "Neural", "votes", "majority"))
     check = ExpertCheck.objects.get(taken_by__isnull=False)
     assert set(check.payload) == {
-        "document", "text", "begin", "length", "sentences", "lit", "a", "b", "others", "predicates"
-    }  # fmt: skip
+        "document",
+        "text",
+        "begin",
+        "length",
+        "sentences",
+        "lit",
+        "a",
+        "b",
+        "others",
+        "predicates",
+    }
     other = Label.objects.filter(target=check.target_id)
     before = page
     other.update(value={"shown": ["per:place_of_birth>"], "holds": [], "votes": {}})
@@ -100,7 +124,9 @@ def _body(page: str) -> str:
 def test_one_may_leave_and_go_on(crowd: Crowd, admin: Client) -> None:
     crowd.draw(25)
     address = opened(admin)
-    assert admin.post(f"{address}draft/", {"a": "other", "holds": "per:place_of_birth>"}).json()["saved"]
+    assert admin.post(f"{address}draft/", {"a": "other", "holds": "per:place_of_birth>"}).json()[
+        "saved"
+    ]
     assert opened(admin) == address
     assert 'value="other" checked' in admin.get(address).content.decode()
     incomplete = admin.post(address, {"a": "other"})
@@ -143,7 +169,9 @@ def test_an_ended_round_takes_what_is_open_with_it(crowd: Crowd, admin: Client) 
     crowd.check(most=12)
     address = opened(admin)
     assert "say why" in admin.post(DESK, {"verb": "end"}).content.decode()
-    page = admin.post(DESK, {"verb": "end", "why": "No expert has time."}, follow=True).content.decode()
+    page = admin.post(
+        DESK, {"verb": "end", "why": "No expert has time."}, follow=True
+    ).content.decode()
     told = Audit.objects.filter(what__endswith="checks").order_by("pk").values_list("what", "why")
     assert list(told) == [("draw checks", ""), ("end checks", "No expert has time.")]
     assert "Round 1 is ended" in page and "ended early" in page
@@ -152,12 +180,16 @@ def test_an_ended_round_takes_what_is_open_with_it(crowd: Crowd, admin: Client) 
     assert "Draw a round" in page
 
 
-def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(crowd: Crowd, admin: Client, monkeypatch: Any) -> None:
+def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
+    crowd: Crowd, admin: Client, monkeypatch: Any
+) -> None:
     crowd.draw(25)
     first = ExpertCheck.objects.order_by("order").first()
     assert first is not None
     everything: Any = ExpertCheck.objects.values("target")
-    monkeypatch.setattr("annotation.expert._answered_by", lambda user: everything.filter(pk=first.pk))
+    monkeypatch.setattr(
+        "annotation.expert._answered_by", lambda user: everything.filter(pk=first.pk)
+    )
     assert opened(admin) != reverse("expert-check", args=["toy", first.pk])
     monkeypatch.setattr("annotation.expert._answered_by", lambda user: everything)
     assert "is for you" in admin.get(NEXT, follow=True).content.decode()

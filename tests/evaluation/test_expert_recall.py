@@ -1,4 +1,6 @@
-"""Recall and F1 are corrected by the same checks as precision, once every system's finds could be checked."""
+"""Recall and F1 are corrected by the same checks as precision, once every system's finds could be
+checked.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ QUANTITIES = ("precision", "recall", "f1")
 
 
 def world(toy: Toy, pi: float = 1.0) -> Crowd:
-    """Two systems, and sixty relations that no system states; twelve documents of 24 are read in full."""
+    """Two systems, and sixty relations that no system states; twelve documents of 24 are read in
+    full.
+    """
     crowd = Crowd(toy, pi=pi, states=STATED, documents=DOCUMENTS)
     read_documents(crowd, 0)
     return crowd
@@ -42,12 +46,18 @@ def read_documents(crowd: Crowd, seed: int) -> None:
     DocumentSample.objects.all().delete()
     Label.objects.filter(source="document").delete()
     marked = [
-        pk for at, pk in enumerate(crowd.world.target)
+        pk
+        for at, pk in enumerate(crowd.world.target)
         if at >= 180 and crowd.world.true[at] and crowd.world.documents[at % DOCUMENTS].pk in chosen
-    ]  # fmt: skip
-    record(NewLabel(pk, {"shown": [PART], "holds": [PART]}, "document", "majority", 3, "read") for pk in marked)
+    ]
+    record(
+        NewLabel(pk, {"shown": [PART], "holds": [PART]}, "document", "majority", 3, "read")
+        for pk in marked
+    )
     whole = targets_at(crowd.world.toy.corpus, [Place("document", pk) for pk in sorted(chosen)])
-    record(NewLabel(pk, {"closed": False}, "document", "majority", 3, "read") for pk in whole.values())
+    record(
+        NewLabel(pk, {"closed": False}, "document", "majority", 3, "read") for pk in whole.values()
+    )
     settle_documents(crowd.track, sorted(chosen))
 
 
@@ -75,20 +85,30 @@ def test_checking_everything_gives_what_the_expert_would_have_given(toy: Toy) ->
         precision, found = crowd.world.truth(which), true[list(which)].sum()
         recall = found / (true[:180].sum() + unseen)
         assert by_expert["recall"][row.pk].value == pytest.approx(recall)
-        assert by_expert["f1"][row.pk].value == pytest.approx(2 * precision * recall / (precision + recall))
+        assert by_expert["f1"][row.pk].value == pytest.approx(
+            2 * precision * recall / (precision + recall)
+        )
         assert by_crowd["f1"][row.pk].value > by_expert["f1"][row.pk].value + 0.02
         assert by_expert["recall"][row.pk].n_checked == len(which)
         assert by_expert["recall"][row.pk].low80 < recall < by_expert["recall"][row.pk].high80
     Submission.objects.update(status="scored")
     page = Client().get(reverse("submission", args=[crowd.rows[0].pk])).content.decode()
-    names = ("Precision, every prediction", "Recall", "F1 of recall and precision, every prediction")
+    names = (
+        "Precision, every prediction",
+        "Recall",
+        "F1 of recall and precision, every prediction",
+    )
     assert all(f">{name}, corrected<" in page for name in names)
     assert "system states is not checked by experts" in page
     page = Client().get("/tracks/toy/?criterion=relation").content.decode()
     assert page.count('<small class="corrected">') == 2 * len(QUANTITIES)
     board = Client().get("/tracks/toy/board.json?criterion=relation").json()
     for one in board["systems"]:
-        for name, quantity in (("expert", "precision"), ("expert_recall", "recall"), ("expert_f1", "f1")):
+        for name, quantity in (
+            ("expert", "precision"),
+            ("expert_recall", "recall"),
+            ("expert_f1", "f1"),
+        ):
             assert one[name]["value"] == by_expert[quantity][one["submission"]].value
 
 
@@ -104,7 +124,9 @@ def test_what_came_after_the_round_leaves_recall_as_it_is(toy: Toy) -> None:
     crowd.judge()
     read_documents(crowd, 0)
     told = evaluate(crowd.track).settings["not_corrected"]
-    assert crowd.numbers("expert", quantity="recall") == crowd.numbers("expert", quantity="f1") == {}
+    assert (
+        crowd.numbers("expert", quantity="recall") == crowd.numbers("expert", quantity="f1") == {}
+    )
     assert set(crowd.numbers("expert")) == {row.pk for row in crowd.rows}
     assert told == {str(late.pk): [LATE]} | {str(row.pk): [UNCOVERED] for row in crowd.rows}
 
@@ -128,7 +150,8 @@ def test_too_few_checks_are_told_and_print_nothing(toy: Toy) -> None:
     told = evaluate(crowd.track).settings["not_corrected"]
     assert all(crowd.numbers("expert", quantity=quantity) == {} for quantity in QUANTITIES)
     assert told[str(crowd.rows[1].pk)] == [
-        "An expert has checked 7 of its judgments so far: scores are corrected from 10 checks on, for fewer say little."
+        "An expert has checked 7 of its judgments so far: scores are corrected from 10 checks on,"
+        " for fewer say little."
     ]
     Submission.objects.update(status="scored")
     page = Client().get(reverse("submission", args=[crowd.rows[1].pk])).content.decode()
@@ -140,13 +163,17 @@ def test_recall_and_f1_are_corrected_without_bias_and_their_intervals_hold(toy: 
     crowd = world(toy, pi=0.7)
     crowd.track.refresh_from_db()
     repeats, plain, told, inside = 30, [], [], []
-    expected, of = truth(crowd), {crowd.world.target[at]: crowd.value(crowd.world.target[at]) for at in crowd.stated}
+    expected, of = (
+        truth(crowd),
+        {crowd.world.target[at]: crowd.value(crowd.world.target[at]) for at in crowd.stated},
+    )
     for seed in range(repeats):
         again(crowd, seed)
         read_documents(crowd, seed)
         crowd.draw(60)
         ExpertCheck.objects.bulk_update(
-            [as_answered(row, of[row.target_id]) for row in ExpertCheck.objects.all()], ["value", "answered_at"]
+            [as_answered(row, of[row.target_id]) for row in ExpertCheck.objects.all()],
+            ["value", "answered_at"],
         )
         ExpertRound.objects.update(ended_at="2026-01-01T00:00Z")
         data = read(crowd.track)
@@ -157,9 +184,11 @@ def test_recall_and_f1_are_corrected_without_bias_and_their_intervals_hold(toy: 
         rows = [[of_one[quantity, column] for column in range(2)] for quantity in QUANTITIES]
         told.append([[one.value for one in some] for some in rows])
         inside.append(
-            [[one.low80 <= value <= one.high80 for one, value in zip(some, values, strict=True)]
-             for some, values in zip(rows, expected, strict=True)]
-        )  # fmt: skip
+            [
+                [one.low80 <= value <= one.high80 for one, value in zip(some, values, strict=True)]
+                for some, values in zip(rows, expected, strict=True)
+            ]
+        )
     error = np.array(told) - expected
     spread = error.std(axis=0, ddof=1) / repeats**0.5
     assert ((np.mean(plain, axis=0) - expected)[[0, 2]] > 0.04).all()

@@ -1,4 +1,6 @@
-"""Recall, F1 and corrected recall are never surer than the model expects: labels that agree by luck prove little."""
+"""Recall, F1 and corrected recall are never surer than the model expects: labels that agree by luck
+prove little.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def world(toy: Toy) -> World:
 
 
 def by_hand(data: Data, own: np.ndarray, taken: np.ndarray) -> np.ndarray:
-    """c Σ_τ (1/π − 1) {ρ [Σ |u − s v| √(g(1−g))]² + (1 − ρ) Σ (u − s v)² g (1−g)}, without a sparse matrix."""
+    """c Σ_τ (1/π − 1) {ρ [Σ |u − s v| √(g(1−g))]² + (1 − ρ) Σ (u − s v)² g (1−g)}, without a sparse
+    matrix.
+    """
     arranged = Centred(data)
     g, f = data.g["relation"], data.f["relation"][arranged.at, 0]
     known = ~np.isnan(f)
@@ -42,7 +46,9 @@ def by_hand(data: Data, own: np.ndarray, taken: np.ndarray) -> np.ndarray:
     for target in range(data.pool.target_id.size):
         rows = data.pool.target == target
         odds = 1 / arranged.pi[rows][0] - 1
-        total += odds * (rho * spread[rows].sum(axis=0) ** 2 + (1 - rho) * (spread[rows] ** 2).sum(axis=0))
+        total += odds * (
+            rho * spread[rows].sum(axis=0) ** 2 + (1 - rho) * (spread[rows] ** 2).sum(axis=0)
+        )
     return np.asarray(c * total)
 
 
@@ -57,21 +63,30 @@ def test_the_floors_are_those_of_the_formula(world: World) -> None:
     z, design = found.recall.influence, found.design
     documents = np.asarray(design.variance(z)) - (1 - design.pi[:n]) @ z[:n] ** 2
     assert (documents > 0).all()
-    np.testing.assert_allclose(found.recall.anticipated, by_hand(data, share / truth, r / truth) + documents)
+    np.testing.assert_allclose(
+        found.recall.anticipated, by_hand(data, share / truth, r / truth) + documents
+    )
 
     precision = arranged.precision("instance", "relation")
     p = np.asarray(precision.value)
     both = Floors(arranged).f1("instance", "relation", precision, found)
     by_p, by_r = 2 * r**2 / (p + r) ** 2, 2 * p**2 / (p + r) ** 2
     own = data.pool.p["instance"].toarray() * by_p + share * by_r / truth
-    documents = np.asarray(design.variance(both.influence)) - (1 - design.pi[:n]) @ both.influence[:n] ** 2
+    documents = (
+        np.asarray(design.variance(both.influence)) - (1 - design.pi[:n]) @ both.influence[:n] ** 2
+    )
     np.testing.assert_allclose(both.anticipated, by_hand(data, own, by_r * r / truth) + documents)
 
 
 def test_labels_that_agree_with_the_model_by_luck_make_nothing_certain(world: World) -> None:
-    """What if every label said just what the model guesses? The realised variance of targets would be nothing."""
+    """What if every label said just what the model guesses? The realised variance of targets would
+    be nothing.
+    """
     data = read(world.track)
-    lucky = {name: np.where(np.isnan(f), f, data.g["relation"][data.judged][:, None]) for name, f in data.f.items()}
+    lucky = {
+        name: np.where(np.isnan(f), f, data.g["relation"][data.judged][:, None])
+        for name, f in data.f.items()
+    }
     data = replace(data, f=lucky, facts=replace(data.facts, found=np.ones_like(data.facts.found)))
     estimates = default_estimates(data, ("relation",), ("relation",))
     for quantity in ("recall", "f1"):
@@ -88,7 +103,9 @@ def test_what_is_printed_rests_on_the_larger_variance(world: World) -> None:
     evaluation = evaluate(world.track)
     for quantity in ("recall", "f1", CORRECTED):
         found, _ = estimates[quantity, "relation", "instance"]
-        stored = evaluation.estimates.filter(quantity=quantity, criterion="relation", method="centred", slice="")
+        stored = evaluation.estimates.filter(
+            quantity=quantity, criterion="relation", method="centred", slice=""
+        )
         rows = list(stored.order_by("submission_id").values_list("variance", flat=True))
         assert rows == pytest.approx(np.maximum(found.variance, found.anticipated).tolist())
         assert (np.asarray(found.anticipated) > 0).all()

@@ -1,4 +1,6 @@
-"""Questions that nobody answered: those of the same relation that were answered stand for them, for every criterion."""
+"""Questions that nobody answered: those of the same relation that were answered stand for them, for
+every criterion.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ RIGHT, HARD = {WORKS: 0.2, BASED: 0.9, LIVES: 0.9}, {WORKS: 0.7, BASED: 0.0, LIV
 def world(toy: Toy) -> World:
     """Of one relation little is right and little gets an answer; of the others much."""
     world, rng = World(toy, n_documents=12), np.random.default_rng(5)
-    world.truth = {one.pk: bool(rng.random() < RIGHT[one.predicate.name]) for one in world.instances}
+    world.truth = {
+        one.pk: bool(rng.random() < RIGHT[one.predicate.name]) for one in world.instances
+    }
     return world
 
 
@@ -37,14 +41,21 @@ def give_up(targets: Iterable[Target]) -> None:
 
 def without(data: Data, lost: np.ndarray, *, single: bool = False) -> Data:
     """The data had nobody answered about some targets, and with a model that knows nothing."""
-    f = {name: np.where(lost[data.pool.target[data.judged]][:, None], np.nan, one) for name, one in data.f.items()}
+    f = {
+        name: np.where(lost[data.pool.target[data.judged]][:, None], np.nan, one)
+        for name, one in data.f.items()
+    }
     pool = replace(data.pool, predicate=np.zeros_like(data.pool.predicate)) if single else data.pool
-    return replace(data, f=f, pool=pool, g={name: np.full(g.size, 0.5) for name, g in data.g.items()})
+    return replace(
+        data, f=f, pool=pool, g={name: np.full(g.size, 0.5) for name, g in data.g.items()}
+    )
 
 
 @pytest.mark.statistical
 def test_what_is_given_up_may_be_harder_and_more_often_wrong(world: World) -> None:
-    """Given up not by chance, but by chance within each relation: no bias; with one share for all there is much."""
+    """Given up not by chance, but by chance within each relation: no bias; with one share for all
+    there is much.
+    """
     row = world.system("whole", lambda one: True)
     world.answer(world.sample(row))
     data, rng = read(world.track), np.random.default_rng(11)
@@ -63,7 +74,9 @@ def test_what_is_given_up_may_be_harder_and_more_often_wrong(world: World) -> No
         covered.append(bool(np.asarray(low)[0] <= true <= np.asarray(high)[0]))
     by_relation, by_one = np.array(errors[False]), np.array(errors[True])
     assert abs(by_relation.mean()) < 4 * by_relation.std() / np.sqrt(150) + 1e-3
-    assert by_one.mean() > 0.05, "with one share for all, what is easy and right stands for what is hard and wrong"
+    assert by_one.mean() > 0.05, (
+        "with one share for all, what is easy and right stands for what is hard and wrong"
+    )
     assert np.mean(covered) > 0.72
 
 
@@ -77,13 +90,20 @@ def test_the_share_is_that_of_the_relation(world: World) -> None:
     data = read(world.track)
     share = Centred(data).answered
     told = dict(zip(data.pool.target_id.tolist(), share.tolist(), strict=True))
-    assert {told[pk] for pk, name in of.items() if name == WORKS} == {(len(works) - 30) / len(works)}
+    assert {told[pk] for pk, name in of.items() if name == WORKS} == {
+        (len(works) - 30) / len(works)
+    }
     assert {told[pk] for pk, name in of.items() if name != WORKS} == {1.0}
 
 
 def test_relations_of_which_little_was_asked_are_taken_together(world: World) -> None:
-    row = world.system("few", lambda one: one.predicate.name != LIVES and one.document_id in {
-        document.pk for document in world.documents[:3]})  # fmt: skip
+    row = world.system(
+        "few",
+        lambda one: (
+            one.predicate.name != LIVES
+            and one.document_id in {document.pk for document in world.documents[:3]}
+        ),
+    )
     asked = world.sample(row)
     assert len(asked) < 2 * LEAST_ASKED
     world.answer(asked[:20])
@@ -93,8 +113,12 @@ def test_relations_of_which_little_was_asked_are_taken_together(world: World) ->
     Label.objects.all().delete()
     give_up(asked)
     nothing = read(world.track)
-    assert set(Centred(nothing).answered) == {1.0}, "nobody stands for anything, and nothing is divided by zero"
-    assert np.isnan(Centred(nothing).precision("instance", "relation").value).all(), "no judgment, no score"
+    assert set(Centred(nothing).answered) == {1.0}, (
+        "nobody stands for anything, and nothing is divided by zero"
+    )
+    assert np.isnan(Centred(nothing).precision("instance", "relation").value).all(), (
+        "no judgment, no score"
+    )
 
 
 def test_every_criterion_has_its_own_share(world: World) -> None:
@@ -103,15 +127,27 @@ def test_every_criterion_has_its_own_share(world: World) -> None:
     asked = world.sample(row)
     world.answer(asked)
     documents = [one.pk for one in world.documents[:4]]  # which are laid out alike
-    town = {one.object_begin for one in world.instances if one.predicate.name == BASED and one.document_id in documents}
-    Label.objects.filter(target__kind="mention", target__document__in=documents, target__a_begin__in=town).delete()
-    of_town = {one.target_id for one in world.instances if one.predicate.name != WORKS and one.document_id in documents}
+    town = {
+        one.object_begin
+        for one in world.instances
+        if one.predicate.name == BASED and one.document_id in documents
+    }
+    Label.objects.filter(
+        target__kind="mention", target__document__in=documents, target__a_begin__in=town
+    ).delete()
+    of_town = {
+        one.target_id
+        for one in world.instances
+        if one.predicate.name != WORKS and one.document_id in documents
+    }
     give_up(one for one in asked if one.pk in of_town)
     data = read(world.track)
     arranged = Centred(data)
     assert set(arranged.answered) == {1.0}
     of = {one.target_id: one.predicate.name for one in world.instances}
-    correct = dict(zip(data.pool.target_id.tolist(), arranged.under("correct").answered.tolist(), strict=True))
+    correct = dict(
+        zip(data.pool.target_id.tolist(), arranged.under("correct").answered.tolist(), strict=True)
+    )
     assert {correct[pk] for pk, name in of.items() if name == WORKS} == {1.0}
     assert {correct[pk] for pk, name in of.items() if name != WORKS} == {8 / 12}
     found = default_estimates(data, ("relation", "linking", "correct"), ("relation", "correct"))
@@ -120,7 +156,9 @@ def test_every_criterion_has_its_own_share(world: World) -> None:
 
 
 def test_what_a_document_says_needs_no_answer(world: World) -> None:
-    """Half is asked and much of it given up; documents that are read in full still come in as often as they do."""
+    """Half is asked and much of it given up; documents that are read in full still come in as often
+    as they do.
+    """
     row = world.system("whole", lambda one: True)
     asked = world.sample(row, 0.3)
     world.answer(asked[: len(asked) // 4])

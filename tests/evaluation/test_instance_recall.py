@@ -1,4 +1,6 @@
-"""Recall of instances: every pair of mentions counts, where the board's recall counts a fact once."""
+"""Recall of instances: every pair of mentions counts, where the board's recall counts a fact
+once.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def name(one: Instance, side: str = "subject") -> str:
 
 
 def cluster(one: Instance, side: str) -> tuple[int, int]:
-    """Firms and people of the third sentence are those of the second; every other name is its own."""
+    """Firms and people of the third sentence are those of the second; every other name is its
+    own.
+    """
     text, word = one.document.text, name(one, side)
     other = word[:-1] + "1" if word.startswith(("Carl", "Firm")) and word.endswith("2") else word
     return text.index(other), text.index(other) + len(other)
@@ -48,14 +52,21 @@ def fact(one: Instance) -> Fact:
 def join(world: World) -> None:
     """Nothing; experts have said which names go together."""
     spans = {
-        (one.document_id, (getattr(one, f"{side}_begin"), getattr(one, f"{side}_end"))): cluster(one, side)
+        (one.document_id, (getattr(one, f"{side}_begin"), getattr(one, f"{side}_end"))): cluster(
+            one, side
+        )
         for one in world.instances
         for side in ("subject", "object")
     }
     found = targets_at(world.corpus, [Place("mention", document, span) for document, span in spans])
     record(
         NewLabel(
-            pk, {"canonical": list(spans[place.document, place.a]), "type": "PER"}, "expert", "expert", 1, "joined"
+            pk,
+            {"canonical": list(spans[place.document, place.a]), "type": "PER"},
+            "expert",
+            "expert",
+            1,
+            "joined",
         )
         for place, pk in found.items()
     )
@@ -74,7 +85,12 @@ def recalls(world: World, states: list[Any]) -> tuple[list[float], list[float]]:
 def stored(world: World, row: Submission, quantity: str) -> Estimate:
     evaluation = world.track.evaluations.latest("number")
     return evaluation.estimates.get(
-        submission=row, quantity=quantity, criterion="relation", method="centred", slice="", distribution="instance"
+        submission=row,
+        quantity=quantity,
+        criterion="relation",
+        method="centred",
+        slice="",
+        distribution="instance",
     )
 
 
@@ -113,17 +129,28 @@ def test_where_all_is_known_both_recalls_are_exact(known: tuple[World, list[Subm
         assert stored(world, row, "instance_recall").value == pytest.approx(by_instance[at])
 
 
-def test_it_stands_beside_recall_on_pages_in_files_and_over_the_api(known: tuple[World, list[Submission]]) -> None:
+def test_it_stands_beside_recall_on_pages_in_files_and_over_the_api(
+    known: tuple[World, list[Submission]],
+) -> None:
     world, rows = known
     Submission.objects.filter(track=world.track).update(status="scored")
     evaluate(world.track)
     wanted = stored(world, rows[0], "instance_recall").value
     page = Client().get(reverse("submission", args=[rows[0].pk]))
     table = next(one for one in page.context["tables"] if one["criterion"] == "relation")
-    assert [row["figure"].value for row in table["rows"] if "every mention" in row["name"]] == [wanted]
+    assert [row["figure"].value for row in table["rows"] if "every mention" in row["name"]] == [
+        wanted
+    ]
     assert "every mention of a fact counted" in page.content.decode()
-    board = list(csv.DictReader(io.StringIO(Client().get(reverse("board-csv", args=["world"])).content.decode())))
-    assert float(next(row for row in board if row["system"] == "run 0")["instance_recall_value"]) == wanted
+    board = list(
+        csv.DictReader(
+            io.StringIO(Client().get(reverse("board-csv", args=["world"])).content.decode())
+        )
+    )
+    assert (
+        float(next(row for row in board if row["system"] == "run 0")["instance_recall_value"])
+        == wanted
+    )
     told = Client().get("/api/tracks/world/board/", {"distribution": "instance"}).json()["systems"]
     assert next(one for one in told if one["name"] == "run 0")["instance_recall"]["value"] == wanted
 
@@ -136,7 +163,11 @@ def test_from_samples_it_is_right_on_average(toy: Toy) -> None:
         row = world.system("run", said, team=team)
         world.sample(row, 0.5)
         row.batches.update(settled_at=row.confirmed_at)
-    world.answer(list(Target.objects.filter(instances__predictions__submission__track=world.track).distinct()))
+    world.answer(
+        list(
+            Target.objects.filter(instances__predictions__submission__track=world.track).distinct()
+        )
+    )
     world.read_in_full(world.documents, lambda one: True)
     documents = [one.pk for one in world.documents]
     rng, targets = np.random.default_rng(8), list(Target.objects.values_list("pk", flat=True))
@@ -144,8 +175,8 @@ def test_from_samples_it_is_right_on_average(toy: Toy) -> None:
     for _ in range(60):
         with connection.cursor() as cursor:
             cursor.execute(
-                "UPDATE instances_target t SET u = n.u FROM unnest(%s::bigint[], %s::float8[]) AS n (id, u)"
-                " WHERE t.id = n.id",
+                "UPDATE instances_target t SET u = n.u FROM unnest(%s::bigint[], %s::float8[]) AS n"
+                " (id, u) WHERE t.id = n.id",
                 [targets, rng.random(len(targets)).tolist()],
             )
         DocumentSample.objects.all().delete()

@@ -21,7 +21,9 @@ LOOKS = 12
 
 
 def population(rng: np.random.Generator, n: int = 700) -> tuple[Any, Any, Any]:
-    """Weights of a skewed population, thresholds for about 150 answers, and answers that go with the weights."""
+    """Weights of a skewed population, thresholds for about 150 answers, and answers that go with
+    the weights.
+    """
     p = rng.lognormal(0, 1, n)
     p /= p.sum()
     f = (rng.random(n) < np.where(p > np.median(p), 0.8, 0.3)).astype(float)
@@ -30,10 +32,14 @@ def population(rng: np.random.Generator, n: int = 700) -> tuple[Any, Any, Any]:
 
 def test_a_target_asked_for_certain_is_no_chance() -> None:
     p, pi, u = np.array([0.5, 0.3, 0.2]), np.array([1.0, 0.6, 0.6]), np.array([0.9, 0.1, 0.8])
-    known, terms = stream(p, pi, u, np.array([1.0, 1.0, np.nan]), certain=np.array([True, False, False]))
+    known, terms = stream(
+        p, pi, u, np.array([1.0, 1.0, np.nan]), certain=np.array([True, False, False])
+    )
     assert (known.right, known.open) == (0.5, 0.0)
     assert terms.weight == pytest.approx(0.5) and terms.x.size == 1
-    known, _ = stream(p, pi, u, np.array([np.nan, 1.0, np.nan]), certain=np.array([True, False, False]))
+    known, _ = stream(
+        p, pi, u, np.array([np.nan, 1.0, np.nan]), certain=np.array([True, False, False])
+    )
     assert (known.right, known.open) == (0.0, 0.5)
 
 
@@ -46,7 +52,11 @@ def test_an_unanswered_certain_target_may_be_anything() -> None:
 
 def test_a_term_has_the_precision_as_its_mean_whatever_came_before() -> None:
     """By enumeration: each of the unseen targets may be next, with its own probability."""
-    p, pi, f = np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.5, 0.4, 0.3, 0.6]), np.array([1.0, 0.0, 1.0, 0.0])
+    p, pi, f = (
+        np.array([0.4, 0.3, 0.2, 0.1]),
+        np.array([0.5, 0.4, 0.3, 0.6]),
+        np.array([1.0, 0.0, 1.0, 0.0]),
+    )
     time = 0.55  # the first came at 0.1; now one of the others comes
     hazard = pi[1:] / (1 - time * pi[1:])
     mean = 0.0
@@ -67,7 +77,9 @@ def test_a_first_stage_that_is_watched_throughout_covers() -> None:
     for _ in range(120):
         u = rng.random(p.size)
         known, terms = stream(p, pi, u, np.where(u < pi, f, np.nan), certain=pi >= 0.999)
-        low, high = terms.interval(known, 0.8)  # the running intersection: outside it once is outside for good
+        low, high = terms.interval(
+            known, 0.8
+        )  # the running intersection: outside it once is outside for good
         missed += not low <= truth <= high
         widths.append(high - low)
     assert missed <= 0.2 * 120
@@ -78,7 +90,9 @@ def test_a_first_stage_that_is_watched_throughout_covers() -> None:
 def test_looks_over_labels_that_existed_cover_too() -> None:
     rng = np.random.default_rng(6)
     p, goal, f = population(rng, 400)
-    old = np.where(rng.random(p.size) < 0.5, np.minimum(1, 0.3 * rng.lognormal(0, 0.5, p.size)), 0.0)
+    old = np.where(
+        rng.random(p.size) < 0.5, np.minimum(1, 0.3 * rng.lognormal(0, 0.5, p.size)), 0.0
+    )
     threshold, truth, missed = np.maximum(old, goal), float((p * f).sum()), 0
     for _ in range(40):
         u, out = rng.random(p.size), False
@@ -108,7 +122,9 @@ def test_looks_are_kept_while_judging_and_each_lies_inside_the_one_before(world:
     for one in looks:
         assert one.low95 <= one.low80 and one.high80 <= one.high95
     final = figures(row)["precision", "relation", "instance", "centred"]
-    assert final.high80 - final.low80 < looks[-1].high80 - looks[-1].low80  # looking at any time has its price
+    assert (
+        final.high80 - final.low80 < looks[-1].high80 - looks[-1].low80
+    )  # looking at any time has its price
 
 
 @pytest.mark.django_db
@@ -131,7 +147,8 @@ def test_draws_count_in_the_order_of_u_up_to_the_first_that_waits(world: World) 
     )
     drawn = sorted(world.instances, key=lambda one: one.target.u)[5:65:5]
     Sample.objects.bulk_create(
-        Sample(batch=batch, target=one.target, instance=one, probability=1 / len(world.instances)) for one in drawn
+        Sample(batch=batch, target=one.target, instance=one, probability=1 / len(world.instances))
+        for one in drawn
     )
     world.answer([one.target for one in (*drawn[:6], *drawn[7:9])])  # the seventh waits
     _, terms = of_draws(read(world.track), 0, "instance", "relation")

@@ -1,4 +1,6 @@
-"""The model never replaces a judgment: what has none of its own has no score, wherever scores are shown."""
+"""The model never replaces a judgment: what has none of its own has no score, wherever scores are
+shown.
+"""
 
 from __future__ import annotations
 
@@ -58,12 +60,18 @@ def test_without_a_judgment_of_its_own_nothing_is_stored_but_a_note(newcomer: An
     assert {one.quantity for one in of[new]} >= {"precision", "recall", "f1"}
     for one in of[new]:
         assert [getattr(one, end) for end in (*ENDS, "variance")] == [None] * 6, one.quantity
-        if one.criterion == "linking":  # the names are settled, in documents that were read; that is no answer yet
+        if (
+            one.criterion == "linking"
+        ):  # the names are settled, in documents that were read; that is no answer yet
             assert one.note == COUNTS_NOT and one.n_labels > 0
         else:
             assert one.note == NO_LABEL and one.n_labels == 0 and one.n_missing > 0
     assert all((one.value is None) == bool(one.note) for one in of[old])
-    assert {one.quantity for one in of[old] if one.value is not None} >= {"precision", "recall", "f1"}
+    assert {one.quantity for one in of[old] if one.value is not None} >= {
+        "precision",
+        "recall",
+        "f1",
+    }
 
 
 def test_one_judgment_of_its_own_is_enough(newcomer: Any) -> None:
@@ -72,14 +80,22 @@ def test_one_judgment_of_its_own_is_enough(newcomer: Any) -> None:
     evaluate(world.track)
     precision = figures(new)["precision", "relation", "instance", "centred"]
     assert precision.n_labels == 1 and precision.value is not None and not precision.note
-    assert precision.low80 is not None and precision.high80 is not None and precision.high80 - precision.low80 > 0.3
+    assert (
+        precision.low80 is not None
+        and precision.high80 is not None
+        and precision.high80 - precision.low80 > 0.3
+    )
 
 
 def test_boards_files_and_pages_say_unknown(newcomer: Any) -> None:
     world, _, new, _ = newcomer
     evaluate(world.track)
     address = reverse("board", args=["world"])
-    rows = list(csv.DictReader(io.StringIO(Client().get(reverse("board-csv", args=["world"])).content.decode())))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(Client().get(reverse("board-csv", args=["world"])).content.decode())
+        )
+    )
     [mine] = [row for row in rows if row["system"] == "new"]
     assert {value for name, value in mine.items() if name.rpartition("_")[2] in ENDS} == {""}
     shown = Client().get("/api/tracks/world/board/?distribution=instance").json()
@@ -88,7 +104,9 @@ def test_boards_files_and_pages_say_unknown(newcomer: Any) -> None:
         assert [told[part][end] for end in ENDS] == [None] * 5 and told[part]["note"] == NO_LABEL
     for page in (address, reverse("submission", args=[new.pk])):
         answer = Client().get(page)
-        assert answer.status_code == 200 and "nan" not in answer.content.decode().lower().replace("finan", "")
+        assert answer.status_code == 200 and "nan" not in answer.content.decode().lower().replace(
+            "finan", ""
+        )
 
 
 def test_what_would_change_is_unknown_before_and_known_after(newcomer: Any) -> None:
@@ -97,7 +115,9 @@ def test_what_would_change_is_unknown_before_and_known_after(newcomer: Any) -> N
     part = f"{one.predicate.name}{'>' if one.forward else '<'}"
     value = {"shown": [part], "holds": [part]}
     changes = what_if(world.track, [NewLabel(first.pk, value, "crowd", "majority", 3, "")])
-    [change] = [row for row in changes if row.submission.pk == new.pk and row.quantity == "precision"]
+    [change] = [
+        row for row in changes if row.submission.pk == new.pk and row.quantity == "precision"
+    ]
     assert change.before is None and change.after is not None
     assert change.rank_before == 2
 
@@ -115,13 +135,18 @@ def test_what_lies_outside_the_scope_finds_nothing_for_certain(toy: Toy) -> None
     world = World(toy, n_documents=8)
     world.track.scope = "sentence"
     world.track.save()
-    across = {one.pk for one in world.instances if "." in one.document.text[one.subject_end : one.object_begin]}
+    across = {
+        one.pk
+        for one in world.instances
+        if "." in one.document.text[one.subject_end : one.object_begin]
+    }
     world.answer(world.sample(world.system("old", lambda one: one.pk not in across)))
     world.sample(world.system("across", lambda one: one.pk in across, team="Neural"), pi=1e-9)
     world.read_in_full(world.documents, lambda one: one.pk not in across)
     settle_documents(world.track, [one.pk for one in world.documents])
     found = default_estimates(read(world.track), ("relation",), ("relation",))
     precision, recall, f1 = (
-        np.asarray(found[name, "relation", "instance"][0].value)[1] for name in ("precision", "recall", "f1")
+        np.asarray(found[name, "relation", "instance"][0].value)[1]
+        for name in ("precision", "recall", "f1")
     )
     assert across and recall == 0.0 and np.isnan(precision) and np.isnan(f1)

@@ -1,4 +1,6 @@
-"""The pooling study: what a team alone found is lost without it, and the pages and commands that tell."""
+"""The pooling study: what a team alone found is lost without it, and the pages and commands that
+tell.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def rosa(world: World) -> Client:
 
 @pytest.fixture
 def two(world: World) -> tuple[Submission, Submission]:
-    """Everything is true. One team states every second instance, the other the first half; all is judged."""
+    """Everything is true. One team states every second instance, the other the first half; all is
+    judged.
+    """
     world.truth = dict.fromkeys(world.truth, True)
     order = {one.pk: at for at, one in enumerate(world.instances)}
     first = world.system("evens", lambda one: order[one.pk] % 2 == 0)
@@ -54,7 +58,9 @@ def two(world: World) -> tuple[Submission, Submission]:
     return first, other
 
 
-def test_without_its_team_a_system_keeps_what_the_other_found(world: World, two: tuple[Submission, Submission]) -> None:
+def test_without_its_team_a_system_keeps_what_the_other_found(
+    world: World, two: tuple[Submission, Submission]
+) -> None:
     found = study(world.track)
     assert found is not None and found.systems == list(two) and found.n_teams == 2
     n = len(world.instances)
@@ -65,9 +71,13 @@ def test_without_its_team_a_system_keeps_what_the_other_found(world: World, two:
     assert {row["quantity"] for row in found.summary()} == {"precision", "recall", "f1"}
 
 
-def test_what_people_found_stays_in_the_pool(world: World, two: tuple[Submission, Submission]) -> None:
+def test_what_people_found_stays_in_the_pool(
+    world: World, two: tuple[Submission, Submission]
+) -> None:
     before = study(world.track)
-    world.answer([one.target for one in world.instances], source="import")  # the same labels: nothing changes
+    world.answer(
+        [one.target for one in world.instances], source="import"
+    )  # the same labels: nothing changes
     settle_documents(world.track, [one.pk for one in world.documents])
     for one in world.instances:  # and now from reading in full
         one.target.labels.update(source="import")
@@ -78,8 +88,14 @@ def test_what_people_found_stays_in_the_pool(world: World, two: tuple[Submission
 
 
 def test_any_document_forgives_where_a_relation_was_found(world: World) -> None:
-    """Anna lives in Town0 by every document; here only the first says so, and its team alone found that there."""
-    lives = [one for one in world.instances if one.predicate.name == LIVES and named(world, one) == ("Anna", "Town0")]
+    """Anna lives in Town0 by every document; here only the first says so, and its team alone found
+    that there.
+    """
+    lives = [
+        one
+        for one in world.instances
+        if one.predicate.name == LIVES and named(world, one) == ("Anna", "Town0")
+    ]
     world.truth = dict.fromkeys(world.truth, False) | {lives[0].pk: True}
     for row in (
         world.system("there", lambda one: one == lives[0]),
@@ -89,7 +105,11 @@ def test_any_document_forgives_where_a_relation_was_found(world: World) -> None:
     found = study(world.track)
     assert found is not None
     assert found.bias["official"].true.precision.tolist() == [1.0, 0.0]
-    assert found.bias["anydoc"].true.precision.tolist() == found.bias["anydoc"].true.recall.tolist() == [1.0, 1.0]
+    assert (
+        found.bias["anydoc"].true.precision.tolist()
+        == found.bias["anydoc"].true.recall.tolist()
+        == [1.0, 1.0]
+    )
 
 
 def test_what_people_found_at_other_mentions_stays_in_the_pool(world: World) -> None:
@@ -100,8 +120,13 @@ def test_what_people_found_at_other_mentions_stays_in_the_pool(world: World) -> 
     other = world.system("other", lambda one: one.document_id != first.document_id, team="Neural")
     world.answer(world.sample(other))
     before = study(world.track)
-    next_one = next(one for one in world.instances if one.predicate.name == WORKS and one.pk > first.pk)
-    span, place = (first.subject_begin, first.subject_end), (next_one.object_begin, next_one.object_end)
+    next_one = next(
+        one for one in world.instances if one.predicate.name == WORKS and one.pk > first.pk
+    )
+    span, place = (
+        (first.subject_begin, first.subject_end),
+        (next_one.object_begin, next_one.object_end),
+    )
     again = Place.pair(first.document_id, span, place)
     same = Place("mention", first.document_id, place)
     pk = targets_at(world.corpus, [again, same])
@@ -116,17 +141,25 @@ def test_what_people_found_at_other_mentions_stays_in_the_pool(world: World) -> 
     settle_documents(world.track, [first.document_id])
     after = study(world.track)
     assert before is not None and before.bias["official"].precision.tolist() == [1.0, 1.0]
-    assert after is not None and after.n_human == 1 and after.bias["official"].precision.tolist() == [0.0, 1.0]
+    assert (
+        after is not None
+        and after.n_human == 1
+        and after.bias["official"].precision.tolist() == [0.0, 1.0]
+    )
 
 
 def test_a_marked_fact_counts_for_recall_though_it_was_not_drawn(world: World) -> None:
-    """Readers marked three facts. One was drawn; one is stated and was not drawn; one only a withdrawn run states."""
+    """Readers marked three facts. One was drawn; one is stated and was not drawn; one only a
+    withdrawn run states.
+    """
     works = [one for one in world.instances if one.predicate.name == WORKS]
     of = [next(one for one in works if one.document_id == row.pk) for row in world.documents]
     drawn, undrawn, withdrawn, wrong = of[:4]
     world.truth = dict.fromkeys(world.truth, True) | {wrong.pk: False}
     Target.objects.filter(pk=undrawn.target_id).update(u=0.9)
-    Target.objects.filter(pk__in=[one.target_id for one in (drawn, withdrawn, wrong, of[4])]).update(u=0.1)
+    Target.objects.filter(
+        pk__in=[one.target_id for one in (drawn, withdrawn, wrong, of[4])]
+    ).update(u=0.1)
     mine = world.system("mine", lambda one: one in (drawn, undrawn, wrong))
     world.answer(world.sample(mine, 0.5))
     gone = world.system("gone", lambda one: one in (withdrawn, undrawn), team="Neural")
@@ -140,7 +173,8 @@ def test_a_marked_fact_counts_for_recall_though_it_was_not_drawn(world: World) -
     assert found is not None and found.systems == [mine, other]
     assert found.n_instances == 3 and found.n_human == 3
     bias = found.bias["official"]
-    # Four relations are known to be true: two of them are mine, one the other's, which no people marked.
+    # Four relations are known to be true: two of them are mine, one the other's, which no people
+    # marked.
     assert bias.true.recall.tolist() == pytest.approx([2 / 4, 1 / 4])
     assert bias.recall.tolist() == pytest.approx([0.0, 1 / 4])
     # That the one which was not drawn is true is known only because readers mark what is true.
@@ -155,20 +189,38 @@ def linked(world: World, one: Instance, titles: tuple[str, str]) -> None:
     pk = targets_at(world.corpus, places)
     part = f"{one.predicate.name}>"
     record(
-        NewLabel(pk[place], {"canonical": list(place.a), "type": "PER", "link": title}, "document", "majority", 3, "r")
+        NewLabel(
+            pk[place],
+            {"canonical": list(place.a), "type": "PER", "link": title},
+            "document",
+            "majority",
+            3,
+            "r",
+        )
         for place, title in zip(places, titles, strict=True)
     )
-    record([NewLabel(one.target_id, {"shown": [part], "holds": [part]}, "document", "majority", 3, "r")])
+    record(
+        [
+            NewLabel(
+                one.target_id, {"shown": [part], "holds": [part]}, "document", "majority", 3, "r"
+            )
+        ]
+    )
 
 
-def test_what_people_linked_to_the_same_titles_is_one_relation_in_every_document(world: World) -> None:
-    """Nobody states it; people find it in three documents, in two of them with titles. Where a system links what it
-    states so, that is the same relation."""
+def test_what_people_linked_to_the_same_titles_is_one_relation_in_every_document(
+    world: World,
+) -> None:
+    """Nobody states it; people find it in three documents, in two of them with titles. Where a
+    system links what it states so, that is the same relation.
+    """
     world.truth = dict.fromkeys(world.truth, True)
     works = [one for one in world.instances if one.predicate.name == WORKS]
     of = [next(one for one in works if one.document_id == row.pk) for row in world.documents]
     for one, team in ((of[4], "Patterns"), (of[5], "Neural")):
-        world.answer(world.sample(world.system(team, lambda other, one=one: other == one, team=team)))
+        world.answer(
+            world.sample(world.system(team, lambda other, one=one: other == one, team=team))
+        )
     before = study(world.track)
     titles = ("Anna A.", "Firm Inc.")
     for at in range(3):
@@ -176,12 +228,17 @@ def test_what_people_linked_to_the_same_titles_is_one_relation_in_every_document
     settle_documents(world.track, [one.document_id for one in of[:3]])
     after = study(world.track)
     assert before is not None and after is not None and after.n_human == before.n_human + 3
-    # Official recall counts relations: those of both systems, the linked one once, the other by itself.
+    # Official recall counts relations: those of both systems, the linked one once, the other by
+    # itself.
     assert before.bias["official"].true.recall.tolist() == pytest.approx([1 / 2, 1 / 2])
     assert after.bias["official"].true.recall.tolist() == pytest.approx([1 / 4, 1 / 4])
-    Prediction.objects.filter(instance=of[4]).update(subject_link="anna a.", object_link="FIRM Inc.")
+    Prediction.objects.filter(instance=of[4]).update(
+        subject_link="anna a.", object_link="FIRM Inc."
+    )
     same = study(world.track)
-    assert same is not None and same.bias["official"].true.recall.tolist() == pytest.approx([1 / 3, 1 / 3])
+    assert same is not None and same.bias["official"].true.recall.tolist() == pytest.approx(
+        [1 / 3, 1 / 3]
+    )
 
 
 def test_the_page_the_file_and_the_command_say_the_same(
@@ -189,7 +246,11 @@ def test_the_page_the_file_and_the_command_say_the_same(
 ) -> None:
     page = admin.get(reverse("desk-pooling", args=["world"]))
     text = page.content.decode()
-    assert page.status_code == 200 and text.count('<figure class="card">') == 6 and "judged instances" in text
+    assert (
+        page.status_code == 200
+        and text.count('<figure class="card">') == 6
+        and "judged instances" in text
+    )
     lines = admin.get(reverse("desk-pooling-csv", args=["world"])).content.decode().splitlines()
     out = StringIO()
     call_command("pooling_bias", "world", "--csv", stdout=out)
@@ -200,7 +261,9 @@ def test_the_page_the_file_and_the_command_say_the_same(
 
 
 def test_nothing_to_pool_is_said(world: World, admin: Client) -> None:
-    assert "Nothing to pool yet" in admin.get(reverse("desk-pooling", args=["world"])).content.decode()
+    assert (
+        "Nothing to pool yet" in admin.get(reverse("desk-pooling", args=["world"])).content.decode()
+    )
     assert admin.get(reverse("desk-pooling-csv", args=["world"])).status_code == 404
     for track, sentence in (("world", "nothing to pool"), ("none", "no track none")):
         with pytest.raises(CommandError, match=sentence):
@@ -239,7 +302,10 @@ def test_a_bad_definition_changes_nothing_and_keeps_what_was_typed(
 ) -> None:
     page = admin.post(reverse("desk-slices", args=["world"]), said)
     assert page.status_code == 422 and sentence in page.content.decode()
-    assert not Slice.objects.exists() and said.get("rule", "")[:20].replace('"', "&quot;") in page.content.decode()
+    assert (
+        not Slice.objects.exists()
+        and said.get("rule", "")[:20].replace('"', "&quot;") in page.content.decode()
+    )
 
 
 @pytest.fixture
@@ -252,7 +318,9 @@ def watched(world: World) -> Submission:
     return row
 
 
-def test_a_submission_that_is_judged_shows_what_may_be_watched(watched: Submission, rosa: Client) -> None:
+def test_a_submission_that_is_judged_shows_what_may_be_watched(
+    watched: Submission, rosa: Client
+) -> None:
     text = rosa.get(reverse("submission", args=[watched.pk])).content.decode()
     assert "Precision as judgments arrive" in text and "safe to watch" in text
     lines = rosa.get(reverse("submission-looks", args=[watched.pk])).content.decode().splitlines()
@@ -260,10 +328,14 @@ def test_a_submission_that_is_judged_shows_what_may_be_watched(watched: Submissi
     assert Client().get(reverse("submission-looks", args=[watched.pk])).status_code == 404
 
 
-def test_only_the_interval_that_may_be_watched_is_hatched(watched: Submission, rosa: Client) -> None:
+def test_only_the_interval_that_may_be_watched_is_hatched(
+    watched: Submission, rosa: Client
+) -> None:
     address = reverse("submission", args=[watched.pk])
     page = rosa.get(address)
-    [live] = [row for table in page.context["tables"] for row in table["rows"] if row["kind"] == "live"]
+    [live] = [
+        row for table in page.context["tables"] for row in table["rows"] if row["kind"] == "live"
+    ]
     assert live["safe"] and live["name"].startswith("Precision")
     others = [row for table in page.context["tables"] for row in table["rows"] if row is not live]
     assert others and {row["kind"] for row in others} == {"moment"}
@@ -278,7 +350,9 @@ def test_only_the_interval_that_may_be_watched_is_hatched(watched: Submission, r
     assert "iv-live" not in text and "iv-moment" not in text and LEGENDS["moment"] not in text
 
 
-def test_slices_are_switched_by_the_address_and_thin_ones_say_what_would_do(watched: Submission, rosa: Client) -> None:
+def test_slices_are_switched_by_the_address_and_thin_ones_say_what_would_do(
+    watched: Submission, rosa: Client
+) -> None:
     address = reverse("submission", args=[watched.pk])
     text = rosa.get(address).content.decode()
     assert "Precision by relation" in text and "more for ±10" in text and "works for" in text
@@ -287,7 +361,9 @@ def test_slices_are_switched_by_the_address_and_thin_ones_say_what_would_do(watc
     assert "Precision by relation" in rosa.get(address, {"by": "nonsense"}).content.decode()
 
 
-def test_others_see_no_thin_slice_while_the_track_is_open(watched: Submission, rosa: Client) -> None:
+def test_others_see_no_thin_slice_while_the_track_is_open(
+    watched: Submission, rosa: Client
+) -> None:
     watched.move("scored", stage_reason="target")
     address = reverse("submission", args=[watched.pk])
     own = rosa.get(address, {"by": "sentence"}).context["slices"]["rows"]
@@ -297,8 +373,14 @@ def test_others_see_no_thin_slice_while_the_track_is_open(watched: Submission, r
 
 @pytest.mark.parametrize(
     ("reason", "sentence"),
-    [("target", "is reached"), ("budget", "The money for this submission ended"), ("exhausted", "is not reached")],
+    [
+        ("target", "is reached"),
+        ("budget", "The money for this submission ended"),
+        ("exhausted", "is not reached"),
+    ],
 )
-def test_why_judging_ended_is_a_sentence(watched: Submission, rosa: Client, reason: str, sentence: str) -> None:
+def test_why_judging_ended_is_a_sentence(
+    watched: Submission, rosa: Client, reason: str, sentence: str
+) -> None:
     watched.move("scored", stage_reason=reason)
     assert sentence in rosa.get(reverse("submission", args=[watched.pk])).content.decode()

@@ -1,4 +1,6 @@
-"""When a track is closed everybody sees its judgments, and nothing of what another track asks on the same corpus."""
+"""When a track is closed everybody sees its judgments, and nothing of what another track asks on
+the same corpus.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def test_a_later_judgment_for_another_track_is_not_public(toy: Toy) -> None:
     [silent, known] = [one for one in asked if one.pk in lives][:2]
     world.truth[lives[known.pk].pk] = True
     world.answer(asked)
-    Label.objects.filter(target=silent).update(value={"shown": ["org:founded_by>"], "holds": [], "votes": {}})
+    Label.objects.filter(target=silent).update(
+        value={"shown": ["org:founded_by>"], "holds": [], "votes": {}}
+    )
     close_track(freeze_track(world.track))
     row.refresh_from_db()
     before = verdicts(row, public=True)
@@ -34,15 +38,21 @@ def test_a_later_judgment_for_another_track_is_not_public(toy: Toy) -> None:
     told = describe(row, mine, public=True)
     assert [one.relation for one in told] == [None, True]
 
-    for target in (silent, known):  # another track, which is open, asks both, and hears of both that it is wrong
+    for target in (
+        silent,
+        known,
+    ):  # another track, which is open, asks both, and hears of both that it is wrong
         parts = [f"{LIVES}{end}" for end in "<>"]
         label = {"shown": parts, "holds": [], "votes": dict.fromkeys(parts, 0)}
         record([NewLabel(target.pk, label, "crowd", "majority", 5, "question:other")])
     after = verdicts(row, public=True)
     assert before[0] == after[0] and np.array_equal(before[1], after[1], equal_nan=True)
     again = describe(row, mine, public=True)
-    assert [(one.relation, one.votes) for one in again] == [(one.relation, one.votes) for one in told]
+    assert [(one.relation, one.votes) for one in again] == [
+        (one.relation, one.votes) for one in told
+    ]
     private = describe(row, mine, public=False)
-    assert [(one.relation, one.votes) for one in private] == [(False, "5 of 5"), (False, "5 of 5")], (
-        "its team states both"
-    )
+    assert [(one.relation, one.votes) for one in private] == [
+        (False, "5 of 5"),
+        (False, "5 of 5"),
+    ], "its team states both"

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.django_db
 
 def number(world: World, quantity: str = "recall") -> Estimate:
     evaluation = evaluate(world.track)
-    return evaluation.estimates.get(quantity=quantity, criterion="relation", method="centred", slice="")
+    return evaluation.estimates.get(
+        quantity=quantity, criterion="relation", method="centred", slice=""
+    )
 
 
 def stated(one: Instance) -> bool:
@@ -46,7 +48,9 @@ def test_documents_of_two_stages_count_with_their_probabilities(judged: World) -
     settle_documents(world.track, first)
     name = next(word for word in texts[first[0]].text.split() if word.startswith("Carl"))
     for at, one in enumerate(world.documents):
-        one.text += f" {name}." * (at % 4)  # now some documents speak of somebody whom the first stage found
+        one.text += f" {name}." * (
+            at % 4
+        )  # now some documents speak of somebody whom the first stage found
         one.save()
     only_first = number(world)
     assert only_first.n_documents == 2
@@ -58,7 +62,11 @@ def test_documents_of_two_stages_count_with_their_probabilities(judged: World) -
     chance = dict(DocumentSample.objects.filter(stage=2).values_list("document_id", "probability"))
     assert len(set(chance.values())) > 1
     unseen = {
-        pk: sum(world.truth[one.pk] for one in world.instances if one.document_id == pk and not stated(one))
+        pk: sum(
+            world.truth[one.pk]
+            for one in world.instances
+            if one.document_id == pk and not stated(one)
+        )
         for pk in (*first, *second)
     }
     M = sum(unseen[pk] for pk in first) + sum(unseen[pk] / chance[pk] for pk in second)
@@ -67,7 +75,9 @@ def test_documents_of_two_stages_count_with_their_probabilities(judged: World) -
     assert found.low80 is not None and found.low80 < T / (T + M)
 
 
-def test_a_settled_document_says_true_of_what_was_marked_and_nothing_of_the_rest(judged: World) -> None:
+def test_a_settled_document_says_true_of_what_was_marked_and_nothing_of_the_rest(
+    judged: World,
+) -> None:
     world = judged
     other = world.system("two", lambda one: True, team="Neural")
     world.read_in_full(world.documents, lambda one: one.pk % 2 == 0)
@@ -75,7 +85,9 @@ def test_a_settled_document_says_true_of_what_was_marked_and_nothing_of_the_rest
     asked = world.sample(other)
     waiting = kind_of(world.track).unanswered({other.pk: [one.pk for one in asked]})[other.pk]
     unmarked = {
-        one.target_id for one in world.instances if not stated(one) and not (world.truth[one.pk] and one.pk % 2 == 0)
+        one.target_id
+        for one in world.instances
+        if not stated(one) and not (world.truth[one.pk] and one.pk % 2 == 0)
     }
     assert waiting == unmarked  # none is taken to be false
 
@@ -92,7 +104,9 @@ def test_recall_is_printed_with_and_without_what_annotators_miss(judged: World) 
     assert plain.value == pytest.approx(len(pool) / (len(pool) + marked))
     assert corrected.value == pytest.approx(len(pool) / (len(pool) + marked / share))
     told = world.track.evaluations.latest("number").settings["misses"]
-    assert told["share"] == pytest.approx(share) and told["n"] == len({one.target_id for one in pool})
+    assert told["share"] == pytest.approx(share) and told["n"] == len(
+        {one.target_id for one in pool}
+    )
     assert told["low80"] <= share <= told["high80"]
 
 

@@ -1,4 +1,6 @@
-"""Runs of teams that have seen judgments are printed without bias, whatever brings the judgments in."""
+"""Runs of teams that have seen judgments are printed without bias, whatever brings the judgments
+in.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from tests.evaluation.replay import Replay
 
 N, SHARE, DOCUMENTS = 240, 0.5, 24
 REPEATS = 12
-"""With 60 the mean errors are within 1.7 standard errors, and 0.73 to 0.83 of the 80 % intervals hold."""
+"""With 60 the mean errors are within 1.7 standard errors, and 0.73 to 0.83 of the 80 % intervals
+hold."""
 RUNS = (
     ("Patterns", range(160)),
     ("Patterns", range(40, 200)),
@@ -34,7 +37,9 @@ class Undone(Exception):
 
 
 def errors(toy: Toy, seed: int, design: str, read_in_full: int) -> np.ndarray[Any, Any]:
-    """(4, 2): the error of each printed precision, and its standard error, in a world of its own."""
+    """(4, 2): the error of each printed precision, and its standard error, in a world of its
+    own.
+    """
     TrackKey.objects.create(track=toy.track, secret=f"world {seed}")
     world = Replay.of(toy, N, SHARE, design=design, documents=DOCUMENTS, seed=seed)
     if read_in_full:
@@ -47,7 +52,10 @@ def errors(toy: Toy, seed: int, design: str, read_in_full: int) -> np.ndarray[An
     found = Centred(data).precision("instance", "relation")
     truth = [world.truth(which) for _, which in RUNS]
     assert np.isfinite(np.asarray(found.anticipated)).all()
-    return np.stack([np.asarray(found.value) - truth, np.sqrt(np.maximum(found.variance, found.anticipated))], axis=1)
+    return np.stack(
+        [np.asarray(found.value) - truth, np.sqrt(np.maximum(found.variance, found.anticipated))],
+        axis=1,
+    )
 
 
 def read_whole(world: Replay, documents: list[int]) -> None:
@@ -55,10 +63,17 @@ def read_whole(world: Replay, documents: list[int]) -> None:
     corpus = world.toy.corpus
     places = [Place("document", pk) for pk in documents]
     found = targets_at(corpus, places)
-    record(NewLabel(found[one], {"closed": True}, "import", "import", 1, "import") for one in places)
-    held = [pk for at, pk in enumerate(world.target) if world.true[at] and _of(world, at) in documents]
+    record(
+        NewLabel(found[one], {"closed": True}, "import", "import", 1, "import") for one in places
+    )
+    held = [
+        pk for at, pk in enumerate(world.target) if world.true[at] and _of(world, at) in documents
+    ]
     part = "per:place_of_birth>"
-    record(NewLabel(pk, {"shown": [part], "holds": [part]}, "import", "import", 1, "import") for pk in held)
+    record(
+        NewLabel(pk, {"shown": [part], "holds": [part]}, "import", "import", 1, "import")
+        for pk in held
+    )
     settle_documents(world.toy.track, documents)
 
 

@@ -1,4 +1,6 @@
-"""A second run's intervals hold where people gave up many questions, also of what its team had seen given up."""
+"""A second run's intervals hold where people gave up many questions, also of what its team had seen
+given up.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,13 @@ N, STATED, TRUE, REPEATS = 300, 200, 0.5, 400
 Array = np.ndarray[Any, Any]
 
 
-def happen(rng: Array, early: float, late: float, answered: float, rows: int = 1) -> tuple[Data, float]:
-    """What the service would have read of a run of a team all of whose earlier run had been asked with `early`, and the
-    truth; of what a question was given up nothing is ever known. Of several rows a target the later run states one."""
+def happen(
+    rng: Array, early: float, late: float, answered: float, rows: int = 1
+) -> tuple[Data, float]:
+    """What the service would have read of a run of a team all of whose earlier run had been asked
+    with `early`, and the truth; of what a question was given up nothing is ever known. Of several
+    rows a target the later run states one.
+    """
     number, t = np.arange(N), N // rows
     target = number // rows
     true, u, stated = rng.random(N) < TRUE, rng.random(t), (number < STATED) & (number % rows == 0)
@@ -34,28 +40,63 @@ def happen(rng: Array, early: float, late: float, answered: float, rows: int = 1
     nothing, nowhere = np.zeros(t), np.full(t, -1)
     p = sparse.csr_array(np.column_stack([np.full(N, 1 / N), stated / stated.sum()]))
     pool = Pool(
-        systems=[1, 2], teams=[1, 1], instance=number, target=target, target_id=np.arange(t), u=u, document=target,
-        predicate=np.zeros(N, dtype=np.int64), types=np.full(N, "PER|GPE"), subject=number, object=number,
-        p={"instance": p}, confidence=p,
-    )  # fmt: skip
+        systems=[1, 2],
+        teams=[1, 1],
+        instance=number,
+        target=target,
+        target_id=np.arange(t),
+        u=u,
+        document=target,
+        predicate=np.zeros(N, dtype=np.int64),
+        types=np.full(N, "PER|GPE"),
+        subject=number,
+        object=number,
+        p={"instance": p},
+        confidence=p,
+    )
     chance = Inclusion(
-        pi=now, by_threshold=now, by_draw=nothing, drawn=drawn, counts=drawn, cluster=nowhere, beta=nothing,
-        of_document=0.0, n_clusters=0, threshold=now, before=nothing, released=1.0,
-    )  # fmt: skip
+        pi=now,
+        by_threshold=now,
+        by_draw=nothing,
+        drawn=drawn,
+        counts=drawn,
+        cluster=nowhere,
+        beta=nothing,
+        of_document=0.0,
+        n_clusters=0,
+        threshold=now,
+        before=nothing,
+        released=1.0,
+    )
     seen = Seen(
-        exact=of_stated & (u < early), unjudged=of_stated & (u >= early), threshold=np.full(t, early), drawn=nothing,
-        inside=nothing > 0, beta=0.0,
-    )  # fmt: skip
+        exact=of_stated & (u < early),
+        unjudged=of_stated & (u >= early),
+        threshold=np.full(t, early),
+        drawn=nothing,
+        inside=nothing > 0,
+        beta=0.0,
+    )
     data = Data(
-        pool=pool, shown=np.ones(2, dtype=bool), judged=judged, f={"relation": np.tile(verdict[:, None], 2)}, draws={},
-        inclusion=chance, g={"relation": np.full(N, 0.6)}, rho={"relation": 0.0}, facts=None, seen={1: seen},
-        seen_drawn={1: seen}, own={1: chance},
-    )  # fmt: skip
+        pool=pool,
+        shown=np.ones(2, dtype=bool),
+        judged=judged,
+        f={"relation": np.tile(verdict[:, None], 2)},
+        draws={},
+        inclusion=chance,
+        g={"relation": np.full(N, 0.6)},
+        rho={"relation": 0.0},
+        facts=None,
+        seen={1: seen},
+        seen_drawn={1: seen},
+        own={1: chance},
+    )
     return data, float(true[stated].mean())
 
 
 def test_all_predictions_about_a_pair_have_one_probability() -> None:
-    """What is not known of another prediction about a pair, which the run does not state, does not matter to it."""
+    """What is not known of another prediction about a pair, which the run does not state, does not
+    matter to it.
+    """
     rng: Any = np.random.default_rng(7)
     data, truth = happen(rng, 0.5, 1.0, 0.6, rows=2)
     pi = Centred(data).pi_of(1)
@@ -74,7 +115,9 @@ def test_what_is_known_of_everything_is_certain_and_what_agrees_by_luck_is_not()
     assert found.value[1] == pytest.approx(truth)
     assert found.variance[1] == pytest.approx(0) and found.anticipated[1] == pytest.approx(0)
     data, _ = happen(rng, 0.1, 0.3, 1.0)
-    data = replace(data, f={"relation": np.ones_like(data.f["relation"])}, seen={}, own={}, seen_drawn={})
+    data = replace(
+        data, f={"relation": np.ones_like(data.f["relation"])}, seen={}, own={}, seen_drawn={}
+    )
     data = replace(data, alone={1: np.where(np.arange(N) < STATED, 0.2, 0.0)})
     for method, pi in (("joint", data.inclusion.pi), ("simple", data.alone[1])):
         found = ByThresholds(data).precision("instance", "relation", method)
@@ -85,7 +128,9 @@ def test_what_is_known_of_everything_is_certain_and_what_agrees_by_luck_is_not()
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("early", "late", "answered"), [(0.5, 1.0, 0.6), (0.6, 0.9, 0.6), (0.5, 0.9, 0.9)])
+@pytest.mark.parametrize(
+    ("early", "late", "answered"), [(0.5, 1.0, 0.6), (0.6, 0.9, 0.6), (0.5, 0.9, 0.9)]
+)
 def test_the_interval_of_a_second_run_holds(early: float, late: float, answered: float) -> None:
     rng: Any = np.random.default_rng(3)
     inside, error, by_thresholds = [], [], []

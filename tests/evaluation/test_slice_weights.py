@@ -1,4 +1,6 @@
-"""Slices that an admin weighs by numbers or by confidence, or keeps to the documents of some days."""
+"""Slices that an admin weighs by numbers or by confidence, or keeps to the documents of some
+days.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ from kbpo.submissions.models import Submission
 from tests.evaluation.world import BASED, LIVES, WORKS, World
 
 pytestmark = pytest.mark.django_db
-KNOWN: dict[str, Any] = {"predicates": [WORKS, BASED], "types": ["PER", "ORG"], "weights": ["instance", "relation"]}
+KNOWN: dict[str, Any] = {
+    "predicates": [WORKS, BASED],
+    "types": ["PER", "ORG"],
+    "weights": ["instance", "relation"],
+}
 TABLE = {"predicate": {WORKS: 3, BASED: 0}, "other": 0.5}
 
 
@@ -32,7 +38,9 @@ def sure(one: Instance) -> float:
 
 @pytest.fixture
 def whole(world: World) -> Submission:
-    """A system that states everything, all of it judged; documents of two years, and one without a date."""
+    """A system that states everything, all of it judged; documents of two years, and one without a
+    date.
+    """
     row = world.system("whole", lambda one: True, confidence=sure)
     world.answer(world.sample(row))
     days = ["2013-01-01", "2013-06-15", "2013-12-31", "2014-01-01", "2014-05-05", ""]
@@ -50,24 +58,33 @@ def scored(row: Submission, rule: Any) -> Estimate:
 
 def mean(world: World, weight: dict[int, float]) -> float:
     """The weighted share of instances that is true."""
-    return sum(weight[one.pk] * world.truth[one.pk] for one in world.instances) / sum(weight.values())
+    return sum(weight[one.pk] * world.truth[one.pk] for one in world.instances) / sum(
+        weight.values()
+    )
 
 
 @pytest.mark.parametrize(
     ("weight", "of"),
     [
         (TABLE, lambda one: {WORKS: 3.0, BASED: 0.0, LIVES: 0.5}[one.predicate.name]),
-        ({"subject_type": {"ORG": 2, "PER": 5}}, lambda one: 2.0 if one.predicate.name == BASED else 5.0),
+        (
+            {"subject_type": {"ORG": 2, "PER": 5}},
+            lambda one: 2.0 if one.predicate.name == BASED else 5.0,
+        ),
         ({"object_type": {"GPE": 1}}, lambda one: float(one.predicate.name != WORKS)),
         ("confidence", sure),
     ],
 )
-def test_predictions_count_as_much_as_they_weigh(world: World, whole: Submission, weight: Any, of: Any) -> None:
+def test_predictions_count_as_much_as_they_weigh(
+    world: World, whole: Submission, weight: Any, of: Any
+) -> None:
     weights = {one.pk: of(one) for one in world.instances}
     found = scored(whole, {"weight": weight})
     assert found.value == pytest.approx(mean(world, weights))
     assert found.value != pytest.approx(world.share_true(world.instances), abs=1e-6)
-    assert found.n_predictions == sum(one > 0 for one in weights.values())  # what weighs nothing is none of it
+    assert found.n_predictions == sum(
+        one > 0 for one in weights.values()
+    )  # what weighs nothing is none of it
     assert found.low80 <= found.value <= found.high80
 
 
@@ -85,7 +102,10 @@ def test_a_weight_and_a_filter_hold_together(world: World, whole: Submission) ->
     [
         (["2013-01-01", "2013-12-31"], {"2013-01-01", "2013-06-15", "2013-12-31"}),
         (["2013-12-31", "2014-01-01"], {"2013-12-31", "2014-01-01"}),
-        (["0001-01-01", "9999-12-31"], {"2013-01-01", "2013-06-15", "2013-12-31", "2014-01-01", "2014-05-05"}),
+        (
+            ["0001-01-01", "9999-12-31"],
+            {"2013-01-01", "2013-06-15", "2013-12-31", "2014-01-01", "2014-05-05"},
+        ),
     ],
 )
 def test_a_slice_keeps_to_the_documents_of_some_days(
@@ -94,7 +114,9 @@ def test_a_slice_keeps_to_the_documents_of_some_days(
     found = scored(whole, {"date": days})
     day = {one.pk: one.date for one in world.documents}
     inside = [one for one in world.instances if day[one.document_id] in kept]
-    assert found.n_predictions == len(inside) and found.value == pytest.approx(world.share_true(inside))
+    assert found.n_predictions == len(inside) and found.value == pytest.approx(
+        world.share_true(inside)
+    )
 
 
 def test_a_system_that_is_sure_of_nothing_has_no_such_slice(world: World) -> None:
@@ -108,7 +130,9 @@ def test_a_system_that_is_sure_of_nothing_has_no_such_slice(world: World) -> Non
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("weight", [TABLE, "confidence"])
-def test_weighed_slices_of_a_sample_are_unbiased_and_covered(world: World, whole: Submission, weight: Any) -> None:
+def test_weighed_slices_of_a_sample_are_unbiased_and_covered(
+    world: World, whole: Submission, weight: Any
+) -> None:
     """With half of the targets asked, on one set of data."""
     Slice.objects.create(track=world.track, name="Mine", rule={"weight": weight})
     data, rng = read_data(world.track), np.random.default_rng(3)
@@ -119,11 +143,15 @@ def test_weighed_slices_of_a_sample_are_unbiased_and_covered(world: World, whole
         pi = np.full(counts.size, 0.5 if at else 1.0)
         part = replace(
             data,
-            inclusion=replace(data.inclusion, counts=counts, pi=pi, by_threshold=pi, by_draw=np.zeros(pi.size)),
+            inclusion=replace(
+                data.inclusion, counts=counts, pi=pi, by_threshold=pi, by_draw=np.zeros(pi.size)
+            ),
             judged=data.judged[kept],
             f={name: f[kept] for name, f in data.f.items()},
         )
-        score = next(one.score for one in slice_scores(world.track, part) if one.slice == "own:Mine")
+        score = next(
+            one.score for one in slice_scores(world.track, part) if one.slice == "own:Mine"
+        )
         if true is None:
             true = score.value
             continue
@@ -157,7 +185,10 @@ def test_days_are_written_one_way_and_tables_are_rules_of_their_own() -> None:
     [
         ({"weight": {}}, "A table of weights names one of predicate"),
         ({"weight": {"other": 2}}, "A table of weights names one of"),
-        ({"weight": {"predicate": {WORKS: 1}, "frequency": {"low": 1}}}, "A table of weights names one of"),
+        (
+            {"weight": {"predicate": {WORKS: 1}, "frequency": {"low": 1}}},
+            "A table of weights names one of",
+        ),
         ({"weight": {"document": {"a": 1}}}, "A table of weights names one of"),
         ({"weight": {"predicate": [WORKS]}}, "A table of weights names one of"),
         ({"weight": {"predicate": {}}}, "a list of names"),
@@ -186,11 +217,15 @@ def test_a_bad_weight_or_date_is_refused_with_a_sentence(raw: Any, sentence: str
         read(raw, **KNOWN)
 
 
-def test_an_admin_defines_one_on_the_page_and_it_stands_on_the_submissions(world: World, whole: Submission) -> None:
+def test_an_admin_defines_one_on_the_page_and_it_stands_on_the_submissions(
+    world: World, whole: Submission
+) -> None:
     admin = Client()
     admin.force_login(world.toy.users["Admin"])
     address = reverse("desk-slices", args=["world"])
-    refused = admin.post(address, {"name": "Heavy", "rule": '{"weight": {"predicate": {"nothing": 1}}}'})
+    refused = admin.post(
+        address, {"name": "Heavy", "rule": '{"weight": {"predicate": {"nothing": 1}}}'}
+    )
     assert refused.status_code == 422 and "no predicate “nothing”" in refused.content.decode()
     rule = json.dumps({"weight": TABLE, "date": ["2013-01-01", "2013-12-31"]})
     assert admin.post(address, {"name": "Heavy", "rule": rule}).status_code == 302

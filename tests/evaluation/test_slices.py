@@ -1,4 +1,6 @@
-"""Slices answer new questions from labels that exist: right where everything is judged, and unbiased where not."""
+"""Slices answer new questions from labels that exist: right where everything is judged, and
+unbiased where not.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,17 @@ from kbpo.submissions.models import Submission
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
 
 pytestmark = pytest.mark.django_db
-KNOWN: dict[str, Any] = {"predicates": [WORKS, BASED], "types": ["PER", "ORG"], "weights": ["instance", "relation"]}
+KNOWN: dict[str, Any] = {
+    "predicates": [WORKS, BASED],
+    "types": ["PER", "ORG"],
+    "weights": ["instance", "relation"],
+}
 
 
 def across(one: Instance) -> bool:
-    between = one.document.text[min(one.subject_end, one.object_end) : max(one.subject_begin, one.object_begin)]
+    between = one.document.text[
+        min(one.subject_end, one.object_end) : max(one.subject_begin, one.object_begin)
+    ]
     return ". " in between
 
 
@@ -48,7 +56,9 @@ def scores(row: Submission) -> dict[str, Estimate]:
     return {one.slice: one for one in rows}
 
 
-def test_where_all_is_judged_a_slice_is_the_share_of_it_that_is_true(world: World, whole: Submission) -> None:
+def test_where_all_is_judged_a_slice_is_the_share_of_it_that_is_true(
+    world: World, whole: Submission
+) -> None:
     found = scores(whole)
     expected = {
         f"relation:{WORKS}": [one for one in world.instances if one.predicate.name == WORKS],
@@ -81,8 +91,10 @@ def test_where_all_is_judged_a_slice_is_the_share_of_it_that_is_true(world: Worl
         ({"document": "news"}, lambda one: one.document.key.startswith("news")),
         ({"weight": "instance"}, lambda one: True),
     ],
-)  # fmt: skip
-def test_an_admins_slice_holds_what_its_rule_says(world: World, whole: Submission, rule: Any, holds: Any) -> None:
+)
+def test_an_admins_slice_holds_what_its_rule_says(
+    world: World, whole: Submission, rule: Any, holds: Any
+) -> None:
     Slice.objects.create(track=world.track, name="Mine", rule=rule)
     instances = [one for one in world.instances if holds(one)]
     found = scores(whole)["own:Mine"]
@@ -90,7 +102,9 @@ def test_an_admins_slice_holds_what_its_rule_says(world: World, whole: Submissio
     assert found.value == pytest.approx(world.share_true(instances))
 
 
-def test_a_slice_that_no_longer_fits_its_track_is_left_out_and_nothing_fails(world: World, whole: Submission) -> None:
+def test_a_slice_that_no_longer_fits_its_track_is_left_out_and_nothing_fails(
+    world: World, whole: Submission
+) -> None:
     Slice.objects.create(track=world.track, name="Mine", rule={"predicate": ["gone"]})
     assert "own:Mine" not in scores(whole)
 
@@ -100,8 +114,12 @@ def test_boards_and_figures_know_nothing_of_slices(world: World, whole: Submissi
     whole.move("scored")
     evaluate(world.track)
     [row] = board(world.track, distribution="instance", criterion="relation", sort="precision").rows
-    assert row.precision is not None and row.precision.value == pytest.approx(world.share_true(world.instances))
-    assert figures(whole)["precision", "relation", "instance", "centred"].value == row.precision.value
+    assert row.precision is not None and row.precision.value == pytest.approx(
+        world.share_true(world.instances)
+    )
+    assert (
+        figures(whole)["precision", "relation", "instance", "centred"].value == row.precision.value
+    )
 
 
 def test_what_has_no_judgment_has_no_number(world: World) -> None:
@@ -134,7 +152,9 @@ def test_recall_of_a_predicate_counts_what_nobody_found(world: World) -> None:
     assert found.value == pytest.approx((len(true) - 1) / len(true))
     assert not Estimate.objects.filter(quantity="recall", slice__startswith="type:").exists()
     own = Estimate.objects.filter(submission=row, quantity="recall", slice__startswith="own:")
-    assert set(own.values_list("slice", flat=True)) == {"own:Works", "own:Twice"}, "one predicate and nothing else"
+    assert set(own.values_list("slice", flat=True)) == {"own:Works", "own:Twice"}, (
+        "one predicate and nothing else"
+    )
     for one in own:
         assert (one.value, one.low80, one.high80) == (found.value, found.low80, found.high80)
 
@@ -160,7 +180,12 @@ def test_slices_of_a_sample_are_unbiased_and_covered(world: World) -> None:
 
 
 def test_a_rule_reads_back_as_it_was_said() -> None:
-    raw = {"predicate": [WORKS], "confidence": [0.5, 1.0], "same_sentence": False, "weight": "relation"}
+    raw = {
+        "predicate": [WORKS],
+        "confidence": [0.5, 1.0],
+        "same_sentence": False,
+        "weight": "relation",
+    }
     assert read(raw, **KNOWN).as_json() == raw
     assert read({"document": "a"}, **KNOWN) == Rule(document="a", weight="instance")
 
@@ -201,14 +226,21 @@ def test_the_number_that_would_do() -> None:
 
 
 def test_documents_that_were_read_in_full_bring_their_labels_to_slices_too(world: World) -> None:
-    """Half of the targets are asked, and half of the documents closed: both ways in count, with clusters."""
+    """Half of the targets are asked, and half of the documents closed: both ways in count, with
+    clusters.
+    """
     row = world.system("whole", lambda one: True)
     asked = world.sample(row, 0.5)
     read_in_full = world.documents[:3]
     world.answer(asked)
     places = [Place("document", one.pk) for one in read_in_full]
     closed = {"scope": "document", "closed": True}
-    record([NewLabel(pk, closed, "import", "gold", 1, "d") for pk in targets_at(world.corpus, places).values()])
+    record(
+        [
+            NewLabel(pk, closed, "import", "gold", 1, "d")
+            for pk in targets_at(world.corpus, places).values()
+        ]
+    )
     inside = {one.target for one in world.instances if one.document in read_in_full}
     world.answer([one for one in inside if one not in asked], source="import")
     settle_documents(world.track, [one.pk for one in read_in_full])

@@ -1,4 +1,6 @@
-"""Documents that were swept: what nobody marked in them was asked, and their judgments count as a second way in."""
+"""Documents that were swept: what nobody marked in them was asked, and their judgments count as a
+second way in.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,16 @@ def test_what_was_stated_has_two_ways_in_and_what_came_later_one(swept: Swept) -
     old, new = swept.targets(early), swept.targets(late) - swept.targets(early)
     assert new & swept.inside and new - swept.inside
     for target in old:
-        assert pi[target] == pytest.approx(1 - (1 - PI) * (1 - beta)), "inside or outside of what was read"
+        assert pi[target] == pytest.approx(1 - (1 - PI) * (1 - beta)), (
+            "inside or outside of what was read"
+        )
         assert (cluster[target] >= 0) == (target in swept.inside)
         assert counts[target] or target not in swept.inside
     for target in new:
         assert pi[target] == pytest.approx(PI) and cluster[target] == -1
-    assert {target for target in new & swept.inside if not counts[target]}, "marked or not, it was not drawn"
+    assert {target for target in new & swept.inside if not counts[target]}, (
+        "marked or not, it was not drawn"
+    )
 
 
 def test_what_a_withdrawn_submission_stated_stays_eligible(swept: Swept) -> None:
@@ -73,20 +79,28 @@ def test_the_figures_are_what_the_estimators_give(swept: Swept) -> None:
     target = np.array([code[one.target_id] for one in rows])
     f = np.array([float(world.truth[one.pk]) for one in rows])
     pi = np.array([PI if one.target_id in new else 1 - (1 - PI) * (1 - beta) for one in rows])
-    cluster = np.array([place[one.document_id] if one.target_id in old & swept.inside else -1 for one in rows])
+    cluster = np.array(
+        [place[one.document_id] if one.target_id in old & swept.inside else -1 for one in rows]
+    )
     first = np.zeros((2, len(code)))
     first[:, target] = pi, cluster
     design = Design(first[0], cluster=first[1].astype(int), beta=beta, n_clusters=READ)
     g = dict(zip(data.pool.instance.tolist(), data.g["relation"].tolist(), strict=True))
     guess = np.array([g[one.pk] for one in rows])
     systems = {"first": early, "late": late}
-    mine = {name: [one for one in world.instances if states(one)] for name, states in systems.items()}
+    mine = {
+        name: [one for one in world.instances if states(one)] for name, states in systems.items()
+    }
     for name, states in systems.items():
         p = np.array([states(one) / len(mine[name]) for one in rows])
         total = sum(g[one.pk] for one in mine[name]) / len(mine[name])
         found = horvitz_thompson.centred(p, pi, f, guess, total, target=target, design=design)
         printed = evaluation.estimates.get(
-            submission__name=name, quantity="precision", criterion="relation", method="centred", slice=""
+            submission__name=name,
+            quantity="precision",
+            criterion="relation",
+            method="centred",
+            slice="",
         )
         assert printed.value == pytest.approx(float(found.value))
         assert printed.variance >= float(found.variance) * (1 - 1e-9)
@@ -100,21 +114,37 @@ def test_the_figures_are_what_the_estimators_give(swept: Swept) -> None:
         if one not in stated and one.document_id in [row.pk for row in swept.documents]:
             missed[place[one.document_id]] += world.truth[one.pk] and marked(one)
     recall = totals.recall(
-        members, pi, f, guess, [sum(g[one.pk] for one in some) for some in mine.values()],
-        sum(g[one.pk] for one in stated), missed, DOCUMENTS, target=target, document=cluster,
-    )  # fmt: skip
+        members,
+        pi,
+        f,
+        guess,
+        [sum(g[one.pk] for one in some) for some in mine.values()],
+        sum(g[one.pk] for one in stated),
+        missed,
+        DOCUMENTS,
+        target=target,
+        document=cluster,
+    )
     inside = [one for one in world.instances if early(one) and one.target_id in swept.inside]
     share = found_share(
-        [float(world.truth[one.pk]) for one in inside], [world.truth[one.pk] and marked(one) for one in inside],
-        np.ones(len(inside)), np.ones(len(inside)), [place[one.document_id] for one in inside], recall.design,
-    )  # fmt: skip
+        [float(world.truth[one.pk]) for one in inside],
+        [world.truth[one.pk] and marked(one) for one in inside],
+        np.ones(len(inside)),
+        np.ones(len(inside)),
+        [place[one.document_id] for one in inside],
+        recall.design,
+    )
     corrected = with_misses(recall, share).recall
     told = evaluation.settings["misses"]
     assert told["share"] == pytest.approx(float(share.value)) and told["n"] > 20
     for at, name in enumerate(systems):
         for quantity, expected in (("recall", recall.recall), ("recall_corrected", corrected)):
             printed = evaluation.estimates.get(
-                submission__name=name, quantity=quantity, criterion="relation", method="centred", slice=""
+                submission__name=name,
+                quantity=quantity,
+                criterion="relation",
+                method="centred",
+                slice="",
             )
             assert printed.value == pytest.approx(float(np.asarray(expected.value)[at]))
             assert printed.variance >= float(np.asarray(expected.variance)[at]) * (1 - 1e-9)
@@ -138,7 +168,9 @@ def test_a_document_that_is_read_later_ends_it_until_the_next_sweep(swept: Swept
     left = everything & {one.target_id for one in swept.world.instances if one.document_id in docs}
     left |= swept.inside & (swept.targets(late) - swept.targets(early))
     answered = dict.fromkeys(plan.submissions, left)
-    assert set(plan.targets) == set().union(*kind_of(swept.world.track).unanswered(answered).values())
+    assert set(plan.targets) == set().union(
+        *kind_of(swept.world.track).unanswered(answered).values()
+    )
     swept.sweep()
     assert state_of(swept.world.track) != state
     data = read(swept.world.track)
@@ -147,7 +179,9 @@ def test_a_document_that_is_read_later_ends_it_until_the_next_sweep(swept: Swept
     np.testing.assert_allclose(data.inclusion.pi, 1 - (1 - PI) * (1 - beta))  # the late one's too
 
 
-def test_an_open_sweep_counts_for_nothing_and_one_that_is_covered_stays_in_force(swept: Swept) -> None:
+def test_an_open_sweep_counts_for_nothing_and_one_that_is_covered_stays_in_force(
+    swept: Swept,
+) -> None:
     row = sweep.order_sweep(swept.world.track, MOST)
     asked = sorted(row.targets.values_list("target", flat=True))
     swept.answer(row, but=asked[:3])
@@ -155,7 +189,9 @@ def test_an_open_sweep_counts_for_nothing_and_one_that_is_covered_stays_in_force
     data = read(swept.world.track)
     assert data.inclusion.n_clusters == 0
     drawn = set(Target.objects.filter(u__lt=PI).values_list("pk", flat=True))
-    assert {one for one, counts in of_targets(data, data.inclusion.counts).items() if counts} <= drawn
+    assert {
+        one for one, counts in of_targets(data, data.inclusion.counts).items() if counts
+    } <= drawn
     swept.answer(row)
     for question in swept.world.track.questions.all():
         question.move("settled")
@@ -163,7 +199,9 @@ def test_an_open_sweep_counts_for_nothing_and_one_that_is_covered_stays_in_force
     assert read(swept.world.track).inclusion.n_clusters == READ
     swept.add_late()
     second = sweep.order_sweep(swept.world.track, MOST)
-    assert read(swept.world.track).inclusion.n_clusters == READ, "the first one holds while the second is judged"
+    assert read(swept.world.track).inclusion.n_clusters == READ, (
+        "the first one holds while the second is judged"
+    )
     swept.answer(second)
     sweep.tick()
     assert set(read(swept.world.track).inclusion.cluster >= 0) == {True, False}
@@ -179,7 +217,10 @@ def test_one_document_brings_nothing_in(toy: Toy, closed: bool) -> None:
     settle_documents(world.track, [world.documents[0].pk])
     inclusion = read(world.track).inclusion
     assert inclusion.n_clusters == 0 and (inclusion.beta == 0).all()
-    with pytest.raises(sweep.CannotOrder, match="false, as" if closed else "takes 2 documents that count as read; 1"):
+    with pytest.raises(
+        sweep.CannotOrder,
+        match="false, as" if closed else "takes 2 documents that count as read; 1",
+    ):
         sweep.plan_sweep(world.track)
 
 
@@ -191,7 +232,9 @@ def test_a_track_that_is_not_open_asks_nothing(swept: Swept, status: str) -> Non
         sweep.order_sweep(swept.world.track, MOST)
 
 
-def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_miss(toy: Toy) -> None:
+def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_miss(
+    toy: Toy,
+) -> None:
     world = World(toy, n_documents=DOCUMENTS)
     world.answer(world.sample(world.system("first", early), PI))
     order_documents(world.track, 6, "two_stage", seed=2)
@@ -207,13 +250,23 @@ def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_mi
     data = read(world.track)
     assert data.documents.inclusion is not None and data.inclusion.n_clusters == 0
     np.testing.assert_allclose(data.inclusion.pi, PI)
-    weight = dict(zip(data.documents.documents, (1 / data.documents.inclusion).tolist(), strict=True))
-    true = [one for one in world.instances if early(one) and one.document_id in weight and world.truth[one.pk]]
-    share = sum(weight[one.document_id] for one in true if marked(one)) / sum(weight[one.document_id] for one in true)
+    weight = dict(
+        zip(data.documents.documents, (1 / data.documents.inclusion).tolist(), strict=True)
+    )
+    true = [
+        one
+        for one in world.instances
+        if early(one) and one.document_id in weight and world.truth[one.pk]
+    ]
+    share = sum(weight[one.document_id] for one in true if marked(one)) / sum(
+        weight[one.document_id] for one in true
+    )
     evaluation = evaluate(world.track)
     assert evaluation.settings["misses"]["share"] == pytest.approx(share)
     plain, corrected = (
-        evaluation.estimates.get(quantity=name, criterion="relation", method="centred", slice="").value
+        evaluation.estimates.get(
+            quantity=name, criterion="relation", method="centred", slice=""
+        ).value
         for name in ("recall", "recall_corrected")
     )
     assert corrected < plain

@@ -1,4 +1,6 @@
-"""What people give up, before and after documents are read and swept, and what marks count for then."""
+"""What people give up, before and after documents are read and swept, and what marks count for
+then.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def test_a_sweep_of_which_little_was_answered_brings_nothing_in(swept: Swept) ->
     np.testing.assert_allclose(inclusion.pi, PI)
 
 
-def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for_it(swept: Swept) -> None:
+def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for_it(
+    swept: Swept,
+) -> None:
     give_up(swept, 4)
     data = read(swept.world.track)
     arranged = Centred(data)
@@ -59,21 +63,32 @@ def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for
     beta = READ / DOCUMENTS
     share = arranged.answered_inside[data.pool.target]
     np.testing.assert_allclose(arranged.pi, 1 - (1 - PI) * (1 - beta * share))
-    np.testing.assert_allclose(arranged.given_document[data.pool.target], 1 - (1 - PI) * (1 - share))
+    np.testing.assert_allclose(
+        arranged.given_document[data.pool.target], 1 - (1 - PI) * (1 - share)
+    )
     known = ~np.isnan(arranged.verdicts[:, 0])
     alone = arranged._row_mark >= 0
-    assert alone.any() and 0 < known[alone].mean() < 1, "marks count as often as questions were answered"
+    assert alone.any() and 0 < known[alone].mean() < 1, (
+        "marks count as often as questions were answered"
+    )
     for estimate, design in (
         (Centred(data).precision("instance", "relation"), Centred(data).design),
         (Centred(data).recall("relation").recall, Centred(data).recall("relation").design),
     ):
-        assert np.isfinite(estimate.value).all() and np.isfinite(np.asarray(design.variance(estimate.influence))).all()
+        assert (
+            np.isfinite(estimate.value).all()
+            and np.isfinite(np.asarray(design.variance(estimate.influence))).all()
+        )
 
 
-def test_a_sweep_that_was_stopped_brings_nothing_in_until_another_asked_what_it_left(swept: Swept) -> None:
+def test_a_sweep_that_was_stopped_brings_nothing_in_until_another_asked_what_it_left(
+    swept: Swept,
+) -> None:
     row = sweep.order_sweep(swept.world.track, MOST)
     asked = sorted(row.targets.values_list("target", flat=True))
-    row.stopped_at = timezone.now()  # as stopping its questions does, which leaves them without a label
+    row.stopped_at = (
+        timezone.now()
+    )  # as stopping its questions does, which leaves them without a label
     row.save()
     swept.answer(row, but=asked[::3])
     sweep.tick()
@@ -88,17 +103,23 @@ def test_a_sweep_that_was_stopped_brings_nothing_in_until_another_asked_what_it_
     sweep.tick()
     data = read(swept.world.track)
     assert data.inclusion.n_clusters == READ and data.in_documents is not None
-    assert sorted(data.pool.target_id[data.in_documents.asked].tolist()) == asked, "by the one or by the other"
+    assert sorted(data.pool.target_id[data.in_documents.asked].tolist()) == asked, (
+        "by the one or by the other"
+    )
     q = set(Centred(data).answered_inside.tolist())
     assert 1 - len(asked[::6]) / len(asked) == data.fold.answered and 0.7 < min(q) <= max(q) < 1
 
 
-def test_what_is_drawn_after_a_sweep_is_known_in_its_documents_as_often_as_the_sweep_was_answered(swept: Swept) -> None:
+def test_what_is_drawn_after_a_sweep_is_known_in_its_documents_as_often_as_the_sweep_was_answered(
+    swept: Swept,
+) -> None:
     """There it is not asked again: that it was drawn makes nothing known, and no mark certain."""
     lost = give_up(swept, 3)
     higher = 0.8
     swept.world.sample(swept.first, higher)
-    swept.world.answer([one for one in Target.objects.filter(u__lt=higher, kind="pair") if not one.labels.exists()])
+    swept.world.answer(
+        [one for one in Target.objects.filter(u__lt=higher, kind="pair") if not one.labels.exists()]
+    )
     data = read(swept.world.track)
     arranged, beta = Centred(data), READ / DOCUMENTS
     q = arranged.answered_inside
@@ -121,21 +142,31 @@ def test_what_is_drawn_after_a_sweep_is_known_in_its_documents_as_often_as_the_s
 def test_what_was_drawn_before_is_told_for_each_sweep_and_who_was_there_then(swept: Swept) -> None:
     swept.sweep()
     higher = 0.6
-    swept.world.answer([one for one in swept.world.sample(swept.first, higher) if not one.labels.exists()])
+    swept.world.answer(
+        [one for one in swept.world.sample(swept.first, higher) if not one.labels.exists()]
+    )
     newer = swept.world.documents[READ : READ + 3]
     swept.read_whole(newer)
     row = swept.add_late()
     swept.sweep()
     pool = read_pool(swept.world.track, [swept.first.pk, row.pk])
-    before = dict(zip(pool.target_id.tolist(), labelled_before(swept.world.track, pool).tolist(), strict=True))
+    before = dict(
+        zip(pool.target_id.tolist(), labelled_before(swept.world.track, pool).tolist(), strict=True)
+    )
     first, second = swept.targets(early), swept.targets(late) - swept.targets(early)
     both = (READ * PI + 3 * higher) / (READ + 3)
     assert {round(before[one], 9) for one in first} == {round(both, 9)}
-    assert {round(before[one], 9) for one in second} == {round(PI, 9)}, "none was asked by the first sweep"
+    assert {round(before[one], 9) for one in second} == {round(PI, 9)}, (
+        "none was asked by the first sweep"
+    )
 
 
-def test_what_readers_find_is_told_from_marks_and_from_what_stands_for_the_given_up(swept: Swept) -> None:
-    """What was marked is known for certain, also where it had been drawn; only the unmarked have others stand for."""
+def test_what_readers_find_is_told_from_marks_and_from_what_stands_for_the_given_up(
+    swept: Swept,
+) -> None:
+    """What was marked is known for certain, also where it had been drawn; only the unmarked have
+    others stand for.
+    """
     lost = set(give_up(swept, 3))
     world, inside = swept.world, {one.pk for one in swept.documents}
     mine = [one for one in world.instances if early(one) and one.document_id in inside]
@@ -163,8 +194,12 @@ def test_what_lies_outside_the_scope_is_covered_by_no_sweep(swept: Swept) -> Non
     np.testing.assert_allclose(Centred(data).pi[outside], PI)
 
 
-def test_a_mark_says_nothing_of_what_was_asked_in_vain_and_no_more_than_an_answer_of_the_rest(toy: Toy) -> None:
-    """Without any sweep: where questions are given up, what readers mark would be known too often."""
+def test_a_mark_says_nothing_of_what_was_asked_in_vain_and_no_more_than_an_answer_of_the_rest(
+    toy: Toy,
+) -> None:
+    """Without any sweep: where questions are given up, what readers mark would be known too
+    often.
+    """
     world = World(toy, n_documents=DOCUMENTS)
     row = world.system("first", early)
     asked = world.sample(row, PI)
@@ -177,26 +212,47 @@ def test_a_mark_says_nothing_of_what_was_asked_in_vain_and_no_more_than_an_answe
     in_vain(one.pk for one in later[::3])
     world.answer([one for at, one in enumerate(later) if at % 3])
     data = read(world.track)
-    told, arranged = in_documents(world.track, data.pool, np.ones(data.pool.target_id.size, dtype=bool)), Centred(data)
+    told, arranged = (
+        in_documents(world.track, data.pool, np.ones(data.pool.target_id.size, dtype=bool)),
+        Centred(data),
+    )
     by_target = dict(zip(data.pool.target_id.tolist(), told.mark.tolist(), strict=True))
     judged = {one.pk for one in asked if one.pk not in lost}
-    has_mark = {one.target_id for one in world.instances if one.document_id in _pks(world) and marked(one)
-                and world.truth[one.pk]}  # fmt: skip
+    has_mark = {
+        one.target_id
+        for one in world.instances
+        if one.document_id in _pks(world) and marked(one) and world.truth[one.pk]
+    }
     assert {by_target[pk] for pk in judged} == {NO_MARK}
     assert {by_target[pk] for pk in lost if pk in has_mark} == {NEVER}
     assert {by_target[pk] for pk in lost if pk not in has_mark} == {NO_MARK}
     alone = [pk for pk, mark in by_target.items() if 0 <= mark < 1]
-    assert set(alone) == {pk for pk in has_mark & set(by_target) if pk not in judged and pk not in lost}
+    assert set(alone) == {
+        pk for pk in has_mark & set(by_target) if pk not in judged and pk not in lost
+    }
     share = arranged.answered[0]
     assert 0.5 < share < 0.8
-    known = dict(zip(data.pool.target_id[data.pool.target[arranged.row]].tolist(),
-                     ~np.isnan(arranged.verdicts[:, 0]), strict=True))  # fmt: skip
+    known = dict(
+        zip(
+            data.pool.target_id[data.pool.target[arranged.row]].tolist(),
+            ~np.isnan(arranged.verdicts[:, 0]),
+            strict=True,
+        )
+    )
     assert not any(known[pk] for pk in lost)
-    assert {pk: known[pk] for pk in alone if pk in known} == {pk: by_target[pk] < share for pk in alone if pk in known}
+    assert {pk: known[pk] for pk in alone if pk in known} == {
+        pk: by_target[pk] < share for pk in alone if pk in known
+    }
     np.testing.assert_allclose(arranged.pi, 0.8 * arranged.answered[data.pool.target])
     answered = dict(zip(data.pool.target_id.tolist(), arranged.answered.tolist(), strict=True))
-    drawn = [one for one in world.instances if early(one) and one.document_id in _pks(world) and world.truth[one.pk]
-             and known.get(one.target_id)]  # fmt: skip
+    drawn = [
+        one
+        for one in world.instances
+        if early(one)
+        and one.document_id in _pks(world)
+        and world.truth[one.pk]
+        and known.get(one.target_id)
+    ]
     weight = {one.pk: 1 / answered[one.target_id] for one in drawn}
     share = sum(weight[one.pk] for one in drawn if marked(one)) / sum(weight.values())
     assert evaluate(world.track).settings["misses"]["share"] == pytest.approx(share)

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.django_db
 
 
 def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> None:
-    """Its second run knows which documents were read: in them what it states is known, elsewhere it must be drawn."""
+    """Its second run knows which documents were read: in them what it states is known, elsewhere it
+    must be drawn.
+    """
     swept.sweep()
     world = swept.world
     again = world.system("again", lambda one: early(one) or late(one))
@@ -30,7 +32,9 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
     data = read(world.track)
     at, there = (data.systems.index(row.pk) for row in (again, other))
     assert at in data.seen and there not in data.seen
-    exact, own = (of_targets(data, one) for one in (data.seen[at].exact, data.seen[at].own(data.own[at])))
+    exact, own = (
+        of_targets(data, one) for one in (data.seen[at].exact, data.seen[at].own(data.own[at]))
+    )
     u = dict(Target.objects.values_list("pk", "u"))
     old, new = swept.targets(early), swept.targets(late) - swept.targets(early)
     for target in old:
@@ -40,7 +44,9 @@ def test_documents_that_a_team_could_know_count_for_themselves(swept: Swept) -> 
     for target in new:
         assert own[target] == pytest.approx(0.7) and not exact[target]
     pi = of_targets(data, data.inclusion.pi)
-    assert {round(pi[target], 9) for target in old} == {round(1 - (1 - PI) * (1 - READ / DOCUMENTS), 9)}
+    assert {round(pi[target], 9) for target in old} == {
+        round(1 - (1 - PI) * (1 - READ / DOCUMENTS), 9)
+    }
     # documents read since then are chance for it as well
     swept.read_whole(world.documents[READ : READ + 3])
     swept.sweep()
@@ -68,13 +74,24 @@ def test_what_only_a_team_that_knew_the_documents_states_has_no_second_way_in(sw
         assert common[target] == own[target] == 0, "its variance would have no clusters"
 
 
-@pytest.mark.parametrize("knows", [False, True], ids=["another team", "a team that knew the documents"])
-def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(swept: Swept, knows: bool) -> None:
-    """Nobody was asked about it where readers had marked the first: it would be known just where that is not true."""
+@pytest.mark.parametrize(
+    "knows", [False, True], ids=["another team", "a team that knew the documents"]
+)
+def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(
+    swept: Swept, knows: bool
+) -> None:
+    """Nobody was asked about it where readers had marked the first: it would be known just where
+    that is not true.
+    """
     swept.sweep()
     before = of_targets(swept_data := read(swept.world.track), swept_data.inclusion.beta)
-    said = {one.pk for one in swept.world.also_said([one for one in swept.world.instances if early(one)][::4])}
-    row = swept.world.system("late", lambda one: one.pk in said, team="Patterns" if knows else "Neural")
+    said = {
+        one.pk
+        for one in swept.world.also_said([one for one in swept.world.instances if early(one)][::4])
+    }
+    row = swept.world.system(
+        "late", lambda one: one.pk in said, team="Patterns" if knows else "Neural"
+    )
     swept.world.answer(swept.world.sample(row, PI))
     data = read(swept.world.track)
     after, cluster = of_targets(data, data.inclusion.beta), of_targets(data, data.inclusion.cluster)
@@ -84,29 +101,40 @@ def test_another_relation_that_is_said_of_a_pair_later_takes_the_pair_out(swept:
         assert after == before, "what may depend on the documents decides nothing"
     else:
         assert all(after[target] == 0 and cluster[target] == -1 for target in pairs)
-        assert all(after[target] == value for target, value in before.items() if target not in pairs)
+        assert all(
+            after[target] == value for target, value in before.items() if target not in pairs
+        )
 
 
 def test_a_plan_tells_of_documents_so_who_had_one_knew_them(swept: Swept) -> None:
     swept.sweep()
     stranger = swept.world.system("one", late, team="Neural")
     draft = Submission.objects.get(pk=swept.world.system("two", late, team="Neural").pk)
-    Submission.objects.filter(pk=draft.pk).update(sampled_at=None, confirmed_at=None, status="planned")
+    Submission.objects.filter(pk=draft.pk).update(
+        sampled_at=None, confirmed_at=None, status="planned"
+    )
     data = read(swept.world.track)
-    assert data.systems.index(stranger.pk) not in data.seen_drawn, "what it uploaded besides was not read by then"
+    assert data.systems.index(stranger.pk) not in data.seen_drawn, (
+        "what it uploaded besides was not read by then"
+    )
     Submission.objects.filter(pk=draft.pk).update(read_at=stranger.confirmed_at)
     data = read(swept.world.track)
     assert data.seen_drawn[data.systems.index(stranger.pk)].beta == pytest.approx(READ / DOCUMENTS)
 
 
 def test_what_others_state_later_changes_nothing_of_what_was_known(toy: Toy) -> None:
-    """A document all of which was marked is judged; it stays so when somebody states more in it. Else what was asked
-    for nobody would have no probability, and the interval no end."""
+    """A document all of which was marked is judged; it stays so when somebody states more in it.
+    Else what was asked for nobody would have no probability, and the interval no end.
+    """
     world = World(toy, n_documents=4)
-    mine = [one for one in world.instances if one.document_id == world.documents[0].pk and one.pk % 2]
+    mine = [
+        one for one in world.instances if one.document_id == world.documents[0].pk and one.pk % 2
+    ]
     for one in world.instances:
         world.truth[one.pk] = one in mine
-    elsewhere = [one.pk for one in world.instances if one.document_id != world.documents[0].pk and one.pk % 3]
+    elsewhere = [
+        one.pk for one in world.instances if one.document_id != world.documents[0].pk and one.pk % 3
+    ]
     world.read_in_full(world.documents[:1], lambda one: True)
     states = {*(one.pk for one in mine), *elsewhere}
     world.answer(world.sample(world.system("first", lambda one: one.pk in states), PI))
@@ -125,7 +153,9 @@ def test_what_others_state_later_changes_nothing_of_what_was_known(toy: Toy) -> 
     assert known([again.pk - 1, again.pk, late.pk]) == before
 
 
-def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_of_them(toy: Toy) -> None:
+def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_of_them(
+    toy: Toy,
+) -> None:
     world = World(toy, n_documents=DOCUMENTS)
     world.answer(world.sample(world.system("first", early), PI))
     again = world.system("again", early)
@@ -139,7 +169,9 @@ def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_
     at = data.systems.index(again.pk)
     seen, own = data.seen[at], data.seen[at].own(data.own[at])
     assert seen.unjudged.any() and not seen.inside.any()
-    np.testing.assert_allclose(own[seen.unjudged], 1 - (1 - (0.7 - PI) / (1 - PI)) * (1 - READ / DOCUMENTS))
+    np.testing.assert_allclose(
+        own[seen.unjudged], 1 - (1 - (0.7 - PI) / (1 - PI)) * (1 - READ / DOCUMENTS)
+    )
 
 
 def test_what_a_sweep_answered_does_not_say_how_far_a_sample_had_come(toy: Toy) -> None:

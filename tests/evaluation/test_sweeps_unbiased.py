@@ -1,4 +1,6 @@
-"""With sweeps, precision and recall are printed without bias: for who was there, who came late, and who had seen."""
+"""With sweeps, precision and recall are printed without bias: for who was there, who came late, and
+who had seen.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,14 @@ from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling.documents import settle_documents
-from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution, Sweep, Threshold, TrackKey
+from kbpo.sampling.models import (
+    Sample,
+    SampleBatch,
+    SamplingDistribution,
+    Sweep,
+    Threshold,
+    TrackKey,
+)
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay
@@ -29,7 +38,8 @@ EARLY, NEIGHBOUR, LATE = range(140), range(60, 170), range(90, 210)
 NOBODY = range(210, N)
 """What no system ever states"""
 FOUND = 0.7
-"""How much readers mark of what is true and stated; of what nobody states all, so that plain recall is not biased"""
+"""How much readers mark of what is true and stated; of what nobody states all, so that plain
+recall is not biased"""
 
 
 class Undone(Exception):
@@ -42,11 +52,16 @@ class World:
     def __init__(self, toy: Toy, seed: int) -> None:
         TrackKey.objects.create(track=toy.track, secret=f"world {seed}")
         self.random = np.random.default_rng(1000 + seed)
-        self.given_up = 0.2 if seed % 2 else 0.0  # share of the sweep's questions that nobody answers
+        self.given_up = (
+            0.2 if seed % 2 else 0.0
+        )  # share of the sweep's questions that nobody answers
         self.replay = Replay.of(toy, N, SHARE, documents=DOCUMENTS, seed=seed)
-        # Documents differ: in half of them little is true, else there would be no clusters to be told.
+        # Documents differ: in half of them little is true, else there would be no clusters to be
+        # told.
         poor = np.arange(N) % DOCUMENTS % 2 == 0
-        self.replay.true = np.where(poor, self.random.random(N) < 0.35, self.random.random(N) < 0.85)
+        self.replay.true = np.where(
+            poor, self.random.random(N) < 0.35, self.random.random(N) < 0.85
+        )
         self.truth: dict[int, float] = {}
         self.stated: dict[int, list[int]] = {}
 
@@ -71,7 +86,9 @@ class World:
         Threshold.objects.bulk_create(Threshold(batch=batch, target_id=pk, pi=pi) for pk in targets)
         u = self.u
         asked = [pk for pk in targets if u[pk] < pi]
-        Sample.objects.bulk_create(Sample(batch=batch, target_id=pk, probability=pi) for pk in asked)
+        Sample.objects.bulk_create(
+            Sample(batch=batch, target_id=pk, probability=pi) for pk in asked
+        )
         self.answer(asked)
         self.truth[row.pk], self.stated[row.pk] = self.replay.truth(chosen), chosen
         return row
@@ -82,14 +99,25 @@ class World:
         return dict(Target.objects.filter(pk__in=self.replay.target).values_list("pk", "u"))
 
     def answer(self, targets: Iterable[int]) -> None:
-        """Labels of those that have none: what was marked, judged or given up is not asked again."""
-        known = set(Label.objects.filter(target__in=self.replay.target).values_list("target_id", flat=True))
+        """Labels of those that have none: what was marked, judged or given up is not asked
+        again.
+        """
+        known = set(
+            Label.objects.filter(target__in=self.replay.target).values_list("target_id", flat=True)
+        )
         which = {pk: at for at, pk in enumerate(self.replay.target)}
         record(
-            NewLabel(pk, {"shown": [PART], "holds": [PART] if self.replay.true[which[pk]] else []}, "crowd",
-                     "majority", 3, "q")
-            for pk in targets if pk not in known
-        )  # fmt: skip
+            NewLabel(
+                pk,
+                {"shown": [PART], "holds": [PART] if self.replay.true[which[pk]] else []},
+                "crowd",
+                "majority",
+                3,
+                "q",
+            )
+            for pk in targets
+            if pk not in known
+        )
 
     def read_whole(self) -> None:
         """People read some documents, and overlook some of what systems state."""
@@ -99,16 +127,31 @@ class World:
         corpus = self.replay.toy.corpus
         places = [Place("document", pk) for pk in documents]
         found = targets_at(corpus, places)
-        record(NewLabel(found[one], {"scope": "sentence", "closed": False}, "document", "majority", 3, "r")
-               for one in places)  # fmt: skip
+        record(
+            NewLabel(
+                found[one], {"scope": "sentence", "closed": False}, "document", "majority", 3, "r"
+            )
+            for one in places
+        )
         inside = [at for at in range(N) if at % DOCUMENTS in self.read and self.replay.true[at]]
         marks = [at for at in inside if at in NOBODY or self.random.random() < FOUND]
-        record(NewLabel(self.replay.target[at], {"shown": [PART], "holds": [PART]}, "document", "majority", 3, "r")
-               for at in marks)  # fmt: skip
+        record(
+            NewLabel(
+                self.replay.target[at],
+                {"shown": [PART], "holds": [PART]},
+                "document",
+                "majority",
+                3,
+                "r",
+            )
+            for at in marks
+        )
         settle_documents(self.replay.toy.track, documents)
 
     def sweep(self) -> Sweep:
-        row = sweep.order_sweep(self.replay.toy.track, sweep.plan_sweep(self.replay.toy.track).at_most)
+        row = sweep.order_sweep(
+            self.replay.toy.track, sweep.plan_sweep(self.replay.toy.track).at_most
+        )
         asked = list(row.targets.values_list("target_id", flat=True))
         lost = [pk for pk in asked if self.random.random() < self.given_up]
         self.answer(set(asked) - set(lost))
@@ -119,15 +162,18 @@ class World:
         return row
 
     def gamed(self, old: Iterable[int], new: Iterable[int]) -> list[int]:
-        """A second run of a team that deletes what it sees to be wrong, and adds what it is sure of in the documents
-        that it knows to be read, and anything elsewhere."""
+        """A second run of a team that deletes what it sees to be wrong, and adds what it is sure of
+        in the documents that it knows to be read, and anything elsewhere.
+        """
         wrong = self.replay.known_wrong()
         kept = [at for at in old if at not in wrong]
         return kept + [at for at in new if self.replay.true[at] or at % DOCUMENTS not in self.read]
 
 
 def errors(toy: Toy, seed: int) -> np.ndarray:
-    """(5, 2): the errors of four precisions and of the first recall, and what their intervals rest on."""
+    """(5, 2): the errors of four precisions and of the first recall, and what their intervals rest
+    on.
+    """
     world = World(toy, seed)
     first = world.enter("Patterns", EARLY, 0.25)
     other = world.enter("Neural", NEIGHBOUR, 0.25)
@@ -157,7 +203,9 @@ def errors(toy: Toy, seed: int) -> np.ndarray:
 
 @pytest.mark.django_db
 @pytest.mark.statistical
-def test_with_sweeps_figures_are_printed_without_bias(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_sweeps_figures_are_printed_without_bias(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     found = []
     for seed in range(REPEATS):
@@ -167,6 +215,8 @@ def test_with_sweeps_figures_are_printed_without_bias(toy: Toy, monkeypatch: pyt
     error, deviation = np.stack(found)[..., 0], np.stack(found)[..., 1]
     of_mean = error.std(axis=0, ddof=1) / np.sqrt(REPEATS)
     inside = np.abs(error) < 1.2816 * deviation
-    assert (np.abs(error.mean(axis=0)) < 4 * of_mean + 0.002).all()  # ratios have a bias of their own, of order 1/n
+    assert (
+        np.abs(error.mean(axis=0)) < 4 * of_mean + 0.002
+    ).all()  # ratios have a bias of their own, of order 1/n
     assert 0.8 - 4 * (0.16 / inside.size) ** 0.5 < inside.mean() < 0.95
     assert (inside.mean(axis=0) > 0.8 - 4 * (0.16 / REPEATS) ** 0.5).all()

@@ -1,8 +1,10 @@
-"""The probabilities of the two ways in are those with which labels come to be known, whatever people give up.
+"""The probabilities of the two ways in are those with which labels come to be known, whatever
+people give up.
 
-A world in arrays: some targets are drawn and asked, documents are read, a sweep asks what nobody marked, more is drawn.
-People answer only a share of what a draw asks, another share of what a sweep asks, and mark most of what is true. What
-is easy to state is drawn more often and is true more often, so that a wrong probability shows.
+A world in arrays: some targets are drawn and asked, documents are read, a sweep asks what nobody
+marked, more is drawn. People answer only a share of what a draw asks, another share of what a sweep
+asks, and mark most of what is true. What is easy to state is drawn more often and is true more
+often, so that a wrong probability shows.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class World:
-    """What chance may do. Of two kinds of targets: thresholds before documents were read, and after the sweep."""
+    """What chance may do. Of two kinds of targets: thresholds before documents were read, and after
+    the sweep.
+    """
 
     by_draw: float = 1.0
     """Share of what draws ask that people answer"""
@@ -42,9 +46,15 @@ class World:
     """The swept documents are a second way in"""
 
     def happen(self, rng: np.random.Generator) -> tuple[Data, Array]:
-        """What the service would have read then, and the truth, of a system that states all and of an early one."""
+        """What the service would have read then, and the truth, of a system that states all and of
+        an early one.
+        """
         kind, of = rng.integers(0, 2, N), np.arange(N) % DOCUMENTS
-        true, u, stated = rng.random(N) < np.array(TRUE)[kind], rng.random(N), rng.random(N) < STATED_EARLY
+        true, u, stated = (
+            rng.random(N) < np.array(TRUE)[kind],
+            rng.random(N),
+            rng.random(N) < STATED_EARLY,
+        )
         before = np.where(stated, np.array(self.early)[kind], 0.0)
         now = np.maximum(before, np.array(self.late)[kind])
         documents = np.sort(rng.choice(DOCUMENTS, READ, replace=False))
@@ -52,8 +62,12 @@ class World:
         drawn_before, covered = u < before, read & stated
         marked = read & true & (rng.random(N) < MARKED)
         swept = covered & ~marked & ~drawn_before
-        later = (u < now) & ~drawn_before & ~marked & ~covered  # in covered documents there is nothing left to ask
-        answered = (drawn_before | later) & (rng.random(N) < self.by_draw) | swept & (rng.random(N) < self.by_sweep)
+        later = (
+            (u < now) & ~drawn_before & ~marked & ~covered
+        )  # in covered documents there is nothing left to ask
+        answered = (drawn_before | later) & (rng.random(N) < self.by_draw) | swept & (
+            rng.random(N) < self.by_sweep
+        )
         mark = np.where(marked & ~answered, np.where(drawn_before, NEVER, rng.random(N)), NO_MARK)
         cluster = np.where(covered & self.fold, np.searchsorted(documents, of), -1)
         counts = (u < now) | (cluster >= 0)
@@ -61,13 +75,18 @@ class World:
         verdict = np.where(answered | marked, true, np.nan)[judged]
         data = Data(
             pool=_pool(of, u, np.column_stack([np.full(N, 1 / N), stated / stated.sum()])),
-            shown=np.ones(2, dtype=bool), judged=judged, f={"relation": np.tile(verdict[:, None], 2)}, draws={},
+            shown=np.ones(2, dtype=bool),
+            judged=judged,
+            f={"relation": np.tile(verdict[:, None], 2)},
+            draws={},
             inclusion=self._inclusion(now, before, stated, u < now, counts, cluster),
-            g={"relation": np.full(N, 0.6)}, rho={"relation": 0.0}, facts=None,
+            g={"relation": np.full(N, 0.6)},
+            rho={"relation": 0.0},
+            facts=None,
             documents=Annotated(documents.tolist(), documents.tolist()),
             fold=FoldIn(documents.tolist() if self.fold else [], swept=frozenset({1})),
             in_documents=InDocuments(marked, mark, covered, swept),
-        )  # fmt: skip
+        )
         return data, np.array([true.mean(), true[stated].mean()])
 
     def _inclusion(
@@ -76,19 +95,38 @@ class World:
         share = READ / DOCUMENTS if self.fold else 0.0
         beta = np.where(eligible, share, 0.0)
         return Inclusion(
-            pi=1 - (1 - pi) * (1 - beta), by_threshold=pi, by_draw=np.zeros(N), drawn=drawn, counts=counts,
-            cluster=cluster, beta=beta, of_document=share, n_clusters=READ if self.fold else 0, threshold=pi,
-            before=before, released=1.0,
-        )  # fmt: skip
+            pi=1 - (1 - pi) * (1 - beta),
+            by_threshold=pi,
+            by_draw=np.zeros(N),
+            drawn=drawn,
+            counts=counts,
+            cluster=cluster,
+            beta=beta,
+            of_document=share,
+            n_clusters=READ if self.fold else 0,
+            threshold=pi,
+            before=before,
+            released=1.0,
+        )
 
 
 def _pool(document: Array, u: Array, p: Array) -> Pool:
     number, weights = np.arange(N), sparse.csr_array(p)
     return Pool(
-        systems=[1, 2], teams=[1, 2], instance=number, target=number, target_id=number, u=u, document=document,
-        predicate=np.zeros(N, dtype=np.int64), types=np.full(N, "PER|GPE"), subject=number, object=number,
-        p={"instance": weights}, confidence=weights,
-    )  # fmt: skip
+        systems=[1, 2],
+        teams=[1, 2],
+        instance=number,
+        target=number,
+        target_id=number,
+        u=u,
+        document=document,
+        predicate=np.zeros(N, dtype=np.int64),
+        types=np.full(N, "PER|GPE"),
+        subject=number,
+        object=number,
+        p={"instance": weights},
+        confidence=weights,
+    )
 
 
 WORLDS = {

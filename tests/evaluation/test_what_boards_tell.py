@@ -31,7 +31,9 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: st
     world = World(toy, n_documents=8)
     rows = {
         status: world.system(status, lambda one, at=at: one.pk % 4 != at, team=team)
-        for at, (status, team) in enumerate([("scored", "Patterns"), ("withdrawn", "Patterns"), ("judging", "Neural")])
+        for at, (status, team) in enumerate(
+            [("scored", "Patterns"), ("withdrawn", "Patterns"), ("judging", "Neural")]
+        )
     }
     for row in rows.values():
         world.answer(world.sample(row, 0.9))
@@ -43,14 +45,26 @@ def test_boards_tell_nothing_of_withdrawn_and_waiting_runs(toy: Toy, address: st
     told = Client().get(address, {"distribution": "instance"}).json()
     assert [one["name"] for one in told["systems"]] == ["scored"]
     assert set(told["evaluation"]) <= {
-        "number", "made_at", "scope", "documents", "of_documents", "misses", "targets", "labels", "expert", "model",
+        "number",
+        "made_at",
+        "scope",
+        "documents",
+        "of_documents",
+        "misses",
+        "targets",
+        "labels",
+        "expert",
+        "model",
         "version",
-    }  # fmt: skip
+    }
     said = numbers(told)
     for status in ("withdrawn", "judging"):
         assert str(totals[str(rows[status].pk)]) not in said
     assert str(totals[str(rows["scored"].pk)]) not in said
-    assert told["evaluation"]["targets"] and told["evaluation"]["model"] == evaluation.settings["model"]
+    assert (
+        told["evaluation"]["targets"]
+        and told["evaluation"]["model"] == evaluation.settings["model"]
+    )
     assert "withdrawn" not in json.dumps(told)
 
 

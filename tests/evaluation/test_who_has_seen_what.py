@@ -1,4 +1,6 @@
-"""A team that deletes what it was shown to be wrong, and uploads the rest again, gets an honest number."""
+"""A team that deletes what it was shown to be wrong, and uploads the rest again, gets an honest
+number.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +41,18 @@ def cleaned(world: Replay) -> list[int]:
 
 
 def honest(printed: Estimate, truth: float) -> bool:
-    """Whether what is printed is within four standard errors of the truth: draws and folds differ from run to run."""
+    """Whether what is printed is within four standard errors of the truth: draws and folds differ
+    from run to run.
+    """
     assert printed.value is not None and printed.variance is not None
     return abs(printed.value - truth) < 4 * printed.variance**0.5 < 0.3
 
 
 def seen_by(world: Replay, row: Submission) -> Any:
-    systems = [*Submission.objects.filter(sampled_at__isnull=False).values_list("pk", flat=True), row.pk]
+    systems = [
+        *Submission.objects.filter(sampled_at__isnull=False).values_list("pk", flat=True),
+        row.pk,
+    ]
     return seen(read_pool(world.toy.track, list(dict.fromkeys(systems))), row)
 
 
@@ -76,7 +83,9 @@ def test_a_draft_that_waited_for_the_judgments_gains_nothing(toy: Toy) -> None:
 
 
 @pytest.mark.statistical
-def test_without_the_rule_the_second_upload_would_be_printed_near_one(toy: Toy, monkeypatch: Any) -> None:
+def test_without_the_rule_the_second_upload_would_be_printed_near_one(
+    toy: Toy, monkeypatch: Any
+) -> None:
     monkeypatch.setattr("kbpo.sampling.designs.state.all_seen", lambda *_: {})
     monkeypatch.setattr("kbpo.evaluation.data.all_seen", lambda *_: {})
     world = Replay.of(toy, N, SHARE)
@@ -93,7 +102,9 @@ def test_a_near_copy_pays_for_itself(toy: Toy) -> None:
     option = world.upload("Patterns", cleaned(world)).plan["options"]["0.050"]
     other = world.upload("Neural", EVERYTHING).plan["options"]["0.050"]
     assert option["new"] > 80
-    assert other["new"] < 15 + 2 * STEP, "both counts that a draft is told are rounded to its disadvantage"
+    assert other["new"] < 15 + 2 * STEP, (
+        "both counts that a draft is told are rounded to its disadvantage"
+    )
 
 
 def test_what_was_seen_counts_for_itself_and_the_rest_is_asked_anew(toy: Toy) -> None:
@@ -127,7 +138,9 @@ def test_the_numbers_of_other_teams_stay_as_they_are(toy: Toy) -> None:
     before = world.number(neural)
     world.judge(world.upload("Patterns", cleaned(world)))
     data = read(toy.track)
-    with_rule, without = (Centred(one).precision("instance", "relation") for one in (data, replace(data, seen={})))
+    with_rule, without = (
+        Centred(one).precision("instance", "relation") for one in (data, replace(data, seen={}))
+    )
     gamed = data.systems.index(Submission.objects.latest("pk").pk)
     assert set(data.seen) == {gamed}
     others = [at for at in range(3) if at != gamed]
@@ -195,14 +208,28 @@ def test_a_closed_track_was_seen_by_everybody(toy: Toy) -> None:
 
 
 def test_what_settles_after_the_closing_was_seen_from_its_settling_on(toy: Toy) -> None:
-    """Of a target that nobody on the closed track states: only that its judgment is public makes it known."""
+    """Of a target that nobody on the closed track states: only that its judgment is public makes it
+    known.
+    """
     world = Replay.of(toy, N, SHARE)
     world.judge(world.upload("Patterns", range(100)))
     row = world.upload("Neural", range(50, N))
     Track.objects.filter(pk=toy.track.pk).update(status="frozen")
     close_track(Track.objects.get(pk=toy.track.pk))
     late = world.target[300]
-    record([NewLabel(late, {"shown": ["x>"], "holds": []}, "crowd", "majority", 3, "question:late", public=True)])
+    record(
+        [
+            NewLabel(
+                late,
+                {"shown": ["x>"], "holds": []},
+                "crowd",
+                "majority",
+                3,
+                "question:late",
+                public=True,
+            )
+        ]
+    )
     label = Label.objects.get(target=late)
     assert label.public_at == label.created_at
     found = {}
@@ -211,7 +238,9 @@ def test_what_settles_after_the_closing_was_seen_from_its_settling_on(toy: Toy) 
         row = Submission.objects.get(pk=row.pk)
         targets = _target_ids(world, row)
         found[moment] = seen_by(world, row)
-        assert found[moment].known[np.flatnonzero(targets == late)].all() == (moment == label.created_at)
+        assert found[moment].known[np.flatnonzero(targets == late)].all() == (
+            moment == label.created_at
+        )
     before, after = found.values()
     assert after.exact.sum() == before.exact.sum() + 1 and (after.unjudged == before.unjudged).all()
 
@@ -232,10 +261,19 @@ def test_what_was_being_asked_at_the_upload_may_still_be_answered(toy: Toy) -> N
 
 
 def mark(world: Replay, documents: list[int]) -> None:
-    """Nothing; people read some documents and marked what is true in them, which says nothing of the rest."""
+    """Nothing; people read some documents and marked what is true in them, which says nothing of
+    the rest.
+    """
     part = "per:place_of_birth>"
-    held = [pk for at, pk in enumerate(world.target) if world.true[at] and at % len(world.documents) in documents]
-    record(NewLabel(pk, {"shown": [part], "holds": [part]}, "document", "majority", 3, "read") for pk in held)
+    held = [
+        pk
+        for at, pk in enumerate(world.target)
+        if world.true[at] and at % len(world.documents) in documents
+    ]
+    record(
+        NewLabel(pk, {"shown": [part], "holds": [part]}, "document", "majority", 3, "read")
+        for pk in held
+    )
 
 
 def test_what_readers_marked_is_no_judgment_by_itself(toy: Toy) -> None:
@@ -264,7 +302,10 @@ def test_where_every_target_of_a_document_has_a_label_marks_count(toy: Toy) -> N
     mark(world, [0])
     part = "per:place_of_birth>"
     rest = [pk for at, pk in enumerate(world.target) if at % 8 == 0 and not world.true[at]]
-    record(NewLabel(pk, {"shown": [part], "holds": []}, "document", "majority", 3, "read") for pk in rest)
+    record(
+        NewLabel(pk, {"shown": [part], "holds": []}, "document", "majority", 3, "read")
+        for pk in rest
+    )
     row = world.upload("Patterns", range(80))
     found, targets = seen_by(world, row), _target_ids(world, row)
     inside = np.isin(targets, [pk for at, pk in enumerate(world.target) if at % 8 == 0])

@@ -1,4 +1,6 @@
-"""A run that is withdrawn takes nothing with it: what was judged for it keeps its probability for the others."""
+"""A run that is withdrawn takes nothing with it: what was judged for it keeps its probability for
+the others.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,13 @@ RUNS = (("Patterns", range(70)), ("Neural", range(30, 110)), ("Patterns", range(
 
 def told(row: Submission) -> dict[tuple[str, ...], list[Any]]:
     """Everything that the latest evaluation says of a run."""
-    rows = Estimate.objects.filter(evaluation=row.track.evaluations.latest("number"), submission=row)
+    rows = Estimate.objects.filter(
+        evaluation=row.track.evaluations.latest("number"), submission=row
+    )
     return {
-        (one.quantity, one.criterion, one.distribution, one.method, one.slice): [getattr(one, n) for n in NUMBERS]
+        (one.quantity, one.criterion, one.distribution, one.method, one.slice): [
+            getattr(one, n) for n in NUMBERS
+        ]
         for one in rows
     }
 
@@ -68,7 +74,9 @@ def test_the_others_scores_stay_to_ten_digits(toy: Toy, design: str, which: int)
 
 @pytest.mark.parametrize("design", ["poisson", "iid"])
 def test_a_run_withdrawn_while_it_is_judged_leaves_what_was_answered(toy: Toy, design: str) -> None:
-    """Its open questions are nobody's any more; those of the others that were settled keep their numbers."""
+    """Its open questions are nobody's any more; those of the others that were settled keep their
+    numbers.
+    """
     world = Replay.of(toy, 120, 0.6, design=design)
     first = world.judge(world.upload("Patterns", range(70)))
     gone = world.upload("Neural", range(30, 110))

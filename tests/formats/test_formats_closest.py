@@ -11,9 +11,13 @@ from formats.splitting import Span
 
 WORDS = 24
 VIEW = DocumentView(
-    "D", "abc " * WORDS, [4 * i for i in range(WORDS)], [4 * i + 3 for i in range(WORDS)],
-    [0, 20, 48, 80], [19, 47, 79, 95],
-)  # fmt: skip
+    "D",
+    "abc " * WORDS,
+    [4 * i for i in range(WORDS)],
+    [4 * i + 3 for i in range(WORDS)],
+    [0, 20, 48, 80],
+    [19, 47, 79, 95],
+)
 
 spans = st.tuples(st.integers(0, WORDS - 1), st.integers(0, 2), st.integers(0, 2)).map(
     lambda t: (4 * t[0] + t[1], 4 * min(t[0] + t[2], WORDS - 1) + 3)
@@ -27,7 +31,9 @@ def rule(subject: Span, object_: Span) -> tuple[bool, int, Span, Span]:
         return bisect_right(VIEW.sentence_begins, span[0])
 
     def tokens(span: Span) -> tuple[int, int]:
-        return bisect_right(VIEW.token_begins, span[0]) - 1, bisect_left(VIEW.token_ends, span[1]) + 1
+        return bisect_right(VIEW.token_begins, span[0]) - 1, bisect_left(
+            VIEW.token_ends, span[1]
+        ) + 1
 
     (a, b), (x, y) = tokens(subject), tokens(object_)
     gap = max(0, x - b if x >= a else a - y)
@@ -36,8 +42,13 @@ def rule(subject: Span, object_: Span) -> tuple[bool, int, Span, Span]:
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(spans, min_size=1, max_size=8, unique=True), st.lists(spans, min_size=1, max_size=8, unique=True))
-def test_two_walks_find_what_the_rule_finds_among_all_pairs(subjects: list[Span], objects: list[Span]) -> None:
+@given(
+    st.lists(spans, min_size=1, max_size=8, unique=True),
+    st.lists(spans, min_size=1, max_size=8, unique=True),
+)
+def test_two_walks_find_what_the_rule_finds_among_all_pairs(
+    subjects: list[Span], objects: list[Span]
+) -> None:
     pairs = [(rule(s, o), s, o) for s in subjects for o in objects if s != o]
     found = closest_pair(VIEW, sorted(subjects), sorted(objects))
     if not pairs:

@@ -34,20 +34,33 @@ def tokens(text: str) -> list[str]:
 
 
 def test_given_tokens_and_sentences_are_kept() -> None:
-    (document,) = documents({"id": "A", "text": "ab cd", "tokens": [[0, 2], [3, 5]], "sentences": [[0, 5]]})
+    (document,) = documents(
+        {"id": "A", "text": "ab cd", "tokens": [[0, 2], [3, 5]], "sentences": [[0, 5]]}
+    )
     assert (document.tokens, document.sentences) == ([(0, 2), (3, 5)], [(0, 5)])
     assert (document.title, document.date) == ("", None)
 
 
 def test_missing_tokens_and_sentences_are_found() -> None:
-    (document,) = documents({"id": "A", "title": "T", "date": "2013-03-17", "text": "Ann left. Bob stayed."})
+    (document,) = documents(
+        {"id": "A", "title": "T", "date": "2013-03-17", "text": "Ann left. Bob stayed."}
+    )
     assert document.sentences == [(0, 9), (10, 21)]
-    assert [document.text[b:e] for b, e in document.tokens] == ["Ann", "left", ".", "Bob", "stayed", "."]
+    assert [document.text[b:e] for b, e in document.tokens] == [
+        "Ann",
+        "left",
+        ".",
+        "Bob",
+        "stayed",
+        ".",
+    ]
     assert (document.title, document.date) == ("T", "2013-03-17")
 
 
 def test_our_sentences_never_break_a_given_token() -> None:
-    (document,) = documents({"id": "A", "text": "Ann left. Bob stayed.", "tokens": [[0, 3], [4, 13], [14, 21]]})
+    (document,) = documents(
+        {"id": "A", "text": "Ann left. Bob stayed.", "tokens": [[0, 3], [4, 13], [14, 21]]}
+    )
     assert document.sentences == [(0, 21)]
 
 
@@ -73,8 +86,21 @@ def test_a_blank_line_ends_a_sentence() -> None:
 
 def test_tokens_are_words_numbers_clitics_and_marks() -> None:
     assert tokens("Ann's U.S. firm didn't pay $1,200.50 (5%) -- twenty-one.") == [
-        "Ann", "'s", "U.S.", "firm", "did", "n't", "pay", "$1,200.50", "(", "5%", ")", "--", "twenty-one", ".",
-    ]  # fmt: skip
+        "Ann",
+        "'s",
+        "U.S.",
+        "firm",
+        "did",
+        "n't",
+        "pay",
+        "$1,200.50",
+        "(",
+        "5%",
+        ")",
+        "--",
+        "twenty-one",
+        ".",
+    ]
 
 
 @settings(max_examples=200, deadline=None)
@@ -90,7 +116,14 @@ def test_tokens_and_sentences_cover_all_that_is_not_white_space(text: str) -> No
 
 
 def test_long_texts_split_in_linear_time() -> None:
-    for text in ("." * 200_000, "a" * 200_000, '."' * 100_000, "A. " * 60_000, "\n" * 200_000, "a-" * 100_000):
+    for text in (
+        "." * 200_000,
+        "a" * 200_000,
+        '."' * 100_000,
+        "A. " * 60_000,
+        "\n" * 200_000,
+        "a-" * 100_000,
+    ):
         split_sentences(text)
         tokenise(text)
 
@@ -114,7 +147,9 @@ def test_long_texts_split_in_linear_time() -> None:
     ],
 )
 def test_a_date_is_found_by_its_written_forms(text: str, value: str, expected: str | None) -> None:
-    found = [text[begin:end] for begin, end in occurrences(text, value, [(0, len(text))], is_date=True)]
+    found = [
+        text[begin:end] for begin, end in occurrences(text, value, [(0, len(text))], is_date=True)
+    ]
     assert found == ([] if expected is None else [expected])
 
 
@@ -135,7 +170,9 @@ def test_sentences_over_two_spans() -> None:
     view = TOY.get("D1")
     assert view is not None
     covered = view.sentences_over(span("D1", "Debbie"), span("D1", "Fisher"))
-    assert view.text[slice(*covered)].startswith("Carrie") and view.text[slice(*covered)].endswith("too.")
+    assert view.text[slice(*covered)].startswith("Carrie") and view.text[slice(*covered)].endswith(
+        "too."
+    )
 
 
 def lines(data: bytes, **limits: int) -> tuple[list[tuple[int, str]], Report]:
@@ -144,7 +181,11 @@ def lines(data: bytes, **limits: int) -> tuple[list[tuple[int, str]], Report]:
 
 
 def test_lines_are_numbered_and_end_at_newlines_only() -> None:
-    assert lines("a\u2028b\x85\r\n\nc\rd\n".encode())[0] == [(1, "a\u2028b\x85"), (2, ""), (3, "c\rd")]
+    assert lines("a\u2028b\x85\r\n\nc\rd\n".encode())[0] == [
+        (1, "a\u2028b\x85"),
+        (2, ""),
+        (3, "c\rd"),
+    ]
     assert lines(b"\xef\xbb\xbfa")[0] == [(1, "a")]
 
 
@@ -160,8 +201,10 @@ def test_a_bad_line_does_not_hide_the_others() -> None:
     found, report = lines(b"a\n" * 5000 + b"\xff\nb\x00\n" + b"c" * 70_000 + b"\nd\n")
     assert [number for number, _ in found][-2:] == [5000, 5004]
     assert [(m.code, m.line) for m in report] == [
-        ("syntax.encoding", 5001), ("syntax.control", 5002), ("limits.line", 5003),
-    ]  # fmt: skip
+        ("syntax.encoding", 5001),
+        ("syntax.control", 5002),
+        ("limits.line", 5003),
+    ]
 
 
 @settings(max_examples=60, deadline=None)

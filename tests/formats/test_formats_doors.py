@@ -1,4 +1,6 @@
-"""What the doors make of good files: mentions, provenance, strings, inverses, links; and that all doors agree."""
+"""What the doors make of good files: mentions, provenance, strings, inverses, links; and that all
+doors agree.
+"""
 
 import io
 import json
@@ -39,7 +41,9 @@ def codes(report: Report) -> set[str]:
 def test_a_relation_line_becomes_a_claim_about_the_closest_mentions() -> None:
     (claim,), report = read(kb(CARRIE, ':E1\tlink\t"m.01tnbn"', DEBBIE, PARENTS))
     assert claim.document == "D1"
-    assert claim.subject == span("D1", "Fisher", 1), "“Fisher” in the third sentence has fewer tokens between"
+    assert claim.subject == span("D1", "Fisher", 1), (
+        "“Fisher” in the third sentence has fewer tokens between"
+    )
     assert claim.object == span("D1", "Debbie Reynolds")
     assert (claim.predicate, claim.subject_type, claim.object_type) == ("per:parents", "PER", "PER")
     assert claim.provenance == [(0, len(TEXTS["D1"]))]
@@ -53,11 +57,17 @@ def test_a_relation_line_becomes_a_claim_about_the_closest_mentions() -> None:
 def test_a_pair_in_one_sentence_comes_before_a_nearer_pair_in_two() -> None:
     relation = f":E2\tper:children\t:E1\t{whole('D2')}"
     (claim,), _ = read(kb(CARRIE, DEBBIE, relation))
-    assert (claim.subject, claim.object) == (span("D2", "Debbie Reynolds"), span("D2", "Carrie Fisher"))
+    assert (claim.subject, claim.object) == (
+        span("D2", "Debbie Reynolds"),
+        span("D2", "Carrie Fisher"),
+    )
 
 
 def test_relations_may_come_before_their_mentions() -> None:
-    assert read(kb(PARENTS, CARRIE, DEBBIE))[0][0].subject == read(kb(CARRIE, DEBBIE, PARENTS))[0][0].subject
+    assert (
+        read(kb(PARENTS, CARRIE, DEBBIE))[0][0].subject
+        == read(kb(CARRIE, DEBBIE, PARENTS))[0][0].subject
+    )
 
 
 def test_comments_blank_lines_and_white_space_at_the_end_are_passed_over() -> None:
@@ -87,10 +97,14 @@ def test_a_repeated_string_means_its_occurrence_closest_to_the_subject() -> None
 
 
 def test_a_string_is_found_as_whole_words_only() -> None:
-    assert codes(read(kb(DEBBIE, f':E2\tper:title\t"act"\t{whole("D1")}'))[1]) >= {"reference.string"}
+    assert codes(read(kb(DEBBIE, f':E2\tper:title\t"act"\t{whole("D1")}'))[1]) >= {
+        "reference.string"
+    }
 
 
-@pytest.mark.parametrize("value", ["2016-12-27", "2016-12-XX", "2016-12", "XXXX-12-27", "2016", "December 27, 2016"])
+@pytest.mark.parametrize(
+    "value", ["2016-12-27", "2016-12-XX", "2016-12", "XXXX-12-27", "2016", "December 27, 2016"]
+)
 def test_a_normalised_date_is_found_by_its_written_forms(value: str) -> None:
     (claim,), report = read(kb(CARRIE, f':E1\tper:date_of_death\t"{value}"\t{whole("D1")}'))
     assert TEXTS["D1"][slice(*claim.object)] in "December 27, 2016"
@@ -100,13 +114,17 @@ def test_a_normalised_date_is_found_by_its_written_forms(value: str) -> None:
 
 def test_another_date_is_not_found() -> None:
     for value in ("1955-12", "2017", "2016-13-41", "XXXX"):
-        claims, report = read(kb(EDDIE, CARRIE, f':E1\tper:date_of_death\t"{value}-01"\t{tac("D2", "Fisher", 1)}'))
+        claims, report = read(
+            kb(EDDIE, CARRIE, f':E1\tper:date_of_death\t"{value}-01"\t{tac("D2", "Fisher", 1)}')
+        )
         assert not claims
         assert report.by_code["reference.string"] + report.by_code["reference.provenance"] == 1
 
 
 def test_a_string_entity_with_mention_lines_is_found_by_them() -> None:
-    date = ':S1\ttype\tSTRING\n:S1\tnormalized_mention\t"2016-12-27"\t' + tac("D1", "December 27, 2016")
+    date = ':S1\ttype\tSTRING\n:S1\tnormalized_mention\t"2016-12-27"\t' + tac(
+        "D1", "December 27, 2016"
+    )
     (claim,), report = read(kb(CARRIE, date, f":E1\tper:date_of_death\t:S1\t{whole('D1')}"))
     assert claim.object == span("D1", "December 27, 2016")
     assert (claim.object_type, claim.object_entity) == ("DATE", ":S1")
@@ -155,7 +173,9 @@ def test_glosses_agree_in_composed_and_decomposed_unicode() -> None:
 
 def test_the_first_of_two_duplicates_is_kept() -> None:
     relation = f":E1\tper:parents\t:E2\t{whole('D1')}"
-    claims, report = read(kb(relation + "\t0.3", relation + "\t0.9", relation + "\t0.3", CARRIE, DEBBIE))
+    claims, report = read(
+        kb(relation + "\t0.3", relation + "\t0.9", relation + "\t0.3", CARRIE, DEBBIE)
+    )
     assert [claim.confidence for claim in claims] == [0.3]
     assert [m.text for m in report if m.code == "consistency.duplicate"] == [
         "Same relation as line 2 with another confidence. The first one is kept.",
@@ -168,7 +188,11 @@ def test_a_mention_with_two_types_stays_with_the_first_entity() -> None:
     founded = f":E2\tper:organizations_founded\t:E4\t{whole('D1')}"
     claims, report = read(kb(CARRIE, DEBBIE, other, founded))
     assert not claims
-    assert codes(report) == {"consistency.two_types", "reference.provenance", "syntax.nothing_usable"}
+    assert codes(report) == {
+        "consistency.two_types",
+        "reference.provenance",
+        "syntax.nothing_usable",
+    }
 
 
 def test_types_that_do_not_fit_are_kept_and_count_as_wrong() -> None:
@@ -193,7 +217,15 @@ def test_a_batch_of_lines_prefetches_its_documents() -> None:
         def get(self, document: str) -> DocumentView | None:
             return TOY.get(document)
 
-    list(read_claims(io.BytesIO(kb(CARRIE, DEBBIE, PARENTS)), Lookup(), shipped_schema("tac_kbp"), LIMITS, Report()))
+    list(
+        read_claims(
+            io.BytesIO(kb(CARRIE, DEBBIE, PARENTS)),
+            Lookup(),
+            shipped_schema("tac_kbp"),
+            LIMITS,
+            Report(),
+        )
+    )
     assert asked == [{"D1", "D2"}, {"D1"}]
 
 
@@ -204,7 +236,9 @@ def test_a_stream_that_cannot_be_rewound_is_read_twice_all_the_same() -> None:
 
     report = Report()
     schema = shipped_schema("tac_kbp")
-    assert len(list(read_claims(Pipe(kb(PARENTS, CARRIE, DEBBIE)), TOY, schema, LIMITS, report))) == 1
+    assert (
+        len(list(read_claims(Pipe(kb(PARENTS, CARRIE, DEBBIE)), TOY, schema, LIMITS, report))) == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -222,15 +256,25 @@ def test_the_door_is_known_from_the_first_lines(lines: list[str], door: str | No
 
 
 def json_line(**changes: object) -> bytes:
-    data = {"doc": "D1", "subject": span("D1", "Fisher", 1), "predicate": "per:parents",
-            "object": span("D1", "Debbie Reynolds")} | changes  # fmt: skip
+    data = {
+        "doc": "D1",
+        "subject": span("D1", "Fisher", 1),
+        "predicate": "per:parents",
+        "object": span("D1", "Debbie Reynolds"),
+    } | changes
     return json.dumps(data).encode() + b"\n"
 
 
 def test_json_lines_and_tac_kb_give_the_same_claim() -> None:
     (tac_claim,), _ = read(kb(CARRIE, DEBBIE, ':E1\tlink\t"m.1"', PARENTS))
-    (claim,), report = read(json_line(confidence=0.8, provenance=[[0, len(TEXTS["D1"])]], subject_link="m.1",
-                                      subject_canonical=span("D1", "Carrie Fisher")))  # fmt: skip
+    (claim,), report = read(
+        json_line(
+            confidence=0.8,
+            provenance=[[0, len(TEXTS["D1"])]],
+            subject_link="m.1",
+            subject_canonical=span("D1", "Carrie Fisher"),
+        )
+    )
     tac_claim.subject_entity = tac_claim.object_entity = None
     claim.line = tac_claim.line
     assert claim == tac_claim
@@ -248,7 +292,9 @@ def test_json_lines_take_types_from_the_mentions_of_the_corpus() -> None:
     view = TOY.get("D3")
     assert view is not None
     acme, oslo = span("D3", "Acme “Labs”"), span("D3", "Oslo")
-    line = json.dumps({"doc": "D3", "subject": acme, "predicate": "org:founded_by", "object": oslo}).encode()
+    line = json.dumps(
+        {"doc": "D3", "subject": acme, "predicate": "org:founded_by", "object": oslo}
+    ).encode()
     assert codes(read(line)[1]) == {"reference.untyped", "syntax.nothing_usable"}
     view.mention_types = {oslo: "GPE"}
     (claim,), _ = read(line)
@@ -258,7 +304,13 @@ def test_json_lines_take_types_from_the_mentions_of_the_corpus() -> None:
 
 def test_json_lines_turn_inverse_names_round() -> None:
     acme, jose = span("D3", "Acme “Labs”"), span("D3", "José Núñez")
-    data = {"doc": "D3", "subject": acme, "predicate": "org:students", "object": jose, "object_link": "José"}
+    data = {
+        "doc": "D3",
+        "subject": acme,
+        "predicate": "org:students",
+        "object": jose,
+        "object_link": "José",
+    }
     (claim,), _ = read(json.dumps(data).encode())
     assert (claim.subject, claim.predicate, claim.object) == (jose, "per:schools_attended", acme)
     assert claim.subject_link == "José"
@@ -276,7 +328,9 @@ def test_the_toy_corpus_is_fine() -> None:
 def test_annotated_mentions_may_have_a_column_of_links() -> None:
     header = "doc_id\tbegin\tend\ttype\tentity\tgloss\tcanonical_begin\tcanonical_end"
     for more, link in (("", ""), ("\tm.1", "m.1")):
-        table = f"{header}{more and chr(9) + 'link'}\nD1\t0\t13\tPER\t0\tCarrie Fisher\t0\t13{more}\n"
+        table = (
+            f"{header}{more and chr(9) + 'link'}\nD1\t0\t13\tPER\t0\tCarrie Fisher\t0\t13{more}\n"
+        )
         (record,), report = read_table("mentions", table.encode())
         assert (record.span, record.type, record.entity, record.link) == ((0, 13), "PER", "0", link)
         assert not report.messages

@@ -1,55 +1,151 @@
-"""Whatever bytes come in: messages or the package's own FormatError, nothing else; and what comes out can be stored."""
+"""Whatever bytes come in: messages or the package's own FormatError, nothing else; and what comes
+out can be stored.
+"""
 
 import gzip
 import json
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy import CARRIE, DEBBIE, PARENTS, TOY, corpus_lines, kb, read, read_documents, read_table, span, whole
+from toy import (
+    CARRIE,
+    DEBBIE,
+    PARENTS,
+    TOY,
+    corpus_lines,
+    kb,
+    read,
+    read_documents,
+    read_table,
+    span,
+    whole,
+)
 
 from formats.annotations import GOLD_COLUMNS, MENTION_COLUMNS
 from formats.messages import FormatError
 from formats.relation import RelationClaim
 from formats.schema import load_schema
 
-GOOD = kb(CARRIE, DEBBIE, PARENTS, f':E2\tper:title\t"actress"\t{whole("D1")}\t0.1', ':E1\tlink\t"m.1"')
-JSON = json.dumps({
-    "doc": "D1", "subject": span("D1", "Fisher", 1), "predicate": "per:parents",
-    "object": span("D1", "Debbie Reynolds"), "provenance": [[0, 50]], "confidence": 0.5,
-    "subject_type": "PER", "object_link": "m.2",
-}).encode()  # fmt: skip
+GOOD = kb(
+    CARRIE, DEBBIE, PARENTS, f':E2\tper:title\t"actress"\t{whole("D1")}\t0.1', ':E1\tlink\t"m.1"'
+)
+JSON = json.dumps(
+    {
+        "doc": "D1",
+        "subject": span("D1", "Fisher", 1),
+        "predicate": "per:parents",
+        "object": span("D1", "Debbie Reynolds"),
+        "provenance": [[0, 50]],
+        "confidence": 0.5,
+        "subject_type": "PER",
+        "object_link": "m.2",
+    }
+).encode()
 
-pieces = st.sampled_from([
-    b":E1", b":E2", b":E9", b"type", b"mention", b"canonical_mention", b"link", b"per:parents", b"org:students", b"PER",
-    b'"Fisher"', b'"actress"', b'"2016-12-27"', b'"\\', b"D1:0-12", b"D1:0-90", b"D1:0-12,D2:0-5", b"D1:99999999999-1",
-    b"0.5", b"nan", b"1e999", b"\t", b"\t", b"\t", b"\n", b"\n", b"\r\n", b"\x00", b"\xff", "Ünï".encode(), b"#",
-    b"\xe2\x80\xa8", b"\xef\xbb\xbf", b"{", b"}",
-])  # fmt: skip
+pieces = st.sampled_from(
+    [
+        b":E1",
+        b":E2",
+        b":E9",
+        b"type",
+        b"mention",
+        b"canonical_mention",
+        b"link",
+        b"per:parents",
+        b"org:students",
+        b"PER",
+        b'"Fisher"',
+        b'"actress"',
+        b'"2016-12-27"',
+        b'"\\',
+        b"D1:0-12",
+        b"D1:0-90",
+        b"D1:0-12,D2:0-5",
+        b"D1:99999999999-1",
+        b"0.5",
+        b"nan",
+        b"1e999",
+        b"\t",
+        b"\t",
+        b"\t",
+        b"\n",
+        b"\n",
+        b"\r\n",
+        b"\x00",
+        b"\xff",
+        "Ünï".encode(),
+        b"#",
+        b"\xe2\x80\xa8",
+        b"\xef\xbb\xbf",
+        b"{",
+        b"}",
+    ]
+)
 values = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 200) | st.floats() | st.text(max_size=5) | st.just("D1"),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 200)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.just("D1"),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
     max_leaves=6,
 )
-keys = st.sampled_from(["doc", "subject", "predicate", "object", "provenance", "confidence", "subject_type",
-                        "object_link", "subject_canonical", "id", "text", "tokens", "sentences", "date",
-                        "title"])  # fmt: skip
+keys = st.sampled_from(
+    [
+        "doc",
+        "subject",
+        "predicate",
+        "object",
+        "provenance",
+        "confidence",
+        "subject_type",
+        "object_link",
+        "subject_canonical",
+        "id",
+        "text",
+        "tokens",
+        "sentences",
+        "date",
+        "title",
+    ]
+)
 
 
 def check(claims: list[RelationClaim]) -> None:
     for claim in claims:
         view = TOY.get(claim.document)
         assert view is not None
-        for place in (claim.subject, claim.object, claim.subject_canonical, claim.object_canonical, *claim.provenance):
+        for place in (
+            claim.subject,
+            claim.object,
+            claim.subject_canonical,
+            claim.object_canonical,
+            *claim.provenance,
+        ):
             assert view.holds(place)
         assert claim.confidence is None or 0 <= claim.confidence <= 1
-        for text in (claim.subject_link, claim.object_link, claim.subject_entity, claim.object_entity):
+        for text in (
+            claim.subject_link,
+            claim.object_link,
+            claim.subject_entity,
+            claim.object_entity,
+        ):
             assert "\x00" not in (text or "").encode().decode()
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=300))
 def test_random_bytes_give_messages(data: bytes) -> None:
-    for prefix in (b"", b"run\n:E1\t", b"{", b"\x1f\x8b", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"):
+    for prefix in (
+        b"",
+        b"run\n:E1\t",
+        b"{",
+        b"\x1f\x8b",
+        b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
+    ):
         claims, report = read(prefix + data)
         check(claims)
         assert len(report) > 0
@@ -68,7 +164,9 @@ def test_shuffled_pieces_of_a_knowledge_base_give_messages(data: bytes) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, len(GOOD)), st.binary(max_size=4), st.integers(0, 20), st.booleans())
-def test_a_damaged_knowledge_base_gives_messages(at: int, inserted: bytes, removed: int, packed: bool) -> None:
+def test_a_damaged_knowledge_base_gives_messages(
+    at: int, inserted: bytes, removed: int, packed: bool
+) -> None:
     data = gzip.compress(GOOD) if packed else GOOD
     check(read(data[:at] + inserted + data[at + removed :])[0])
 
@@ -82,7 +180,12 @@ def test_any_value_of_any_key_gives_messages(key: str, value: object) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.dictionaries(st.sampled_from(["entity_types", "predicates", "turned", "ignored", "exclusive", "x"]), values))
+@given(
+    st.dictionaries(
+        st.sampled_from(["entity_types", "predicates", "turned", "ignored", "exclusive", "x"]),
+        values,
+    )
+)
 def test_a_bad_schema_raises_nothing_but_its_own_error(data: dict[str, object]) -> None:
     try:
         load_schema(data)

@@ -42,7 +42,9 @@ def line(**changes: object) -> bytes:
         "confidence": 0.8,
     }
     data |= changes
-    return json.dumps({key: value for key, value in data.items() if value is not ...}).encode() + b"\n"
+    return (
+        json.dumps({key: value for key, value in data.items() if value is not ...}).encode() + b"\n"
+    )
 
 
 def document(**changes: object) -> bytes:
@@ -61,7 +63,7 @@ SUBMISSIONS = [
     ("syntax.binary", 0, b"run\x00\x01\x02"),
     ("syntax.binary", 0, "run\n:E1\ttype\tPER\n".encode("utf-16")),
     ("syntax.binary", 0, gzip.compress(gzip.compress(GOOD))),
-    ("syntax.encoding", 2, b"run\n:E1\tmention\t\"Jos\xe9\"\tD3:0-3\n" + GOOD),
+    ("syntax.encoding", 2, b'run\n:E1\tmention\t"Jos\xe9"\tD3:0-3\n' + GOOD),
     ("syntax.control", 5001, b"run\n" + b"#\n" * 4999 + b":E1\ttype\tP\x00R\n" + GOOD),
     ("syntax.gzip_truncated", 0, gzip.compress(GOOD)[:-12]),
     ("syntax.gzip_corrupt", 0, gzip.compress(GOOD)[:40] + b"\xff" * 40 + gzip.compress(GOOD)[80:]),
@@ -74,7 +76,7 @@ SUBMISSIONS = [
     ("syntax.columns", 2, kb(":E1\tper:parents", CARRIE)),
     ("syntax.columns", 2, kb(":E1 type PER", CARRIE)),
     ("syntax.columns", 2, kb(":E1\ttype\tPER\tmore", CARRIE)),
-    ("syntax.columns", 2, kb(":E1\tmention\t\"Carrie\"", CARRIE)),
+    ("syntax.columns", 2, kb(':E1\tmention\t"Carrie"', CARRIE)),
     ("syntax.columns", 2, kb(":E1\tlink", CARRIE)),
     ("syntax.entity_id", 2, kb("E1\ttype\tPER", CARRIE)),
     ("syntax.entity_id", 2, kb(f"E1\tper:parents\t:E2\t{D1}", CARRIE)),
@@ -97,12 +99,20 @@ SUBMISSIONS = [
     ("syntax.key_unknown", 1, line(confidance=0.5)),
     ("syntax.value", 1, line(predicate=7)),
     ("syntax.value", 1, line(subject_link="\x00")),
-    ("syntax.value", 1, b'{"doc": "\\ud800", "subject": [0, 1], "predicate": "p", "object": [2, 3]}\n'),
+    (
+        "syntax.value",
+        1,
+        b'{"doc": "\\ud800", "subject": [0, 1], "predicate": "p", "object": [2, 3]}\n',
+    ),
     ("syntax.nothing_usable", 0, kb(CARRIE)),
     ("reference.document", 2, kb(f":E1\tper:parents\t:E2\tD9:0-9,{D1}", CARRIE, DEBBIE)),
     ("reference.document", 1, line(doc="D9")),
     ("reference.document", 2, kb(':E1\tmention\t"Carrie"\tD9:0-5', CARRIE)),
-    ("reference.other_corpus", 0, kb(CARRIE, DEBBIE, PARENTS).replace(b"D1", b"X1").replace(b"D2", b"X2")),
+    (
+        "reference.other_corpus",
+        0,
+        kb(CARRIE, DEBBIE, PARENTS).replace(b"D1", b"X1").replace(b"D2", b"X2"),
+    ),
     ("reference.entity", 2, kb(f":E7\tper:parents\t:E2\t{D1}", CARRIE, DEBBIE)),
     ("reference.untyped", 2, kb(f":E1\tper:parents\t:E2\t{D1}", CARRIE.partition("\n")[2], DEBBIE)),
     ("reference.untyped", 1, line(predicate="org:founded_by")),
@@ -114,26 +124,65 @@ SUBMISSIONS = [
     ("reference.provenance", 2, kb(":E1\tper:parents\t:E2\tD1:0-28", CARRIE, DEBBIE)),
     ("reference.provenance", 1, line(provenance=[[0, 20]])),
     ("reference.string", 2, kb(f':E1\tper:title\t"queen"\t{D1}', CARRIE)),
-    ("reference.canonical", 6, kb(entity(":E1", "PER", ("D1", "Carrie Fisher"), ("D1", "Fisher", 1), canonical=False),
-                                  ":E2\ttype\tPER", PARENTS, DEBBIE)),
+    (
+        "reference.canonical",
+        6,
+        kb(
+            entity(":E1", "PER", ("D1", "Carrie Fisher"), ("D1", "Fisher", 1), canonical=False),
+            ":E2\ttype\tPER",
+            PARENTS,
+            DEBBIE,
+        ),
+    ),
     ("consistency.two_types", 9, kb(CARRIE, entity(":E4", "ORG", ("D1", "Carrie Fisher")))),
     ("consistency.two_types", 2, line(subject_type="PER") + line(subject_type="ORG")),
     ("consistency.entity_types", 3, kb(":E1\ttype\tPER", ":E1\ttype\tORG", CARRIE)),
     ("consistency.links", 3, kb(':E1\tlink\t"m.1"', ':E1\tlink\t"m.2"', CARRIE)),
-    ("consistency.links", 11, kb(CARRIE, ':E1\tlink\t"m.1"', ':E4\tlink\t"m.2"',
-                                 entity(":E4", "PER", ("D1", "Carrie Fisher")))),
+    (
+        "consistency.links",
+        11,
+        kb(
+            CARRIE,
+            ':E1\tlink\t"m.1"',
+            ':E4\tlink\t"m.2"',
+            entity(":E4", "PER", ("D1", "Carrie Fisher")),
+        ),
+    ),
     ("consistency.links", 2, line(subject_link="m.1") + line(subject_link="m.2")),
-    ("consistency.canonicals", 8, kb(CARRIE, f':E1\tcanonical_mention\t"Fisher"\t{tac("D1", "Fisher", 1)}')),
+    (
+        "consistency.canonicals",
+        8,
+        kb(CARRIE, f':E1\tcanonical_mention\t"Fisher"\t{tac("D1", "Fisher", 1)}'),
+    ),
     ("consistency.canonicals", 2, line(subject_canonical=[0, 13]) + line(subject_canonical=[0, 6])),
-    ("consistency.predicates", 3, kb(f":E1\tper:parents\t:E2\t{D1}", f":E1\tper:spouse\t:E2\t{D1}", CARRIE, DEBBIE)),
-    ("consistency.inverse", 3, kb(f":E1\tper:parents\t:E2\t{D1}", f":E2\tper:parents\t:E1\t{D1}", CARRIE, DEBBIE)),
+    (
+        "consistency.predicates",
+        3,
+        kb(f":E1\tper:parents\t:E2\t{D1}", f":E1\tper:spouse\t:E2\t{D1}", CARRIE, DEBBIE),
+    ),
+    (
+        "consistency.inverse",
+        3,
+        kb(f":E1\tper:parents\t:E2\t{D1}", f":E2\tper:parents\t:E1\t{D1}", CARRIE, DEBBIE),
+    ),
     ("consistency.missing_inverse", 2, kb(f":E1\tper:parents\t:E2\t{D1}", CARRIE, DEBBIE)),
-    ("consistency.duplicate", 3, kb(f":E1\tper:parents\t:E2\t{D1}\t0.5", f":E1\tper:parents\t:E2\t{D1}\t0.6", CARRIE,
-                                    DEBBIE)),
-    ("consistency.duplicate_turned", 3, kb(f":E6\tper:schools_attended\t:E5\t{whole('D3')}",
-                                           f":E5\torg:students\t:E6\t{whole('D3')}",
-                                           entity(":E5", "ORG", ("D3", "Acme “Labs”")),
-                                           entity(":E6", "PER", ("D3", "José Núñez")))),
+    (
+        "consistency.duplicate",
+        3,
+        kb(
+            f":E1\tper:parents\t:E2\t{D1}\t0.5", f":E1\tper:parents\t:E2\t{D1}\t0.6", CARRIE, DEBBIE
+        ),
+    ),
+    (
+        "consistency.duplicate_turned",
+        3,
+        kb(
+            f":E6\tper:schools_attended\t:E5\t{whole('D3')}",
+            f":E5\torg:students\t:E6\t{whole('D3')}",
+            entity(":E5", "ORG", ("D3", "Acme “Labs”")),
+            entity(":E6", "PER", ("D3", "José Núñez")),
+        ),
+    ),
     ("schema.unknown_predicate", 2, kb(f":E1\tper:Parents\t:E2\t{D1}", CARRIE, DEBBIE)),
     ("schema.ignored_predicate", 2, kb(f':E1\tper:age\t"60"\t{D1}', CARRIE, DEBBIE)),
     ("schema.ignored_predicate", 1, line(predicate="no_relation")),
@@ -146,7 +195,7 @@ SUBMISSIONS = [
     ("schema.itself", 1, line(object=span("D1", "Carrie Fisher"))),
     ("limits.line", 2, b"run\n:E1\tmention\t" + b"a" * 100_000 + b"\n" + GOOD),
     ("limits.ratio", 0, gzip.compress(b"a" * 20_000_000)),
-]  # fmt: skip
+]
 
 CORPORA = [
     ("syntax.json", 1, b"not json\n"),
@@ -172,8 +221,18 @@ TABLES = [
     ("mentions", "reference.document", 2, MENTIONS + "D9\t0\t13\tPER\t0\tCarrie Fisher\t0\t13\n"),
     ("mentions", "reference.offsets", 2, MENTIONS + "D1\t13\t13\tPER\t0\t\t0\t13\n"),
     ("mentions", "reference.gloss", 2, MENTIONS + "D1\t0\t12\tPER\t0\tCarrie Fisher\t0\t13\n"),
-    ("mentions", "schema.unknown_type", 2, MENTIONS + "D1\t0\t13\tHUMAN\t0\tCarrie Fisher\t0\t13\n"),
-    ("mentions", "consistency.mention_twice", 3, MENTIONS + 2 * "D1\t0\t13\tPER\t0\tCarrie Fisher\t0\t13\n"),
+    (
+        "mentions",
+        "schema.unknown_type",
+        2,
+        MENTIONS + "D1\t0\t13\tHUMAN\t0\tCarrie Fisher\t0\t13\n",
+    ),
+    (
+        "mentions",
+        "consistency.mention_twice",
+        3,
+        MENTIONS + 2 * "D1\t0\t13\tPER\t0\tCarrie Fisher\t0\t13\n",
+    ),
     ("gold", "syntax.header", 1, MENTIONS),
     ("gold", "schema.unknown_predicate", 2, GOLD + "D1\t0\t13\tper:foo\t41\t56\t0\t76\n"),
     ("gold", "schema.ignored_predicate", 2, GOLD + "D1\t0\t13\tper:age\t41\t56\t0\t76\n"),
@@ -202,7 +261,9 @@ def assert_said(report: Report, code: str, number: int) -> None:
         assert "\x00" not in message.text + message.line_text
 
 
-@pytest.mark.parametrize(("code", "number", "data"), SUBMISSIONS, ids=[code for code, _, _ in SUBMISSIONS])
+@pytest.mark.parametrize(
+    ("code", "number", "data"), SUBMISSIONS, ids=[code for code, _, _ in SUBMISSIONS]
+)
 def test_a_bad_submission_gets_its_message(code: str, number: int, data: bytes) -> None:
     _, report = read(data)
     assert_said(report, code, number)
@@ -231,7 +292,9 @@ def test_a_document_over_the_limit_is_dropped() -> None:
 
 
 def test_every_code_is_in_the_tables_above() -> None:
-    tested = {code for code, *_ in (*SUBMISSIONS, *CORPORA, *LIMITED)} | {code for _, code, *_ in TABLES}
+    tested = {code for code, *_ in (*SUBMISSIONS, *CORPORA, *LIMITED)} | {
+        code for _, code, *_ in TABLES
+    }
     assert set(CODES) - tested == {"limits.document"}
 
 
@@ -280,7 +343,13 @@ def test_one_endless_line_is_never_held() -> None:
 
 
 def test_a_fine_file_has_no_errors() -> None:
-    for data in (GOOD, gzip.compress(GOOD), b"\xef\xbb\xbf" + GOOD, GOOD.replace(b"\n", b"\r\n"), GOOD.rstrip()):
+    for data in (
+        GOOD,
+        gzip.compress(GOOD),
+        b"\xef\xbb\xbf" + GOOD,
+        GOOD.replace(b"\n", b"\r\n"),
+        GOOD.rstrip(),
+    ):
         claims, report = read(data)
         assert len(claims) == 1
         assert set(report.by_code) == {"consistency.missing_inverse"}

@@ -1,4 +1,6 @@
-"""Real knowledge bases: the KB file of every system, read by our door, gives exactly its mention pairs."""
+"""Real knowledge bases: the KB file of every system, read by our door, gives exactly its mention
+pairs.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -15,7 +17,9 @@ from formats.opening import open_text
 from formats.schema import Schema, load_schema, shipped_schema
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "redocred"
-NAMES = sorted(path.name.removesuffix(".kb.tsv.gz") for path in (DATA / "systems").glob("*.kb.tsv.gz"))
+NAMES = sorted(
+    path.name.removesuffix(".kb.tsv.gz") for path in (DATA / "systems").glob("*.kb.tsv.gz")
+)
 LIMITS = Limits()
 
 pytestmark = pytest.mark.skipif(not NAMES, reason="the Re-DocRED data are not beside the checkout")
@@ -55,9 +59,19 @@ def test_a_kb_file_gives_exactly_its_instances(name: str) -> None:
 
 def test_the_annotations_are_read_without_a_message() -> None:
     report = Report()
-    mentions = list(read_mentions(open_text(DATA / "mentions.tsv.gz", LIMITS, report), corpus(), schema(), report))
-    gold = list(read_gold(open_text(DATA / "gold.tsv.gz", LIMITS, report), corpus(), schema(), report))
-    assert (len(mentions), len({(m.document, m.entity) for m in mentions}), len(gold)) == (12_949, 9_778, 17_448)
+    mentions = list(
+        read_mentions(
+            open_text(DATA / "mentions.tsv.gz", LIMITS, report), corpus(), schema(), report
+        )
+    )
+    gold = list(
+        read_gold(open_text(DATA / "gold.tsv.gz", LIMITS, report), corpus(), schema(), report)
+    )
+    assert (len(mentions), len({(m.document, m.entity) for m in mentions}), len(gold)) == (
+        12_949,
+        9_778,
+        17_448,
+    )
     assert not report.messages
 
 

@@ -19,7 +19,8 @@ CANONICAL = """
 SMALL = {
     "entity_types": [{"name": "PER"}, {"name": "DATE"}],
     "predicates": [{"name": "knows", "types": [["PER", "PER"]], "inverse": "knows"},
-                   {"name": "born", "types": [["PER", "DATE"]], "template": "{subject} was born on {object}"}],
+                   {"name": "born", "types": [["PER", "DATE"]],
+                   "template": "{subject} was born on {object}"}],
 }  # fmt: skip
 
 
@@ -61,12 +62,18 @@ def test_turning_a_name_round_turns_its_types_round() -> None:
 
 
 def test_known_and_ignored_names_are_told_from_unknown_ones() -> None:
-    assert TAC.knows("per:cause_of_death") and TAC.knows("org:students") and TAC.knows("no_relation")
+    assert (
+        TAC.knows("per:cause_of_death") and TAC.knows("org:students") and TAC.knows("no_relation")
+    )
     assert not TAC.knows("per:favourite_colour")
 
 
 def test_string_valued_types_are_not_linkable() -> None:
-    assert [name for name in TAC.entity_types if not TAC.linkable(name)] == ["DATE", "TITLE", "STRING"]
+    assert [name for name in TAC.entity_types if not TAC.linkable(name)] == [
+        "DATE",
+        "TITLE",
+        "STRING",
+    ]
     docred = shipped_schema("docred")
     assert [name for name in docred.entity_types if not docred.linkable(name)] == ["TIME", "NUM"]
 
@@ -89,7 +96,9 @@ def test_the_predicates_between_two_types() -> None:
 
 
 def test_a_template_becomes_the_sentence_that_a_worker_reads() -> None:
-    assert TAC.predicates["per:place_of_birth"].sentence("Ada", "London") == "Ada was born in London"
+    assert (
+        TAC.predicates["per:place_of_birth"].sentence("Ada", "London") == "Ada was born in London"
+    )
     for schema in (TAC, shipped_schema("docred")):
         assert all("{" not in p.sentence("a", "b") for p in schema.predicates.values())
 
@@ -107,7 +116,10 @@ def test_a_small_schema_in_yaml_or_json_is_enough(tmp_path: Path) -> None:
     assert schema.name == "small"
     assert schema.predicates["knows"].symmetric
     assert schema.entity_types["DATE"].value == "date"
-    assert load_schema(tmp_path / "small.yaml").predicates["knows"].template == "{subject}: knows: {object}"
+    assert (
+        load_schema(tmp_path / "small.yaml").predicates["knows"].template
+        == "{subject}: knows: {object}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,8 +127,14 @@ def test_a_small_schema_in_yaml_or_json_is_enough(tmp_path: Path) -> None:
     [
         ({"entity_types": []}, "no entity types"),
         ({"predicates": [{"name": "p", "types": [["PER", "GPE"]]}]}, "unknown type"),
-        ({"predicates": [{"name": "p", "types": [["PER", "PER"]], "inverse": "q"}]}, "unknown inverse"),
-        ({"predicates": [{"name": "p", "types": [["PER", "PER"]], "template": "no arguments"}]}, "lacks"),
+        (
+            {"predicates": [{"name": "p", "types": [["PER", "PER"]], "inverse": "q"}]},
+            "unknown inverse",
+        ),
+        (
+            {"predicates": [{"name": "p", "types": [["PER", "PER"]], "template": "no arguments"}]},
+            "lacks",
+        ),
         ({"predicates": [{"types": []}]}, "lacks the key 'name'"),
         ({"predicates": 5}, "wrong kind"),
         ({"predicates": SMALL["predicates"] * 2}, "twice"),
@@ -131,7 +149,12 @@ def test_a_bad_schema_is_refused_with_the_reason(change: dict[str, object], word
 
 
 def test_a_file_that_is_no_schema_is_refused_with_the_reason(tmp_path: Path) -> None:
-    for name, content in (("a.json", b"{"), ("b.yaml", b"a: ["), ("c.json", b"[]"), ("d.json", b"\xff")):
+    for name, content in (
+        ("a.json", b"{"),
+        ("b.yaml", b"a: ["),
+        ("c.json", b"[]"),
+        ("d.json", b"\xff"),
+    ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(FormatError, match=name):
             load_schema(tmp_path / name)

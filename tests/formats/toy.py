@@ -16,9 +16,14 @@ from formats.schema import shipped_schema
 
 TAC = shipped_schema("tac_kbp")
 TEXTS = {
-    "D1": "Carrie Fisher was an actress. Her mother Debbie Reynolds was an actress too. "
-    "Fisher died on December 27, 2016.",
-    "D2": "Reynolds married Eddie Fisher in 1955. Debbie Reynolds and Fisher had a daughter, Carrie Fisher.",
+    "D1": (
+        "Carrie Fisher was an actress. Her mother Debbie Reynolds was an actress too. "
+        "Fisher died on December 27, 2016."
+    ),
+    "D2": (
+        "Reynolds married Eddie Fisher in 1955. Debbie Reynolds and Fisher had a daughter, Carrie"
+        " Fisher."
+    ),
     "D3": "José Núñez works for Acme “Labs” in Oslo.",
 }
 LIMITS = Limits()
@@ -26,7 +31,10 @@ LIMITS = Limits()
 
 def corpus_lines() -> bytes:
     """The toy corpus as a file."""
-    documents = [{"id": name, "title": name, "date": "2016-12-28", "text": text} for name, text in TEXTS.items()]
+    documents = [
+        {"id": name, "title": name, "date": "2016-12-28", "text": text}
+        for name, text in TEXTS.items()
+    ]
     return "\n".join(map(json.dumps, documents)).encode()
 
 
@@ -34,7 +42,9 @@ def toy_corpus(text: bytes | None = None) -> MemoryCorpus:
     """The toy corpus, or the corpus in a file."""
     report = Report()
     lines = open_text(io.BytesIO(corpus_lines() if text is None else text), LIMITS, report)
-    corpus = MemoryCorpus([DocumentView.of(record) for record in read_corpus(lines, LIMITS, report)])
+    corpus = MemoryCorpus(
+        [DocumentView.of(record) for record in read_corpus(lines, LIMITS, report)]
+    )
     assert not report.messages
     return corpus
 
@@ -61,8 +71,12 @@ def whole(document: str) -> str:
     return f"{document}:0-{len(TEXTS[document]) - 1}"
 
 
-def entity(name: str, kind: str, *places: tuple[str, str] | tuple[str, str, int], canonical: bool = True) -> str:
-    """The lines of an entity with its mentions; the first one of a document is the canonical one."""
+def entity(
+    name: str, kind: str, *places: tuple[str, str] | tuple[str, str, int], canonical: bool = True
+) -> str:
+    """The lines of an entity with its mentions; the first one of a document is the canonical
+    one.
+    """
     lines, documents = [f"{name}\ttype\t{kind}"], set()
     for document, text, *nth in places:
         where = tac(document, text, *nth)
@@ -75,7 +89,9 @@ def entity(name: str, kind: str, *places: tuple[str, str] | tuple[str, str, int]
 
 
 CARRIE = entity(":E1", "PER", ("D1", "Carrie Fisher"), ("D1", "Fisher", 1), ("D2", "Carrie Fisher"))
-DEBBIE = entity(":E2", "PER", ("D1", "Debbie Reynolds"), ("D2", "Debbie Reynolds"), ("D2", "Reynolds", 0))
+DEBBIE = entity(
+    ":E2", "PER", ("D1", "Debbie Reynolds"), ("D2", "Debbie Reynolds"), ("D2", "Reynolds", 0)
+)
 EDDIE = entity(":E3", "PER", ("D2", "Eddie Fisher"), ("D2", "Fisher", 1))
 PARENTS = f":E1\tper:parents\t:E2\t{whole('D1')}\t0.8"
 
@@ -85,7 +101,9 @@ def kb(*blocks: str) -> bytes:
     return "\n".join(("toy_run", *blocks, "")).encode()
 
 
-def read(data: bytes, schema=TAC, limits: Limits = LIMITS, corpus=TOY) -> tuple[list[RelationClaim], Report]:
+def read(
+    data: bytes, schema=TAC, limits: Limits = LIMITS, corpus=TOY
+) -> tuple[list[RelationClaim], Report]:
     """The claims of a submitted file, and the report."""
     report = Report(limits.messages)
     return list(read_claims(io.BytesIO(data), corpus, schema, limits, report)), report

@@ -1,4 +1,6 @@
-"""Imported annotation becomes labels of mentions, pairs and documents: whole, once, with its probability."""
+"""Imported annotation becomes labels of mentions, pairs and documents: whole, once, with its
+probability.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def files(toy: Any, tmp_path: Path) -> tuple[Path, Path]:
-    """gold.tsv and mentions.tsv: two relations of one pair in d1, one turned-round pair in d2, one relation in d3."""
+    """gold.tsv and mentions.tsv: two relations of one pair in d1, one turned-round pair in d2, one
+    relation in d3.
+    """
 
     def row(document: str, subject: str, predicate: str, object_: str) -> str:
         spans = (*toy.span(document, subject), predicate, *toy.span(document, object_))
@@ -45,7 +49,9 @@ def files(toy: Any, tmp_path: Path) -> tuple[Path, Path]:
 
 def value(toy: Any, document: str, kind: str, *first: Any) -> Any:
     where = {"target__a_begin": first[0], "target__a_end": first[1]} if first else {}
-    return Label.objects.get(target__document=toy.documents[document], target__kind=kind, **where).value
+    return Label.objects.get(
+        target__document=toy.documents[document], target__kind=kind, **where
+    ).value
 
 
 def test_the_values_are_those_of_the_files(toy: Any, files: tuple[Path, Path]) -> None:
@@ -55,8 +61,15 @@ def test_the_values_are_those_of_the_files(toy: Any, files: tuple[Path, Path]) -
     assert value(toy, "d1", "pair") == {"shown": both, "holds": both}
     assert value(toy, "d2", "pair") == {"shown": ["per:parents<"], "holds": ["per:parents<"]}
     mara = toy.span("d1", "Mara Lindt")
-    assert value(toy, "d1", "mention", *mara) == {"canonical": list(mara), "type": "PER", "link": "Mara Lindt"}
-    assert value(toy, "d1", "mention", *toy.span("d1", "Lindt", 1)) == {"canonical": list(mara), "type": "PER"}
+    assert value(toy, "d1", "mention", *mara) == {
+        "canonical": list(mara),
+        "type": "PER",
+        "link": "Mara Lindt",
+    }
+    assert value(toy, "d1", "mention", *toy.span("d1", "Lindt", 1)) == {
+        "canonical": list(mara),
+        "type": "PER",
+    }
     assert value(toy, "d2", "document") == {"scope": "document", "closed": True}
     assert not Label.objects.filter(target__document=toy.documents["d3"]).exists()
     assert set(Label.objects.values_list("source", "method")) == {("import", "gold")}
@@ -73,9 +86,15 @@ def test_documents_are_settled_with_their_probability(toy: Any, files: tuple[Pat
 def test_a_repeat_changes_nothing(toy: Any, files: tuple[Path, Path]) -> None:
     documents = draw_documents(toy.track, 3, seed=1)
     import_annotations(toy.track, *files, documents, closed=True)
-    before = list(Label.objects.order_by("pk").values()), list(DocumentSample.objects.order_by("pk").values())
+    before = (
+        list(Label.objects.order_by("pk").values()),
+        list(DocumentSample.objects.order_by("pk").values()),
+    )
     import_annotations(toy.track, *files, documents, closed=True)
-    assert before == (list(Label.objects.order_by("pk").values()), list(DocumentSample.objects.order_by("pk").values()))
+    assert before == (
+        list(Label.objects.order_by("pk").values()),
+        list(DocumentSample.objects.order_by("pk").values()),
+    )
 
 
 def test_one_bad_line_and_nothing_is_imported(toy: Any, files: tuple[Path, Path]) -> None:
@@ -89,8 +108,10 @@ def test_draws_depend_on_the_seed_alone_and_unknown_documents_are_named(toy: Any
     assert draw_documents(toy.track, 2, seed=5) == draw_documents(toy.track, 2, seed=5)
     assert {tuple(draw_documents(toy.track, 2, seed=seed)) for seed in range(40)} == {
         (one.pk, two.pk)
-        for one in toy.documents.values() for two in toy.documents.values() if one.key < two.key
-    }  # fmt: skip
+        for one in toy.documents.values()
+        for two in toy.documents.values()
+        if one.key < two.key
+    }
     with pytest.raises(CannotDraw, match="The corpus has 4 documents; 5 cannot be drawn"):
         draw_documents(toy.track, 5, seed=1)
     with pytest.raises(CannotDraw, match="no document x, nor 1 others"):

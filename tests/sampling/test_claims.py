@@ -1,4 +1,6 @@
-"""What the service tells its model of a pool is what the replays tell theirs: their figures are the service's."""
+"""What the service tells its model of a pool is what the replays tell theirs: their figures are the
+service's.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,15 @@ def pool(toy: Toy) -> Pool:
     sure = lambda one: (one.pk % 7) / 7  # noqa: E731
     rows = [
         world.system("all", lambda one: True, confidence=sure),
-        world.system("some", lambda one: one.pk % 3 > 0, team="Neural", confidence=lambda one: (one.pk % 5) / 5),
+        world.system(
+            "some",
+            lambda one: one.pk % 3 > 0,
+            team="Neural",
+            confidence=lambda one: (one.pk % 5) / 5,
+        ),
     ]
-    # Of one subject the second run says that its name is another mention's: the first one's word counts.
+    # Of one subject the second run says that its name is another mention's: the first one's word
+    # counts.
     first = Prediction.objects.filter(submission=rows[1]).order_by("pk").first()
     assert first is not None
     first.subject_canonical_begin, first.subject_canonical_end = 20, 25
@@ -40,7 +48,10 @@ def as_replayed(pool: Pool) -> Runs:
     codes: dict[tuple[object, ...], int] = {}
     subject, object_, types, predicate, target = (np.full(n, -1) for _ in range(5))
     for one in Prediction.objects.select_related("instance").order_by("submission_id"):
-        row, column = int(np.searchsorted(pool.instance, one.instance_id)), pool.systems.index(one.submission_id)
+        row, column = (
+            int(np.searchsorted(pool.instance, one.instance_id)),
+            pool.systems.index(one.submission_id),
+        )
         member[row, column], confidence[row, column] = True, one.confidence
         if subject[row] < 0:
             place = one.instance.document_id
@@ -51,14 +62,26 @@ def as_replayed(pool: Pool) -> Runs:
                     (one.object_canonical_begin, one.object_canonical_end),
                 )
             )
-            types[row] = sorted(["PER|ORG", "ORG|GPE", "PER|GPE"]).index(f"{one.subject_type}|{one.object_type}")
+            types[row] = sorted(["PER|ORG", "ORG|GPE", "PER|GPE"]).index(
+                f"{one.subject_type}|{one.object_type}"
+            )
             predicate[row], target[row] = one.instance.predicate_id, one.instance.target_id
-    dense = {name: np.unique(values, return_inverse=True)[1] for name, values in
-             (("predicate", predicate), ("target", target))}  # fmt: skip
+    dense = {
+        name: np.unique(values, return_inverse=True)[1]
+        for name, values in (("predicate", predicate), ("target", target))
+    }
     return Runs(
-        P=np.zeros((n, m)), member=member, true=np.zeros(n), target=dense["target"], team=np.array([1, 0]),
-        confidence=confidence, predicate=dense["predicate"], types=types, subject=subject, object=object_,
-    )  # fmt: skip
+        P=np.zeros((n, m)),
+        member=member,
+        true=np.zeros(n),
+        target=dense["target"],
+        team=np.array([1, 0]),
+        confidence=confidence,
+        predicate=dense["predicate"],
+        types=types,
+        subject=subject,
+        object=object_,
+    )
 
 
 def test_features_are_those_of_the_replays(pool: Pool) -> None:
@@ -66,7 +89,9 @@ def test_features_are_those_of_the_replays(pool: Pool) -> None:
     ours = claims(pool, every, pool.member, pool.confidence).features()
     theirs = claims_of_replay(as_replayed(pool), every, [0, 1]).features()
     assert ours.names == theirs.names
-    assert {"crowd votes on subject and predicate", "crowd votes on object and predicate"} <= set(ours.names)
+    assert {"crowd votes on subject and predicate", "crowd votes on object and predicate"} <= set(
+        ours.names
+    )
     assert any(name.startswith("types") for name in ours.names)
     assert (ours.penalty == theirs.penalty).all()
     assert np.allclose(ours.matrix.toarray(), theirs.matrix.toarray(), atol=1e-12)
@@ -76,7 +101,10 @@ def test_an_entity_is_one_canonical_mention_of_one_document(pool: Pool) -> None:
     spans = {
         row[0]: row[1:]
         for row in Prediction.objects.filter(submission=pool.systems[0]).values_list(
-            "instance_id", "instance__document_id", "subject_canonical_begin", "subject_canonical_end"
+            "instance_id",
+            "instance__document_id",
+            "subject_canonical_begin",
+            "subject_canonical_end",
         )
     }
     known: dict[object, int] = {}
@@ -87,10 +115,16 @@ def test_an_entity_is_one_canonical_mention_of_one_document(pool: Pool) -> None:
 
 
 def test_rivals_for_a_subject_are_counted(pool: Pool) -> None:
-    """Anna lives in two towns: two statements with one subject and one predicate, and a vote each of either run."""
+    """Anna lives in two towns: two statements with one subject and one predicate, and a vote each
+    of either run.
+    """
     every = np.arange(pool.instance.size)
     found = claims(pool, every, pool.member, pool.confidence).features()
-    column = found.matrix[:, [found.names.index("crowd votes on subject and predicate")]].toarray().ravel()
+    column = (
+        found.matrix[:, [found.names.index("crowd votes on subject and predicate")]]
+        .toarray()
+        .ravel()
+    )
     votes = np.asarray(sparse.csr_array(pool.member).sum(axis=1)).ravel()
     same = (pool.subject[:, None] == pool.subject) & (pool.predicate[:, None] == pool.predicate)
     expected = np.log(same @ votes)

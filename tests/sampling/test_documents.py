@@ -1,4 +1,6 @@
-"""Documents to annotate whole: uniform and in two stages, each draw with its probabilities, again from its seed."""
+"""Documents to annotate whole: uniform and in two stages, each draw with its probabilities, again
+from its seed.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +34,24 @@ PEOPLE = ["Ann Lee", "Bob Ray", "Cid Moe", "Dan Fox"]
 
 @pytest.fixture
 def track(toy: Toy) -> Track:
-    """Forty documents; Ann is in every second, Bob in every fourth, Cid in one in ten, Dan in one."""
+    """Forty documents; Ann is in every second, Bob in every fourth, Cid in one in ten, Dan in
+    one.
+    """
     corpus = Corpus.objects.create(name="News", slug="news", schema=SCHEMA, n_documents=40)
     for at in range(40):
-        names = [name for name, every in zip(PEOPLE, (2, 4, 10, 40), strict=True) if at % every == 0]
+        names = [
+            name for name, every in zip(PEOPLE, (2, 4, 10, 40), strict=True) if at % every == 0
+        ]
         text = "Nothing was said. " + " ".join(f"{name} spoke." for name in names)
         Document.objects.create(
-            corpus=corpus, key=f"{at:02}", text=text, token_begin=[0], token_end=[1], sentence_begin=[0],
+            corpus=corpus,
+            key=f"{at:02}",
+            text=text,
+            token_begin=[0],
+            token_end=[1],
+            sentence_begin=[0],
             sentence_end=[len(text)],
-        )  # fmt: skip
+        )
     return Track.objects.create(corpus=corpus, name="News", slug="news", status="open")
 
 
@@ -49,8 +60,10 @@ def annotate(track: Track, documents: list[int], source: str = "document") -> No
     rows = Document.objects.in_bulk(documents)
     places = {
         Place("mention", pk, (row.text.index(name), row.text.index(name) + len(name)))
-        for pk, row in rows.items() for name in PEOPLE if name in row.text
-    }  # fmt: skip
+        for pk, row in rows.items()
+        for name in PEOPLE
+        if name in row.text
+    }
     targets = targets_at(track.corpus, sorted(places, key=lambda one: (one.document, one.a)))
     record(
         NewLabel(pk, {"canonical": list(place.a), "type": "PER"}, source, "majority", 3, "read")
@@ -63,21 +76,28 @@ def give_up(track: Track, document: int) -> None:
     record([NewLabel(target, {}, "document", "given_up", 0, "nobody")])
 
 
-def test_a_uniform_order_is_drawn_again_from_its_seed_and_additions_keep_one_probability(track: Track) -> None:
+def test_a_uniform_order_is_drawn_again_from_its_seed_and_additions_keep_one_probability(
+    track: Track,
+) -> None:
     first = order_documents(track, 6, seed=3)
     other = order_documents(track, 4, seed=3)
     drawn = {
-        batch: list(batch.samples.order_by("position").values_list("document", flat=True)) for batch in (first, other)
+        batch: list(batch.samples.order_by("position").values_list("document", flat=True))
+        for batch in (first, other)
     }
     assert {batch: uniform_draw(batch) for batch in drawn} == drawn
     assert len(set(drawn[first]) | set(drawn[other])) == 10
-    assert set(DocumentSample.objects.values_list("probability", "stage", "design")) == {(0.25, 1, "uniform")}
+    assert set(DocumentSample.objects.values_list("probability", "stage", "design")) == {
+        (0.25, 1, "uniform")
+    }
     assert waiting_documents(track) == drawn[first] + drawn[other]
 
 
 @pytest.mark.statistical
 def test_additions_leave_every_document_the_same_chance(track: Track) -> None:
-    times = dict.fromkeys(Document.objects.filter(corpus=track.corpus).values_list("pk", flat=True), 0)
+    times = dict.fromkeys(
+        Document.objects.filter(corpus=track.corpus).values_list("pk", flat=True), 0
+    )
     for seed in range(150):
         order_documents(track, 4, seed=2 * seed)
         order_documents(track, 4, seed=2 * seed + 1)
@@ -104,10 +124,17 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence(track: Track) -> None:
     with pytest.raises(CannotDraw, match="fewer than 2 are left"):
         order_documents(track, 10, "two_stage")
     order_documents(track, 20, "two_stage", seed=1)
-    for call in (lambda: order_documents(track, 1), lambda: order_documents(track, 20, "two_stage")):
+    for call in (
+        lambda: order_documents(track, 1),
+        lambda: order_documents(track, 20, "two_stage"),
+    ):
         with pytest.raises(CannotDraw, match="drawn in two stages"):
             call()
-    left = Document.objects.filter(corpus=track.corpus).exclude(pk__in=waiting_documents(track)).first()
+    left = (
+        Document.objects.filter(corpus=track.corpus)
+        .exclude(pk__in=waiting_documents(track))
+        .first()
+    )
     assert left is not None
     with pytest.raises(CannotDraw, match="1 of these were not drawn"):
         settle_documents(track, [left.pk])
@@ -155,7 +182,9 @@ def test_what_a_crowd_says_of_predicted_mentions_names_no_entity(track: Track) -
     assert second_stage.entities_found(track.corpus, documents, when) == {}
 
 
-def test_first_and_second_stage_count_with_their_probabilities_once_the_second_is_complete(track: Track) -> None:
+def test_first_and_second_stage_count_with_their_probabilities_once_the_second_is_complete(
+    track: Track,
+) -> None:
     order_documents(track, 20, "two_stage", seed=5)
     first = waiting_documents(track)
     annotate(track, first)
@@ -167,7 +196,9 @@ def test_first_and_second_stage_count_with_their_probabilities_once_the_second_i
     give_up(track, second[10])
     settle_documents(track, second[11:])
     found = annotated(track)
-    assert found.documents == sorted([*first, *second[:10], *second[11:]]) and found.first == sorted(first)
+    assert found.documents == sorted(
+        [*first, *second[:10], *second[11:]]
+    ) and found.first == sorted(first)
     chance = dict(DocumentSample.objects.filter(stage=2).values_list("document", "probability"))
     assert found.inclusion is not None
     expected = [1.0 if pk in first else chance[pk] * 15 / 16 for pk in found.documents]
@@ -181,28 +212,46 @@ def test_a_document_counts_when_all_before_it_are_done(track: Track) -> None:
     assert annotated(track).documents == sorted(drawn[:2])
     give_up(track, drawn[2])
     assert annotated(track).documents == sorted([drawn[0], drawn[1], drawn[3]])
-    others = [pk for pk in Document.objects.filter(corpus=track.corpus).values_list("pk", flat=True) if pk not in drawn]
+    others = [
+        pk
+        for pk in Document.objects.filter(corpus=track.corpus).values_list("pk", flat=True)
+        if pk not in drawn
+    ]
     settle_documents(track, others[:3])  # imported: annotated already
     assert set(others[:3]) < set(annotated(track).documents)
 
 
 def test_names_are_found_as_whole_words_the_longest_first(track: Track) -> None:
-    Document.objects.filter(corpus=track.corpus, key="00").update(text="Ann Lee Fox, Ann Lee, Ann\nLee; Bob Rayburn.")
-    found = [row[1:] for row in occurrences(track.corpus, {"Ann Lee": 0, "Ann Lee Fox": 1, "Bob Ray": 2})]
+    Document.objects.filter(corpus=track.corpus, key="00").update(
+        text="Ann Lee Fox, Ann Lee, Ann\nLee; Bob Rayburn."
+    )
+    found = [
+        row[1:] for row in occurrences(track.corpus, {"Ann Lee": 0, "Ann Lee Fox": 1, "Bob Ray": 2})
+    ]
     assert found[:2] == [(0, 2), (1, 1)]
 
 
 def test_the_commands_order_and_import_what_was_drawn(toy: Any, tmp_path: Any) -> None:
     out = StringIO()
     call_command("order_documents", "toy", "4", "--design", "two_stage", "--seed", "3", stdout=out)
-    assert "Drew 2 documents of" in out.getvalue() and "second stage is drawn when" in out.getvalue()
+    assert (
+        "Drew 2 documents of" in out.getvalue() and "second stage is drawn when" in out.getvalue()
+    )
     gold, mentions = tmp_path / "gold.tsv", tmp_path / "mentions.tsv"
-    gold.write_text("doc_id\tsubj_begin\tsubj_end\tpredicate\tobj_begin\tobj_end\tprov_begin\tprov_end\n")
-    mentions.write_text("doc_id\tbegin\tend\ttype\tentity\tgloss\tcanonical_begin\tcanonical_end\tlink\n")
-    call_command("import_annotations", "toy", str(gold), str(mentions), "--drawn", stdout=StringIO())
+    gold.write_text(
+        "doc_id\tsubj_begin\tsubj_end\tpredicate\tobj_begin\tobj_end\tprov_begin\tprov_end\n"
+    )
+    mentions.write_text(
+        "doc_id\tbegin\tend\ttype\tentity\tgloss\tcanonical_begin\tcanonical_end\tlink\n"
+    )
+    call_command(
+        "import_annotations", "toy", str(gold), str(mentions), "--drawn", stdout=StringIO()
+    )
     assert DocumentSample.objects.filter(settled_at__isnull=True).count() == 0
     call_command("tick", "documents", stdout=StringIO())
-    call_command("import_annotations", "toy", str(gold), str(mentions), "--drawn", stdout=StringIO())
+    call_command(
+        "import_annotations", "toy", str(gold), str(mentions), "--drawn", stdout=StringIO()
+    )
     stages = DocumentSample.objects.values("stage").annotate(n=Count("pk")).order_by("stage")
     assert [row["n"] for row in stages] == [2, 2]
     for arguments, sentence in (

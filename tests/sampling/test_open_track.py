@@ -1,4 +1,6 @@
-"""Tracks are made with their money and their secret, move one way, and close with everything public."""
+"""Tracks are made with their money and their secret, move one way, and close with everything
+public.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,14 @@ from kbpo.instances.targets import Place, targets_at
 from kbpo.money.models import Budget, Price
 from kbpo.sampling.documents import settle_documents
 from kbpo.sampling.models import TrackKey
-from kbpo.sampling.open_track import CannotMove, Money, close_track, create_track, freeze_track, open_track
+from kbpo.sampling.open_track import (
+    CannotMove,
+    Money,
+    close_track,
+    create_track,
+    freeze_track,
+    open_track,
+)
 from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
@@ -24,11 +33,17 @@ pytestmark = pytest.mark.django_db
 
 def test_a_track_comes_with_budget_price_and_secret(toy: Any) -> None:
     track = create_track(
-        toy.corpus, "People, 2013", money=Money(Decimal("80"), day=Decimal("10"), team=Decimal("20")), scope="document"
+        toy.corpus,
+        "People, 2013",
+        money=Money(Decimal("80"), day=Decimal("10"), team=Decimal("20")),
+        scope="document",
     )
     assert (track.status, track.slug, track.scope, track.distribution) == (
-        "draft", "people-2013", "document", "entity_relation",
-    )  # fmt: skip
+        "draft",
+        "people-2013",
+        "document",
+        "entity_relation",
+    )
     caps = dict(Budget.objects.filter(track=track).values_list("scope", "cap"))
     assert caps == {"track": Decimal("80"), "day": Decimal("10"), "team": Decimal("20")}
     price = Price.objects.get(track=track)
@@ -75,9 +90,14 @@ def test_it_opens_freezes_and_closes_and_never_opens_again(toy: Any) -> None:
 
 
 def test_closing_makes_its_own_labels_public_and_no_others(toy: Any) -> None:
-    mine, other = (Place("mention", toy.documents[key].pk, toy.span(key, "Mara Lindt")) for key in ("d1", "d2"))
+    mine, other = (
+        Place("mention", toy.documents[key].pk, toy.span(key, "Mara Lindt")) for key in ("d1", "d2")
+    )
     targets = targets_at(toy.corpus, [mine, other])
-    record(NewLabel(pk, {"canonical": [0, 1]}, "crowd", "majority", 3, "question:1") for pk in targets.values())
+    record(
+        NewLabel(pk, {"canonical": [0, 1]}, "crowd", "majority", 3, "question:1")
+        for pk in targets.values()
+    )
     settle_documents(toy.track, [toy.documents["d1"].pk])
     track = close_track(toy.track)
     assert Label.objects.get(target=targets[mine]).public_at == track.closed_at
@@ -86,7 +106,15 @@ def test_closing_makes_its_own_labels_public_and_no_others(toy: Any) -> None:
 
 def test_the_commands(toy: Any) -> None:
     out = StringIO()
-    call_command("create_track", "New", corpus="toy", half_width="0.05", open=True, stdout=out, skip_checks=True)
+    call_command(
+        "create_track",
+        "New",
+        corpus="toy",
+        half_width="0.05",
+        open=True,
+        stdout=out,
+        skip_checks=True,
+    )
     call_command("track", "new", "freeze", stdout=out, skip_checks=True)
     assert out.getvalue() == "The track New (new) is open.\nThe track New is frozen.\n"
     assert Track.objects.get(slug="new").target_half_width == Decimal("0.05")
@@ -96,9 +124,13 @@ def test_the_commands(toy: Any) -> None:
         call_command("create_track", "New", corpus="toy", skip_checks=True)
 
 
-def test_a_new_track_asks_each_relation_at_most_once_and_draws_with_replacement_if_told(toy: Any) -> None:
+def test_a_new_track_asks_each_relation_at_most_once_and_draws_with_replacement_if_told(
+    toy: Any,
+) -> None:
     assert create_track(toy.corpus, "Default").design == "poisson"
     for name, design in (("Told", "iid"), ("Untold", None)):
         options = {"design": design} if design else {}
-        call_command("create_track", name, corpus="toy", stdout=StringIO(), skip_checks=True, **options)
+        call_command(
+            "create_track", name, corpus="toy", stdout=StringIO(), skip_checks=True, **options
+        )
         assert Track.objects.get(name=name).design == (design or "poisson")

@@ -63,7 +63,12 @@ def test_more_is_ordered_and_the_interval_narrows(toy: Toy, design: str) -> None
     option = offer.plan["options"]["0.030"]
     assert option["new"] > 0 and option["judged"] > 0 and Decimal(option["at_most"]) > 0
     row = order(row, toy.users["Rosa"], half_width="0.030", number=1)
-    assert (row.status, row.orders, row.plan["chosen"], row.stage_reason) == ("confirmed", 1, "0.030", "")
+    assert (row.status, row.orders, row.plan["chosen"], row.stage_reason) == (
+        "confirmed",
+        1,
+        "0.030",
+        "",
+    )
     assert balance(purpose=row.purpose).open == Decimal(option["at_most"])
     row = go_on(world, row)
     gained = Sample.objects.filter(batch__submission=row).count() - asked
@@ -108,7 +113,9 @@ def test_a_small_allowance_is_said_and_nothing_is_reserved(toy: Toy) -> None:
     _, row = scored(toy)
     before = balance(purpose=row.purpose)
     Budget.objects.update_or_create(
-        track=toy.track, scope="submission", defaults={"cap": before.reserved - before.released + Decimal("0.15")}
+        track=toy.track,
+        scope="submission",
+        defaults={"cap": before.reserved - before.released + Decimal("0.15")},
     )
     with pytest.raises(OverBudget, match=r"\$0\.15 is left"):
         order(row, toy.users["Rosa"], half_width="0.030", number=1)
@@ -119,7 +126,9 @@ def test_a_small_allowance_is_said_and_nothing_is_reserved(toy: Toy) -> None:
 def test_money_that_ends_first_is_said_and_what_was_ordered_is_offered_again(toy: Toy) -> None:
     world, row = scored(toy)
     offer = Further.objects.get(submission=row)
-    offer.plan["options"]["0.030"] |= {"at_most": "3.00"}  # prices rise: others withdrew what they were paying for
+    offer.plan["options"]["0.030"] |= {
+        "at_most": "3.00"
+    }  # prices rise: others withdrew what they were paying for
     offer.save()
     row = go_on(world, order(row, toy.users["Rosa"], half_width="0.030", number=1))
     assert row.stage_reason == "budget"
@@ -185,7 +194,9 @@ def test_more_is_ordered_while_it_is_judged(toy: Toy, design: str) -> None:
     before = balance(purpose=row.purpose).open
     row = order(row, toy.users["Rosa"], half_width="0.030", number=1)
     assert (row.status, row.orders) == ("judging", 1)
-    assert balance(purpose=row.purpose).open == before + Decimal(offer.plan["options"]["0.030"]["at_most"])
+    assert balance(purpose=row.purpose).open == before + Decimal(
+        offer.plan["options"]["0.030"]["at_most"]
+    )
     assert order(row, toy.users["Rosa"], half_width="0.030", number=1).orders == 1
     row = go_on(world, row)
     assert half_width(world, row) == pytest.approx(0.03, abs=0.006)

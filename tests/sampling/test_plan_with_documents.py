@@ -1,4 +1,6 @@
-"""Plans know that a target may be judged because its document was annotated whole: they ask for less."""
+"""Plans know that a target may be judged because its document was annotated whole: they ask for
+less.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def swept(toy: Toy) -> Swept:
 
 @dataclass
 class Read:
-    """Twelve documents, four of them annotated whole, so that what nobody marked in them is wrong; two systems."""
+    """Twelve documents, four of them annotated whole, so that what nobody marked in them is wrong;
+    two systems.
+    """
 
     world: World
     late: Submission
@@ -48,7 +52,9 @@ class Read:
             world.read_in_full(world.documents[:read], lambda one: True, closed=True)
             settle_documents(world.track, [one.pk for one in world.documents[:read]])
         late = world.system("late", lambda one: one.pk % 2 == 0, team="Neural")
-        Submission.objects.filter(pk=late.pk).update(status="planned", confirmed_at=None, sampled_at=None)
+        Submission.objects.filter(pk=late.pk).update(
+            status="planned", confirmed_at=None, sampled_at=None
+        )
         late.refresh_from_db()
         return cls(world, late)
 
@@ -67,8 +73,12 @@ def test_a_plan_reckons_with_either_way_and_reaches_its_goal_by_both_together(to
     raised = state.raised(goal)
     assert (raised >= state.start).all() and (raised > state.start).any()
     both = either(raised, state.by_document)
-    assert planned_variance(state.p, both[state.row], state.v, target=state.row) == pytest.approx(goal)
-    assert np.array_equal(state.raised(2 * state.planned), state.start), "nothing is raised for what is there already"
+    assert planned_variance(state.p, both[state.row], state.v, target=state.row) == pytest.approx(
+        goal
+    )
+    assert np.array_equal(state.raised(2 * state.planned), state.start), (
+        "nothing is raised for what is there already"
+    )
     size = np.sqrt(np.bincount(state.row, weights=state.p**2 * state.v))
     moved = raised > state.start
     np.testing.assert_allclose(both[moved], np.minimum(1, state.multiplier(goal) * size[moved]))
@@ -81,14 +91,18 @@ def test_it_asks_for_fewer_than_a_plan_that_knows_of_questions_alone(toy: Toy) -
     state.by_document = np.zeros(state.by_document.size)
     alone = state.raised(goal)
     assert knowing.sum() < 0.9 * alone.sum()
-    assert planned_variance(state.p, alone[state.row], state.v, target=state.row) == pytest.approx(goal)
+    assert planned_variance(state.p, alone[state.row], state.v, target=state.row) == pytest.approx(
+        goal
+    )
 
 
 def test_which_documents_were_drawn_changes_no_threshold(toy: Toy) -> None:
     made = Read.of(toy, annotate=True)
     state = State(made.late)
     state.v = np.full(state.v.size, 0.25)  # of the model no two predictions are alike
-    raised = dict(zip(state.target_id.tolist(), state.raised(state.planned / 3).tolist(), strict=True))
+    raised = dict(
+        zip(state.target_id.tolist(), state.raised(state.planned / 3).tolist(), strict=True)
+    )
     inside = {one.pk for one in made.world.documents[:READ]}
     of: dict[bool, set[float]] = {True: set(), False: set()}
     for one in made.world.instances:
@@ -106,7 +120,9 @@ def test_a_plan_starts_from_the_probabilities_that_its_estimates_take(toy: Toy) 
     evaluate(made.world.track)
     data = read(made.world.track)
     now = dict(zip(data.pool.target_id.tolist(), data.inclusion.pi.tolist(), strict=True))
-    np.testing.assert_allclose(either(state.start, np.full(state.start.size, BETA)), [now[t] for t in state.target_id])
+    np.testing.assert_allclose(
+        either(state.start, np.full(state.start.size, BETA)), [now[t] for t in state.target_id]
+    )
     np.testing.assert_allclose(state.chances(), state.chance)
 
 
@@ -119,11 +135,15 @@ def test_what_documents_bring_counts_for_what_it_leaves_of_variance() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("asked", [0.0, 0.1, 0.4])
 def test_a_worth_is_right_where_errors_go_together_as_much_as_it_supposes(asked: float) -> None:
-    """40 of 120 documents of five targets; errors whose sums over documents vary twice as much as if independent."""
+    """40 of 120 documents of five targets; errors whose sums over documents vary twice as much as
+    if independent.
+    """
     rng = np.random.default_rng(11)
     D, n, size = 120, 40, 5
     within = (TOGETHER - 1) / (size - 1)
-    error = np.sqrt(within) * rng.normal(size=(D, 1)) + np.sqrt(1 - within) * rng.normal(size=(D, size))
+    error = np.sqrt(within) * rng.normal(size=(D, 1)) + np.sqrt(1 - within) * rng.normal(
+        size=(D, size)
+    )
     pi = 1 - (1 - asked) * (1 - n / D)
     totals = []
     for _ in range(4000):
@@ -136,7 +156,9 @@ def test_a_worth_is_right_where_errors_go_together_as_much_as_it_supposes(asked:
 def test_where_documents_tell_enough_nothing_is_asked_and_it_is_scored(toy: Toy) -> None:
     made = Read.of(toy, annotate=True, read=DOCUMENTS)
     plan = {"chosen": "0.030", "options": {"0.030": {"each": "0.15"}}}
-    Submission.objects.filter(pk=made.late.pk).update(status="confirmed", confirmed_at=timezone.now(), plan=plan)
+    Submission.objects.filter(pk=made.late.pk).update(
+        status="confirmed", confirmed_at=timezone.now(), plan=plan
+    )
     assert (State(made.late).chance == 1).all()
     assert draw.tick() == 1
     evaluate(made.world.track, finished(made.world.track))
@@ -160,4 +182,6 @@ def test_what_a_sweep_did_not_ask_about_has_no_second_way_in(swept: Swept) -> No
     beta = dict(zip(data.pool.target_id.tolist(), data.inclusion.beta.tolist(), strict=True))
     expected = [beta[one] for one in state.target_id.tolist()]
     np.testing.assert_allclose(state.by_document, worth(np.array(expected)))
-    assert len(set(np.round(expected, 9))) == 2, "some were stated when the sweep was ordered, some only later"
+    assert len(set(np.round(expected, 9))) == 2, (
+        "some were stated when the sweep was ordered, some only later"
+    )

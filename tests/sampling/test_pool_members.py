@@ -1,4 +1,6 @@
-"""Who states an instance: whoever gives it weight under any distribution, and nobody by a zero that is stored."""
+"""Who states an instance: whoever gives it weight under any distribution, and nobody by a zero that
+is stored.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,20 @@ def stored(table: list[list[float]]) -> Matrix:
 def pool(**p: Matrix) -> Pool:
     ids = np.arange(3)
     return Pool(
-        systems=[7, 8], teams=[1, 2], instance=ids, target=np.array([0, 1, 1]), target_id=np.arange(2),
-        u=np.array([0.2, 0.7]), document=ids, predicate=ids, types=np.array(["PER|ORG"] * 3), subject=ids, object=ids,
-        p=dict(p), confidence=stored([[0.0, 1.0]] * 3),
-    )  # fmt: skip
+        systems=[7, 8],
+        teams=[1, 2],
+        instance=ids,
+        target=np.array([0, 1, 1]),
+        target_id=np.arange(2),
+        u=np.array([0.2, 0.7]),
+        document=ids,
+        predicate=ids,
+        types=np.array(["PER|ORG"] * 3),
+        subject=ids,
+        object=ids,
+        p=dict(p),
+        confidence=stored([[0.0, 1.0]] * 3),
+    )
 
 
 def test_a_stored_zero_makes_nobody_a_member() -> None:
@@ -36,14 +48,17 @@ def test_a_stored_zero_makes_nobody_a_member() -> None:
 
 def test_weight_under_any_distribution_makes_a_member() -> None:
     made = pool(
-        instance=stored([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]), relation=stored([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]])
+        instance=stored([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]),
+        relation=stored([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]]),
     )
     assert made.member.toarray().tolist() == [[1, 0], [1, 0], [0, 1]]
     assert (made.member.data == 1).all()
 
 
 def test_sorting_the_members_leaves_the_weights_alone() -> None:
-    p = sparse.csr_array((np.array([0.25, 0.75]), np.array([1, 0]), np.array([0, 2, 2, 2])), shape=(3, 2))
+    p = sparse.csr_array(
+        (np.array([0.25, 0.75]), np.array([1, 0]), np.array([0, 2, 2, 2])), shape=(3, 2)
+    )
     made = pool(instance=p)
     made.member.sort_indices()
     assert p.toarray().tolist()[0] == [0.75, 0.25] and p.data.tolist() == [0.25, 0.75]

@@ -1,4 +1,6 @@
-"""What counts while questions are open: a sample whose probabilities are the thresholds times the share released."""
+"""What counts while questions are open: a sample whose probabilities are the thresholds times the
+share released.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,14 @@ RATIO = np.array(U) / np.array(PI)  # 0.80, 0.33, 0.75, 0.90, and 1.4: not asked
 
 @pytest.fixture
 def world(toy: Toy) -> Replay:
-    """Five relations with unequal random numbers, each of a target of its own, numbered as the targets are."""
+    """Five relations with unequal random numbers, each of a target of its own, numbered as the
+    targets are.
+    """
     world = Replay.of(toy, len(U), 0.5)
     order = np.argsort(world.target)
-    world.target, world.instance = ([column[at] for at in order] for column in (world.target, world.instance))
+    world.target, world.instance = (
+        [column[at] for at in order] for column in (world.target, world.instance)
+    )
     for pk, u in zip(world.target, U, strict=True):
         Target.objects.filter(pk=pk).update(u=u)
     return world
@@ -34,12 +40,20 @@ def world(toy: Toy) -> Replay:
 
 def stage(row: Submission, world: Replay, pi: list[float], number: int, *, settled: bool) -> None:
     batch = SampleBatch.objects.create(
-        submission=row, design="poisson", stage=number, seed=0, size=1,
-        distribution=SamplingDistribution.objects.get_or_create(submission=row, kind="instance", total=1, n=len(U))[0],
+        submission=row,
+        design="poisson",
+        stage=number,
+        seed=0,
+        size=1,
+        distribution=SamplingDistribution.objects.get_or_create(
+            submission=row, kind="instance", total=1, n=len(U)
+        )[0],
         settled_at=timezone.now() if settled else None,
-    )  # fmt: skip
+    )
     Threshold.objects.bulk_create(
-        Threshold(batch=batch, target_id=target, pi=one) for target, one in zip(world.target, pi, strict=True) if one
+        Threshold(batch=batch, target_id=target, pi=one)
+        for target, one in zip(world.target, pi, strict=True)
+        if one
     )
 
 
@@ -56,11 +70,15 @@ def test_one_that_waits_scales_all_probabilities_by_its_own_depth(world: Replay)
     found = inclusion(world.toy.track, pool_of(world, row), {world.target[2]})
     assert found.released == pytest.approx(0.75)
     np.testing.assert_allclose(found.by_threshold, 0.75 * np.array(PI))
-    assert found.counts.tolist() == [False, True, False, False, False], "the answered ones beyond the gap do not, yet"
+    assert found.counts.tolist() == [False, True, False, False, False], (
+        "the answered ones beyond the gap do not, yet"
+    )
     np.testing.assert_allclose(found.pi[found.counts], 0.75 * 0.90)
 
 
-def test_the_least_deep_of_several_that_wait_decides_and_unasked_targets_never_do(world: Replay) -> None:
+def test_the_least_deep_of_several_that_wait_decides_and_unasked_targets_never_do(
+    world: Replay,
+) -> None:
     row = world.store("Patterns", range(len(U)), status="judging")
     stage(row, world, PI, 1, settled=False)
     pool = pool_of(world, row)

@@ -1,4 +1,6 @@
-"""A plan that is shown before anything is paid says of no single relation whether others had it judged."""
+"""A plan that is shown before anything is paid says of no single relation whether others had it
+judged.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,24 @@ N = 300
 
 def option(targets: int, new: int, bound: int | None = None) -> dict[str, Any]:
     more = {} if bound is None else {"new_at_most": bound}
-    return {"targets": targets, "judged": targets - new, "new": new, "each": "0.15", "at_most": "9",
-            "seconds_each": 60, "work_seconds": 60 * new} | more  # fmt: skip
+    return {
+        "targets": targets,
+        "judged": targets - new,
+        "new": new,
+        "each": "0.15",
+        "at_most": "9",
+        "seconds_each": 60,
+        "work_seconds": 60 * new,
+    } | more
 
 
 @pytest.mark.parametrize("own", [1, 5, FEW - 1])
 def test_of_few_nothing_is_told(own: int) -> None:
-    said = {str(_told(option(own, new, new), own, shift)) for new in range(own + 1) for shift in range(STEP)}
+    said = {
+        str(_told(option(own, new, new), own, shift))
+        for new in range(own + 1)
+        for shift in range(STEP)
+    }
     assert len(said) == 1
     found = _told(option(own, 0, 0), own, 0)
     assert (found["told"], found["new"], found["judged"]) == ("hidden", own, 0)
@@ -47,10 +60,13 @@ def test_counts_are_multiples_that_suffice() -> None:
 
 
 def test_a_line_more_changes_what_is_told_one_time_in_ten_wherever_the_count_stands() -> None:
-    """Two drafts that differ by a line have their rounding fall in places that nobody can foresee or choose."""
+    """Two drafts that differ by a line have their rounding fall in places that nobody can foresee
+    or choose.
+    """
     for judged in range(60):
         one, other = (
-            [_told(option(60, 60 - j), 500, shift)["judged"] for shift in range(STEP)] for j in (judged, judged + 1)
+            [_told(option(60, 60 - j), 500, shift)["judged"] for shift in range(STEP)]
+            for j in (judged, judged + 1)
         )
         assert sum(a != b for a, b in zip(one, other, strict=True)) <= 1
 

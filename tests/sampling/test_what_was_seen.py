@@ -14,7 +14,14 @@ NOTHING = np.zeros(1)
 
 def unjudged(threshold: float = 0.0, drawn: float = 0.0, beta: float = 0.0) -> Seen:
     """What a team could see of one target that was not judged."""
-    return Seen(np.array([False]), np.array([True]), np.array([threshold]), np.array([drawn]), np.array([False]), beta)
+    return Seen(
+        np.array([False]),
+        np.array([True]),
+        np.array([threshold]),
+        np.array([drawn]),
+        np.array([False]),
+        beta,
+    )
 
 
 def test_a_judged_target_is_certain_and_an_unknown_one_has_the_probability_of_all() -> None:
@@ -51,7 +58,15 @@ def test_documents_that_were_read_by_then_are_no_chance_whatever_is_stated_in_th
     inside = np.array([True, False, True, False])
     seen = Seen(*np.zeros((2, 4), dtype=bool), *np.zeros((2, 4)), inside, 0.2)
     now = replace(inclusion(np.full(4, 0.5), np.zeros(4), 0.6), beta=np.array([0.6, 0.6, 0, 0]))
-    assert seen.folded(now, np.zeros(4, dtype=np.bool_)).exact.tolist() == [True, False, False, False]
+    assert seen.folded(now, np.zeros(4, dtype=np.bool_)).exact.tolist() == [
+        True,
+        False,
+        False,
+        False,
+    ]
     # four in ten documents were read since; for the last two no document is a way in
-    assert np.allclose(seen.folded(now, np.zeros(4, dtype=np.bool_)).own(now), [1, 1 - 0.5 * (1 - 0.4 / 0.8), 0.5, 0.5])
+    assert np.allclose(
+        seen.folded(now, np.zeros(4, dtype=np.bool_)).own(now),
+        [1, 1 - 0.5 * (1 - 0.4 / 0.8), 0.5, 0.5],
+    )
     assert np.allclose(seen.own(now.without_documents()), 0.5)

@@ -39,7 +39,9 @@ def entity(toy: Any, name: str, kind: str, *mentions: tuple[str, str, int]) -> l
     return lines
 
 
-def relation(toy: Any, subject: str, predicate: str, object_: str, document: str, confidence: float = 0.5) -> str:
+def relation(
+    toy: Any, subject: str, predicate: str, object_: str, document: str, confidence: float = 0.5
+) -> str:
     """A relation line whose provenance is the whole document."""
     last = len(toy.documents[document].text) - 1
     return f":{subject}\t{predicate}\t:{object_}\t{document}:0-{last}\t{confidence}"
@@ -47,11 +49,22 @@ def relation(toy: Any, subject: str, predicate: str, object_: str, document: str
 
 @pytest.fixture
 def kb(toy: Any) -> list[str]:
-    """Five relations: Mara is one entity of two documents and has three facts, one of them stated twice."""
+    """Five relations: Mara is one entity of two documents and has three facts, one of them stated
+    twice.
+    """
     return [
         "toy_run",
-        *entity(toy, "Mara", "PER", ("d1", "Mara Lindt", 0), ("d1", "Lindt", 1), ("d3", "Mara Lindt", 0)),
-        *entity(toy, "Nordwerk", "ORG", ("d1", "Nordwerk", 0), ("d1", "Nordwerk", 1), ("d3", "Nordwerk", 0)),
+        *entity(
+            toy, "Mara", "PER", ("d1", "Mara Lindt", 0), ("d1", "Lindt", 1), ("d3", "Mara Lindt", 0)
+        ),
+        *entity(
+            toy,
+            "Nordwerk",
+            "ORG",
+            ("d1", "Nordwerk", 0),
+            ("d1", "Nordwerk", 1),
+            ("d3", "Nordwerk", 0),
+        ),
         *entity(toy, "Halden", "GPE", ("d1", "Halden", 0)),
         *entity(toy, "Oslo", "GPE", ("d3", "Oslo", 0)),
         *entity(toy, "Bergen", "GPE", ("d1", "Bergen", 0)),
@@ -67,7 +80,9 @@ def kb(toy: Any) -> list[str]:
 def upload(toy: Any) -> Callable[..., Submission]:
     """Uploads lines or bytes as Patterns, or as another team."""
 
-    def send(content: list[str] | bytes, *, team: str = "Patterns", user: str = "Rosa", **more: Any) -> Submission:
+    def send(
+        content: list[str] | bytes, *, team: str = "Patterns", user: str = "Rosa", **more: Any
+    ) -> Submission:
         data = content if isinstance(content, bytes) else ("\n".join(content) + "\n").encode()
         more = {"name": "Run", "file_name": "run.kb.tsv"} | more
         return receive(toy.track, toy.teams[team], toy.users[user], io.BytesIO(data), **more)

@@ -1,4 +1,6 @@
-"""A file becomes targets, instances and predictions: counted right, shared, in whole or not at all."""
+"""A file becomes targets, instances and predictions: counted right, shared, in whole or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ Upload = Callable[..., Submission]
 REDOCRED = Path(__file__).resolve().parents[3] / "shared" / "data" / "redocred"
 
 
-def test_the_counts_behind_the_weights_are_those_of_the_definitions(upload: Upload, kb: list[str]) -> None:
+def test_the_counts_behind_the_weights_are_those_of_the_definitions(
+    upload: Upload, kb: list[str]
+) -> None:
     submission = upload(kb)
     assert tick() == 1
     submission.refresh_from_db()
@@ -42,7 +46,14 @@ def test_the_counts_behind_the_weights_are_those_of_the_definitions(upload: Uplo
         ("per:place_of_residence", 1, 4, 3),
         ("org:place_of_headquarters", 1, 1, 1),
     ]
-    expected = {"relations": 5, "relation_lines": 5, "set_aside": 0, "entities": 5, "documents": 2, "lines": len(kb)}
+    expected = {
+        "relations": 5,
+        "relation_lines": 5,
+        "set_aside": 0,
+        "entities": 5,
+        "documents": 2,
+        "lines": len(kb),
+    }
     assert expected.items() <= submission.counts.items()
     assert (submission.status, submission.door, submission.run_id) == ("read", "tac_kb", "toy_run")
     assert submission.progress == 1.0
@@ -57,7 +68,9 @@ def test_the_counts_behind_the_weights_are_those_of_the_definitions(upload: Uplo
         ("entity_relation", [3 / 8, 3 / 8, 3 / 4, 3 / 4, 1]),
     ],
 )
-def test_the_weights_in_sql(toy: Any, upload: Upload, kb: list[str], kind: str, weights: list[float]) -> None:
+def test_the_weights_in_sql(
+    toy: Any, upload: Upload, kb: list[str], kind: str, weights: list[float]
+) -> None:
     upload(kb)
     tick()
     sql = kind_of(toy.track).weights(kind)
@@ -66,7 +79,9 @@ def test_the_weights_in_sql(toy: Any, upload: Upload, kb: list[str], kind: str, 
         assert [float(row[0]) for row in cursor.fetchall()] == pytest.approx(weights)
 
 
-def test_the_weights_are_those_of_the_estimators_package(toy: Any, upload: Upload, kb: list[str]) -> None:
+def test_the_weights_are_those_of_the_estimators_package(
+    toy: Any, upload: Upload, kb: list[str]
+) -> None:
     import numpy as np
 
     from estimators.distributions import weights
@@ -74,17 +89,24 @@ def test_the_weights_are_those_of_the_estimators_package(toy: Any, upload: Uploa
     upload(kb)
     tick()
     rows = np.array(
-        Prediction.objects.order_by("line").values_list("subject_entity", "instance__predicate_id", "object_entity")
+        Prediction.objects.order_by("line").values_list(
+            "subject_entity", "instance__predicate_id", "object_entity"
+        )
     )
     for kind in kind_of(toy.track).distributions:
         with connection.cursor() as cursor:
-            cursor.execute(f"SELECT {kind_of(toy.track).weights(kind)} FROM submissions_prediction p ORDER BY p.line")
+            cursor.execute(
+                f"SELECT {kind_of(toy.track).weights(kind)} FROM submissions_prediction p ORDER BY"
+                " p.line"
+            )
             found = np.array([float(row[0]) for row in cursor.fetchall()])
         expected = weights(kind, subject=rows[:, 0], predicate=rows[:, 1], object=rows[:, 2])
         assert found / found.sum() == pytest.approx(np.asarray(expected), rel=1e-12)
 
 
-def test_keys_and_random_numbers_are_the_same_in_sql_and_in_python(toy: Any, upload: Upload, kb: list[str]) -> None:
+def test_keys_and_random_numbers_are_the_same_in_sql_and_in_python(
+    toy: Any, upload: Upload, kb: list[str]
+) -> None:
     upload(kb)
     tick()
     targets = list(Target.objects.all())
@@ -96,25 +118,39 @@ def test_keys_and_random_numbers_are_the_same_in_sql_and_in_python(toy: Any, upl
         assert 0 <= one.u < 1
 
 
-def test_systems_share_instances_and_both_directions_share_a_target(toy: Any, upload: Upload, kb: list[str]) -> None:
-    turned = [line.replace(":Nordwerk\torg:place_of_headquarters\t:Bergen", ":Bergen\tper:parents\t:Nordwerk")
-              for line in kb]  # fmt: skip
+def test_systems_share_instances_and_both_directions_share_a_target(
+    toy: Any, upload: Upload, kb: list[str]
+) -> None:
+    turned = [
+        line.replace(
+            ":Nordwerk\torg:place_of_headquarters\t:Bergen", ":Bergen\tper:parents\t:Nordwerk"
+        )
+        for line in kb
+    ]
     upload(kb), upload(turned, team="Neural", user="Tim")
     tick()
-    assert (Instance.objects.count(), Target.objects.count(), Prediction.objects.count()) == (6, 5, 10)
+    assert (Instance.objects.count(), Target.objects.count(), Prediction.objects.count()) == (
+        6,
+        5,
+        10,
+    )
     last = Instance.objects.get(predicate__name="per:parents")
     assert not last.forward
     assert last.target.instances.count() == 2
 
 
-def test_the_subject_of_a_relation_is_in_its_provenance(toy: Any, upload: Upload, kb: list[str]) -> None:
+def test_the_subject_of_a_relation_is_in_its_provenance(
+    toy: Any, upload: Upload, kb: list[str]
+) -> None:
     begin, end = toy.span("d1", "Lindt was born in Halden.")
     upload([*kb[:-5], f":Mara\tper:place_of_birth\t:Halden\td1:{begin}-{end - 1}\t0.7"])
     tick()
     prediction = Prediction.objects.get()
     subject = prediction.instance.subject_begin, prediction.instance.subject_end
     assert subject == toy.span("d1", "Lindt", 1)
-    assert (prediction.subject_canonical_begin, prediction.subject_canonical_end) == toy.span("d1", "Mara Lindt")
+    assert (prediction.subject_canonical_begin, prediction.subject_canonical_end) == toy.span(
+        "d1", "Mara Lindt"
+    )
     assert prediction.provenance == [begin, end] and prediction.confidence == 0.7
 
 
@@ -127,7 +163,11 @@ def test_a_failure_in_the_middle_leaves_nothing_and_the_next_try_does_all(
     submission.refresh_from_db()
     assert (submission.status, submission.attempts) == ("received", 1)
     assert "We were told." in submission.reason
-    assert not Prediction.objects.exists() and not Target.objects.exists() and not Problem.objects.exists()
+    assert (
+        not Prediction.objects.exists()
+        and not Target.objects.exists()
+        and not Problem.objects.exists()
+    )
     monkeypatch.undo()
     Submission.objects.update(next_try_at=submission.next_try_at - 2 * BACKOFF)
     assert tick() == 1
@@ -147,7 +187,10 @@ def test_a_second_reading_replaces_the_first(upload: Upload, kb: list[str]) -> N
 def test_two_readers_at_once_share_instances_and_never_block_each_other(
     toy: Any, upload: Upload, kb: list[str], monkeypatch: Any
 ) -> None:
-    first, second = upload(kb), upload([kb[0], *kb[1:-5], *reversed(kb[-5:])], team="Neural", user="Tim")
+    first, second = (
+        upload(kb),
+        upload([kb[0], *kb[1:-5], *reversed(kb[-5:])], team="Neural", user="Tim"),
+    )
     both = threading.Barrier(2, timeout=120)
     copied = store.copy
 
@@ -176,10 +219,16 @@ def test_two_readers_at_once_share_instances_and_never_block_each_other(
     for submission in (first, second):
         submission.refresh_from_db()
         assert (submission.status, submission.attempts) == ("read", 0), submission.reason
-    assert (Instance.objects.count(), Target.objects.count(), Prediction.objects.count()) == (5, 5, 10)
+    assert (Instance.objects.count(), Target.objects.count(), Prediction.objects.count()) == (
+        5,
+        5,
+        10,
+    )
 
 
-def test_a_draft_that_ended_is_discarded_and_a_confirmed_one_never(upload: Upload, kb: list[str]) -> None:
+def test_a_draft_that_ended_is_discarded_and_a_confirmed_one_never(
+    upload: Upload, kb: list[str]
+) -> None:
     draft, confirmed = upload(kb), upload(kb)
     tick()
     draft.refresh_from_db(), confirmed.refresh_from_db()
@@ -191,22 +240,32 @@ def test_a_draft_that_ended_is_discarded_and_a_confirmed_one_never(upload: Uploa
     assert Instance.objects.count() == 5
 
 
-@pytest.mark.skipif(not REDOCRED.exists(), reason="the Re-DocRED runs are not next to this checkout")
+@pytest.mark.skipif(
+    not REDOCRED.exists(), reason="the Re-DocRED runs are not next to this checkout"
+)
 def test_real_runs_give_exactly_their_instances(toy: Any, upload: Upload) -> None:
     corpus = load_corpus("Re-DocRED", REDOCRED / "corpus.jsonl.gz", find_schema("docred"))
     track = Track.objects.create(corpus=corpus, name="Re-DocRED", slug="redocred", status="open")
     truth = json.loads((REDOCRED / "truth.json").read_text())["systems"]
     for run in ("TeamA_1", "TeamG_2", "TeamI_1"):
         with (REDOCRED / "systems" / f"{run}.kb.tsv.gz").open("rb") as file:
-            submission = receive(track, toy.teams["Patterns"], toy.users["Rosa"], file, name=run, file_name=run)
+            submission = receive(
+                track, toy.teams["Patterns"], toy.users["Rosa"], file, name=run, file_name=run
+            )
         tick()
         submission.refresh_from_db()
         assert (submission.status, submission.counts["errors"]) == ("read", 0)
         assert submission.counts["relations"] == truth[run]["predictions"]
         rows = Prediction.objects.filter(submission=submission).values_list(
-            "instance__document__key", "instance__subject_begin", "instance__subject_end",
-            "instance__predicate__name", "instance__object_begin", "instance__object_end",
-        )  # fmt: skip
-        with gzip.open(REDOCRED / "systems" / f"{run}.instances.tsv.gz", "rt", encoding="utf-8") as lines:
+            "instance__document__key",
+            "instance__subject_begin",
+            "instance__subject_end",
+            "instance__predicate__name",
+            "instance__object_begin",
+            "instance__object_end",
+        )
+        with gzip.open(
+            REDOCRED / "systems" / f"{run}.instances.tsv.gz", "rt", encoding="utf-8"
+        ) as lines:
             expected = {tuple(line.split("\t")[:6]) for line in list(lines)[1:]}
         assert {tuple(map(str, row)) for row in rows} == expected

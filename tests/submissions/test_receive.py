@@ -51,7 +51,9 @@ def test_a_file_over_the_limit_is_not_kept(settings: Any, upload: Upload, upload
     assert not Submission.objects.exists()
 
 
-def test_the_same_file_again_is_refused_with_a_pointer_unless_it_is_meant(upload: Upload, uploads: Path) -> None:
+def test_the_same_file_again_is_refused_with_a_pointer_unless_it_is_meant(
+    upload: Upload, uploads: Path
+) -> None:
     first = upload(b"same", name="First")
     with pytest.raises(CannotReceive, match="as First") as refusal:
         upload(b"same", refuse_same=True)
@@ -66,7 +68,9 @@ def test_another_teams_same_file_is_no_secret_told(toy: Any, upload: Upload) -> 
     assert same_file(toy.teams["Neural"], toy.track, hashlib.sha256(b"other").hexdigest()) is None
 
 
-def test_an_idempotency_key_gives_the_first_submission_again(toy: Any, upload: Upload, uploads: Path) -> None:
+def test_an_idempotency_key_gives_the_first_submission_again(
+    toy: Any, upload: Upload, uploads: Path
+) -> None:
     first = upload(b"one", name="First", idempotency_key="k")
     assert upload(b"one", idempotency_key="k") == first
     with pytest.raises(CannotReceive, match="was used for another file, First") as refusal:
@@ -113,7 +117,9 @@ def test_files_that_nothing_refers_to_are_swept_a_day_later(upload: Upload, uplo
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_row_that_cannot_be_made_leaves_no_file(upload: Upload, uploads: Path, monkeypatch: Any) -> None:
+def test_a_row_that_cannot_be_made_leaves_no_file(
+    upload: Upload, uploads: Path, monkeypatch: Any
+) -> None:
     def fail(**_: Any) -> None:
         raise RuntimeError("the database went away")
 

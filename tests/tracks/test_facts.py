@@ -1,4 +1,6 @@
-"""One fact, however its mentions are cut: predictions are matched with annotated documents through settled clusters."""
+"""One fact, however its mentions are cut: predictions are matched with annotated documents through
+settled clusters.
+"""
 
 from __future__ import annotations
 
@@ -18,32 +20,62 @@ pytestmark = pytest.mark.django_db
 FOUNDED, WORKS = "per:organizations_founded", "per:employee_or_member_of"
 
 
-def state(toy: Any, name: str, *claims: tuple[tuple[int, int], str, tuple[int, int]]) -> tuple[Submission, list[int]]:
-    """A submission that states relations of d1, every mention being its own canonical one; and their instances."""
+def state(
+    toy: Any, name: str, *claims: tuple[tuple[int, int], str, tuple[int, int]]
+) -> tuple[Submission, list[int]]:
+    """A submission that states relations of d1, every mention being its own canonical one; and
+    their instances.
+    """
     row = Submission.objects.create(
-        track=toy.track, team=toy.teams["Patterns"], name=name, status="judging", file="x", file_name="x", file_size=1,
-        file_digest=name, confirmed_at=timezone.now(), sampled_at=timezone.now(),
-    )  # fmt: skip
+        track=toy.track,
+        team=toy.teams["Patterns"],
+        name=name,
+        status="judging",
+        file="x",
+        file_name="x",
+        file_size=1,
+        file_digest=name,
+        confirmed_at=timezone.now(),
+        sampled_at=timezone.now(),
+    )
     found = []
     for subject, predicate, object_ in claims:
         place = Place.pair(toy.documents["d1"].pk, subject, object_)
         one, _ = Instance.objects.get_or_create(
-            target_id=targets_at(toy.corpus, [place])[place], document=toy.documents["d1"],
-            predicate=toy.predicates[predicate], subject_begin=subject[0], subject_end=subject[1],
-            object_begin=object_[0], object_end=object_[1],
-        )  # fmt: skip
+            target_id=targets_at(toy.corpus, [place])[place],
+            document=toy.documents["d1"],
+            predicate=toy.predicates[predicate],
+            subject_begin=subject[0],
+            subject_end=subject[1],
+            object_begin=object_[0],
+            object_end=object_[1],
+        )
         Prediction.objects.create(
-            submission=row, instance=one, subject_type="PER", object_type="ORG", provenance=[0, 9],
-            subject_canonical_begin=subject[0], subject_canonical_end=subject[1], object_canonical_begin=object_[0],
-            object_canonical_end=object_[1], subject_entity=0, object_entity=1, same_predicate=1, same_subject=1,
+            submission=row,
+            instance=one,
+            subject_type="PER",
+            object_type="ORG",
+            provenance=[0, 9],
+            subject_canonical_begin=subject[0],
+            subject_canonical_end=subject[1],
+            object_canonical_begin=object_[0],
+            object_canonical_end=object_[1],
+            subject_entity=0,
+            object_entity=1,
+            same_predicate=1,
+            same_subject=1,
             subject_facts=1,
-        )  # fmt: skip
+        )
         found.append(one.pk)
     return row, found
 
 
-def annotate(toy: Any, *marked: tuple[tuple[int, int], str, tuple[int, int]], source: str = "document") -> None:
-    """d1 as people read it: Mara Lindt, also called Lindt, and Nordwerk; what they marked of them."""
+def annotate(
+    toy: Any, *marked: tuple[tuple[int, int], str, tuple[int, int]], source: str = "document"
+) -> None:
+    """d1 as people read it: Mara Lindt, also called Lindt, and Nordwerk; what they marked of
+    them.
+    """
     mara, lindt = toy.span("d1", "Mara Lindt"), toy.span("d1", "Lindt", 1)
     firm, again = toy.span("d1", "Nordwerk"), toy.span("d1", "Nordwerk", 1)
     document = toy.documents["d1"].pk
@@ -51,14 +83,23 @@ def annotate(toy: Any, *marked: tuple[tuple[int, int], str, tuple[int, int]], so
     places = {Place("mention", document, span): span for span in canonical}
     targets = targets_at(toy.corpus, list(places))
     record(
-        NewLabel(targets[place], {"canonical": list(canonical[span]), "type": "PER"}, source, "majority", 3, "read")
+        NewLabel(
+            targets[place],
+            {"canonical": list(canonical[span]), "type": "PER"},
+            source,
+            "majority",
+            3,
+            "read",
+        )
         for place, span in places.items()
     )
     for subject, predicate, object_ in marked:
         pair = Place.pair(document, subject, object_)
         part = f"{predicate}{'>' if subject <= object_ else '<'}"
         value = {"shown": [part], "holds": [part]}
-        record([NewLabel(targets_at(toy.corpus, [pair])[pair], value, source, "majority", 3, "read")])
+        record(
+            [NewLabel(targets_at(toy.corpus, [pair])[pair], value, source, "majority", 3, "read")]
+        )
 
 
 def facts_of(toy: Any, *runs: tuple[Submission, list[int]]) -> Any:
@@ -73,7 +114,9 @@ def test_mentions_that_overlap_settled_ones_state_the_annotated_fact(toy: Any) -
         (firm[0], firm[1] + 8),
     )  # "Lindt" of the first sentence, "Nordwerk in 1990"
     annotate(toy, (mara, FOUNDED, firm))
-    found = facts_of(toy, state(toy, "a", (surname, FOUNDED, longer)), state(toy, "b", (mara, FOUNDED, firm)))
+    found = facts_of(
+        toy, state(toy, "a", (surname, FOUNDED, longer)), state(toy, "b", (mara, FOUNDED, firm))
+    )
     assert found.fact[0] == found.fact[1] and found.found.tolist() == [True]
     assert found.marked.tolist() == [True, True] and found.inside.tolist() == [0, 0]
     assert found.pool_weight.tolist() == [0.5, 0.5] and found.stated.all()
@@ -83,7 +126,9 @@ def test_another_predicate_or_another_cluster_is_another_fact(toy: Any) -> None:
     mara, firm = toy.span("d1", "Mara Lindt"), toy.span("d1", "Nordwerk")
     annotate(toy, (mara, FOUNDED, firm))
     place = toy.span("d1", "Bergen")
-    found = facts_of(toy, state(toy, "a", (mara, WORKS, firm)), state(toy, "b", (mara, FOUNDED, place)))
+    found = facts_of(
+        toy, state(toy, "a", (mara, WORKS, firm)), state(toy, "b", (mara, FOUNDED, place))
+    )
     assert not found.found.any() and not found.marked.any()
     assert len(set(found.fact.tolist())) == 2
 
@@ -94,7 +139,9 @@ def test_a_mention_with_a_label_of_its_own_is_not_taken_for_the_one_around_it(to
     first = (mara[0], mara[0] + 4)
     place = Place("mention", toy.documents["d1"].pk, first)
     target = targets_at(toy.corpus, [place])[place]
-    record([NewLabel(target, {"canonical": list(first), "type": "PER"}, "crowd", "majority", 3, "q")])
+    record(
+        [NewLabel(target, {"canonical": list(first), "type": "PER"}, "crowd", "majority", 3, "q")]
+    )
     assert not facts_of(toy, state(toy, "a", (first, FOUNDED, firm))).marked.any()
 
 
@@ -106,6 +153,8 @@ def test_what_an_expert_says_of_one_target_is_no_find_of_the_annotation(toy: Any
     assert facts_of(toy, run).marked.tolist() == [True, False]
     pair = Place.pair(toy.documents["d1"].pk, mara, firm)
     value = {"shown": [f"{FOUNDED}>"], "holds": []}
-    record([NewLabel(targets_at(toy.corpus, [pair])[pair], value, "expert", "adjudicated", 1, "no")])
+    record(
+        [NewLabel(targets_at(toy.corpus, [pair])[pair], value, "expert", "adjudicated", 1, "no")]
+    )
     found = facts_of(toy, run)  # and an expert who says that a mark is wrong takes it away
     assert not found.marked.any() and found.document.size == 0

@@ -18,10 +18,15 @@ SETTLED = {LINDT: {"canonical": list(MARA)}, BERG: {"canonical": list(OLA)}}
 def row(**changed: Any) -> JudgedRow:
     """“Lindt … Berg”: a parent, as labels settled it, with both links right."""
     parts: dict[str, Any] = {
-        "predicate": "per:parents", "forward": True, "value": {"shown": ["per:parents>"], "holds": ["per:parents>"]},
-        "subject": LINDT, "object": BERG, "subject_canonical": MARA, "object_canonical": OLA,
+        "predicate": "per:parents",
+        "forward": True,
+        "value": {"shown": ["per:parents>"], "holds": ["per:parents>"]},
+        "subject": LINDT,
+        "object": BERG,
+        "subject_canonical": MARA,
+        "object_canonical": OLA,
         "clusters": Clusters(TEXT, SETTLED),
-    }  # fmt: skip
+    }
     return JudgedRow(**parts | changed)
 
 
@@ -46,9 +51,15 @@ def same(found: tuple[float, ...], expected: tuple[float, ...]) -> bool:
         ({"subject_canonical": OLA}, (1, 0, 0)),
         ({"object_canonical": MARA}, (1, 0, 0)),
         ({"subject_canonical": LINDT}, (1, 1, 1)),  # a mention always refers to what it says itself
-        ({"subject_canonical": AGAIN}, (1, 1, 1)),  # reads exactly like the settled canonical mention
+        (
+            {"subject_canonical": AGAIN},
+            (1, 1, 1),
+        ),  # reads exactly like the settled canonical mention
         ({"clusters": Clusters(TEXT, {LINDT: SETTLED[LINDT]})}, (1, nan, nan)),
-        ({"clusters": Clusters(TEXT, {LINDT: SETTLED[LINDT]}), "subject_canonical": OLA}, (1, nan, nan)),
+        (
+            {"clusters": Clusters(TEXT, {LINDT: SETTLED[LINDT]}), "subject_canonical": OLA},
+            (1, nan, nan),
+        ),
     ],
 )
 def test_each_verdict(changed: dict[str, Any], expected: tuple[float, ...]) -> None:

@@ -16,7 +16,10 @@ def test_a_symmetric_predicate_is_one_sentence() -> None:
 
 def test_a_predicate_and_its_inverse_are_one_sentence_and_its_other_direction_is_another() -> None:
     visible = ["per:children>", "per:children<", "per:parents>", "per:parents<"]
-    assert also(visible, "PER", "PER") == {"per:children>": ["per:parents<"], "per:children<": ["per:parents>"]}
+    assert also(visible, "PER", "PER") == {
+        "per:children>": ["per:parents<"],
+        "per:children<": ["per:parents>"],
+    }
 
 
 def test_a_predicate_whose_inverse_is_not_asked_stands_alone() -> None:
@@ -28,7 +31,10 @@ def test_directions_that_the_gold_standard_keeps_by_themselves_are_asked_by_them
 
     def alone(part: str, a: str, b: str) -> bool:
         inverse = schema.inverse(part[:-1], b)
-        return [one["also"] for one in sentences_of([part, f"{inverse}<"], {a}, {b}, schema)] == [[], []]
+        return [one["also"] for one in sentences_of([part, f"{inverse}<"], {a}, {b}, schema)] == [
+            [],
+            [],
+        ]
 
     assert alone("loc:located_in_administrative_entity>", "LOC", "LOC")
     assert alone("loc:contains_administrative_entity>", "LOC", "LOC")

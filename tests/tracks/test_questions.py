@@ -1,4 +1,6 @@
-"""What is asked about a pair: the same to everybody, nothing about who claims what, nothing twice."""
+"""What is asked about a pair: the same to everybody, nothing about who claims what, nothing
+twice.
+"""
 
 from __future__ import annotations
 
@@ -34,34 +36,64 @@ class World:
     def system(self, team: str) -> Submission:
         if team not in self.submissions:
             self.submissions[team] = Submission.objects.create(
-                status="judging", track=self.toy.track, team=self.toy.teams[team], name=team, file="x", file_name="x",
-                file_size=1, confirmed_at=timezone.now(),
-            )  # fmt: skip
+                status="judging",
+                track=self.toy.track,
+                team=self.toy.teams[team],
+                name=team,
+                file="x",
+                file_name="x",
+                file_size=1,
+                confirmed_at=timezone.now(),
+            )
         return self.submissions[team]
 
     def state(
-        self, document: str, subject: Span, predicate: str, object_: Span, *, team: str = "Patterns",
-        types: tuple[str, str] = ("PER", "ORG"), canonical: tuple[Span, Span] | None = None,
-    ) -> int:  # fmt: skip
+        self,
+        document: str,
+        subject: Span,
+        predicate: str,
+        object_: Span,
+        *,
+        team: str = "Patterns",
+        types: tuple[str, str] = ("PER", "ORG"),
+        canonical: tuple[Span, Span] | None = None,
+    ) -> int:
         """The target of a relation that a team's system states from now on."""
         row = self.toy.documents[document]
         place = Place.pair(row.pk, subject, object_)
         target = targets_at(self.toy.corpus, [place])[place]
         instance, _ = Instance.objects.get_or_create(
-            target_id=target, document=row, subject_begin=subject[0], subject_end=subject[1],
-            predicate=self.toy.predicates[predicate], object_begin=object_[0], object_end=object_[1],
-        )  # fmt: skip
+            target_id=target,
+            document=row,
+            subject_begin=subject[0],
+            subject_end=subject[1],
+            predicate=self.toy.predicates[predicate],
+            object_begin=object_[0],
+            object_end=object_[1],
+        )
         ends = canonical or (subject, object_)
         Prediction.objects.create(
-            submission=self.system(team), instance=instance, subject_type=types[0], object_type=types[1],
-            subject_canonical_begin=ends[0][0], subject_canonical_end=ends[0][1], object_canonical_begin=ends[1][0],
-            object_canonical_end=ends[1][1], provenance=[0, 10], subject_entity=0, object_entity=1, same_predicate=1,
-            same_subject=1, subject_facts=1,
-        )  # fmt: skip
+            submission=self.system(team),
+            instance=instance,
+            subject_type=types[0],
+            object_type=types[1],
+            subject_canonical_begin=ends[0][0],
+            subject_canonical_end=ends[0][1],
+            object_canonical_begin=ends[1][0],
+            object_canonical_end=ends[1][1],
+            provenance=[0, 10],
+            subject_entity=0,
+            object_entity=1,
+            same_predicate=1,
+            same_subject=1,
+            subject_facts=1,
+        )
         return target
 
     def ask(self, *targets: int) -> list[QuestionDraft]:
-        confirmed = Submission.objects.filter(confirmed_at__isnull=False).values_list("pk", flat=True)
+        confirmed = Submission.objects.filter(confirmed_at__isnull=False).values_list(
+            "pk", flat=True
+        )
         return list(self.kind.questions(list(targets), list(confirmed)))
 
     def unanswered(self, target: int) -> set[int]:
@@ -83,10 +115,14 @@ def founded(world: World) -> int:
     toy = world.toy
     lindt, mara = toy.span("d1", "Lindt", 1), toy.span("d1", "Mara Lindt")
     nordwerk = toy.span("d1", "Nordwerk", 1)
-    return world.state("d1", lindt, "per:organizations_founded", nordwerk, canonical=(mara, nordwerk))
+    return world.state(
+        "d1", lindt, "per:organizations_founded", nordwerk, canonical=(mara, nordwerk)
+    )
 
 
-def test_the_text_shown_is_whole_sentences_over_both_mentions_with_context(world: World, founded: int) -> None:
+def test_the_text_shown_is_whole_sentences_over_both_mentions_with_context(
+    world: World, founded: int
+) -> None:
     [draft] = world.ask(founded)
     payload, text = draft.payload, world.toy.documents["d1"].text
     assert draft.interface == "relation"
@@ -99,21 +135,32 @@ def test_the_text_shown_is_whole_sentences_over_both_mentions_with_context(world
 
 def test_both_mentions_get_targets_of_their_own(world: World, founded: int) -> None:
     [draft] = world.ask(founded)
-    for side, span in (("a", world.toy.span("d1", "Lindt", 1)), ("b", world.toy.span("d1", "Nordwerk", 1))):
+    for side, span in (
+        ("a", world.toy.span("d1", "Lindt", 1)),
+        ("b", world.toy.span("d1", "Nordwerk", 1)),
+    ):
         target = Target.objects.get(pk=draft.payload[side]["target"])
         assert (target.kind, (target.a_begin, target.a_end)) == ("mention", span)
-    assert [one.payload["a"]["target"] for one in world.ask(founded)] == [draft.payload["a"]["target"]]
+    assert [one.payload["a"]["target"] for one in world.ask(founded)] == [
+        draft.payload["a"]["target"]
+    ]
 
 
-def test_shown_are_the_predicates_of_the_union_of_types_in_both_directions(world: World, founded: int) -> None:
+def test_shown_are_the_predicates_of_the_union_of_types_in_both_directions(
+    world: World, founded: int
+) -> None:
     [draft] = world.ask(founded)
     assert draft.shown == ["per:employee_or_member_of>", "per:organizations_founded>"]
     lindt, nordwerk = world.toy.span("d1", "Lindt", 1), world.toy.span("d1", "Nordwerk", 1)
-    world.state("d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE"))
+    world.state(
+        "d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE")
+    )
     [wider] = world.ask(founded)
     assert wider.shown == [
-        "per:employee_or_member_of>", "per:organizations_founded>", "org:place_of_headquarters<"
-    ]  # fmt: skip
+        "per:employee_or_member_of>",
+        "per:organizations_founded>",
+        "org:place_of_headquarters<",
+    ]
     assert [one["part"] for one in wider.payload["predicates"]] == wider.shown
     assert wider.payload["predicates"][0]["template"] == "{subject} works for {object}"
 
@@ -125,7 +172,12 @@ def test_candidates_are_names_of_the_type_each_wording_once_in_the_order_of_the_
     for name, kind in (("Halden", "GPE"), ("Nordwerk", "ORG")):
         begin, end = toy.span("d1", name)
         Mention.objects.create(
-            document=toy.documents["d1"], begin=begin, end=end, type=kind, canonical_begin=begin, canonical_end=end
+            document=toy.documents["d1"],
+            begin=begin,
+            end=end,
+            type=kind,
+            canonical_begin=begin,
+            canonical_end=end,
         )
     [draft] = world.ask(founded)
     assert [one["gloss"] for one in draft.payload["a"]["candidates"]] == ["Mara Lindt", "Lindt"]
@@ -138,33 +190,52 @@ def test_nothing_says_who_claims_what(world: World, founded: int) -> None:
         assert word not in before
     lindt, mara = world.toy.span("d1", "Lindt", 1), world.toy.span("d1", "Mara Lindt")
     nordwerk = world.toy.span("d1", "Nordwerk", 1)
-    world.state("d1", lindt, "per:employee_or_member_of", nordwerk, team="Neural", canonical=(mara, nordwerk))
+    world.state(
+        "d1",
+        lindt,
+        "per:employee_or_member_of",
+        nordwerk,
+        team="Neural",
+        canonical=(mara, nordwerk),
+    )
     assert json.dumps([draft.payload for draft in world.ask(founded)]) == before
 
 
-def test_drafts_of_systems_that_nobody_confirmed_change_no_question(world: World, founded: int) -> None:
+def test_drafts_of_systems_that_nobody_confirmed_change_no_question(
+    world: World, founded: int
+) -> None:
     before = world.ask(founded)
     lindt, nordwerk = world.toy.span("d1", "Lindt", 1), world.toy.span("d1", "Nordwerk", 1)
-    world.state("d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE"))
+    world.state(
+        "d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE")
+    )
     Submission.objects.filter(name="Neural").update(confirmed_at=None)
     assert world.ask(founded) == before
 
 
-def answer(world: World, draft: QuestionDraft, holds: list[str], origin: str = "question:1") -> None:
+def answer(
+    world: World, draft: QuestionDraft, holds: list[str], origin: str = "question:1"
+) -> None:
     world.label(draft.target_id, {"shown": draft.shown, "holds": holds}, origin)
     for side in ("a", "b"):
         mention = draft.payload[side]
-        world.label(mention["target"], {"canonical": mention["span"], "type": mention["type"]}, origin)
+        world.label(
+            mention["target"], {"canonical": mention["span"], "type": mention["type"]}, origin
+        )
 
 
-def test_what_was_shown_is_never_asked_again_and_what_was_not_is(world: World, founded: int) -> None:
+def test_what_was_shown_is_never_asked_again_and_what_was_not_is(
+    world: World, founded: int
+) -> None:
     assert world.unanswered(founded) == {founded}
     [draft] = world.ask(founded)
     answer(world, draft, ["per:organizations_founded>"])
     assert world.unanswered(founded) == set()
     assert world.ask(founded) == []
     lindt, nordwerk = world.toy.span("d1", "Lindt", 1), world.toy.span("d1", "Nordwerk", 1)
-    world.state("d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE"))
+    world.state(
+        "d1", nordwerk, "org:place_of_headquarters", lindt, team="Neural", types=("ORG", "GPE")
+    )
     assert world.unanswered(founded) == {founded}
     [again] = world.ask(founded)
     assert again.shown == ["org:place_of_headquarters<"]
@@ -176,7 +247,9 @@ def test_a_pair_without_labels_of_its_mentions_is_still_asked(world: World, foun
     assert world.unanswered(founded) == {founded}
 
 
-def test_a_label_that_was_given_up_says_that_nobody_needs_to_ask_again(world: World, founded: int) -> None:
+def test_a_label_that_was_given_up_says_that_nobody_needs_to_ask_again(
+    world: World, founded: int
+) -> None:
     assert world.unanswered(founded) == {founded}
     world.label(founded, {})
     assert world.unanswered(founded) == set()
@@ -186,14 +259,18 @@ def test_only_the_claims_of_the_given_submissions_count(world: World, founded: i
     assert world.kind.unanswered({}) == {}
 
 
-def test_a_closed_document_answers_for_its_pairs_once_their_mentions_are_known(world: World, founded: int) -> None:
+def test_a_closed_document_answers_for_its_pairs_once_their_mentions_are_known(
+    world: World, founded: int
+) -> None:
     [draft] = world.ask(founded)
     document = world.toy.documents["d1"]
     place = Place("document", document.pk)
     world.label(targets_at(world.toy.corpus, [place])[place], {"scope": "document", "closed": True})
     assert world.unanswered(founded) == {founded}  # linking is not known
     for side in ("a", "b"):
-        world.label(draft.payload[side]["target"], {"canonical": draft.payload[side]["span"], "type": "PER"})
+        world.label(
+            draft.payload[side]["target"], {"canonical": draft.payload[side]["span"], "type": "PER"}
+        )
     assert world.unanswered(founded) == set()
 
 
@@ -213,4 +290,7 @@ def test_a_claim_that_no_type_allows_counts_as_wrong_and_is_not_on_the_page(toy:
     assert visible == ["per:parents>", "per:parents<"]
     assert shown == ["per:parents>", "per:parents<", "org:subsidiaries<"]
     pair.shown = {"per:parents>", "per:parents<"}
-    assert what_to_show(pair, {"PER"}, {"PER"}, schema) == (["org:subsidiaries<"], ["org:subsidiaries<"])
+    assert what_to_show(pair, {"PER"}, {"PER"}, schema) == (
+        ["org:subsidiaries<"],
+        ["org:subsidiaries<"],
+    )

@@ -1,4 +1,6 @@
-"""Uploads of the toy corpus, as people make them: files of JSON Lines, read and planned by the steps themselves."""
+"""Uploads of the toy corpus, as people make them: files of JSON Lines, read and planned by the
+steps themselves.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ OTHERS = [
 
 @pytest.fixture(autouse=True)
 def uploads(settings: Any, tmp_path: Path) -> Iterator[None]:
-    """Uploads lie in a folder of the test's own; the cache is the process's own; passwords are hashed fast."""
+    """Uploads lie in a folder of the test's own; the cache is the process's own; passwords are
+    hashed fast.
+    """
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -50,7 +54,9 @@ def lines_of(toy: Toy, claims: list[tuple[str, str, str, str]]) -> bytes:
         text = toy.documents[document].text
         spans = [toy.span(document, subject), toy.span(document, object_)]
         assert text[slice(*spans[0])] == subject
-        found.append({"doc": document, "subject": spans[0], "predicate": predicate, "object": spans[1]})
+        found.append(
+            {"doc": document, "subject": spans[0], "predicate": predicate, "object": spans[1]}
+        )
     return "".join(json.dumps(one) + "\n" for one in found).encode()
 
 
@@ -69,16 +75,24 @@ def as_user(toy: Toy) -> Callable[[str], Client]:
 
 @pytest.fixture
 def draft(toy: Toy) -> Callable[..., Submission]:
-    """A submission of Rosa's (or somebody's) that was received, and read and planned unless told otherwise."""
+    """A submission of Rosa's (or somebody's) that was received, and read and planned unless told
+    otherwise.
+    """
 
     def make(
-        claims: list[tuple[str, str, str, str]] | None = None, *, by: str = "Rosa", name: str = "run",
-        until: str = "planned", body: bytes | None = None,
-    ) -> Submission:  # fmt: skip
+        claims: list[tuple[str, str, str, str]] | None = None,
+        *,
+        by: str = "Rosa",
+        name: str = "run",
+        until: str = "planned",
+        body: bytes | None = None,
+    ) -> Submission:
         user: User = toy.users[by]
         team = user.team()
         assert team is not None
-        file = SimpleUploadedFile(f"{name}.jsonl", body if body is not None else lines_of(toy, claims or GOOD))
+        file = SimpleUploadedFile(
+            f"{name}.jsonl", body if body is not None else lines_of(toy, claims or GOOD)
+        )
         row = receive(toy.track, team, user, file, name=name, file_name=f"{name}.jsonl")
         if until != "received":
             ingest()

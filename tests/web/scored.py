@@ -1,4 +1,6 @@
-"""A board with systems on it, made of rows: estimates that somebody wrote down, labels that people gave."""
+"""A board with systems on it, made of rows: estimates that somebody wrote down, labels that people
+gave.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,21 @@ from tests.conftest import Toy
 
 def make_board(toy: Toy, n: int) -> Evaluation:
     """An evaluation with n scored systems of n teams, the later the better."""
-    evaluation = Evaluation.objects.create(track=toy.track, number=1, settings={"documents": 2, "of_documents": 4})
+    evaluation = Evaluation.objects.create(
+        track=toy.track, number=1, settings={"documents": 2, "of_documents": 4}
+    )
     for at in range(n):
         team = Team.objects.create(name=f"Team {at}", slug=f"team-{at}")
         row = Submission.objects.create(
-            track=toy.track, team=team, name=f"run {at}", status="scored", file="x", file_name="x", file_size=1,
+            track=toy.track,
+            team=team,
+            name=f"run {at}",
+            status="scored",
+            file="x",
+            file_name="x",
+            file_size=1,
             file_digest=str(at),
-        )  # fmt: skip
+        )
         score(evaluation, row, 0.2 + 0.5 * at / n)
     return evaluation
 
@@ -28,20 +38,35 @@ def score(evaluation: Evaluation, row: Submission, value: float) -> None:
     centred = [(quantity, "centred") for quantity in ("f1", "precision", "recall")]
     for quantity, method in (*centred, ("precision", "joint"), ("precision", "simple")):
         Estimate.objects.create(
-            evaluation=evaluation, submission=row, quantity=quantity, method=method, criterion="correct",
-            distribution="instance" if quantity == "recall" else row.track.distribution, value=value,
-            low80=value - 0.02, high80=value + 0.02, low95=value - 0.03, high95=value + 0.03,
-            n_labels=80, n_documents=2,
-        )  # fmt: skip
+            evaluation=evaluation,
+            submission=row,
+            quantity=quantity,
+            method=method,
+            criterion="correct",
+            distribution="instance" if quantity == "recall" else row.track.distribution,
+            value=value,
+            low80=value - 0.02,
+            high80=value + 0.02,
+            low95=value - 0.03,
+            high95=value + 0.03,
+            n_labels=80,
+            n_documents=2,
+        )
 
 
 def judge_all(row: Submission, *, public: bool = False) -> int:
     """How many relations of a submission got a label that says: it holds."""
-    instances = Instance.objects.filter(predictions__submission=row).select_related("predicate", "target")
+    instances = Instance.objects.filter(predictions__submission=row).select_related(
+        "predicate", "target"
+    )
     labels = []
     for one in instances:
         forward = (one.subject_begin, one.subject_end) == (one.target.a_begin, one.target.a_end)
         part = one.predicate.name + (">" if forward else "<")
         value = {"shown": [part], "holds": [part], "votes": {part: 3}}
-        labels.append(NewLabel(one.target_id, value, "crowd", "majority", 3, f"question:{one.pk}", public=public))
+        labels.append(
+            NewLabel(
+                one.target_id, value, "crowd", "majority", 3, f"question:{one.pk}", public=public
+            )
+        )
     return record(labels)

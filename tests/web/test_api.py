@@ -35,7 +35,11 @@ def call(toy: Toy) -> Call:
 
 
 def form(toy: Toy, **changes: Any) -> dict[str, Any]:
-    return {"track": "toy", "name": "run", "file": SimpleUploadedFile("r.jsonl", lines_of(toy, GOOD))} | changes
+    return {
+        "track": "toy",
+        "name": "run",
+        "file": SimpleUploadedFile("r.jsonl", lines_of(toy, GOOD)),
+    } | changes
 
 
 @pytest.mark.parametrize(
@@ -48,15 +52,23 @@ def form(toy: Toy, **changes: Any) -> dict[str, Any]:
     ],
 )
 def test_without_a_good_token_nothing_is_told(header: dict[str, str], says: str, toy: Toy) -> None:
-    for method, path in (("get", "submissions/"), ("post", "submissions/"), ("get", "submissions/1/problems/")):
+    for method, path in (
+        ("get", "submissions/"),
+        ("post", "submissions/"),
+        ("get", "submissions/1/problems/"),
+    ):
         answer = getattr(Client(), method)(f"/api/{path}", headers=header)
-        assert answer.status_code == 401 and says in answer.json()["detail"] and answer.json()["error"]
+        assert (
+            answer.status_code == 401 and says in answer.json()["detail"] and answer.json()["error"]
+        )
 
 
 @pytest.mark.parametrize("change", [{"expires_at": -1}, {"revoked_at": -1}])
 def test_a_token_that_ended_says_when(change: dict[str, int], toy: Toy) -> None:
     token, secret = Token.issue(toy.users["Rosa"], "old")
-    Token.objects.filter(pk=token.pk).update(**{key: timezone.now() + timedelta(days=n) for key, n in change.items()})
+    Token.objects.filter(pk=token.pk).update(
+        **{key: timezone.now() + timedelta(days=n) for key, n in change.items()}
+    )
     answer = Client().get("/api/submissions/", headers={"Authorization": f"Token {secret}"})
     assert answer.status_code == 401 and "Make a new one" in answer.json()["detail"]
 
@@ -87,9 +99,16 @@ def test_an_upload_is_read_looked_at_and_confirmed_once(call: Call, toy: Toy, dr
 
 @pytest.mark.parametrize(
     ("change", "code"),
-    [({"track": "nowhere"}, 400), ({"name": ""}, 400), ({"file": ""}, 400), ({"name": "x" * 81}, 400)],
+    [
+        ({"track": "nowhere"}, 400),
+        ({"name": ""}, 400),
+        ({"file": ""}, 400),
+        ({"name": "x" * 81}, 400),
+    ],
 )
-def test_a_wrong_upload_says_which_field(change: dict[str, str], code: int, call: Call, toy: Toy) -> None:
+def test_a_wrong_upload_says_which_field(
+    change: dict[str, str], code: int, call: Call, toy: Toy
+) -> None:
     answer = call("Rosa", "post", "submissions/", form(toy, **change))
     assert answer.status_code == code and next(iter(change)) in answer.json()["detail"]
     assert not Submission.objects.exists()
@@ -137,7 +156,12 @@ def test_what_cannot_be_confirmed_is_a_conflict_in_a_sentence(call: Call, draft:
 
 def test_another_teams_submission_is_not_there(call: Call, draft: Draft) -> None:
     row = draft()
-    for method, path in (("get", ""), ("post", "confirm/"), ("post", "withdraw/"), ("get", "problems/")):
+    for method, path in (
+        ("get", ""),
+        ("post", "confirm/"),
+        ("post", "withdraw/"),
+        ("get", "problems/"),
+    ):
         answer = call("Tim", method, f"submissions/{row.pk}/{path}")
         assert answer.status_code == 404 and "Traceback" not in answer.content.decode()
     assert call("Tim", "get", "submissions/").json() == {"submissions": []}

@@ -1,4 +1,6 @@
-"""The published estimators stand beside ours, folded away: precision by both, F1 and recall by the joint one."""
+"""The published estimators stand beside ours, folded away: precision by both, F1 and recall by the
+joint one.
+"""
 
 from __future__ import annotations
 
@@ -30,27 +32,48 @@ def published(toy: Toy) -> Evaluation:
     row = evaluation.estimates.order_by("pk")[0].submission
     Estimate.objects.filter(submission=row, method__in=("simple", "joint")).delete()
     for (quantity, method), value in VALUES.items():
-        for kind, more in (("instance", 0.0 if quantity == "recall" else 0.1), ("entity_relation", 0.0)):
+        for kind, more in (
+            ("instance", 0.0 if quantity == "recall" else 0.1),
+            ("entity_relation", 0.0),
+        ):
             if quantity == "recall" and kind != "instance":
                 continue
             at = value + more
             Estimate.objects.create(
-                evaluation=evaluation, submission=row, quantity=quantity, method=method, criterion="correct",
-                distribution=kind, value=at, low80=at - 0.01, high80=at + 0.01, low95=at - 0.02, high95=at + 0.02,
+                evaluation=evaluation,
+                submission=row,
+                quantity=quantity,
+                method=method,
+                criterion="correct",
+                distribution=kind,
+                value=at,
+                low80=at - 0.01,
+                high80=at + 0.01,
+                low95=at - 0.02,
+                high95=at + 0.02,
                 n_labels=80,
-            )  # fmt: skip
+            )
     return evaluation
 
 
 def test_the_page_folds_away_all_four(toy: Toy, published: Evaluation) -> None:
     page = Client().get(reverse("board", args=["toy"])).content.decode()
-    for label, figure in (("F1, joint", "22.1"), ("P, simple", "64.3"), ("P, joint", "75.4"), ("R, joint", "13.2")):
+    for label, figure in (
+        ("F1, joint", "22.1"),
+        ("P, simple", "64.3"),
+        ("P, joint", "75.4"),
+        ("R, joint", "13.2"),
+    ):
         assert f'<span class="label">{label}</span> <span class="figures"><b>{figure}</b>' in page
     assert "Wilson" in page and "bootstrap" in page
 
 
 def test_files_and_the_api_tell_them_too(toy: Toy, published: Evaluation) -> None:
-    rows = list(csv.DictReader(io.StringIO(Client().get(reverse("board-csv", args=["toy"])).content.decode())))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(Client().get(reverse("board-csv", args=["toy"])).content.decode())
+        )
+    )
     row = next(one for one in rows if one["system"] == "run 0")
     names = {"joint_f1": 0.221, "joint_recall": 0.132, "simple": 0.643, "joint": 0.754}
     assert {name: float(row[f"{name}_value"]) for name in names} == names
@@ -72,7 +95,9 @@ def test_without_an_estimate_the_columns_say_so(toy: Toy) -> None:
     assert "no estimate yet" in page and "P, joint" not in page
 
 
-@pytest.mark.parametrize(("design", "said"), [("poisson", "at most once"), ("iid", "draws with replacement")])
+@pytest.mark.parametrize(
+    ("design", "said"), [("poisson", "at most once"), ("iid", "draws with replacement")]
+)
 def test_the_note_says_what_differs_from_the_publication(
     toy: Toy, published: Evaluation, design: str, said: str
 ) -> None:

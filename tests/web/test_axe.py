@@ -1,4 +1,6 @@
-"""axe-core finds no serious violation on the pages of annotators while they mark and judge a document."""
+"""axe-core finds no serious violation on the pages of annotators while they mark and judge a
+document.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ RUN = """async (rules) => {
     .map((one) => `${one.id}: ${one.help} (${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join("; ")})`);
 }"""
 SCREENS: list[tuple[int, Scheme, Scheme]] = [(1400, "light", "dark"), (390, "dark", "light")]
-"""Width, the scheme in which axe looks at everything, and the other one, in which it looks at colours alone."""
+"""Width, the scheme in which axe looks at everything, and the other one, in which it looks at
+colours alone."""
 
 
 @pytest.fixture
@@ -47,7 +50,10 @@ def peopled(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
     for name in ("Ada", "Bo", "Cy"):
         client = Client()
         client.force_login(toy.users[name])
-        assert client.post(client.get("/annotate/next/")["Location"], answer_to(first)).status_code == 302
+        assert (
+            client.post(client.get("/annotate/next/")["Location"], answer_to(first)).status_code
+            == 302
+        )
     settle.tick()
     read_documents.tick()
     publish.tick()
@@ -60,11 +66,15 @@ def context_of(browser: Browser, address: str, user: Any) -> BrowserContext:
     if user is not None:
         client = Client()
         client.force_login(user)
-        context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": address}])
+        context.add_cookies(
+            [{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": address}]
+        )
     return context
 
 
-def looked_at(page: Page, address: str, picture: Callable[[Page, int], None] | None = None) -> Iterator[str]:
+def looked_at(
+    page: Page, address: str, picture: Callable[[Page, int], None] | None = None
+) -> Iterator[str]:
     """What is wrong with a page on each screen: what axe finds, and sideways scrolling."""
     page.evaluate(AXE + "; 0")
     for width, scheme, other in SCREENS:
@@ -77,7 +87,10 @@ def looked_at(page: Page, address: str, picture: Callable[[Page, int], None] | N
             yield f"{address} is {wide} px too wide at {width}"
         yield from (f"{address} at {width}, {scheme}: {one}" for one in page.evaluate(RUN, []))
         page.emulate_media(color_scheme=other, reduced_motion="reduce")
-        yield from (f"{address} at {width}, {other}: {one}" for one in page.evaluate(RUN, ["color-contrast"]))
+        yield from (
+            f"{address} at {width}, {other}: {one}"
+            for one in page.evaluate(RUN, ["color-contrast"])
+        )
 
 
 def test_colours_are_looked_at_in_both_schemes_at_both_widths(browser: Browser) -> None:
@@ -91,7 +104,9 @@ def test_colours_are_looked_at_in_both_schemes_at_both_widths(browser: Browser) 
             @media ({side}) and (prefers-color-scheme: {scheme}) {{ body {{ background: #777; color: #888 }} }}
             </style><main><h1>Nobody reads this</h1></main></html>""")
         found = list(looked_at(page, "a page"))
-        assert len(found) == 1 and found[0].startswith(f"a page at {width}, {scheme}: color-contrast"), found
+        assert len(found) == 1 and found[0].startswith(
+            f"a page at {width}, {scheme}: color-contrast"
+        ), found
     page.close()
 
 

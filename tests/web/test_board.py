@@ -1,4 +1,6 @@
-"""The leaderboard as a page: who sees it, what its switches do, how many questions it asks the database."""
+"""The leaderboard as a page: who sees it, what its switches do, how many questions it asks the
+database.
+"""
 
 from __future__ import annotations
 
@@ -71,8 +73,12 @@ def test_the_best_stands_first_and_a_sort_is_in_the_url(toy: Toy, as_user: As) -
     assert [row["submission"].name for row in rows] == ["run 0", "run 1", "run 2"]
 
 
-@pytest.mark.parametrize("query", ["distribution=x", "criterion=x", "level=99", "sort=x", "distribution=%00"])
-def test_a_switch_that_does_not_exist_is_a_404_with_a_sentence(query: str, toy: Toy, as_user: As) -> None:
+@pytest.mark.parametrize(
+    "query", ["distribution=x", "criterion=x", "level=99", "sort=x", "distribution=%00"]
+)
+def test_a_switch_that_does_not_exist_is_a_404_with_a_sentence(
+    query: str, toy: Toy, as_user: As
+) -> None:
     page = as_user("").get(reverse("board", args=["toy"]) + "?" + query)
     assert page.status_code == 404 and "This board has no" in page.content.decode()
 
@@ -81,7 +87,9 @@ def test_no_name_in_the_file_is_a_formula(toy: Toy, as_user: As) -> None:
     make_board(toy, 2)
     Submission.objects.filter(name="run 1").update(name='=HYPERLINK("x")')
     rows = csv_of(as_user("").get(reverse("board-csv", args=["toy"])))
-    assert [row["team"] for row in rows] == ["Team 1", "Team 0"] and rows[0]["system"].startswith("'=")
+    assert [row["team"] for row in rows] == ["Team 1", "Team 0"] and rows[0]["system"].startswith(
+        "'="
+    )
 
 
 def csv_of(answer: Any) -> list[dict[str, str]]:
@@ -92,36 +100,57 @@ def csv_of(answer: Any) -> list[dict[str, str]]:
 def test_the_files_have_what_the_page_shows(query: str, toy: Toy, as_user: As) -> None:
     evaluation, anybody = make_board(toy, 3), as_user("")
     systems = list(Submission.objects.order_by("pk").values_list("pk", flat=True))
-    ranking = {"systems": systems, "best": [3, 1, 1], "worst": [3, 2, 2], "groups": [systems[1:]], "level": 0.8}
-    Evaluation.objects.filter(pk=evaluation.pk).update(comparisons={f"f1|correct|{toy.track.distribution}": ranking})
+    ranking = {
+        "systems": systems,
+        "best": [3, 1, 1],
+        "worst": [3, 2, 2],
+        "groups": [systems[1:]],
+        "level": 0.8,
+    }
+    Evaluation.objects.filter(pk=evaluation.pk).update(
+        comparisons={f"f1|correct|{toy.track.distribution}": ranking}
+    )
     page = anybody.get(reverse("board", args=["toy"]) + query)
     table = csv_of(anybody.get(reverse("board-csv", args=["toy"]) + query))
     told = anybody.get(reverse("board-json", args=["toy"]) + query).json()
     assert len(page.context["rows"]) == len(table) == len(told["systems"]) == 3
     for shown, line, system in zip(page.context["rows"], table, told["systems"], strict=True):
-        assert shown["submission"].pk == system["submission"] and shown["submission"].name == line["system"]
+        assert (
+            shown["submission"].pk == system["submission"]
+            and shown["submission"].name == line["system"]
+        )
         best, worst = system["rank"]
         assert shown["rank"] == (f"{best}–{worst}" if best < worst else f"{best}")
         assert [line["rank_best"], line["rank_worst"]] == [str(best), str(worst)]
         assert shown["judged"] == int(line["labels"]) == system["precision"]["n_labels"] == 80
         for part in ("f1", "precision", "recall", "simple", "joint"):
             drawn = shown[part]
-            for end, value in (("value", drawn.estimate), ("low80", drawn.low80), ("high95", drawn.high95)):
+            for end, value in (
+                ("value", drawn.estimate),
+                ("low80", drawn.low80),
+                ("high95", drawn.high95),
+            ):
                 assert value == system[part][end] == float(line[f"{part}_{end}"])
     tied = [systems[:0:-1]] if not query else []  # sorted by name there is nothing to join
     assert told["cannot_be_told_apart"] == tied and told["level"] == 0.8
 
 
-def test_judgments_that_wait_to_be_counted_are_told_with_the_reason(toy: Toy, as_user: As, draft: Draft) -> None:
+def test_judgments_that_wait_to_be_counted_are_told_with_the_reason(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
     address, evaluation = reverse("board", args=["toy"]), make_board(toy, 1)
     assert "not in these figures yet" not in as_user("").get(address).content.decode()
     judge_all(draft())
     Evaluation.objects.filter(pk=evaluation.pk).update(made_at=timezone.now() - timedelta(hours=1))
-    assert "not in these figures yet" not in as_user("").get(address).content.decode(), "they came just now"
+    assert "not in these figures yet" not in as_user("").get(address).content.decode(), (
+        "they came just now"
+    )
     Label.objects.update(created_at=timezone.now() - timedelta(minutes=20))
     page = as_user("").get(address).content.decode()
     assert "not in these figures yet" in page and "as soon as a worker is free" in page
-    Rescoring.objects.create(track=toy.track, status="watching", reason="The database did not answer as expected.")
+    Rescoring.objects.create(
+        track=toy.track, status="watching", reason="The database did not answer as expected."
+    )
     assert "The database did not answer as expected." in as_user("").get(address).content.decode()
 
 
@@ -145,29 +174,51 @@ def test_what_a_team_writes_is_text_and_nothing_else(toy: Toy, as_user: As) -> N
     assert "<script>x" not in page and "<img src=x" not in page
 
 
-@pytest.mark.parametrize(("sort", "joined"), [("f1", True), ("precision", True), ("name", False), ("recall", False)])
-def test_without_f1_ties_are_told_in_the_order_of_precision(sort: str, joined: bool, toy: Toy) -> None:
-    """A board that is sorted by F1, as it is by itself, stands by precision where no system has an F1."""
+@pytest.mark.parametrize(
+    ("sort", "joined"), [("f1", True), ("precision", True), ("name", False), ("recall", False)]
+)
+def test_without_f1_ties_are_told_in_the_order_of_precision(
+    sort: str, joined: bool, toy: Toy
+) -> None:
+    """A board that is sorted by F1, as it is by itself, stands by precision where no system has an
+    F1.
+    """
     evaluation = make_board(toy, 3)
     evaluation.estimates.filter(quantity__in=["f1", "recall"]).delete()
     first, second, third = Submission.objects.order_by("-pk").values_list("pk", flat=True)
-    told = {"systems": [third, second, first], "best": [3, 1, 1], "worst": [3, 2, 2], "groups": [[first, second]],
-            "level": 0.95}  # fmt: skip
+    told = {
+        "systems": [third, second, first],
+        "best": [3, 1, 1],
+        "worst": [3, 2, 2],
+        "groups": [[first, second]],
+        "level": 0.95,
+    }
     evaluation.comparisons = {f"precision|correct|{toy.track.distribution}": told}
     evaluation.save()
     shown = board(toy.track, distribution=toy.track.distribution, criterion="correct", sort=sort)
     assert shown.groups == ([[0, 1]] if joined else [])
-    assert {row.submission.pk: row.rank for row in shown.rows} == {first: (1, 2), second: (1, 2), third: (3, 3)}
+    assert {row.submission.pk: row.rank for row in shown.rows} == {
+        first: (1, 2),
+        second: (1, 2),
+        third: (3, 3),
+    }
 
 
 def test_with_f1_ties_are_those_of_f1(toy: Toy) -> None:
     evaluation = make_board(toy, 2)
     second, first = Submission.objects.order_by("pk").values_list("pk", flat=True)
-    told = {"systems": [second, first], "best": [1, 1], "worst": [2, 2], "groups": [[first, second]], "level": 0.95}
+    told = {
+        "systems": [second, first],
+        "best": [1, 1],
+        "worst": [2, 2],
+        "groups": [[first, second]],
+        "level": 0.95,
+    }
     evaluation.comparisons = {f"f1|correct|{toy.track.distribution}": told}
     evaluation.save()
     groups = [
-        board(toy.track, distribution=toy.track.distribution, criterion="correct", sort=one).groups for one in SORTS
+        board(toy.track, distribution=toy.track.distribution, criterion="correct", sort=one).groups
+        for one in SORTS
     ]
     assert groups == [[[0, 1]], [], [], [], []]
     page = Client().get("/?criterion=correct").content.decode()
@@ -182,9 +233,19 @@ def test_what_experts_corrected_stands_beside_what_the_crowd_said(toy: Toy, as_u
     best = Submission.objects.order_by("-pk").first()
     assert best is not None
     Estimate.objects.create(
-        evaluation=evaluation, submission=best, quantity="precision", method="expert", criterion="correct",
-        distribution=toy.track.distribution, value=0.337, low80=0.30, high80=0.37, low95=0.28, high95=0.39, n_labels=80,
-    )  # fmt: skip
+        evaluation=evaluation,
+        submission=best,
+        quantity="precision",
+        method="expert",
+        criterion="correct",
+        distribution=toy.track.distribution,
+        value=0.337,
+        low80=0.30,
+        high80=0.37,
+        low95=0.28,
+        high95=0.39,
+        n_labels=80,
+    )
     page = as_user("").get(address)
     text = page.content.decode()
     assert text.count('class="corrected"') == 1 and "33.7" in text

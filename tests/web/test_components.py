@@ -1,4 +1,6 @@
-"""Template tags: what their README shows exists and renders, links lead on, and what comes from outside is escaped."""
+"""Template tags: what their README shows exists and renders, links lead on, and what comes from
+outside is escaped.
+"""
 
 import re
 from pathlib import Path
@@ -21,7 +23,11 @@ def page(request):
     return HttpResponse()
 
 
-urlpatterns = [path("", page, name="home"), path("submit/", page, name="submit"), path("in/", page, name="login")]
+urlpatterns = [
+    path("", page, name="home"),
+    path("submit/", page, name="submit"),
+    path("in/", page, name="login"),
+]
 
 
 def rendered(source: str, **context: object) -> str:
@@ -36,8 +42,14 @@ def test_the_readme_names_every_tag_and_every_filter():
 
 
 def test_every_class_that_the_readme_names_is_in_a_style_sheet():
-    sheets = "".join(sheet.read_text() for sheet in (README.parents[2] / "static" / "css").glob("*.css"))
-    classes = {name for names in re.findall(r'class="([^"{]+)"', README.read_text()) for name in names.split()}
+    sheets = "".join(
+        sheet.read_text() for sheet in (README.parents[2] / "static" / "css").glob("*.css")
+    )
+    classes = {
+        name
+        for names in re.findall(r'class="([^"{]+)"', README.read_text())
+        for name in names.split()
+    }
     assert {name for name in classes if f".{name}" not in sheets} == set()
 
 
@@ -64,11 +76,21 @@ def test_what_comes_from_outside_is_escaped(source):
         "axis": values["f1_axis"],
         "evil": EVIL,
         "problems": [
-            {"line": EVIL, "severity": "error", "code": EVIL, "sentence": EVIL, "text": EVIL, "start": 2, "end": 9}
+            {
+                "line": EVIL,
+                "severity": "error",
+                "code": EVIL,
+                "sentence": EVIL,
+                "text": EVIL,
+                "start": 2,
+                "end": 9,
+            }
         ],
         "stages": [{"name": EVIL, "state": "failed", "of": EVIL, "note": EVIL, "retry_url": EVIL}],
         "options": [{"url": EVIL, "text": EVIL}],
-        "points": [gallery.Point(EVIL, gallery.around(0.5, 100), gallery.around(0.5, 100), first=True)],
+        "points": [
+            gallery.Point(EVIL, gallery.around(0.5, 100), gallery.around(0.5, 100), first=True)
+        ],
     }
     html = rendered(source, **values)
     assert "<script" not in html and "alert(1)" in html
@@ -88,7 +110,9 @@ def test_the_current_page_is_marked_for_everybody():
 
 
 @pytest.mark.urls(__name__)
-@pytest.mark.parametrize("name", ["base.html", "base_annotate.html", "base_admin.html", "gallery.html"])
+@pytest.mark.parametrize(
+    "name", ["base.html", "base_annotate.html", "base_admin.html", "gallery.html"]
+)
 def test_every_frame_has_a_way_past_its_head_and_one_main_part(name):
     html = render_to_string(name, gallery.context(), request=RequestFactory().get("/"))
     assert '<a class="skip" href="#content">' in html and html.count('id="content"') == 1
@@ -103,7 +127,9 @@ def test_the_gallery_is_for_developers_only(settings):
 
 def test_a_failed_stage_says_why_and_offers_the_way_on():
     html = rendered("{% journey stages %}", stages=gallery.context()["failed_stages"])
-    assert "The gzip file ends in the middle" in html and 'action="#retry"' in html and "Retry" in html
+    assert (
+        "The gzip file ends in the middle" in html and 'action="#retry"' in html and "Retry" in html
+    )
 
 
 def test_a_slider_without_scripts_is_a_table_of_choices():

@@ -73,7 +73,9 @@ def answer_all(client: Client) -> None:
         question = Assignment.objects.get(token=address.split("/")[2]).hit.questions.get()
         first = dict.fromkeys(("a", "b"), "other")
         part = question.payload["predicates"][0]
-        said = client.post(address, first | {"holds": " ".join([part["part"], *part.get("also", [])])})
+        said = client.post(
+            address, first | {"holds": " ".join([part["part"], *part.get("also", [])])}
+        )
         assert said.status_code == 302, said.content.decode()
 
 
@@ -82,11 +84,17 @@ def pages(row: Submission) -> list[str]:
     answer = Assignment.objects.filter(worker=worker)[0]
     question = Question.objects.filter(status="settled")[0]
     return [
-        reverse("desk"), reverse("desk-workers"), reverse("desk-worker", args=[worker.handle]),
-        reverse("desk-reject", args=[answer.pk]), reverse("desk-batch", args=[row.purpose]),
-        reverse("desk-track-quality", args=["toy"]), reverse("desk-gold", args=["toy"]), reverse("desk-log"),
-        reverse("desk-log-csv"), reverse("gold_make", args=[question.pk]),
-    ]  # fmt: skip
+        reverse("desk"),
+        reverse("desk-workers"),
+        reverse("desk-worker", args=[worker.handle]),
+        reverse("desk-reject", args=[answer.pk]),
+        reverse("desk-batch", args=[row.purpose]),
+        reverse("desk-track-quality", args=["toy"]),
+        reverse("desk-gold", args=["toy"]),
+        reverse("desk-log"),
+        reverse("desk-log-csv"),
+        reverse("gold_make", args=[question.pk]),
+    ]
 
 
 def test_only_admins_see_them(judged: Submission, as_user: As) -> None:
@@ -101,17 +109,24 @@ def test_the_desk_shows_agreement_people_and_batches(judged: Submission, as_user
     assert Worker.objects.get(user__username="ada").handle[:6] in page
 
 
-def test_the_desk_offers_a_retry_only_where_there_is_one(judged: Submission, as_user: As, settings: Any) -> None:
+def test_the_desk_offers_a_retry_only_where_there_is_one(
+    judged: Submission, as_user: As, settings: Any
+) -> None:
     settings.MTURK_ENDPOINT_URL = "http://127.0.0.1:8010"
     admin = as_user("Admin")
     assert "Everything moves, and nothing failed." in admin.get(reverse("desk")).content.decode()
     answer = Assignment.objects.filter(worker__user__username="bo")[0]
     answer.move("failed", "It could not be read.")
     Payment.objects.filter(assignment__worker__user__username="ada").update(status="unknown")
-    PlatformBooks.objects.create(platform="mturk", endpoint="http://127.0.0.1:8010", trouble="It did not answer.")
+    PlatformBooks.objects.create(
+        platform="mturk", endpoint="http://127.0.0.1:8010", trouble="It did not answer."
+    )
     page = admin.get(reverse("desk")).content.decode()
     assert "nothing failed" not in page and "it cannot be asked: It did not answer." in page
-    assert f"Answer {answer.pk}: Toy track, by {answer.worker.handle[:6]}" in page and "Retry Answer" not in page
+    assert (
+        f"Answer {answer.pk}: Toy track, by {answer.worker.handle[:6]}" in page
+        and "Retry Answer" not in page
+    )
     n = Payment.objects.filter(status="unknown").count()
     assert n and f", {n} payments</dd>" in page
     Question.objects.filter(status="settled").update(status="given_up", status_since=timezone.now())
@@ -119,17 +134,26 @@ def test_the_desk_offers_a_retry_only_where_there_is_one(judged: Submission, as_
     assert "Retry Question" in page and page.count("retry the first") == 1
 
 
-def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(judged: Submission, as_user: As) -> None:
+def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(
+    judged: Submission, as_user: As
+) -> None:
     admin, worker = as_user("Admin"), Worker.objects.get(user__username="bo")
     desk, address = reverse("desk"), reverse("desk-worker", args=[worker.handle])
     assert 'id="undecided"' not in admin.get(desk).content.decode()
     hit = worker.assignments.all()[0].hit
     for _ in range(12):
-        made = HIT.objects.create(status="closed", track=hit.track, platform="pool", reward=hit.reward)
-        go = Assignment.objects.create(status="approved", hit=made, worker=worker, leased_until=timezone.now(), raw={})
+        made = HIT.objects.create(
+            status="closed", track=hit.track, platform="pool", reward=hit.reward
+        )
+        go = Assignment.objects.create(
+            status="approved", hit=made, worker=worker, leased_until=timezone.now(), raw={}
+        )
         Comparison.objects.create(assignment=go, kind="gold", against=True)
     page = admin.get(desk).content.decode()
-    assert "1 annotator waits for your decision" in page and "12 of 12 answers to questions with a known" in page
+    assert (
+        "1 annotator waits for your decision" in page
+        and "12 of 12 answers to questions with a known" in page
+    )
     assert "Everything moves, and nothing failed" not in page
     page = admin.get(address).content.decode()
     assert "it is for you to decide" in page and "Keep them" in page
@@ -139,8 +163,13 @@ def test_the_desk_asks_for_a_decision_where_signals_leave_nobody_out(judged: Sub
     Worker.objects.update(readmitted_at=None)
     admin.post(address, {"verb": "exclude", "why": "12 of 12 answers are wrong."})
     worker.refresh_from_db()
-    assert worker.excluded_at is not None and 'id="undecided"' not in admin.get(desk).content.decode()
-    assert "left out by now" in admin.post(address, {"verb": "keep", "why": "Too late."}).content.decode()
+    assert (
+        worker.excluded_at is not None and 'id="undecided"' not in admin.get(desk).content.decode()
+    )
+    assert (
+        "left out by now"
+        in admin.post(address, {"verb": "keep", "why": "Too late."}).content.decode()
+    )
 
 
 def test_a_worker_is_left_out_and_readmitted_with_reasons(judged: Submission, as_user: As) -> None:
@@ -148,9 +177,15 @@ def test_a_worker_is_left_out_and_readmitted_with_reasons(judged: Submission, as
     address = reverse("desk-worker", args=[worker.handle])
     assert admin.post(address, {"verb": "exclude", "why": " "}).status_code == 422
     assert admin.post(address, {"verb": "fly", "why": "x"}).status_code == 422
-    done = admin.post(address, {"verb": "exclude", "why": "Two people share the account."}, follow=True)
+    done = admin.post(
+        address, {"verb": "exclude", "why": "Two people share the account."}, follow=True
+    )
     n = Response.objects.exclude(excluded_reason="").count()
-    assert n and f"Left out: {n} judgments; 0 labels changed. All work stays paid." in done.content.decode()
+    assert (
+        n
+        and f"Left out: {n} judgments; 0 labels changed. All work stays paid."
+        in done.content.decode()
+    )
     page = admin.get(address).content.decode()
     assert f"What no longer counts: {n} judgments; 0 labels changed." in page
     assert "Two people share the account. (admin)" in page and "Readmit" in page
@@ -162,7 +197,9 @@ def test_a_worker_is_left_out_and_readmitted_with_reasons(judged: Submission, as
     assert admin.get(reverse("desk-worker", args=["nobody"])).status_code == 404
 
 
-def test_refusing_pay_takes_evidence_and_a_second_click_and_is_undone(judged: Submission, as_user: As) -> None:
+def test_refusing_pay_takes_evidence_and_a_second_click_and_is_undone(
+    judged: Submission, as_user: As
+) -> None:
     admin = as_user("Admin")
     answer = Assignment.objects.filter(worker__user__username="bo")[0]
     address = reverse("desk-reject", args=[answer.pk])
@@ -173,7 +210,9 @@ def test_refusing_pay_takes_evidence_and_a_second_click_and_is_undone(judged: Su
     assert answer.status == "approved", "one click changes nothing"
     admin.post(address, {"evidence": EVIDENCE, "sure": "yes"})
     answer.refresh_from_db()
-    assert answer.status == "rejected" and Payment.objects.get(assignment=answer).status == "withheld"
+    assert (
+        answer.status == "rejected" and Payment.objects.get(assignment=answer).status == "withheld"
+    )
     page = admin.get(reverse("desk-worker", args=[answer.worker.handle])).content.decode()
     assert "Refused by admin" in page
     unsaid = admin.post(reverse("desk-undo", args=[answer.pk]), follow=True)
@@ -195,10 +234,15 @@ def test_a_batch_is_paused_and_stopped_on_its_page(toy: Toy, draft: Draft, as_us
     admin.post(address, {"verb": "pause", "why": "Wrong prices."})
     assert "Wrong prices." in admin.get(address).content.decode()
     admin.post(address, {"verb": "go on"})
-    assert "Wrong prices." in admin.get(address).content.decode(), "it does not go on without a reason"
+    assert "Wrong prices." in admin.get(address).content.decode(), (
+        "it does not go on without a reason"
+    )
     admin.post(address, {"verb": "go on", "why": "It is mended."})
     unsaid = admin.post(address, {"verb": "extend", "why": " "})
-    assert unsaid.status_code == 422 and "say why it is worth one more answer" in unsaid.content.decode()
+    assert (
+        unsaid.status_code == 422
+        and "say why it is worth one more answer" in unsaid.content.decode()
+    )
     seen = {"verb": "extend", "why": "Too divided.", "wanted": str(3 * Question.objects.count())}
     assert f'name="wanted" value="{seen["wanted"]}"' in admin.get(address).content.decode()
     admin.post(address, seen)
@@ -227,15 +271,29 @@ def test_gold_is_made_rated_paid_for_and_retired(judged: Submission, as_user: As
     holds = " ".join([part["part"], *part.get("also", [])])
     right = {"a": "other", "b": "other", "holds": holds}
     unsaid = admin.post(make, right)
-    assert unsaid.status_code == 422 and "Say how you know that this is right" in unsaid.content.decode()
+    assert (
+        unsaid.status_code == 422
+        and "Say how you know that this is right" in unsaid.content.decode()
+    )
     assert admin.post(make, right | {"why": "All three said so."})["Location"] == address
     gold = Gold.objects.get()
-    assert gold.why == "All three said so." and "All three said so." in admin.get(address).content.decode()
+    assert (
+        gold.why == "All three said so."
+        and "All three said so." in admin.get(address).content.decode()
+    )
     assert gold.made_by is not None and gold.made_by.username == "admin"
-    for wrong in ({"verb": "rate", "percent": "80"}, {"verb": "rate", "percent": "x"}, {"verb": "money", "amount": "0"},
-                  {"verb": "money", "amount": "1.001"}, {"verb": "money", "amount": "9999"}, {"verb": "retire"},
-                  {"verb": "rate", "percent": "5", "why": " "}, {"verb": "money", "amount": "3.00", "key": "k"},
-                  {"verb": "retire", "gold": str(gold.pk)}, {}):  # fmt: skip
+    for wrong in (
+        {"verb": "rate", "percent": "80"},
+        {"verb": "rate", "percent": "x"},
+        {"verb": "money", "amount": "0"},
+        {"verb": "money", "amount": "1.001"},
+        {"verb": "money", "amount": "9999"},
+        {"verb": "retire"},
+        {"verb": "rate", "percent": "5", "why": " "},
+        {"verb": "money", "amount": "3.00", "key": "k"},
+        {"verb": "retire", "gold": str(gold.pk)},
+        {},
+    ):
         refused = admin.post(address, wrong)
         assert refused.status_code == 422 and 'role="alert"' in refused.content.decode(), wrong
     admin.post(address, {"verb": "rate", "percent": "5", "why": "It is usual."})
@@ -248,17 +306,26 @@ def test_gold_is_made_rated_paid_for_and_retired(judged: Submission, as_user: As
     assert gold.retired_at is not None
     told = dict(Audit.objects.filter(what__contains="gold").values_list("what", "why"))
     assert told == {
-        "make gold": "All three said so.", "gold rate": "It is usual.", "retire gold": "It is ambiguous.",
-    }  # fmt: skip
+        "make gold": "All three said so.",
+        "gold rate": "It is usual.",
+        "retire gold": "It is ambiguous.",
+    }
 
 
 def test_the_log_has_states_and_money_with_who_and_why(judged: Submission, as_user: As) -> None:
     admin = as_user("Admin")
     page = admin.get(reverse("desk-log"), {"about": judged.purpose}).content.decode()
-    assert "planned → confirmed" in page and "rosa" in page and "the service" in page and "reserve" in page
+    assert (
+        "planned → confirmed" in page
+        and "rosa" in page
+        and "the service" in page
+        and "reserve" in page
+    )
     states = admin.get(reverse("desk-log"), {"book": "states", "who": "rosa"}).content.decode()
     assert "confirmed" in states and "reserve" not in states
-    assert "No entry matches" in admin.get(reverse("desk-log"), {"track": "nowhere"}).content.decode()
+    assert (
+        "No entry matches" in admin.get(reverse("desk-log"), {"track": "nowhere"}).content.decode()
+    )
     Audit.objects.create(what="note", about="x", why="=cmd|' /C calc'!A0", at=timezone.now())
     response: Any = admin.get(reverse("desk-log-csv"))
     rows = list(csv.reader(b"".join(response.streaming_content).decode().splitlines()))
@@ -270,24 +337,37 @@ def test_the_log_has_states_and_money_with_who_and_why(judged: Submission, as_us
 def test_a_team_disputes_and_an_expert_answers_blind(judged: Submission, as_user: As) -> None:
     page = as_user("Rosa").get(reverse("submission-judged", args=[judged.pk])).content.decode()
     assert "I think this judgment is wrong" in page
-    assert "I think this judgment is wrong" not in as_user("Tim").get(
-        reverse("submission-judged", args=[judged.pk])).content.decode()  # fmt: skip
+    assert (
+        "I think this judgment is wrong"
+        not in as_user("Tim").get(reverse("submission-judged", args=[judged.pk])).content.decode()
+    )
     prediction = judged.predictions.order_by("pk")[0]
     address = reverse("submission-dispute", args=[judged.pk, prediction.pk])
     note = "It is the town beside it."
     for who, status in (("Tim", 404), ("", 302)):
         assert as_user(who).post(address, {"note": note}).status_code == status
-    assert "10 characters" in as_user("Rosa").post(address, {"note": "no"}, follow=True).content.decode()
-    assert "An expert is asked" in as_user("Rosa").post(address, {"note": note}, follow=True).content.decode()
+    assert (
+        "10 characters"
+        in as_user("Rosa").post(address, {"note": "no"}, follow=True).content.decode()
+    )
+    assert (
+        "An expert is asked"
+        in as_user("Rosa").post(address, {"note": note}, follow=True).content.decode()
+    )
     admin = as_user("Admin")
     desk = admin.get(reverse("desk-adjudication", args=["toy"])).content.decode()
     assert note in desk
     entry = re.search(r'name="entry" value="(\d+)"', desk)
-    unsaid = admin.post(reverse("desk-adjudication", args=["toy"]), {"verb": "drop", "entry": entry and entry[1]})
+    unsaid = admin.post(
+        reverse("desk-adjudication", args=["toy"]), {"verb": "drop", "entry": entry and entry[1]}
+    )
     assert unsaid.status_code == 422 and "Nothing was dropped: say why" in unsaid.content.decode()
     question = admin.get(reverse("adjudicate_next", args=["toy"]))["Location"]
     blind = admin.get(question).content.decode()
-    assert note not in blind and "checked" not in blind.split('data-step="a"')[1].split("Flag a problem")[0]
+    assert (
+        note not in blind
+        and "checked" not in blind.split('data-step="a"')[1].split("Flag a problem")[0]
+    )
     assert as_user("Rosa").get(question).status_code == 403
     assert admin.post(question, {"a": "other"}).status_code == 422
     trail = admin.post(question, {"a": "other", "b": "other", "none": "1"})["Location"]
@@ -305,11 +385,17 @@ def test_what_people_marked_in_whole_documents_is_disputed_like_anything_else(
     draw()
     prediction = row.predictions.order_by("pk")[0]
     target, predicate = prediction.instance.target, prediction.instance.predicate.name
-    part = f"{predicate}>" if target.a_begin == prediction.instance.subject_begin else f"{predicate}<"
+    part = (
+        f"{predicate}>" if target.a_begin == prediction.instance.subject_begin else f"{predicate}<"
+    )
     Label.objects.create(
-        target=target, source="document", method="majority", n=3, origin="question:99",
+        target=target,
+        source="document",
+        method="majority",
+        n=3,
+        origin="question:99",
         value={"shown": [part], "holds": [part], "votes": {part: 2}},
-    )  # fmt: skip
+    )
     listing = reverse("submission-judged", args=[row.pk])
     page = as_user("Rosa").get(listing).content.decode()
     assert "I think this judgment is wrong" in page
@@ -317,8 +403,17 @@ def test_what_people_marked_in_whole_documents_is_disputed_like_anything_else(
     said = as_user("Rosa").post(address, {"note": "It is the town beside it."}, follow=True)
     assert "An expert is asked" in said.content.decode()
     asked = Question.objects.get()
-    assert (asked.status, asked.payer, asked.reward, asked.target_id) == ("cancelled", "experts", 0, target.pk)
-    assert publish.tick() == 0 and not HIT.objects.exists() and Question.objects.counts() == {"cancelled": 1}
+    assert (asked.status, asked.payer, asked.reward, asked.target_id) == (
+        "cancelled",
+        "experts",
+        0,
+        target.pk,
+    )
+    assert (
+        publish.tick() == 0
+        and not HIT.objects.exists()
+        and Question.objects.counts() == {"cancelled": 1}
+    )
     admin = as_user("Admin")
     question = admin.get(reverse("adjudicate_next", args=["toy"]))["Location"]
     assert "the town beside" not in admin.get(question).content.decode()
@@ -332,9 +427,16 @@ def test_what_people_marked_in_whole_documents_is_disputed_like_anything_else(
     assert asked_of_people.count() == 1, "what the names refer to is asked all the same"
 
 
-def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(judged: Submission, as_user: As) -> None:
+def test_the_queue_takes_random_and_divided_ones_and_refuses_nonsense(
+    judged: Submission, as_user: As
+) -> None:
     admin, address = as_user("Admin"), reverse("desk-adjudication", args=["toy"])
-    for wrong in ({"verb": "random", "n": "x"}, {"verb": "random", "n": "0"}, {"verb": "drop", "entry": "9"}, {}):
+    for wrong in (
+        {"verb": "random", "n": "x"},
+        {"verb": "random", "n": "0"},
+        {"verb": "drop", "entry": "9"},
+        {},
+    ):
         assert admin.post(address, wrong).status_code == 422
     unsaid = admin.post(address, {"verb": "random", "n": "500"})
     assert unsaid.status_code == 422 and "say what experts are asked for" in unsaid.content.decode()
@@ -367,21 +469,40 @@ def test_switching_the_way_of_adding_up_is_looked_at_first(judged: Submission, a
     assert Policy.objects.get().aggregation == "dawid_skene"
 
 
-def test_a_pilot_is_launched_and_read_on_its_page(judged: Submission, draft: Draft, toy: Toy, as_user: As) -> None:
+def test_a_pilot_is_launched_and_read_on_its_page(
+    judged: Submission, draft: Draft, toy: Toy, as_user: As
+) -> None:
     admin, address = as_user("Admin"), reverse("desk-pilots", args=["toy"])
     page = admin.get(address).content.decode()
     assert "0.61" in page and "Agreement" in page
     assert "its value hardly depends on how many judge a question" in page
-    assert 'name="items" type="number" min="1" max="2000" value="200"' in page and 'value="20"' in page
-    assert "20 documents are the default, not 200 as of pairs: 5 people on each of 200 documents" in page
+    assert (
+        'name="items" type="number" min="1" max="2000" value="200"' in page and 'value="20"' in page
+    )
+    assert (
+        "20 documents are the default, not 200 as of pairs: 5 people on each of 200 documents"
+        in page
+    )
     for wrong in ({"workers": "x", "items": "5"}, {"workers": "1", "items": "5"}, {}):
         assert admin.post(address, wrong).status_code == 422
     for said in ({"workers": "2", "items": "3"}, {"workers": "x", "items": "3"}):
-        assert "Launch, at most" not in admin.get(address, said | {"interface": "relation"}).content.decode()
-    refused = admin.get(address, {"workers": "2", "items": "3", "interface": "relation"}).content.decode()
+        assert (
+            "Launch, at most"
+            not in admin.get(address, said | {"interface": "relation"}).content.decode()
+        )
+    refused = admin.get(
+        address, {"workers": "2", "items": "3", "interface": "relation"}
+    ).content.decode()
     assert "nothing to ask about" in refused
-    assert admin.post(address, {"workers": "2", "items": "3", "interface": "coin"}).status_code == 422
-    said = {"workers": "5", "items": "2", "interface": "entities", "why": "To see how hard names are."}
+    assert (
+        admin.post(address, {"workers": "2", "items": "3", "interface": "coin"}).status_code == 422
+    )
+    said = {
+        "workers": "5",
+        "items": "2",
+        "interface": "entities",
+        "why": "To see how hard names are.",
+    }
     page = admin.get(address, said).content.decode()
     shown = dict(re.findall(r'name="(key|at_most)" value="([^"]+)"', page))
     assert f"Launch, at most ${shown['at_most']}" in page and "Left under the track" in page

@@ -51,7 +51,10 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
     address = reverse("desk-documents", args=["world"])
     text = page(admin)
     assert "Draw them" in text
-    for trade in ("every further document makes it surer", "The price: where what was missed does not go with"):
+    for trade in (
+        "every further document makes it surer",
+        "The price: where what was missed does not go with",
+    ):
         assert trade in text
     said = {"size": "10", "design": "two_stage", "seed": "7"}
     unsaid = admin.post(address, said)
@@ -66,10 +69,18 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
     settle_documents(world.track, first)
     assert tick() == 1
     text = page(admin)
-    assert "Second stage" in text and "counts when all of it is annotated" in text and "Draw them" not in text
+    assert (
+        "Second stage" in text
+        and "counts when all of it is annotated" in text
+        and "Draw them" not in text
+    )
     settle_documents(world.track, waiting_documents(world.track))
     assert "each with its own probability" in page(admin)
-    rows = list(csv.DictReader(StringIO(admin.get(reverse("desk-documents-csv", args=["world"])).content.decode())))
+    rows = list(
+        csv.DictReader(
+            StringIO(admin.get(reverse("desk-documents-csv", args=["world"])).content.decode())
+        )
+    )
     assert len(rows) == 10 and {row["stage"] for row in rows} == {"1", "2"}
     assert all(0 < float(row["probability"]) <= 1 for row in rows)
 
@@ -85,13 +96,17 @@ def test_an_admin_orders_documents_in_two_stages(world: World, admin: Client) ->
         ({"size": "3", "design": "two_stage"}, "between 4 and 12"),
     ],
 )
-def test_a_bad_order_is_refused_in_a_sentence(world: World, admin: Client, said: dict[str, str], sentence: str) -> None:
+def test_a_bad_order_is_refused_in_a_sentence(
+    world: World, admin: Client, said: dict[str, str], sentence: str
+) -> None:
     answer = admin.post(reverse("desk-documents", args=["world"]), said | {"why": "For recall."})
     assert answer.status_code == 422 and sentence in answer.content.decode()
     assert not DocumentSample.objects.exists()
 
 
-@pytest.mark.parametrize("name", ["desk-documents", "desk-documents-csv", "desk-diagnostics", "desk-diagnostics-reach"])
+@pytest.mark.parametrize(
+    "name", ["desk-documents", "desk-documents-csv", "desk-diagnostics", "desk-diagnostics-reach"]
+)
 def test_the_pages_are_the_admins(world: World, name: str) -> None:
     client = Client()
     client.force_login(world.toy.users["Rosa"])
@@ -106,7 +121,9 @@ def test_diagnostics_say_that_nothing_is_known_yet(world: World, admin: Client) 
         assert admin.get(reverse(f"desk-diagnostics-{what}", args=["world"])).status_code == 404
 
 
-def test_diagnostics_show_what_documents_share_and_what_draws_reach(world: World, admin: Client) -> None:
+def test_diagnostics_show_what_documents_share_and_what_draws_reach(
+    world: World, admin: Client
+) -> None:
     row = world.system("all", lambda one: True)
     world.read_in_full(world.documents, lambda one: True)
     settle_documents(world.track, [one.pk for one in world.documents])
@@ -120,24 +137,48 @@ def test_diagnostics_show_what_documents_share_and_what_draws_reach(world: World
     assert uniform.documents == 6
     for seen in reach(row):
         assert seen.predicates == 3 and sum(seen.by_predicate.values()) == pytest.approx(1000)
-        assert sum(seen.entities.values()) == 1 and seen.several == 1  # the world gives all one subject
+        assert (
+            sum(seen.entities.values()) == 1 and seen.several == 1
+        )  # the world gives all one subject
     text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
     assert text.count('role="img"') == 2 and "Entities with several relations" in text
-    assert admin.get(reverse("desk-diagnostics", args=["world"]) + "?submission=x").status_code == 404
-    for what, head in (("frequency", "documents,entities"), ("shared", "design,"), ("reach", "distribution,")):
-        lines = admin.get(reverse(f"desk-diagnostics-{what}", args=["world"])).content.decode().splitlines()
+    assert (
+        admin.get(reverse("desk-diagnostics", args=["world"]) + "?submission=x").status_code == 404
+    )
+    for what, head in (
+        ("frequency", "documents,entities"),
+        ("shared", "design,"),
+        ("reach", "distribution,"),
+    ):
+        lines = (
+            admin.get(reverse(f"desk-diagnostics-{what}", args=["world"]))
+            .content.decode()
+            .splitlines()
+        )
         assert lines[0].startswith(head) and len(lines) > 2
 
 
-def test_all_four_distributions_are_told_though_the_track_shows_one(world: World, admin: Client) -> None:
+def test_all_four_distributions_are_told_though_the_track_shows_one(
+    world: World, admin: Client
+) -> None:
     row = world.system("all", lambda one: True)
     own = list(row.predictions.select_related("instance__document"))
-    names = [one.instance.document.text[one.instance.subject_begin : one.instance.subject_end] for one in own]
+    names = [
+        one.instance.document.text[one.instance.subject_begin : one.instance.subject_end]
+        for one in own
+    ]
     subjects, predicates = Counter(names), Counter(one.instance.predicate_id for one in own)
     code = {name: at for at, name in enumerate(subjects)}
     for at, (one, name) in enumerate(zip(own, names, strict=True)):
-        one.subject_entity, one.object_entity, one.same_subject = code[name], 1000 + at, subjects[name]
-        one.same_predicate, one.subject_facts = predicates[one.instance.predicate_id], subjects[name]
+        one.subject_entity, one.object_entity, one.same_subject = (
+            code[name],
+            1000 + at,
+            subjects[name],
+        )
+        one.same_predicate, one.subject_facts = (
+            predicates[one.instance.predicate_id],
+            subjects[name],
+        )
     Prediction.objects.bulk_update(
         own, ["subject_entity", "object_entity", "same_subject", "same_predicate", "subject_facts"]
     )
@@ -146,7 +187,9 @@ def test_all_four_distributions_are_told_though_the_track_shows_one(world: World
     assert list(found) == ["instance", "relation", "entity", "entity_relation"]
     lives = predicates[world.predicates[LIVES].pk] / len(own)
     assert found["instance"].by_predicate[LIVES] == pytest.approx(1000 * lives, abs=10)
-    assert found["relation"].by_predicate[LIVES] == pytest.approx(1000 / 3, abs=10), "each predicate weighs the same"
+    assert found["relation"].by_predicate[LIVES] == pytest.approx(1000 / 3, abs=10), (
+        "each predicate weighs the same"
+    )
     anna = subjects["Anna"] / len(own)
     assert anna > 0.05 and found["entity"].by_predicate != found["instance"].by_predicate
     text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
@@ -154,12 +197,19 @@ def test_all_four_distributions_are_told_though_the_track_shows_one(world: World
 
 
 def test_two_stages_meet_the_same_entities_more_often() -> None:
-    """Forty of four hundred documents tell of ten people; every other one tells of somebody of its own."""
+    """Forty of four hundred documents tell of ten people; every other one tells of somebody of its
+    own.
+    """
     table = np.zeros((400, 370))
     for document in range(400):
         table[document, document % 10 if document < 40 else document - 30] = 1
     uniform, two_stage = sharing(Incidence(sparse.csr_array(table), "corpus"), 60)
-    assert (uniform.design, two_stage.design, uniform.n, two_stage.n) == ("uniform", "two_stage", 60, 60)
+    assert (uniform.design, two_stage.design, uniform.n, two_stage.n) == (
+        "uniform",
+        "two_stage",
+        60,
+        60,
+    )
     assert uniform.documents < 12, "a sixth or so of six"
     assert two_stage.documents > 1.5 * uniform.documents
     assert sum(two_stage.shared.values()) > sum(uniform.shared.values())
@@ -174,7 +224,9 @@ def test_what_is_reached_is_computed_once_for_a_state_of_the_data(
     done: list[str] = []
     for name in ("reach", "read_incidence"):
         work = getattr(reached, name)
-        monkeypatch.setattr(reached, name, lambda row, name=name, work=work: done.append(name) or work(row))
+        monkeypatch.setattr(
+            reached, name, lambda row, name=name, work=work: done.append(name) or work(row)
+        )
 
     def told() -> str:
         text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
@@ -189,13 +241,17 @@ def test_what_is_reached_is_computed_once_for_a_state_of_the_data(
 
 
 def test_a_log_plot_puts_points_where_their_logarithms_say() -> None:
-    svg = draw_log_log([Series("<x>", [(1, 1), (10, 100), (100, 0)])], "said <b>", x_name="x", y_name="y")
+    svg = draw_log_log(
+        [Series("<x>", [(1, 1), (10, 100), (100, 0)])], "said <b>", x_name="x", y_name="y"
+    )
     assert 'aria-label="said &lt;b&gt;"' in svg and "<title>&lt;x&gt;</title>" in svg
     assert svg.count("<circle") == 2  # nothing has no logarithm
     assert 'cx="2.0%" cy="98.0%"' in svg and 'cx="98.0%" cy="2.0%"' in svg
 
 
-def test_the_board_and_the_submission_tell_what_annotators_miss(world: World, admin: Client) -> None:
+def test_the_board_and_the_submission_tell_what_annotators_miss(
+    world: World, admin: Client
+) -> None:
     row = world.system("most", lambda one: one.pk % 5 != 0)
     world.answer(world.sample(row))
     world.read_in_full(world.documents, lambda one: one.pk % 3 != 0)
@@ -210,4 +266,6 @@ def test_the_board_and_the_submission_tell_what_annotators_miss(world: World, ad
     shown = admin.get(reverse("board-csv", args=["world"]) + "?criterion=relation").content.decode()
     [line] = csv.DictReader(StringIO(shown))
     assert float(line["recall_corrected_value"]) < float(line["recall_value"])
-    assert "annotators had marked" in admin.get(reverse("desk-track", args=["world"])).content.decode()
+    assert (
+        "annotators had marked" in admin.get(reverse("desk-track", args=["world"])).content.decode()
+    )

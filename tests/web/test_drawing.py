@@ -97,7 +97,13 @@ def test_an_axis_without_rows_is_the_whole_range():
 
 
 def test_axis_labels_are_whole_per_cents():
-    assert re.findall(r">([^<]+)</text>", draw_axis(axis_over([PATTERNS, NEURAL]))) == ["15", "20", "25", "30", "35"]
+    assert re.findall(r">([^<]+)</text>", draw_axis(axis_over([PATTERNS, NEURAL]))) == [
+        "15",
+        "20",
+        "25",
+        "30",
+        "35",
+    ]
 
 
 def test_a_difference_is_coloured_only_when_80_percent_leaves_zero():
@@ -117,7 +123,10 @@ def test_a_name_cannot_break_out_of_its_label():
 def test_tie_lines_use_as_few_lanes_as_can_be():
     rows = 9
     ranges = [
-        range(first, last + 1) for first in range(0, rows - 1, 2) for last in (first + 1, first + 3) if last < rows
+        range(first, last + 1)
+        for first in range(0, rows - 1, 2)
+        for last in (first + 1, first + 3)
+        if last < rows
     ]
     for groups in combinations(ranges, 4):
         lanes, parts = pack_ties(groups, rows)
@@ -131,7 +140,9 @@ def test_each_row_draws_its_own_part_of_the_line():
     lanes, parts = pack_ties([[0, 1, 3], [4]], 5)
     assert lanes == 1
     assert parts == [[(0, "start")], [(0, "middle")], [(0, "gap")], [(0, "end")], []]
-    assert draw_ties(lanes, parts[0]).count("<line") == 1 and "tie-start" in draw_ties(lanes, parts[0])
+    assert draw_ties(lanes, parts[0]).count("<line") == 1 and "tie-start" in draw_ties(
+        lanes, parts[0]
+    )
 
 
 def test_a_group_outside_the_board_is_an_error():

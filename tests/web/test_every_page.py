@@ -1,7 +1,9 @@
-"""Every page there is: axe-core finds no serious violation, and nothing scrolls sideways on a phone.
+"""Every page there is: axe-core finds no serious violation, and nothing scrolls sideways on a
+phone.
 
-Every named address is a page with an example here, or stands in a list that says why it is none: a new page fails this
-test until it is looked at too. SCREENSHOTS=folder keeps a picture of each, to be read by a person.
+Every named address is a page with an example here, or stands in a list that says why it is none: a
+new page fails this test until it is looked at too. SCREENSHOTS=folder keeps a picture of each, to
+be read by a person.
 """
 
 from __future__ import annotations
@@ -26,7 +28,16 @@ from annotation import ask, gold, leave_out, proof, publish
 from annotation.adjudicate import queue_random
 from annotation.annotators import consent, payout, speak, teach
 from annotation.attempt import examples
-from annotation.models import HIT, Adjudication, Assignment, Bonus, Comparison, Question, Worker, WorkerIdentity
+from annotation.models import (
+    HIT,
+    Adjudication,
+    Assignment,
+    Bonus,
+    Comparison,
+    Question,
+    Worker,
+    WorkerIdentity,
+)
 from annotation.pilot import launch_pilot
 from annotation.worker import handle_of, worker_of
 from kbpo.accounts.models import Invitation, User
@@ -48,7 +59,8 @@ SITE = "https://worker.mturk.com"
 FRAME = f"assignmentId=3A&workerId=W9&turkSubmitTo={SITE}"
 PICTURES = os.environ.get("SCREENSHOTS", "")
 Page = tuple[str, str] | tuple[str, str, dict[str, Any]]
-"""Who looks at it ("" is nobody), its address, and what is sent from there by a form, if it shows only then."""
+"""Who looks at it ("" is nobody), its address, and what is sent from there by a form, if it
+shows only then."""
 SEND = """(said) => {
   const form = Object.assign(document.createElement("form"), { method: "post", hidden: true });
   const token = document.querySelector("input[name=csrfmiddlewaretoken]").value;
@@ -60,24 +72,34 @@ SEND = """(said) => {
 
 NO_PAGE = {
     "forms alone, answered by a redirect": {
-        "annotate_appeal", "annotate_return", "desk-another-attempt", "desk-appeal", "desk-cap", "desk-check-books",
+        "annotate_appeal", "annotate_return", "desk-another-attempt", "desk-appeal", "desk-cap",
+        "desk-check-books",
         "desk-dismiss", "desk-intake",
-        "desk-platforms-admit", "desk-platforms-explain", "desk-platforms-grant", "desk-platforms-kill",
-        "desk-requests-write", "desk-resume", "desk-retry", "desk-stop", "desk-take-back", "desk-undo",
-        "desk-volunteer", "logout", "submission-dispute", "submission-order", "submission-retry", "submission-withdraw",
+        "desk-platforms-admit", "desk-platforms-explain", "desk-platforms-grant",
+        "desk-platforms-kill",
+        "desk-requests-write", "desk-resume", "desk-retry", "desk-stop", "desk-take-back",
+        "desk-undo",
+        "desk-volunteer", "logout", "submission-dispute", "submission-order", "submission-retry",
+        "submission-withdraw",
         "team-invite", "team-take-back", "token-revoke", "tokens", "upload-discard",
     },
     "a way to another page": {
-        "adjudicate_next", "annotate_join", "annotate_next", "compare", "expert-next", "try", "try-it",
+        "adjudicate_next", "annotate_join", "annotate_next", "compare", "expert-next", "try",
+        "try-it",
     },
     "read by a script": {
-        "adjudicate_draft", "annotate_draft", "annotate_titles", "board-json", "desk-live", "expert-draft",
-        "submission-live", "task_draft", "task_notify", "task_titles", "upload-live", "api-board", "api-confirm",
-        "api-order", "api-problems", "api-schema", "api-submission", "api-submissions", "api-tracks", "api-withdraw",
+        "adjudicate_draft", "annotate_draft", "annotate_titles", "board-json", "desk-live",
+        "expert-draft",
+        "submission-live", "task_draft", "task_notify", "task_titles", "upload-live", "api-board",
+        "api-confirm",
+        "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",
+        "api-tracks", "api-withdraw",
     },
     "a file": {
-        "board-csv", "desk-diagnostics-frequency", "desk-diagnostics-reach", "desk-diagnostics-shared",
-        "desk-documents-csv", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv", "desk-pooling-csv",
+        "board-csv", "desk-diagnostics-frequency", "desk-diagnostics-reach",
+        "desk-diagnostics-shared",
+        "desk-documents-csv", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
+        "desk-pooling-csv",
         "submission-looks", "submission-problems-tsv", "upload-example", "upload-file",
     },
 }  # fmt: skip
@@ -85,7 +107,11 @@ NO_PAGE = {
 
 @pytest.fixture
 def world(
-    judged: Submission, toy: Toy, draft: Callable[..., Submission], settings: Any, monkeypatch: pytest.MonkeyPatch
+    judged: Submission,
+    toy: Toy,
+    draft: Callable[..., Submission],
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> dict[str, list[Page]]:
     """A service on which everything has happened once; the name of every page -> examples of it."""
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
@@ -94,7 +120,9 @@ def world(
     estimate()
     pages = _public(toy) | _tried()
     pages |= _of_ada(toy, ada) | _of_rosa(judged, toy, draft)
-    confirm(draft(OTHERS, by="Tim", name="more"), toy.users["Tim"])  # states what nobody was asked: for a pilot
+    confirm(
+        draft(OTHERS, by="Tim", name="more"), toy.users["Tim"]
+    )  # states what nobody was asked: for a pilot
     draw()
     pages |= _of_admin(judged, toy, ada)
     pages["annotate_question"] += _in_hand(toy)
@@ -140,17 +168,33 @@ def _tried() -> dict[str, list[Page]]:
 def _of_ada(toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     """The pages of an annotator who was paid once, was written to, and holds a document."""
     speak.write(ada, "Thank you", "Well done.", toy.users["Admin"])
-    speak.give_feedback(ada, "relation", clear=True, fair=False, comment="A little more would be fair.")
+    speak.give_feedback(
+        ada, "relation", clear=True, fair=False, comment="A little more would be fair."
+    )
     [owed] = [one for one in payout.owed() if one.worker == ada]
-    paid = payout.pay(ada, upto=owed.upto, amount=owed.amount, reference="bank 7", key="k" * 16,
-                      who=toy.users["Admin"])  # fmt: skip
+    paid = payout.pay(
+        ada,
+        upto=owed.upto,
+        amount=owed.amount,
+        reference="bank 7",
+        key="k" * 16,
+        who=toy.users["Admin"],
+    )
     order(toy.track, 2)
     client = Client()
     client.force_login(toy.users["Ada"])
     held = client.get(reverse("annotate_next"))["Location"]
     token = held.split("/")[2]
-    names = ("annotate", "annotate_history", "annotate_messages", "annotate_feedback", "annotate_receipts",
-             "annotate_leave", "account", "password")  # fmt: skip
+    names = (
+        "annotate",
+        "annotate_history",
+        "annotate_messages",
+        "annotate_feedback",
+        "annotate_receipts",
+        "annotate_leave",
+        "account",
+        "password",
+    )
     found: dict[str, list[Page]] = {name: [("Ada", reverse(name))] for name in names}
     return found | {
         "annotate_receipt": [("Ada", reverse("annotate_receipt", args=[paid.number]))],
@@ -170,29 +214,45 @@ def _in_hand(toy: Toy) -> list[Page]:
     ask.tick()
     publish.tick()
     hit = HIT.objects.filter(questions__interface="relation", status="open")[0]
-    held = Assignment.objects.create(status="leased", hit=hit, worker=worker_of(toy.users["Cy"]),
-                                     leased_until=timezone.now() + timedelta(hours=1))  # fmt: skip
+    held = Assignment.objects.create(
+        status="leased",
+        hit=hit,
+        worker=worker_of(toy.users["Cy"]),
+        leased_until=timezone.now() + timedelta(hours=1),
+    )
     return [("Cy", reverse("annotate_question", args=[held.token]))]
 
 
 def _being_learned(toy: Toy) -> list[Page]:
-    """The first question of each tutorial, as somebody new is asked it; Ada's are explained, for she answered them."""
+    """The first question of each tutorial, as somebody new is asked it; Ada's are explained, for
+    she answered them.
+    """
     toy.users["Dee"] = User.objects.create(username="dee", is_annotator=True)
     dee = worker_of(toy.users["Dee"])
     consent.consent(dee, consent.current().version)
     for tutorial in teach.tutorials().values():
         assert teach.begin(dee, tutorial) is not None
-    return [("Dee", reverse("annotate_tutorial_question", args=[name, 1])) for name in teach.tutorials()]
+    return [
+        ("Dee", reverse("annotate_tutorial_question", args=[name, 1])) for name in teach.tutorials()
+    ]
 
 
 def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dict[str, list[Page]]:
     names = ("submission", "submission-problems", "submission-judged", "submission-edit")
-    found: dict[str, list[Page]] = {name: [("Rosa", reverse(name, args=[row.pk]))] for name in names}
+    found: dict[str, list[Page]] = {
+        name: [("Rosa", reverse(name, args=[row.pk]))] for name in names
+    }
     team = toy.users["Rosa"].team()
     assert team is not None
-    waits, broken = draft(name="waits"), draft(name="broken", body=b"{no line of ours", until="read")
+    waits, broken = (
+        draft(name="waits"),
+        draft(name="broken", body=b"{no line of ours", until="read"),
+    )
     draft(name="lost").move("failed", "The disk was full.")
-    steps = {name: [("Rosa", reverse(name, args=[waits.pk]))] for name in ("upload-describe", "upload-confirm")}
+    steps = {
+        name: [("Rosa", reverse(name, args=[waits.pk]))]
+        for name in ("upload-describe", "upload-confirm")
+    }
     checked = [("Rosa", reverse("upload-check", args=[one.pk])) for one in (waits, broken)]
     return (
         found
@@ -206,7 +266,9 @@ def _of_rosa(row: Submission, toy: Toy, draft: Callable[..., Submission]) -> dic
 
 
 def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
-    """The admins' pages, with somebody left out, an appeal, a marketplace's worker, gold and a pilot."""
+    """The admins' pages, with somebody left out, an appeal, a marketplace's worker, gold and a
+    pilot.
+    """
     admin = toy.users["Admin"]
     bo = worker_of(toy.users["Bo"])
     leave_out.exclude(bo, "Two people share the account.", admin)
@@ -215,10 +277,19 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     far = Worker.objects.create(platform="mturk", handle="cd" * 16)
     WorkerIdentity.objects.create(worker=far, external_id="W1")
     Bonus.objects.create(
-        status="owed", track=toy.track, worker=far, amount=Decimal("0.50"), fee=Decimal("0.10"), why="x"
+        status="owed",
+        track=toy.track,
+        worker=far,
+        amount=Decimal("0.50"),
+        fee=Decimal("0.10"),
+        why="x",
     )
-    doubted = Assignment.objects.filter(worker=ada).exclude(raw=None)[:4]  # an admin is asked for a decision
-    Comparison.objects.bulk_create([Comparison(assignment=one, kind="gold", against=True) for one in doubted])
+    doubted = Assignment.objects.filter(worker=ada).exclude(raw=None)[
+        :4
+    ]  # an admin is asked for a decision
+    Comparison.objects.bulk_create(
+        [Comparison(assignment=one, kind="gold", against=True) for one in doubted]
+    )
     assert len(leave_out.undecided()) == 1
     gold.set_aside(toy.track, Decimal("1.00"), admin, "It is needed.", key="1")
     candidate = gold.candidates(toy.track)[0]
@@ -227,16 +298,41 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     gold.make_gold(candidate, answer.raw, admin, "Sure.")
     other = Question.objects.filter(status="settled", gold_made=None).exclude(pk=candidate.pk)[0]
     pilot = launch_pilot(toy.track, admin, workers=2, items=1, key="1", why="To learn.")
-    names = ("desk", "desk-workers", "desk-requests", "desk-rules", "desk-payouts", "desk-people", "desk-quality",
-             "desk-log", "desk-platforms", "desk-money", "desk-tracks", "desk-track-new")  # fmt: skip
-    by_track = ("desk-track", "desk-track-quality", "desk-gold", "desk-adding-up", "desk-pilots", "desk-adjudication",
-                "desk-slices", "desk-reading", "desk-documents", "desk-diagnostics", "desk-pooling",
-                "desk-checks")  # fmt: skip
+    names = (
+        "desk",
+        "desk-workers",
+        "desk-requests",
+        "desk-rules",
+        "desk-payouts",
+        "desk-people",
+        "desk-quality",
+        "desk-log",
+        "desk-platforms",
+        "desk-money",
+        "desk-tracks",
+        "desk-track-new",
+    )
+    by_track = (
+        "desk-track",
+        "desk-track-quality",
+        "desk-gold",
+        "desk-adding-up",
+        "desk-pilots",
+        "desk-adjudication",
+        "desk-slices",
+        "desk-reading",
+        "desk-documents",
+        "desk-diagnostics",
+        "desk-pooling",
+        "desk-checks",
+    )
     found: dict[str, list[Page]] = {name: [("Admin", reverse(name))] for name in names}
     found |= {name: [("Admin", reverse(name, args=["toy"]))] for name in by_track}
     bos = Assignment.objects.filter(worker=bo).exclude(raw=None)[0]
     return found | {
-        "desk-worker": [("Admin", reverse("desk-worker", args=[one.handle])) for one in (ada, bo, far)],
+        "desk-worker": [
+            ("Admin", reverse("desk-worker", args=[one.handle])) for one in (ada, bo, far)
+        ],
         "desk-reject": [("Admin", reverse("desk-reject", args=[bos.pk]))],
         "desk-batch": [("Admin", reverse("desk-batch", args=[row.purpose]))],
         "desk-pilot": [("Admin", reverse("desk-pilot", args=["toy", pilot.pk]))],
@@ -249,7 +345,9 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
 
 
 def _decided(client: Client, toy: Toy) -> dict[str, list[Page]]:
-    """What an expert is asked: a judgment in doubt, one that was answered, and a check of the crowd."""
+    """What an expert is asked: a judgment in doubt, one that was answered, and a check of the
+    crowd.
+    """
     admin = toy.users["Admin"]
     assert queue_random(toy.track, 50, admin) >= 2
     first, second = Adjudication.objects.filter(status="open").order_by("pk")[:2]
@@ -257,7 +355,9 @@ def _decided(client: Client, toy: Toy) -> dict[str, list[Page]]:
     said = client.post(address, {"a": "other", "b": "other", "none": "1"})
     assert said.status_code == 302, said.content.decode()
     assert (
-        client.post(reverse("desk-checks", args=["toy"]), {"verb": "draw", "budget": "25", "why": "x"}).status_code
+        client.post(
+            reverse("desk-checks", args=["toy"]), {"verb": "draw", "budget": "25", "why": "x"}
+        ).status_code
         == 302
     )
     check = client.get(reverse("expert-next", args=["toy"]))["Location"]
@@ -273,13 +373,20 @@ def _decided(client: Client, toy: Toy) -> dict[str, list[Page]]:
 
 
 def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
-    """A marketplace's pages: preview, terms, question, why not, a payment, and what its worker may say."""
+    """A marketplace's pages: preview, terms, question, why not, a payment, and what its worker may
+    say.
+    """
     hits = []
     for interface in ("relation", "entities"):
         question = Question.objects.filter(interface=interface, gold=None).order_by("-pk")[0]
         Question.objects.filter(pk=question.pk).update(status="published")
-        hit = HIT.objects.create(status="open", track=toy.track, platform="mturk", external_id=f"3{interface}",
-                                 reward=question.reward)  # fmt: skip
+        hit = HIT.objects.create(
+            status="open",
+            track=toy.track,
+            platform="mturk",
+            external_id=f"3{interface}",
+            reward=question.reward,
+        )
         hit.questions.add(question)
         hits.append(hit)
     newcomer, learner = FRAME.replace("W9", "WNEW"), FRAME.replace("W9", "WLEARNS")
@@ -306,7 +413,9 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
         "task_document": [("", f"{task}document/{asked.pk}/?proof={mine}")],
         "task_thanks": [("", f"{proof.thanks_path(bonus)}?{FRAME}")],
         "task_say": [("", proof.say_path(out))],
-        "task_learn": [("", proof.learn_path(one)) for one in (stranger, learner_of_it, known, out)],
+        "task_learn": [
+            ("", proof.learn_path(one)) for one in (stranger, learner_of_it, known, out)
+        ],
     }
 
 
@@ -314,9 +423,16 @@ def _complete(hit: HIT) -> str:
     """A HIT that its worker has answered whole: it shows the form that sends everything in."""
     done = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WDONE"))
     learn(done)
-    said = {"proof": proof.prove(hit.pk, "3DONE", done.handle, SITE), "a": "other", "b": "other", "none": "1"}
+    said = {
+        "proof": proof.prove(hit.pk, "3DONE", done.handle, SITE),
+        "a": "other",
+        "b": "other",
+        "none": "1",
+    }
     sent = Client().post(proof.task_path(hit), said)
-    assert sent.status_code == 200 and "send.js" in re.sub(r"\.[0-9a-f]{12}", "", sent.content.decode())
+    assert sent.status_code == 200 and "send.js" in re.sub(
+        r"\.[0-9a-f]{12}", "", sent.content.decode()
+    )
     return f"{proof.task_path(hit)}?{FRAME.replace('W9', 'WDONE').replace('3A', '3DONE')}"
 
 
@@ -328,11 +444,15 @@ def names_of_all() -> Iterator[str]:
                 yield pattern.name
 
 
-def each(browser: Browser, live_server: Any, toy: Toy, pages: list[Page]) -> Iterator[tuple[str, Any]]:
+def each(
+    browser: Browser, live_server: Any, toy: Toy, pages: list[Page]
+) -> Iterator[tuple[str, Any]]:
     """Every page, opened by who looks at it."""
     for who in sorted({one[0] for one in pages}):
         context = context_of(browser, live_server.url, toy.users[who] if who else None)
-        context.route(re.compile(r"/annotation/send[^/]*\.js"), lambda route: route.abort())  # it would leave at once
+        context.route(
+            re.compile(r"/annotation/send[^/]*\.js"), lambda route: route.abort()
+        )  # it would leave at once
         page, faults = context.new_page(), list[str]()
         page.on("pageerror", lambda error, faults=faults: faults.append(error.stack))
         for _, address, *said in (one for one in pages if one[0] == who):
@@ -341,7 +461,10 @@ def each(browser: Browser, live_server: Any, toy: Toy, pages: list[Page]) -> Ite
                 with page.expect_navigation() as sent:
                     page.evaluate(SEND, said[0])
                 response = sent.value
-            assert response is not None and response.status == 200, (address, response and response.status)
+            assert response is not None and response.status == 200, (
+                address,
+                response and response.status,
+            )
             yield f"{address} sent" if said else address, page
             assert not faults, f"A script of {address} failed: {faults}"
         context.close()
@@ -351,7 +474,9 @@ def keep_pictures(page: Any, width: int, *, number: int, address: str) -> None:
     name = re.sub(r"[^a-z0-9]+", "-", address.partition("?")[0])[:60].strip("-")
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        page.screenshot(path=Path(PICTURES) / f"{number:03}-{name}-{width}-{scheme}.png", full_page=True)
+        page.screenshot(
+            path=Path(PICTURES) / f"{number:03}-{name}-{width}-{scheme}.png", full_page=True
+        )
 
 
 def test_no_page_has_a_serious_violation_or_scrolls_sideways(
@@ -359,7 +484,9 @@ def test_no_page_has_a_serious_violation_or_scrolls_sideways(
 ) -> None:
     none = set().union(*NO_PAGE.values())
     assert set(world) & none == set()
-    assert set(names_of_all()) - {"gallery"} - none == set(world), "a page without an example, or one that is gone"
+    assert set(names_of_all()) - {"gallery"} - none == set(world), (
+        "a page without an example, or one that is gone"
+    )
     pages = [page for some in world.values() for page in some]
     found: list[str] = []
     for number, (address, page) in enumerate(each(browser, live_server, toy, pages)):

@@ -1,4 +1,6 @@
-"""Figures are written one way: one decimal in per cent, an en dash, a minus sign, Decimal money, times in UTC."""
+"""Figures are written one way: one decimal in per cent, an en dash, a minus sign, Decimal money,
+times in UTC.
+"""
 
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -46,7 +48,8 @@ def test_money_is_decimal_and_to_the_cent():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "written"), [(3, "3 s"), (48 * 60, "48 min"), (2 * 3600, "2 h"), (9000, "2.5 h"), (3 * 86400, "3 days")]
+    ("seconds", "written"),
+    [(3, "3 s"), (48 * 60, "48 min"), (2 * 3600, "2 h"), (9000, "2.5 h"), (3 * 86400, "3 days")],
 )
 def test_durations_are_rounded_honestly(seconds, written):
     assert figures.duration_text(timedelta(seconds=seconds)).replace("\u00a0", " ") == written
@@ -55,6 +58,9 @@ def test_durations_are_rounded_honestly(seconds, written):
 def test_times_are_utc_with_the_word():
     noon = datetime(2026, 11, 20, 15, 5, tzinfo=timezone(timedelta(hours=1)))
     assert figures.time_text(noon).replace("\u00a0", " ") == "20 November 2026, 14:05 UTC"
-    assert figures.time_text(datetime(2026, 1, 2, 3, 4, tzinfo=UTC), date=False).replace("\u00a0", " ") == "03:04 UTC"
+    assert (
+        figures.time_text(datetime(2026, 1, 2, 3, 4, tzinfo=UTC), date=False).replace("\u00a0", " ")
+        == "03:04 UTC"
+    )
     with pytest.raises(ValueError, match="zone"):
         figures.time_text(datetime(2026, 1, 2, 3, 4))

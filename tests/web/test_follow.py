@@ -1,4 +1,6 @@
-"""A submission's journey as its page tells it: what happened when, how long it took, and what remains."""
+"""A submission's journey as its page tells it: what happened when, how long it took, and what
+remains.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ def drawn(draft: Draft, as_user: As) -> Submission:
     row.refresh_from_db()
     assert row.status == "judging" and row.sampled_at is not None
     row.received_at = row.sampled_at - timedelta(minutes=4)
-    row.read_at, row.planned_at = row.received_at + timedelta(seconds=3), row.received_at + timedelta(seconds=5)
+    row.read_at, row.planned_at = (
+        row.received_at + timedelta(seconds=3),
+        row.received_at + timedelta(seconds=5),
+    )
     row.confirmed_at = row.sampled_at - timedelta(seconds=7)
     row.save()
     return row
@@ -48,8 +53,12 @@ def test_every_stage_says_when_it_came_or_how_long_it_took(drawn: Submission) ->
     said = told(drawn)
     assert said["Received"]["of"] == f"{drawn.received_at:%H:%M}{NBSP}UTC"
     Submission.objects.filter(pk=drawn.pk).update(file_name="small.tsv", file_size=2_600)
-    assert told(Submission.objects.get(pk=drawn.pk))["Received"]["note"] == f"small.tsv, 2.5{NBSP}KB"
-    assert [said[name]["of"] for name in ("Read", "Planned", "Sampled")] == [f"in {n}{NBSP}s" for n in (3, 2, 7)]
+    assert (
+        told(Submission.objects.get(pk=drawn.pk))["Received"]["note"] == f"small.tsv, 2.5{NBSP}KB"
+    )
+    assert [said[name]["of"] for name in ("Read", "Planned", "Sampled")] == [
+        f"in {n}{NBSP}s" for n in (3, 2, 7)
+    ]
     assert f"confirmed {drawn.confirmed_at:%H:%M}{NBSP}UTC" in said["Planned"]["note"]
     assert said["Being judged"]["of"] == "0 of 4" and said["Scored"]["of"] == ""
     assert [stage["state"] for stage in said.values()] == ["done"] * 4 + ["now", "waiting"]
@@ -64,22 +73,35 @@ def test_what_happened_days_ago_has_its_date(drawn: Submission) -> None:
 def test_without_a_pace_the_work_that_is_left_is_told(drawn: Submission) -> None:
     seconds = drawn.plan["options"][drawn.plan["chosen"]]["work_seconds"]
     note = told(drawn)["Being judged"]["note"]
-    assert seconds and note.startswith("about ") and note.endswith("of work left; nobody judged in the last hour")
+    assert (
+        seconds
+        and note.startswith("about ")
+        and note.endswith("of work left; nobody judged in the last hour")
+    )
 
 
-def test_at_the_pace_of_the_last_hour_the_end_is_near(drawn: Submission, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_the_pace_of_the_last_hour_the_end_is_near(
+    drawn: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pace = replace(report.progress(track=drawn.track), answers_per_hour=24.0)
     monkeypatch.setattr(report, "progress", lambda **_: pace)
     before, note = timezone.now(), told(drawn)["Being judged"]["note"]
-    ends = {f"{moment + timedelta(minutes=30):%H:%M}{NBSP}UTC" for moment in (before, timezone.now())}
-    assert note in {f"about 30{NBSP}min left, done near {end}" for end in ends}  # four relations, three people each
+    ends = {
+        f"{moment + timedelta(minutes=30):%H:%M}{NBSP}UTC" for moment in (before, timezone.now())
+    }
+    assert note in {
+        f"about 30{NBSP}min left, done near {end}" for end in ends
+    }  # four relations, three people each
 
 
 def test_a_submission_that_waits_for_its_sample_says_so(draft: Draft, as_user: As) -> None:
     row = draft()
     as_user("Rosa").post(reverse("upload-confirm", args=[row.pk]))
     said = told(row)
-    assert (said["Sampled"]["state"], said["Sampled"]["note"]) == ("now", "the sample is drawn next")
+    assert (said["Sampled"]["state"], said["Sampled"]["note"]) == (
+        "now",
+        "the sample is drawn next",
+    )
     row.refresh_from_db()
     row.move("failed", "No sample was drawn within six hours. Press Retry.")
     ended = list(told(row).values())

@@ -19,23 +19,45 @@ VALUES = {"instance": 0.31, "relation": 0.41, "entity": 0.51, "entity_relation":
 def run(toy: Toy) -> Submission:
     """A scored run whose precision and F1 are other ones under each distribution and criterion."""
     row = Submission.objects.create(
-        track=toy.track, team=toy.teams["Patterns"], name="run", status="scored", file="x", file_name="x", file_size=1,
-        file_digest="x", counts={"relations": 9},
-    )  # fmt: skip
-    evaluation = Evaluation.objects.create(track=toy.track, number=1, settings={"documents": 2, "of_documents": 4})
+        track=toy.track,
+        team=toy.teams["Patterns"],
+        name="run",
+        status="scored",
+        file="x",
+        file_name="x",
+        file_size=1,
+        file_digest="x",
+        counts={"relations": 9},
+    )
+    evaluation = Evaluation.objects.create(
+        track=toy.track, number=1, settings={"documents": 2, "of_documents": 4}
+    )
     for criterion, more in (("relation", 0.02), ("correct", 0.0), ("linking", 0.04)):
         for kind, value in VALUES.items():
             for quantity in ("precision", "f1", "recall"):
-                if (quantity, kind) in [("recall", "relation"), ("recall", "entity"), ("recall", "entity_relation")]:
+                if (quantity, kind) in [
+                    ("recall", "relation"),
+                    ("recall", "entity"),
+                    ("recall", "entity_relation"),
+                ]:
                     continue
                 if criterion == "linking" and quantity != "precision":
                     continue
                 at = value + more
                 Estimate.objects.create(
-                    evaluation=evaluation, submission=row, quantity=quantity, method="centred", criterion=criterion,
-                    distribution=kind, value=at, low80=at - 0.02, high80=at + 0.02, low95=at - 0.03, high95=at + 0.03,
+                    evaluation=evaluation,
+                    submission=row,
+                    quantity=quantity,
+                    method="centred",
+                    criterion=criterion,
+                    distribution=kind,
+                    value=at,
+                    low80=at - 0.02,
+                    high80=at + 0.02,
+                    low95=at - 0.03,
+                    high95=at + 0.03,
                     n_labels=80,
-                )  # fmt: skip
+                )
     return row
 
 
@@ -57,7 +79,10 @@ def test_boards_lead_with_the_guaranteed_pair(
     wanted = VALUES[distribution] + {"relation": 0.02, "correct": 0.0, "linking": 0.04}[criterion]
     page = Client().get(reverse("board", args=["toy"]))
     assert page.status_code == 200
-    assert (page.context["view"].distribution, page.context["view"].criterion) == (distribution, criterion)
+    assert (page.context["view"].distribution, page.context["view"].criterion) == (
+        distribution,
+        criterion,
+    )
     [row] = page.context["board"].rows
     assert row.precision.value == pytest.approx(wanted)
     for address in ("/api/tracks/toy/board/", reverse("board-json", args=["toy"])):
@@ -70,7 +95,9 @@ def test_boards_lead_with_the_guaranteed_pair(
     assert f"toy-{distribution}-{criterion}.csv" in name
 
 
-@pytest.mark.parametrize(("distribution", "criterion"), [("entity_relation", "correct"), ("relation", "relation")])
+@pytest.mark.parametrize(
+    ("distribution", "criterion"), [("entity_relation", "correct"), ("relation", "relation")]
+)
 def test_a_submissions_page_leads_with_it_and_names_what_f1_combines(
     toy: Toy, run: Submission, distribution: str, criterion: str
 ) -> None:
@@ -81,8 +108,17 @@ def test_a_submissions_page_leads_with_it_and_names_what_f1_combines(
     first = page.context["tables"][0]
     assert first["criterion"] == criterion
     precise = [row for row in first["rows"] if row["name"].startswith("Precision")]
-    assert precise[0]["guaranteed"] and precise[0]["name"] == f"Precision, {words}" and len(precise) == 4
-    assert not any(row["guaranteed"] for table in page.context["tables"] for row in table["rows"] if row != precise[0])
+    assert (
+        precise[0]["guaranteed"]
+        and precise[0]["name"] == f"Precision, {words}"
+        and len(precise) == 4
+    )
+    assert not any(
+        row["guaranteed"]
+        for table in page.context["tables"]
+        for row in table["rows"]
+        if row != precise[0]
+    )
     [f1] = [row for row in first["rows"] if row["name"].startswith("F1")]
     assert f1["name"] == f"F1 of recall and precision, {words}"
     assert f1["figure"].value == precise[0]["figure"].value
@@ -91,9 +127,13 @@ def test_a_submissions_page_leads_with_it_and_names_what_f1_combines(
 
 def test_the_api_tells_a_submissions_guaranteed_scores_first(toy: Toy, run: Submission) -> None:
     secret = Token.issue(toy.users["Rosa"], "test")[1]
-    answer = Client().get(f"/api/submissions/{run.pk}/", headers={"Authorization": f"Token {secret}"})
+    answer = Client().get(
+        f"/api/submissions/{run.pk}/", headers={"Authorization": f"Token {secret}"}
+    )
     scores = answer.json()["scores"]
-    assert [(one["criterion"], one["distribution"]) for one in scores[:2]] == [("correct", "entity_relation")] * 2
+    assert [(one["criterion"], one["distribution"]) for one in scores[:2]] == [
+        ("correct", "entity_relation")
+    ] * 2
     assert {one["quantity"] for one in scores[:2]} == {"f1", "precision"}
     assert {one["criterion"] for one in scores[:-4]} >= {"correct", "relation"}
 
@@ -106,10 +146,15 @@ def test_the_api_tells_a_submissions_guaranteed_scores_first(toy: Toy, run: Subm
         ("document", "scope: document", "anywhere in one document."),
     ],
 )
-def test_recall_names_its_scope(toy: Toy, run: Submission, scope: str, footer: str, words: str) -> None:
+def test_recall_names_its_scope(
+    toy: Toy, run: Submission, scope: str, footer: str, words: str
+) -> None:
     toy.track.scope = scope
     toy.track.save()
-    assert f"2 of 4 documents read in full, {footer})" in Client().get(reverse("board", args=["toy"])).content.decode()
+    assert (
+        f"2 of 4 documents read in full, {footer})"
+        in Client().get(reverse("board", args=["toy"])).content.decode()
+    )
     page = Client().get(reverse("submission", args=[run.pk]))
     said = f"Recall, and F1 with it, counts facts whose two mentions stand {words}"
     with_recall = {row["criterion"] for row in page.context["tables"] if row["scope"]}

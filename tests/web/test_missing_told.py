@@ -21,13 +21,19 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def half(toy: Toy) -> tuple[Replay, Submission]:
-    """A run of which eighteen drawn relations are judged, two were given up, and the others wait."""
+    """A run of which eighteen drawn relations are judged, two were given up, and the others
+    wait.
+    """
     world = Replay.of(toy, 300, 0.5)
     row = world.upload("Patterns", range(300))
     confirm(row, toy.users["Admin"])
     draw.tick()
     assert world.answer(20) == 20
-    first = list(Label.objects.filter(target__in=world.target).order_by("pk").values_list("target_id", flat=True)[:2])
+    first = list(
+        Label.objects.filter(target__in=world.target)
+        .order_by("pk")
+        .values_list("target_id", flat=True)[:2]
+    )
     Label.objects.filter(target__in=first).update(method="given_up", value={})
     evaluate(toy.track)
     row.refresh_from_db()
@@ -68,9 +74,9 @@ def test_what_was_drawn_for_a_run_that_was_withdrawn_waits_for_nobody(toy: Toy) 
     other = world.upload("Neural", range(180, 200))
     confirm(other, toy.users["Admin"])
     draw.tick()
-    shared = Sample.objects.filter(batch__submission=other, target__in=world.target[180:200]).exclude(
-        target__labels__isnull=False
-    )
+    shared = Sample.objects.filter(
+        batch__submission=other, target__in=world.target[180:200]
+    ).exclude(target__labels__isnull=False)
     n = shared.values("target").distinct().count()
     evaluate(toy.track)
     assert n and told(mine)[0] == {"n": n, "waiting": n, "dropped": 0, "given_up": 0}

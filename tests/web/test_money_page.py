@@ -48,8 +48,17 @@ def test_the_csv_adds_up_to_the_ledger(moved: Toy, as_user: As) -> None:
     reserved = sum(Decimal(row["amount"]) for row in ledger if row["kind"] == "reserve")
     assert sum(Decimal(row["amount"]) for row in cents) == reserved == Decimal("13.00")
     spent = sum(Decimal(row["amount"]) for row in ledger if row["kind"] == "spend")
-    assert sum(Decimal(row["amount"]) for row in cents if row["state"] in ("spent", "fee", "owed", "paid")) == spent
-    assert len(ledger) == Ledger.objects.count() and "'=HYPERLINK(1)" in {row["why"] for row in ledger}
+    assert (
+        sum(
+            Decimal(row["amount"])
+            for row in cents
+            if row["state"] in ("spent", "fee", "owed", "paid")
+        )
+        == spent
+    )
+    assert len(ledger) == Ledger.objects.count() and "'=HYPERLINK(1)" in {
+        row["why"] for row in ledger
+    }
 
 
 def test_every_state_that_occurs_has_a_column_and_no_other_has(moved: Toy, as_user: As) -> None:
@@ -57,7 +66,9 @@ def test_every_state_that_occurs_has_a_column_and_no_other_has(moved: Toy, as_us
     states = {row["state"] for row in rows_of(admin, "desk-money-csv")}
     page = admin.get(reverse("desk-money")).content.decode()
     by_purpose = page[page.index("By what it is for") :]
-    heads = re.findall(r'<th scope="col" class="num">([^<]+)</th>', by_purpose[: by_purpose.index("</table>")])
+    heads = re.findall(
+        r'<th scope="col" class="num">([^<]+)</th>', by_purpose[: by_purpose.index("</table>")]
+    )
     assert {one.lower() for one in heads[1:]} == states == {"spent", "given back", "set aside"}
 
 
@@ -76,8 +87,10 @@ def test_an_empty_service_says_so(toy: Toy, as_user: As) -> None:
 @pytest.mark.parametrize("name", ["desk-money", "desk-money-csv", "desk-ledger-csv"])
 def test_money_is_for_admins(toy: Toy, as_user: As, name: str) -> None:
     assert {who: as_user(who).get(reverse(name)).status_code for who in ("Rosa", "Ada", "")} == {
-        "Rosa": 403, "Ada": 403, "": 302,
-    }  # fmt: skip
+        "Rosa": 403,
+        "Ada": 403,
+        "": 302,
+    }
 
 
 def test_caps_are_changed_with_a_reason_that_is_kept(toy: Toy, as_user: As) -> None:
@@ -86,8 +99,17 @@ def test_caps_are_changed_with_a_reason_that_is_kept(toy: Toy, as_user: As) -> N
     assert Budget.objects.get(scope="day").cap == 20
     entry = Audit.objects.get(what="cap")
     assert (entry.before, entry.after, entry.why) == ("no cap", "$20", "Slowly at first")
-    for wrong in ({"cap": "lots"}, {"cap": "-1"}, {"cap": "NaN"}, {"cap": "1e400"}, {"why": ""}, {"scope": "moon"}):
-        said = admin.post(address, {"track": "toy", "scope": "day", "cap": "5", "why": "x", **wrong}, follow=True)
+    for wrong in (
+        {"cap": "lots"},
+        {"cap": "-1"},
+        {"cap": "NaN"},
+        {"cap": "1e400"},
+        {"why": ""},
+        {"scope": "moon"},
+    ):
+        said = admin.post(
+            address, {"track": "toy", "scope": "day", "cap": "5", "why": "x", **wrong}, follow=True
+        )
         assert said.status_code == 200
     assert Budget.objects.get(scope="day").cap == 20
     admin.post(address, {"track": "toy", "scope": "day", "cap": "", "why": "No need any more"})
@@ -100,11 +122,16 @@ def test_an_estimate_is_made_before_anything_is_launched(toy: Toy, as_user: As) 
     page = admin.get(f"{address}&questions=100&people=3").content.decode()
     assert "$15.00" in page and "The caps allow 100 questions" in page
     assert "Give whole numbers" in admin.get(f"{address}&questions=many").content.decode()
-    assert "no price" in admin.get(reverse("desk-money") + "?track=toy&interface=x&questions=1").content.decode()
+    assert (
+        "no price"
+        in admin.get(reverse("desk-money") + "?track=toy&interface=x&questions=1").content.decode()
+    )
     assert "1 to 100 people" in admin.get(f"{address}&questions=1&people=999").content.decode()
 
 
-def test_the_desk_takes_everything_down_and_says_whether_the_books_agree(moved: Toy, as_user: As) -> None:
+def test_the_desk_takes_everything_down_and_says_whether_the_books_agree(
+    moved: Toy, as_user: As
+) -> None:
     admin = as_user("Admin")
     assert "never held against each other" in admin.get(reverse("desk")).content.decode()
     assert check_books.tick() == 1
@@ -115,11 +142,17 @@ def test_the_desk_takes_everything_down_and_says_whether_the_books_agree(moved: 
             "a page shows what was found, and looks at nothing"
         )
     assert not any("no payment belongs" in one["sql"] for one in asked)
-    assert "A check is queued" in admin.post(reverse("desk-check-books"), follow=True).content.decode()
+    assert (
+        "A check is queued" in admin.post(reverse("desk-check-books"), follow=True).content.decode()
+    )
     assert "queued already" in admin.post(reverse("desk-check-books"), follow=True).content.decode()
     assert check_books.tick() == 1
     page = admin.get(reverse("desk")).content.decode()
-    assert "✗" in page and "as assignment:999, and no payment belongs to it." in page and "Check now" in page
+    assert (
+        "✗" in page
+        and "as assignment:999, and no payment belongs to it." in page
+        and "Check now" in page
+    )
     assert re.search(r"checked \d+\s?s ago", page)
     BooksCheck.objects.update(finished_at=F("finished_at") - timedelta(hours=1))
     assert "the clock seems to stand still" in admin.get(reverse("desk-live")).content.decode()

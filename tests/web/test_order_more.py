@@ -1,4 +1,6 @@
-"""The page of a scored submission offers narrower intervals, and a press or a program orders one, once."""
+"""The page of a scored submission offers narrower intervals, and a press or a program orders one,
+once.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,11 @@ def row(toy: Toy) -> Submission:
 
 
 def orders(row: Submission) -> list[str]:
-    return sorted(Ledger.objects.filter(purpose=row.purpose, key__startswith="order:").values_list("key", flat=True))
+    return sorted(
+        Ledger.objects.filter(purpose=row.purpose, key__startswith="order:").values_list(
+            "key", flat=True
+        )
+    )
 
 
 def told(client: Client, row: Submission) -> str:
@@ -63,12 +69,18 @@ def test_the_page_offers_narrower_intervals_with_prices(row: Submission, as_user
 def test_a_press_orders_and_judging_goes_on(row: Submission, as_user: As) -> None:
     price = Decimal(offer_of(row).plan["options"]["0.030"]["at_most"])
     before = balance(purpose=row.purpose).open
-    page = as_user("Rosa").post(reverse("submission-order", args=[row.pk]), form(row), follow=True).content.decode()
+    page = (
+        as_user("Rosa")
+        .post(reverse("submission-order", args=[row.pk]), form(row), follow=True)
+        .content.decode()
+    )
     row.refresh_from_db()
     assert (row.status, row.orders, str(row.target_half_width)) == ("confirmed", 1, "0.030")
     assert "More was ordered: ±3" in page and f"at most ${price:,}" in page
     assert balance(purpose=row.purpose).open == before + price
-    assert as_user("").get(reverse("submission", args=[row.pk])).status_code == 200, "it stays on the board"
+    assert as_user("").get(reverse("submission", args=[row.pk])).status_code == 200, (
+        "it stays on the board"
+    )
     board = reverse("board", args=[row.track.slug]) + "?criterion=relation"
     assert "more is judged" in as_user("").get(board).content.decode()
 
@@ -95,7 +107,9 @@ def test_pressing_twice_spends_once(row: Submission, as_user: As) -> None:
 def test_bad_input_gets_a_sentence_and_orders_nothing(
     row: Submission, as_user: As, said: dict[str, str], sentence: str
 ) -> None:
-    page = as_user("Rosa").post(reverse("submission-order", args=[row.pk]), form(row) | said, follow=True)
+    page = as_user("Rosa").post(
+        reverse("submission-order", args=[row.pk]), form(row) | said, follow=True
+    )
     assert sentence in page.content.decode() and "Nothing was ordered" in page.content.decode()
     assert orders(row) == []
 
@@ -108,16 +122,27 @@ def test_others_cannot_order(row: Submission, as_user: As) -> None:
     assert orders(row) == []
 
 
-def test_too_small_an_allowance_is_said_on_the_page_and_by_the_press(row: Submission, as_user: As) -> None:
+def test_too_small_an_allowance_is_said_on_the_page_and_by_the_press(
+    row: Submission, as_user: As
+) -> None:
     sums = balance(purpose=row.purpose)
-    Budget.objects.create(track=row.track, scope="submission", cap=sums.reserved - sums.released + Decimal("0.10"))
+    Budget.objects.create(
+        track=row.track, scope="submission", cap=sums.reserved - sums.released + Decimal("0.10")
+    )
     page = told(as_user("Rosa"), row)
     assert "$0.10 is left under the cap of one submission" in page and "disabled>Order" in page
-    answer = as_user("Rosa").post(reverse("submission-order", args=[row.pk]), form(row), follow=True)
-    assert "Nothing was ordered; choose a wider interval" in answer.content.decode() and orders(row) == []
+    answer = as_user("Rosa").post(
+        reverse("submission-order", args=[row.pk]), form(row), follow=True
+    )
+    assert (
+        "Nothing was ordered; choose a wider interval" in answer.content.decode()
+        and orders(row) == []
+    )
 
 
-def test_before_it_is_reckoned_the_page_says_so_and_looks_again(row: Submission, as_user: As) -> None:
+def test_before_it_is_reckoned_the_page_says_so_and_looks_again(
+    row: Submission, as_user: As
+) -> None:
     said = form(row)
     Further.objects.all().delete()
     page = told(as_user("Rosa"), row)
@@ -127,7 +152,9 @@ def test_before_it_is_reckoned_the_page_says_so_and_looks_again(row: Submission,
     assert orders(row) == []
 
 
-def test_a_budget_that_ended_is_a_state_with_its_own_sentence_and_a_way_on(row: Submission, as_user: As) -> None:
+def test_a_budget_that_ended_is_a_state_with_its_own_sentence_and_a_way_on(
+    row: Submission, as_user: As
+) -> None:
     Submission.objects.filter(pk=row.pk).update(stage_reason="budget")
     page = told(as_user("Rosa"), row)
     assert "The money for this submission ended before" in page
@@ -141,14 +168,25 @@ def test_a_program_orders_once(row: Submission, toy: Toy) -> None:
     assert further["order"] == 1 and "0.030" in further["options"]
     for _ in range(2):
         answer = client.post(
-            f"{address}order/", {"half_width": "0.030", "order": 1}, content_type="application/json", **head
+            f"{address}order/",
+            {"half_width": "0.030", "order": 1},
+            content_type="application/json",
+            **head,
         )
-        assert answer.status_code == 200 and answer.json()["status"] == "confirmed" and answer.json()["orders"] == 1
+        assert (
+            answer.status_code == 200
+            and answer.json()["status"] == "confirmed"
+            and answer.json()["orders"] == 1
+        )
         assert answer.json()["further"] is None
     assert orders(row) == [f"order:{row.pk}:1"]
-    wrong = client.post(f"{address}order/", {"half_width": "0.02"}, content_type="application/json", **head)
+    wrong = client.post(
+        f"{address}order/", {"half_width": "0.02"}, content_type="application/json", **head
+    )
     assert wrong.status_code == 409 and wrong.json()["error"] == "cannot_order"
-    bad = client.post(f"{address}order/", {"half_width": "much"}, content_type="application/json", **head)
+    bad = client.post(
+        f"{address}order/", {"half_width": "much"}, content_type="application/json", **head
+    )
     assert bad.status_code == 400
 
 
@@ -157,7 +195,10 @@ def test_a_program_reads_that_the_allowance_is_too_small(row: Submission, toy: T
     Budget.objects.create(track=row.track, scope="submission", cap=sums.reserved - sums.released)
     head = {"HTTP_AUTHORIZATION": f"Token {Token.issue(toy.users['Rosa'], 'test', days=1)[1]}"}
     answer = Client().post(
-        f"/api/submissions/{row.pk}/order/", {"half_width": "0.030"}, content_type="application/json", **head
+        f"/api/submissions/{row.pk}/order/",
+        {"half_width": "0.030"},
+        content_type="application/json",
+        **head,
     )
     assert answer.status_code == 402
     assert (answer.json()["error"], answer.json()["left"]) == ("over_budget", "0.00")

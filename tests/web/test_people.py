@@ -16,11 +16,18 @@ from tests.conftest import PASSWORD, Toy
 
 As = Callable[[str], Client]
 pytestmark = pytest.mark.django_db
-NEW = {"username": "nina", "password1": "a long new secret", "password2": "a long new secret", "terms": "on"}
+NEW = {
+    "username": "nina",
+    "password1": "a long new secret",
+    "password2": "a long new secret",
+    "terms": "on",
+}
 
 
 def log_in(client: Client, name: str, password: str):
-    return client.post(reverse("login"), {"username": name, "password": password, "next": reverse("submit")})
+    return client.post(
+        reverse("login"), {"username": name, "password": password, "next": reverse("submit")}
+    )
 
 
 def test_one_is_led_to_where_one_wanted_to_go(toy: Toy, client: Client) -> None:
@@ -35,7 +42,8 @@ def test_one_is_led_to_where_one_wanted_to_go(toy: Toy, client: Client) -> None:
 
 def test_a_way_out_of_the_site_is_not_followed(toy: Toy, client: Client) -> None:
     answer = client.post(
-        reverse("login"), {"username": "rosa", "password": PASSWORD, "next": "https://example.org/evil"}
+        reverse("login"),
+        {"username": "rosa", "password": PASSWORD, "next": "https://example.org/evil"},
     )
     assert answer["Location"] == reverse("account")
 
@@ -99,7 +107,10 @@ def test_a_link_makes_a_researcher_of_the_team_once(toy: Toy, as_user: As) -> No
 def test_a_link_makes_an_annotator_of_an_account_that_exists(toy: Toy, as_user: As) -> None:
     invitation = Invitation.objects.create(role="annotator", uses_left=2)
     tim = as_user("Tim")
-    assert "This account will be used" in tim.get(reverse("join", args=[invitation.code])).content.decode()
+    assert (
+        "This account will be used"
+        in tim.get(reverse("join", args=[invitation.code])).content.decode()
+    )
     assert tim.post(reverse("join", args=[invitation.code])).status_code == 302
     user = User.objects.get(username="tim")
     assert user.is_annotator and user.is_researcher
@@ -122,7 +133,9 @@ def test_a_sign_up_that_is_wrong_says_what(toy: Toy, wrong: dict[str, str], says
     assert invitation.uses_left == 1
 
 
-@pytest.mark.parametrize("change", [{"expires_at": timezone.now() - timedelta(days=1)}, {"uses_left": 0}])
+@pytest.mark.parametrize(
+    "change", [{"expires_at": timezone.now() - timedelta(days=1)}, {"uses_left": 0}]
+)
 def test_a_link_that_ran_out_does_not_work(toy: Toy, change: dict[str, object]) -> None:
     invitation = Invitation.objects.create(**{"role": "annotator", **change})
     page = Client().get(reverse("join", args=[invitation.code]))
@@ -132,7 +145,9 @@ def test_a_link_that_ran_out_does_not_work(toy: Toy, change: dict[str, object]) 
 
 def test_a_team_is_seen_by_its_members_alone(toy: Toy, as_user: As) -> None:
     address = reverse("team", args=["patterns"])
-    statuses = {name: as_user(name).get(address).status_code for name in ("Rosa", "Admin", "Tim", "Ada", "")}
+    statuses = {
+        name: as_user(name).get(address).status_code for name in ("Rosa", "Admin", "Tim", "Ada", "")
+    }
     assert statuses == {"Rosa": 200, "Admin": 200, "Tim": 404, "Ada": 404, "": 302}
     for verb in ("team-invite", "team-take-back"):
         args = ["patterns"] if verb == "team-invite" else ["patterns", 1]

@@ -30,7 +30,12 @@ def admin(toy: Toy) -> Client:
     [
         (REAL, True, "Real money moves at mturk-requester.us-east-1.amazonaws.com", "notice bad"),
         (REAL, False, "but REAL_MONEY is not true", "notice warn"),
-        ("https://mturk-requester-sandbox.us-east-1.amazonaws.com", True, "is a place for trials", "notice warn"),
+        (
+            "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
+            True,
+            "is a place for trials",
+            "notice warn",
+        ),
         ("http://127.0.0.1:8010", False, "Play money", "notice quiet-money"),
     ],
 )
@@ -53,32 +58,55 @@ def test_only_admins_see_it(toy: Toy) -> None:
     client = Client()
     client.force_login(toy.users["Rosa"])
     assert client.get("/desk/platforms/").status_code == 403
-    assert client.post("/desk/stop/", {"why": "x", "word": "stop", "scope": "all"}).status_code == 403
+    assert (
+        client.post("/desk/stop/", {"why": "x", "word": "stop", "scope": "all"}).status_code == 403
+    )
     assert not Halt.objects.exists()
 
 
 def test_the_kill_switch_needs_a_word_and_a_reason(admin: Client) -> None:
     page = admin.get("/desk/platforms/").content.decode()
-    assert 'action="/desk/stop/"' in page and 'value="all" checked' in page, "the desk's own stop, the wider one chosen"
+    assert 'action="/desk/stop/"' in page and 'value="all" checked' in page, (
+        "the desk's own stop, the wider one chosen"
+    )
     assert 'value="publishing" checked' in admin.get("/desk/").content.decode()
     for said in ({"why": "Fire", "word": ""}, {"why": " ", "word": "stop"}, {}):
-        told = admin.post("/desk/stop/", said | {"scope": "all", "back": "desk-platforms"}, follow=True)
-        assert told.redirect_chain == [("/desk/platforms/", 302)] and "Nothing was stopped" in told.content.decode()
+        told = admin.post(
+            "/desk/stop/", said | {"scope": "all", "back": "desk-platforms"}, follow=True
+        )
+        assert (
+            told.redirect_chain == [("/desk/platforms/", 302)]
+            and "Nothing was stopped" in told.content.decode()
+        )
         assert not Halt.objects.exists()
-    admin.post("/desk/stop/", {"why": "Fire", "word": "Stop", "scope": "all", "back": "//elsewhere.example"})
+    admin.post(
+        "/desk/stop/",
+        {"why": "Fire", "word": "Stop", "scope": "all", "back": "//elsewhere.example"},
+    )
     halt = Halt.objects.get()
     assert (halt.scope, halt.track, halt.why) == ("all", None, "Fire")
 
 
 def test_the_kill_switch_expires_what_is_open_on_our_own_pages(admin: Client, toy: Toy) -> None:
     target = Target.objects.create(
-        corpus=toy.corpus, document=next(iter(toy.documents.values())), kind="mention", a_begin=0, a_end=3,
-        key="0" * 32, u=0.5,
-    )  # fmt: skip
+        corpus=toy.corpus,
+        document=next(iter(toy.documents.values())),
+        kind="mention",
+        a_begin=0,
+        a_end=3,
+        key="0" * 32,
+        u=0.5,
+    )
     question = Question.objects.create(
-        status="published", track=toy.track, target=target, interface="relation",
-        payer="submission:1", order=1.0, price="0.06", reward="0.05",
-    )  # fmt: skip
+        status="published",
+        track=toy.track,
+        target=target,
+        interface="relation",
+        payer="submission:1",
+        order=1.0,
+        price="0.06",
+        reward="0.05",
+    )
     hit = HIT.objects.create(status="open", track=toy.track, platform="pool", reward="0.05")
     hit.questions.add(question)
     admin.post("/desk/stop/", {"why": "Fire", "word": "stop", "scope": "all"})
@@ -93,7 +121,9 @@ def turker(toy: Toy) -> Worker:
     return worker
 
 
-def test_a_compensation_is_granted_once_and_its_money_is_set_aside(admin: Client, toy: Toy, turker: Worker) -> None:
+def test_a_compensation_is_granted_once_and_its_money_is_set_aside(
+    admin: Client, toy: Toy, turker: Worker
+) -> None:
     said = {"worker": "abcdef", "track": "toy", "amount": "0.50", "why": "Our page failed."}
     assert admin.post("/desk/platforms/grant/", said).status_code == 302
     bonus = Bonus.objects.get()
@@ -108,7 +138,9 @@ def test_a_compensation_is_granted_once_and_its_money_is_set_aside(admin: Client
     found = re.search(r'name="key" value="(\w{32})"', page)
     assert found is not None
     for _ in range(2):  # a double click
-        assert admin.post("/desk/platforms/grant/", said | {"key": found.group(1)}).status_code == 302
+        assert (
+            admin.post("/desk/platforms/grant/", said | {"key": found.group(1)}).status_code == 302
+        )
     assert Bonus.objects.count() == 2
 
 
@@ -129,7 +161,12 @@ def test_a_compensation_is_granted_once_and_its_money_is_set_aside(admin: Client
 def test_what_cannot_be_granted_is_refused_in_a_sentence(
     admin: Client, turker: Worker, change: dict[str, str], sentence: str
 ) -> None:
-    said = {"worker": "abcdef", "track": "toy", "amount": "0.50", "why": "Our page failed."} | change
+    said = {
+        "worker": "abcdef",
+        "track": "toy",
+        "amount": "0.50",
+        "why": "Our page failed.",
+    } | change
     page = admin.post("/desk/platforms/grant/", said)
     assert page.status_code == 422
     assert sentence in page.content.decode()
@@ -141,16 +178,26 @@ def test_a_worker_is_admitted_and_no_more(admin: Client, turker: Worker) -> None
     assert turker.qualifications.get().wanted is True
     admin.post("/desk/platforms/admit/", {"worker": "abcdef", "held": "no", "why": "A mistake."})
     assert turker.qualifications.get().wanted is False
-    page = admin.post("/desk/platforms/admit/", {"worker": "nobody", "held": "yes", "why": "Known to us."}, follow=True)
+    page = admin.post(
+        "/desk/platforms/admit/",
+        {"worker": "nobody", "held": "yes", "why": "Known to us."},
+        follow=True,
+    )
     assert "Give the hash of one worker" in page.content.decode()
 
 
-def test_a_difference_in_the_balance_is_shown_and_explained_by_name(admin: Client, settings: Any) -> None:
+def test_a_difference_in_the_balance_is_shown_and_explained_by_name(
+    admin: Client, settings: Any
+) -> None:
     settings.MTURK_ENDPOINT_URL = "http://127.0.0.1:8010"
     PlatformBooks.objects.create(
-        platform="mturk", endpoint="http://127.0.0.1:8010", available="90.00", on_hold="0.00", baseline="100.00",
+        platform="mturk",
+        endpoint="http://127.0.0.1:8010",
+        available="90.00",
+        on_hold="0.00",
+        baseline="100.00",
         read_at="2026-11-21T10:00:00Z",
-    )  # fmt: skip
+    )
     assert "off what our payments explain" in admin.get("/desk/platforms/").content.decode()
     admin.post("/desk/platforms/mturk/explain/", {"why": " "})
     assert not Audit.objects.filter(what="explain balance").exists()
@@ -159,22 +206,38 @@ def test_a_difference_in_the_balance_is_shown_and_explained_by_name(admin: Clien
     assert "Both books say the same" in admin.get("/desk/platforms/").content.decode()
 
 
-def test_it_shows_where_notifications_go_and_how_they_are_confirmed(admin: Client, settings: Any) -> None:
+def test_it_shows_where_notifications_go_and_how_they_are_confirmed(
+    admin: Client, settings: Any
+) -> None:
     from annotation.proof import hook_path
 
     settings.MTURK_ENDPOINT_URL, settings.SITE_URL = "http://127.0.0.1:8010", "https://kbp.example"
     page = admin.get("/desk/platforms/").content.decode()
-    assert f"https://kbp.example{hook_path('mturk')}" in page and "UpdateNotificationSettings" in page
+    assert (
+        f"https://kbp.example{hook_path('mturk')}" in page and "UpdateNotificationSettings" in page
+    )
     assert "confirm it" not in page
     PlatformBooks.objects.update(confirm_url="https://sns.us-east-1.amazonaws.com/?Token=abc")
-    assert 'href="https://sns.us-east-1.amazonaws.com/?Token=abc"' in admin.get("/desk/platforms/").content.decode()
+    assert (
+        'href="https://sns.us-east-1.amazonaws.com/?Token=abc"'
+        in admin.get("/desk/platforms/").content.decode()
+    )
 
 
-def test_bills_of_which_nobody_knows_the_place_say_how_to_mend_it(toy: Toy, admin: Client, settings: Any) -> None:
+def test_bills_of_which_nobody_knows_the_place_say_how_to_mend_it(
+    toy: Toy, admin: Client, settings: Any
+) -> None:
     settings.MTURK_ENDPOINT_URL = "http://127.0.0.1:8010"
     worker = Worker.objects.create(platform="mturk", handle="ab" * 16)
-    Bonus.objects.create(status="owed", track=toy.track, worker=worker, amount=Decimal("0.50"), fee=Decimal("0.10"),
-                         why="A good find.", endpoint="")  # fmt: skip
+    Bonus.objects.create(
+        status="owed",
+        track=toy.track,
+        worker=worker,
+        amount=Decimal("0.50"),
+        fee=Decimal("0.10"),
+        why="A good find.",
+        endpoint="",
+    )
     page = admin.get("/desk/platforms/").content.decode()
     assert "0 HITs and $0.50 owed were made before we noted where." in page
     assert "Nobody knows which place owes them" in page and "docs/operations.md" in page

@@ -36,13 +36,17 @@ def test_it_says_what_it_shows_and_where_each_cross_stands():
 
 
 def test_only_the_first_group_and_the_extremes_are_named():
-    names = re.findall(r"<text[^>]*text-anchor[^>]*>([A-Z][a-z]+)</text>", draw_precision_recall(BOARD, "alt"))
+    names = re.findall(
+        r"<text[^>]*text-anchor[^>]*>([A-Z][a-z]+)</text>", draw_precision_recall(BOARD, "alt")
+    )
     assert sorted(names) == ["Neural", "Patterns", "Twin"]
 
 
 def test_names_on_one_spot_do_not_cover_each_other():
     same = [point(f"System {number}", 0.5, 0.3, first=True) for number in range(8)]
-    texts = re.findall(r'dx="(-?\d+)" dy="(-?\d+)" text-anchor="(\w+)"', draw_precision_recall(same, "alt"))
+    texts = re.findall(
+        r'dx="(-?\d+)" dy="(-?\d+)" text-anchor="(\w+)"', draw_precision_recall(same, "alt")
+    )
     assert 0 < len(texts) <= 5 and len(set(texts)) == len(texts)
 
 

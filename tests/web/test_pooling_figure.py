@@ -21,7 +21,9 @@ def test_a_negative_bias_stands_below_the_zero_line() -> None:
     above, below, level = heights(svg, "now-dot")
     zero = heights(svg, "mark")[0]
     assert above < level == zero < below < 100
-    assert (below - zero) / (zero - above) == pytest.approx(0.75, abs=0.01)  # one scale, nothing is cut off
+    assert (below - zero) / (zero - above) == pytest.approx(
+        0.75, abs=0.01
+    )  # one scale, nothing is cut off
     assert ">−5<" in svg and ">5<" in svg
 
 

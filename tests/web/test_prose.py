@@ -154,7 +154,9 @@ def test_a_key_that_is_longer_than_the_page_says_is_refused(client: Client, toy:
     _, secret = Token.issue(toy.users["Rosa"], "test")
     headers = {"Authorization": f"Token {secret}", "Idempotency-Key": "k" * 81}
     file = SimpleUploadedFile("run.kb", b"my_run_1\n")
-    answer = client.post("/api/submissions/", {"track": "toy", "name": "run", "file": file}, headers=headers)
+    answer = client.post(
+        "/api/submissions/", {"track": "toy", "name": "run", "file": file}, headers=headers
+    )
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid")
     assert "80" in answer.json()["detail"]
 
@@ -170,23 +172,35 @@ def corpus() -> MemoryCorpus:
 
 
 @pytest.mark.parametrize(("name", "relations"), [("kb", 1), ("json_lines", 5)])
-def test_the_examples_of_submissions_are_read_without_a_word(name: str, relations: int, corpus: MemoryCorpus) -> None:
+def test_the_examples_of_submissions_are_read_without_a_word(
+    name: str, relations: int, corpus: MemoryCorpus
+) -> None:
     report = Report()
-    claims = list(read_claims(EXAMPLES / f"{name}.txt", corpus, shipped_schema("tac_kbp"), Limits(), report))
+    claims = list(
+        read_claims(EXAMPLES / f"{name}.txt", corpus, shipped_schema("tac_kbp"), Limits(), report)
+    )
     assert [message.text for message in report if message.severity != "info"] == []
     assert len(claims) == relations
 
 
 def test_the_examples_of_annotations_are_read_without_a_word(corpus: MemoryCorpus) -> None:
     schema, report = shipped_schema("tac_kbp"), Report()
-    mentions = list(read_mentions(open_text(EXAMPLES / "mentions.txt", Limits(), report), corpus, schema, report))
-    gold = list(read_gold(open_text(EXAMPLES / "gold.txt", Limits(), report), corpus, schema, report))
+    mentions = list(
+        read_mentions(
+            open_text(EXAMPLES / "mentions.txt", Limits(), report), corpus, schema, report
+        )
+    )
+    gold = list(
+        read_gold(open_text(EXAMPLES / "gold.txt", Limits(), report), corpus, schema, report)
+    )
     assert [message.text for message in report] == []
     assert (len(mentions), len(gold)) == (4, 3)
 
 
 @pytest.mark.django_db
-def test_every_section_of_methods_is_in_its_contents_and_every_figure_in_a_section(client: Client) -> None:
+def test_every_section_of_methods_is_in_its_contents_and_every_figure_in_a_section(
+    client: Client,
+) -> None:
     text = text_of(client, "methods")
     sections = re.findall(r'<h2 id="([^"]+)"', text)
     assert re.findall(r'<li><a href="#([^"]+)"', text) == sections
@@ -198,7 +212,9 @@ def test_every_function_that_methods_names_exists() -> None:
     source = (EXAMPLES.parent / "methods.html").read_text()
     named = re.findall(r"<code>(\w+)\.(\w+)</code>", source)
     assert ("recall", "recall") in named and ("confidence_sequences", "betting") in named
-    assert [one for one in named if not hasattr(import_module(f"estimators.{one[0]}"), one[1])] == []
+    assert [
+        one for one in named if not hasattr(import_module(f"estimators.{one[0]}"), one[1])
+    ] == []
 
 
 @pytest.mark.django_db
@@ -227,7 +243,9 @@ def test_a_figure_says_what_it_shows(name: str) -> None:
 
 
 def widths(caption: str) -> list[float]:
-    return [float(number) for number in re.findall(r"([\d.]+)(?= points wide| with (?:B|it))", caption)]
+    return [
+        float(number) for number in re.findall(r"([\d.]+)(?= points wide| with (?:B|it))", caption)
+    ]
 
 
 @pytest.mark.parametrize("name", ["joint", "centred"])
@@ -244,7 +262,9 @@ def numbers(name: str, pattern: str) -> list[float]:
 
 
 def test_the_figure_of_totals_shows_what_judgments_add_to_documents() -> None:
-    own, all_, share, truth = numbers("totals", r"about (\d+) of (\d+) facts, (\d+) %; in truth (\d+) %")
+    own, all_, share, truth = numbers(
+        "totals", r"about (\d+) of (\d+) facts, (\d+) %; in truth (\d+) %"
+    )
     assert abs(own / all_ - share / 100) < 0.006
     both, alone = numbers("totals", r"interval is ([\d.]+) points wide.* would be ([\d.]+)\.")
     assert both < alone
@@ -252,12 +272,16 @@ def test_the_figure_of_totals_shows_what_judgments_add_to_documents() -> None:
 
 
 def test_the_figure_of_thresholds_shows_what_others_have_paid_for() -> None:
-    asked, before, new = numbers("thresholds", r"(\d+) of 40 questions are asked, (\d+) of which .* only (\d+) are new")
+    asked, before, new = numbers(
+        "thresholds", r"(\d+) of 40 questions are asked, (\d+) of which .* only (\d+) are new"
+    )
     assert before > 0 and asked == before + new
 
 
 def test_the_figure_of_the_order_shows_what_another_one_does() -> None:
-    ours, confident, truth = numbers("order", r"score is (\d+) % in our order and (\d+) % with .* truth it is (\d+) %")
+    ours, confident, truth = numbers(
+        "order", r"score is (\d+) % in our order and (\d+) % with .* truth it is (\d+) %"
+    )
     assert abs(ours - truth) < 10 < abs(confident - truth)
 
 

@@ -1,4 +1,6 @@
-"""The admins' page of documents that are read in full: the price first, then the order, then where it is."""
+"""The admins' page of documents that are read in full: the price first, then the order, then where
+it is.
+"""
 
 from __future__ import annotations
 
@@ -62,21 +64,33 @@ def test_the_price_stands_there_before_anything_is_spent(toy: Toy, admin: Client
         ({"more": "x" * 40}, "There is no such order"),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence(toy: Toy, admin: Client, said: dict[str, Any], sentence: str) -> None:
+def test_what_cannot_be_is_said_in_a_sentence(
+    toy: Toy, admin: Client, said: dict[str, Any], sentence: str
+) -> None:
     response = admin.post(PAGE, {"token": "0.75", "pair": "5", "why": "For recall.", **said})
     assert response.status_code == 409 and sentence in response.content.decode()
     assert not DocumentOrder.objects.exists()
 
 
-@pytest.mark.parametrize("said", [{"n": "x"}, {"n": "0"}, {"n": "2", "token": "0", "pair": "5"}, {"n": "1" * 50}])
-def test_bad_input_gets_an_error_at_its_field(toy: Toy, admin: Client, said: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "said", [{"n": "x"}, {"n": "0"}, {"n": "2", "token": "0", "pair": "5"}, {"n": "1" * 50}]
+)
+def test_bad_input_gets_an_error_at_its_field(
+    toy: Toy, admin: Client, said: dict[str, str]
+) -> None:
     assert 'class="error"' in admin.get(PAGE, said).content.decode()
 
 
 def test_a_cap_is_told_and_nothing_is_ordered(toy: Toy, admin: Client) -> None:
     Budget.objects.update(cap=Decimal("0.10"))
     plan = plan_documents(toy.track, 2)
-    said = {"n": 2, "token": "0.75", "pair": "5", "at_most": str(plan.at_most), "why": "For recall."}
+    said = {
+        "n": 2,
+        "token": "0.75",
+        "pair": "5",
+        "at_most": str(plan.at_most),
+        "why": "For recall.",
+    }
     page = admin.post(PAGE, said)
     assert page.status_code == 409 and "the track&#x27;s budget" in page.content.decode()
     assert not DocumentOrder.objects.exists()
@@ -112,20 +126,34 @@ def read_world(toy: Toy, admin: Client) -> World:
     return world
 
 
-def test_what_readers_left_unmarked_is_asked_about_once_its_price_was_shown(read_world: World, admin: Client) -> None:
+def test_what_readers_left_unmarked_is_asked_about_once_its_price_was_shown(
+    read_world: World, admin: Client
+) -> None:
     plan = plan_sweep(read_world.track)
     page = admin.get(OF_WORLD).content.decode()
-    assert f"Ask about all of them, at most ${plan.at_most}" in page and f"{plan.predictions} relations" in page
+    assert (
+        f"Ask about all of them, at most ${plan.at_most}" in page
+        and f"{plan.predictions} relations" in page
+    )
     assert not Sweep.objects.exists()
     unsaid = admin.post(OF_WORLD, {"sweep": str(plan.at_most)})
     assert unsaid.status_code == 409 and "say what it is asked for" in unsaid.content.decode()
-    assert admin.post(OF_WORLD, {"sweep": str(plan.at_most), "why": "For recall."}).status_code == 302
+    assert (
+        admin.post(OF_WORLD, {"sweep": str(plan.at_most), "why": "For recall."}).status_code == 302
+    )
     assert Audit.objects.get(what="order sweep").why == "For recall."
     row = Sweep.objects.get()
     assert row.who == read_world.toy.users["Admin"]
     page = admin.get(OF_WORLD).content.decode()
-    assert "being judged" in page and f"0 of {len(plan.targets)}" in page and "Ask about all of them" not in page
-    assert "still being judged" in admin.post(OF_WORLD, {"sweep": "999", "why": "More."}).content.decode()
+    assert (
+        "being judged" in page
+        and f"0 of {len(plan.targets)}" in page
+        and "Ask about all of them" not in page
+    )
+    assert (
+        "still being judged"
+        in admin.post(OF_WORLD, {"sweep": "999", "why": "More."}).content.decode()
+    )
     read_world.answer(list(Target.objects.filter(pk__in=plan.targets)))
     sweep_tick()
     page = admin.get(OF_WORLD).content.decode()
@@ -137,7 +165,9 @@ def test_what_readers_left_unmarked_is_asked_about_once_its_price_was_shown(read
 
 
 @pytest.mark.parametrize("said", ["", "x", "NaN", "0.01", "-5", "Infinity"])
-def test_a_sweep_without_its_price_is_refused_in_a_sentence(read_world: World, admin: Client, said: str) -> None:
+def test_a_sweep_without_its_price_is_refused_in_a_sentence(
+    read_world: World, admin: Client, said: str
+) -> None:
     answer = admin.post(OF_WORLD, {"sweep": said, "why": "More."})
     assert answer.status_code == 409 and "Look at the price" in answer.content.decode()
     assert not Sweep.objects.exists()
@@ -145,6 +175,8 @@ def test_a_sweep_without_its_price_is_refused_in_a_sentence(read_world: World, a
 
 def test_a_sweep_beyond_a_cap_is_refused_in_a_sentence(read_world: World, admin: Client) -> None:
     Budget.objects.create(track=read_world.track, scope="track", cap=Decimal("0.10"))
-    answer = admin.post(OF_WORLD, {"sweep": str(plan_sweep(read_world.track).at_most), "why": "More."})
+    answer = admin.post(
+        OF_WORLD, {"sweep": str(plan_sweep(read_world.track).at_most), "why": "More."}
+    )
     assert answer.status_code == 409 and "the track&#x27;s budget" in answer.content.decode()
     assert not Sweep.objects.exists()

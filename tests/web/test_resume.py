@@ -1,4 +1,6 @@
-"""A demo goes on as it was begun, says so where something else is asked, and forgets nothing that is not its own."""
+"""A demo goes on as it was begun, says so where something else is asked, and forgets nothing that
+is not its own.
+"""
 
 from __future__ import annotations
 
@@ -29,26 +31,37 @@ def of_the_demo(toy: Any, **fields: Any) -> Track:
 
 def test_what_is_asked_counts_before_a_demo_is_begun(tmp_path: Path) -> None:
     assert resume.resume(tmp_path / "a", {}) == resume.DEFAULTS
-    assert resume.resume(tmp_path / "a", {"platform": "mturk"})["platform"] == "mturk", "nothing was begun yet"
+    assert resume.resume(tmp_path / "a", {"platform": "mturk"})["platform"] == "mturk", (
+        "nothing was begun yet"
+    )
 
 
 def test_written_files_fix_their_size_and_seed_and_nothing_else(tmp_path: Path) -> None:
     chosen = resume.resume(tmp_path, {"documents": 6, "seed": 3})
     demo_study(tmp_path / "files", **chosen)
     assert resume.resume(tmp_path, {"design": "poisson"}) == resume.DEFAULTS | {
-        "documents": 6, "seed": 3, "design": "poisson",
-    }  # fmt: skip
+        "documents": 6,
+        "seed": 3,
+        "design": "poisson",
+    }
     with pytest.raises(DemoFailed, match="begun with --documents 6 --seed 3; add --reset"):
         resume.resume(tmp_path, {"documents": 60, "seed": 1})
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_demo_goes_on_with_its_track_and_refuses_another(toy: Any, tmp_path: Path, kept: bool) -> None:
+def test_a_demo_goes_on_with_its_track_and_refuses_another(
+    toy: Any, tmp_path: Path, kept: bool
+) -> None:
     if kept:
         resume.resume(tmp_path, {"platform": "mturk", "design": "poisson", "read": 2})
     of_the_demo(toy, platform="mturk", design="poisson")
     on = resume.resume(tmp_path, {})
-    assert (on["platform"], on["design"], on["documents"], on["read"]) == ("mturk", "poisson", 4, 2 if kept else 0)
+    assert (on["platform"], on["design"], on["documents"], on["read"]) == (
+        "mturk",
+        "poisson",
+        4,
+        2 if kept else 0,
+    )
     assert resume.resume(tmp_path, {"platform": "mturk", "documents": 4}) == on
     for name, value in (("platform", "pool"), ("design", "iid"), ("documents", 60), ("read", 5)):
         with pytest.raises(DemoFailed, match=f"begun with --{name} {on[name]}; add --reset"):
@@ -58,7 +71,9 @@ def test_a_demo_goes_on_with_its_track_and_refuses_another(toy: Any, tmp_path: P
 
 
 @pytest.mark.parametrize("ours", ["nothing", "track"])
-def test_a_reset_refuses_to_empty_a_database_that_holds_more_than_the_demo(toy: Any, tmp_path: Path, ours: str) -> None:
+def test_a_reset_refuses_to_empty_a_database_that_holds_more_than_the_demo(
+    toy: Any, tmp_path: Path, ours: str
+) -> None:
     if ours == "track":  # a corpus without a track is somebody's work as well
         Track.objects.filter(pk=toy.track.pk).update(name=NAME)
     other = (toy.track if ours == "nothing" else toy.corpus).name
@@ -77,13 +92,21 @@ def test_a_reset_refuses_on_a_server(toy: Any, tmp_path: Path, settings: Any) ->
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_reset_empties_database_cache_uploads_and_files(toy: Any, tmp_path: Path, settings: Any) -> None:
+def test_a_reset_empties_database_cache_uploads_and_files(
+    toy: Any, tmp_path: Path, settings: Any
+) -> None:
     track = of_the_demo(toy)
     settings.MEDIA_ROOT = tmp_path / "media"
     user = User.objects.create_user("researcher-of-the-demo")
     team = Team.objects.earliest("pk")
     sent = Submission(
-        track=track, team=team, user=user, name="run 1", file_name="run.tsv", file_size=1, file_digest="x"
+        track=track,
+        team=team,
+        user=user,
+        name="run 1",
+        file_name="run.tsv",
+        file_size=1,
+        file_digest="x",
     )
     sent.file.save("run.tsv", ContentFile(b"x"), save=True)
     stranger = tmp_path / "media" / "stranger.txt"
@@ -93,7 +116,9 @@ def test_a_reset_empties_database_cache_uploads_and_files(toy: Any, tmp_path: Pa
     cache.set("board", "old")
     resume.forget(files)
     assert not Track.objects.exists() and not User.objects.exists() and cache.get("board") is None
-    assert [path for path in (tmp_path / "media").rglob("*") if path.is_file()] == [stranger] and not files.exists()
+    assert [path for path in (tmp_path / "media").rglob("*") if path.is_file()] == [
+        stranger
+    ] and not files.exists()
 
 
 def test_the_login_that_is_printed_is_not_one_of_the_crowd(tmp_path: Path) -> None:
@@ -106,7 +131,9 @@ def test_the_login_that_is_printed_is_not_one_of_the_crowd(tmp_path: Path) -> No
     assert logins == crowd | {"annotator"} and len(logins) == ANNOTATORS + 1
 
 
-def test_the_demo_makes_no_admin_with_a_known_password_on_a_server(settings: Any, capsys: Any) -> None:
+def test_the_demo_makes_no_admin_with_a_known_password_on_a_server(
+    settings: Any, capsys: Any
+) -> None:
     settings.LOCAL = False
     before = User.objects.count()
     with pytest.raises(SystemExit):

@@ -1,4 +1,6 @@
-"""A submission's page says how its sample was drawn, and that the model never replaces a judgment."""
+"""A submission's page says how its sample was drawn, and that the model never replaces a
+judgment.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,20 @@ def test_the_page_tells_each_stage_with_what_was_planned_and_what_it_came_to(
     last = told["stages"][-1]
     printed = world.number(row)
     assert last["realised"] == pytest.approx((printed.high80 - printed.low80) / 2, abs=0.004)
-    assert sum(one["targets"] for one in told["stages"]) == Sample.objects.filter(batch__submission=row).count()
+    assert (
+        sum(one["targets"] for one in told["stages"])
+        == Sample.objects.filter(batch__submission=row).count()
+    )
     page = as_user("Rosa").get(reverse("submission", args=[row.pk])).content.decode()
     assert "The model never replaces a judgment: it only narrows the interval." in page
-    assert (">Planned</th>" in page, "With replacement" in page) == (design == "poisson", design == "iid")
-    assert "How its sample was drawn" not in as_user("Tim").get(reverse("submission", args=[row.pk])).content.decode()
+    assert (">Planned</th>" in page, "With replacement" in page) == (
+        design == "poisson",
+        design == "iid",
+    )
+    assert (
+        "How its sample was drawn"
+        not in as_user("Tim").get(reverse("submission", args=[row.pk])).content.decode()
+    )
 
 
 def test_what_the_model_alone_would_print_is_kept_with_the_evaluation(toy: Toy) -> None:
@@ -52,7 +63,9 @@ def test_what_was_given_up_is_told(toy: Toy, as_user: As) -> None:
     world = Replay.of(toy, N, 0.5)
     row = world.judge(world.upload("Patterns", range(N)))
     assert sampled(row)["given_up"] == 0
-    drawn = list(Sample.objects.filter(batch__submission=row).values_list("target_id", flat=True)[:2])
+    drawn = list(
+        Sample.objects.filter(batch__submission=row).values_list("target_id", flat=True)[:2]
+    )
     Label.objects.filter(target__in=drawn).update(method="given_up", value={})
     assert sampled(row)["given_up"] == 2
     page = as_user("Rosa").get(reverse("submission", args=[row.pk])).content.decode()

@@ -1,4 +1,6 @@
-"""The small modules in a real browser: keys, parts that update, the slider. Pages are made up, the scripts are not."""
+"""The small modules in a real browser: keys, parts that update, the slider. Pages are made up, the
+scripts are not.
+"""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +40,9 @@ BUSY = """<!doctype html><html><body><script type="module" src="/static/js/busy.
 LIVE = """<html><body><script type="module" src="/static/js/live.js"></script>
 <i id="state">begun</i><section data-live="/part" data-live-every="2"><p data-live-status>now</p><b>1</b></section>
 </body></html>"""
-DONE = "<section data-live-done><template data-live-also='state'>done</template><b>final</b></section>"
+DONE = (
+    "<section data-live-done><template data-live-also='state'>done</template><b>final</b></section>"
+)
 
 
 FOLDED = """<details id="more"><summary>More</summary><input type="radio" name="width" value="wide" checked>
@@ -73,7 +77,9 @@ class Handler(SimpleHTTPRequestHandler):
             return self._send(f"<section data-live-done>{FOLDED}<b>2</b></section>")
         if self.path == "/typing":
             self.typed.wait(30)
-            return self._send(f"<section data-live='/typing' data-live-every=2>{FIELD}<b>2</b></section>")
+            return self._send(
+                f"<section data-live='/typing' data-live-every=2>{FIELD}<b>2</b></section>"
+            )
         if self.path.startswith("/slow"):
             type(self).sent += 1
         if self.path in self.pages:
@@ -94,8 +100,15 @@ class Handler(SimpleHTTPRequestHandler):
 def site() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(ROOT)))
     Thread(target=server.serve_forever, daemon=True).start()
-    Handler.pages = {"/keys": KEYS, "/live": LIVE, "/fold": FOLD, "/typing-page": TYPING, "/rows": ROWS, "/busy": BUSY,
-                     "/slow?": ""}  # fmt: skip
+    Handler.pages = {
+        "/keys": KEYS,
+        "/live": LIVE,
+        "/fold": FOLD,
+        "/typing-page": TYPING,
+        "/rows": ROWS,
+        "/busy": BUSY,
+        "/slow?": "",
+    }
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
 
@@ -253,7 +266,9 @@ def test_the_slider_says_what_it_would_cost_and_chooses_the_row(tab, site, setti
     source = "{% load kbpo %}{% precision_slider rows 0 %}<button data-slider-order>Order</button>"
     slider = Template(source).render(Context({"rows": gallery.context()["slider_rows"]}))
     script = '<script type="module" src="/static/js/slider.js"></script>'
-    Handler.pages["/slider"] = f"<!doctype html><html><body>{script}<form>{slider}</form></body></html>"
+    Handler.pages["/slider"] = (
+        f"<!doctype html><html><body>{script}<form>{slider}</form></body></html>"
+    )
     tab.goto(f"{site}/slider")
     tab.focus("input[type=range]")
     tab.keyboard.press("ArrowRight")

@@ -1,4 +1,6 @@
-"""The colours keep their promises: every pair of the contrast table, computed from the style sheet itself."""
+"""The colours keep their promises: every pair of the contrast table, computed from the style sheet
+itself.
+"""
 
 import re
 from pathlib import Path
@@ -50,7 +52,9 @@ def schemes() -> dict[str, dict[str, str]]:
 def luminance(colour: str) -> float:
     """Relative luminance by WCAG 2."""
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    red, green, blue = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
+    ]
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -77,7 +81,9 @@ def test_both_schemes_give_a_colour_to_every_token():
     assert light.keys() == dark.keys()
 
 
-@pytest.mark.parametrize("sheet", sorted((STATIC / "css").glob("*.css")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "sheet", sorted((STATIC / "css").glob("*.css")), ids=lambda path: path.name
+)
 def test_no_sheet_but_the_tokens_names_a_colour(sheet):
     if sheet.name == "tokens.css":
         return
@@ -86,7 +92,9 @@ def test_no_sheet_but_the_tokens_names_a_colour(sheet):
     assert not named, f"{sheet.name} should use tokens instead of {named}"
 
 
-@pytest.mark.parametrize("sheet", sorted((STATIC / "css").glob("*.css")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "sheet", sorted((STATIC / "css").glob("*.css")), ids=lambda path: path.name
+)
 def test_every_property_that_is_used_is_defined(sheet):
     everywhere = "".join(path.read_text() for path in (STATIC / "css").glob("*.css"))
     defined = set(re.findall(r"(--[a-z0-9-]+)\s*:", everywhere))
@@ -102,6 +110,9 @@ def test_nothing_comes_from_elsewhere():
 
 def test_all_style_and_the_first_font_leave_room_under_the_page_weight():
     sheets = sum(path.stat().st_size for path in (STATIC / "css").glob("*.css"))
-    fonts = [STATIC / "fonts" / name for name in ("source-sans-3-latin.woff2", "source-sans-3-latin-italic.woff2")]
+    fonts = [
+        STATIC / "fonts" / name
+        for name in ("source-sans-3-latin.woff2", "source-sans-3-latin-italic.woff2")
+    ]
     assert sheets + sum(path.stat().st_size for path in fonts) < 120_000
     assert (STATIC / "fonts" / "OFL.txt").read_text().count("SIL OPEN FONT LICENSE")

@@ -1,4 +1,6 @@
-"""A submission's page, and what nobody may learn from it: judgments that their team has not paid its part of."""
+"""A submission's page, and what nobody may learn from it: judgments that their team has not paid
+its part of.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,11 @@ def scored(toy: Toy, row: Submission) -> Submission:
 def sees(client: Client, row: Submission) -> bool:
     """Whether judgments can be read by any page of the submission."""
     page = client.get(reverse("submission-judged", args=[row.pk]))
-    told = page.status_code == 200 and "verdict" in page.content.decode() and bool(page.context["rows"])
+    told = (
+        page.status_code == 200
+        and "verdict" in page.content.decode()
+        and bool(page.context["rows"])
+    )
     for name in OPEN:
         front = client.get(reverse(name, args=[row.pk]))
         told = told or (front.status_code == 200 and bool((front.context or {}).get("latest")))
@@ -54,10 +60,14 @@ def sees(client: Client, row: Submission) -> bool:
 
 
 @pytest.mark.parametrize("name", [*OPEN, *OWN])
-def test_a_submission_that_is_judged_is_its_teams_alone(name: str, as_user: As, draft: Draft) -> None:
+def test_a_submission_that_is_judged_is_its_teams_alone(
+    name: str, as_user: As, draft: Draft
+) -> None:
     row = judging(confirm(as_user("Rosa"), draft()))
     address = reverse(name, args=[row.pk])
-    statuses = {who: as_user(who).get(address).status_code for who in ("Rosa", "Admin", "Tim", "Ada", "")}
+    statuses = {
+        who: as_user(who).get(address).status_code for who in ("Rosa", "Admin", "Tim", "Ada", "")
+    }
     login = 302 if name == "submission-edit" else 404
     assert statuses == {"Rosa": 200, "Admin": 200, "Tim": 404, "Ada": 404, "": login}
 
@@ -70,7 +80,11 @@ def test_a_scored_one_is_everybodys(name: str, as_user: As, draft: Draft, toy: T
     assert "Cost" in pages["Rosa"].content.decode()
     for who in ("Tim", ""):
         told = pages[who].content.decode()
-        assert "Cost" not in told and "What the reader noticed" not in told and "Edit description" not in told
+        assert (
+            "Cost" not in told
+            and "What the reader noticed" not in told
+            and "Edit description" not in told
+        )
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -93,7 +107,9 @@ def test_judgments_are_seen_by_the_team_that_had_a_sample_drawn(as_user: As, dra
     assert sees(as_user("Rosa"), row) and sees(as_user("Admin"), row)
 
 
-def test_another_teams_judged_page_is_not_there_even_when_it_is_scored(as_user: As, draft: Draft, toy: Toy) -> None:
+def test_another_teams_judged_page_is_not_there_even_when_it_is_scored(
+    as_user: As, draft: Draft, toy: Toy
+) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
     judge_all(row)
     assert as_user("Tim").get(reverse("submission-judged", args=[row.pk])).status_code == 404
@@ -115,7 +131,9 @@ def test_confirming_reading_and_taking_back_shows_nothing(as_user: As, draft: Dr
     judge_all(judging(confirm(as_user("Rosa"), draft())))
     tim = as_user("Tim")
     spy = confirm(tim, draft(OTHERS, by="Tim", name="spy"))
-    assert not sees(tim, spy), "no sample is drawn yet, and it could still be taken back for nothing"
+    assert not sees(tim, spy), (
+        "no sample is drawn yet, and it could still be taken back for nothing"
+    )
     tim.post(reverse("submission-withdraw", args=[spy.pk]))
     spy.refresh_from_db()
     assert spy.status == "withdrawn" and not sees(tim, spy)
@@ -131,7 +149,9 @@ def test_a_withdrawn_submission_is_gone_for_others(as_user: As, draft: Draft, to
     assert page.status_code == 200 and "Withdrawn" in page.content.decode()
 
 
-def test_a_closed_track_shows_everybody_what_is_public_and_no_more(as_user: As, draft: Draft, toy: Toy) -> None:
+def test_a_closed_track_shows_everybody_what_is_public_and_no_more(
+    as_user: As, draft: Draft, toy: Toy
+) -> None:
     row = scored(toy, confirm(as_user("Rosa"), draft()))
     toy.track.status = "closed"
     toy.track.save()
@@ -156,7 +176,9 @@ def test_an_unread_file_cannot_be_named_nothing(as_user: As, draft: Draft) -> No
     row = confirm(as_user("Rosa"), draft())
     page = as_user("Rosa").post(reverse("submission-edit", args=[row.pk]), {"name": " "})
     assert page.status_code == 400 and "1 to 80 characters" in page.content.decode()
-    as_user("Rosa").post(reverse("submission-edit", args=[row.pk]), {"name": "Better", "description": "One line."})
+    as_user("Rosa").post(
+        reverse("submission-edit", args=[row.pk]), {"name": "Better", "description": "One line."}
+    )
     row.refresh_from_db()
     assert (row.name, row.description) == ("Better", "One line.")
 

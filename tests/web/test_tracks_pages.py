@@ -23,17 +23,24 @@ As = Callable[[str], Client]
 Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
 PAGES = [
-    ("desk", []), ("desk-live", []), ("desk-people", []), ("desk-tracks", []), ("desk-track-new", []),
+    ("desk", []),
+    ("desk-live", []),
+    ("desk-people", []),
+    ("desk-tracks", []),
+    ("desk-track-new", []),
     ("desk-track", ["toy"]),
-]  # fmt: skip
+]
 VERBS = [
-    ("desk-retry", ["submission", 1]), ("desk-dismiss", ["submission", 1]), ("desk-stop", []), ("desk-resume", []),
+    ("desk-retry", ["submission", 1]), ("desk-dismiss", ["submission", 1]), ("desk-stop", []),
+    ("desk-resume", []),
     ("desk-people", []),
     ("desk-take-back", [1]), ("desk-track-new", []), ("desk-track", ["toy"]),
 ]  # fmt: skip
 NEW = {
-    "corpus": "toy", "name": "Second", "kind": "kbp", "distribution": "relation", "criterion": "correct",
-    "target_half_width": "0.050", "design": "iid", "scope": "sentence", "workers_per_question": "5", "platform": "pool",
+    "corpus": "toy", "name": "Second", "kind": "kbp", "distribution": "relation",
+    "criterion": "correct",
+    "target_half_width": "0.050", "design": "iid", "scope": "sentence",
+    "workers_per_question": "5", "platform": "pool",
     "budget": "100.00", "team": "20.00", "reward": "0.10", "seconds": "30",
     "why": "For the second season.",
 }  # fmt: skip
@@ -41,7 +48,10 @@ NEW = {
 
 @pytest.mark.parametrize(("name", "args"), PAGES)
 def test_only_admins_see_the_pages(name: str, args: list[object], toy: Toy, as_user: As) -> None:
-    statuses = {who: as_user(who).get(reverse(name, args=args)).status_code for who in ("Admin", "Rosa", "Ada", "")}
+    statuses = {
+        who: as_user(who).get(reverse(name, args=args)).status_code
+        for who in ("Admin", "Rosa", "Ada", "")
+    }
     assert statuses == {"Admin": 200, "Rosa": 403, "Ada": 403, "": 302}
 
 
@@ -63,7 +73,9 @@ def test_a_quiet_desk_says_so_and_a_late_row_is_named(as_user: As, draft: Draft)
     assert "Read uploads: the oldest of 1 waits 27" in page and 'class="late"' in page
 
 
-def test_what_was_given_up_stands_with_its_reason_and_can_be_tried_again(as_user: As, draft: Draft) -> None:
+def test_what_was_given_up_stands_with_its_reason_and_can_be_tried_again(
+    as_user: As, draft: Draft
+) -> None:
     row = draft()
     row.move("failed", "The disk was full.")
     page = as_user("Admin").get(reverse("desk")).content.decode()
@@ -72,10 +84,15 @@ def test_what_was_given_up_stands_with_its_reason_and_can_be_tried_again(as_user
     row.refresh_from_db()
     assert (row.status, row.reason) == ("planned", "")
     said = Audit.objects.get(what="retry")
-    assert said.who is not None and said.why == "Tried again from the desk. It had stopped so: The disk was full."
+    assert (
+        said.who is not None
+        and said.why == "Tried again from the desk. It had stopped so: The disk was full."
+    )
 
 
-def test_what_failed_is_dismissed_with_a_note_until_it_fails_again(as_user: As, draft: Draft) -> None:
+def test_what_failed_is_dismissed_with_a_note_until_it_fails_again(
+    as_user: As, draft: Draft
+) -> None:
     row, admin = draft(), as_user("Admin")
     address = reverse("desk-dismiss", args=["submission", row.pk])
     page = admin.post(address, {"why": "The team knows."}, follow=True).content.decode()
@@ -93,7 +110,8 @@ def test_what_failed_is_dismissed_with_a_note_until_it_fails_again(as_user: As, 
 
 
 @pytest.mark.parametrize(
-    ("kind", "says"), [("question", "There is no question 99"), ("nonsense", "There is no nonsense")]
+    ("kind", "says"),
+    [("question", "There is no question 99"), ("nonsense", "There is no nonsense")],
 )
 def test_a_retry_of_nothing_is_a_sentence(kind: str, says: str, as_user: As, toy: Toy) -> None:
     page = as_user("Admin").post(reverse("desk-retry", args=[kind, 99]), follow=True)
@@ -120,21 +138,41 @@ def test_a_link_for_a_researcher_makes_the_team_that_it_names(as_user: As, toy: 
     assert admin.post(reverse("desk-people"), said).status_code == 302
     invitation = Invitation.objects.get()
     assert invitation.team == Team.objects.get(name="New Team") and invitation.uses_left == 3
-    assert reverse("join", args=[invitation.code]) in admin.get(reverse("desk-people")).content.decode()
+    assert (
+        reverse("join", args=[invitation.code])
+        in admin.get(reverse("desk-people")).content.decode()
+    )
     admin.post(reverse("desk-people"), said | {"team": "new team"})
     assert Team.objects.filter(name__iexact="new team").count() == 1
-    admin.post(reverse("desk-take-back", args=[invitation.pk]), {"why": "It was sent to the wrong list."})
+    admin.post(
+        reverse("desk-take-back", args=[invitation.pk]), {"why": "It was sent to the wrong list."}
+    )
     told = set(Audit.objects.values_list("what", "why"))
-    assert told == {("invite", "Invited from the desk."), ("withdraw invitation", "It was sent to the wrong list.")}
+    assert told == {
+        ("invite", "Invited from the desk."),
+        ("withdraw invitation", "It was sent to the wrong list."),
+    }
     assert Client().get(reverse("join", args=[invitation.code])).status_code == 410
 
 
 @pytest.mark.parametrize(
-    "said", [{"role": "admin"}, {"role": "researcher", "team": "!!"}, {"role": "annotator", "uses": "0"}, {"uses": "²"}]
+    "said",
+    [
+        {"role": "admin"},
+        {"role": "researcher", "team": "!!"},
+        {"role": "annotator", "uses": "0"},
+        {"uses": "²"},
+    ],
 )
-def test_a_wrong_invitation_is_refused_in_a_sentence(said: dict[str, str], as_user: As, toy: Toy) -> None:
+def test_a_wrong_invitation_is_refused_in_a_sentence(
+    said: dict[str, str], as_user: As, toy: Toy
+) -> None:
     page = as_user("Admin").post(reverse("desk-people"), {"role": "annotator"} | said)
-    assert page.status_code == 422 and 'role="alert"' in page.content.decode() and not Invitation.objects.exists()
+    assert (
+        page.status_code == 422
+        and 'role="alert"' in page.content.decode()
+        and not Invitation.objects.exists()
+    )
 
 
 def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None:
@@ -160,15 +198,21 @@ def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None
     assert "becomes public" in page and "cannot be undone" in page
     refused = admin.post(address, {"verb": "close", "word": "close"})
     assert refused.status_code == 409 and "type second" in refused.content.decode()
-    assert admin.post(address, {"verb": "close", "word": "second"}).status_code == 409, "nobody said why"
+    assert admin.post(address, {"verb": "close", "word": "second"}).status_code == 409, (
+        "nobody said why"
+    )
     admin.post(address, {"verb": "close", "word": "second", "why": "The year is over."})
     track.refresh_from_db()
     assert track.status == "closed"
     assert admin.post(address, {"verb": "open", "why": "Once more."}).status_code == 409
-    moves = Audit.objects.filter(about="track:second", what__startswith="make ").exclude(what="make track")
+    moves = Audit.objects.filter(about="track:second", what__startswith="make ").exclude(
+        what="make track"
+    )
     assert list(moves.order_by("pk").values_list("what", "why")) == [
-        ("make open", ""), ("make frozen", "The money is spent."), ("make closed", "The year is over."),
-    ]  # fmt: skip
+        ("make open", ""),
+        ("make frozen", "The money is spent."),
+        ("make closed", "The year is over."),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +228,9 @@ def test_a_track_is_made_opened_frozen_and_closed(as_user: As, toy: Toy) -> None
         ({"corpus": "nowhere"}, "valid choice"),
     ],
 )
-def test_a_track_that_is_wrong_says_what(wrong: dict[str, str], says: str, as_user: As, toy: Toy) -> None:
+def test_a_track_that_is_wrong_says_what(
+    wrong: dict[str, str], says: str, as_user: As, toy: Toy
+) -> None:
     page = as_user("Admin").post(reverse("desk-track-new"), NEW | wrong)
     assert page.status_code == 422 and says in page.content.decode()
     assert Track.objects.count() == 1

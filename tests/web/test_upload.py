@@ -26,9 +26,13 @@ Draft = Callable[..., Submission]
 pytestmark = pytest.mark.django_db
 
 
-def upload(client: Client, body: bytes, name: str = "patterns_1.jsonl", key: str = "k1", **headers: str):
+def upload(
+    client: Client, body: bytes, name: str = "patterns_1.jsonl", key: str = "k1", **headers: str
+):
     file = SimpleUploadedFile(name, body)
-    return client.post(reverse("submit"), {"track": "toy", "file": file, "key": key}, headers=headers)
+    return client.post(
+        reverse("submit"), {"track": "toy", "file": file, "key": key}, headers=headers
+    )
 
 
 def test_a_file_is_read_priced_described_and_confirmed(toy: Toy, as_user: As) -> None:
@@ -36,7 +40,9 @@ def test_a_file_is_read_priced_described_and_confirmed(toy: Toy, as_user: As) ->
     assert b"Drop a knowledge base" in rosa.get(reverse("submit") + "?track=toy").content
     answer = upload(rosa, lines_of(toy, GOOD))
     row = Submission.objects.get()
-    assert answer.status_code == 302 and answer["Location"] == reverse("upload-check", args=[row.pk])
+    assert answer.status_code == 302 and answer["Location"] == reverse(
+        "upload-check", args=[row.pk]
+    )
     waiting = rosa.get(answer["Location"]).content.decode()
     assert "data-live=" in waiting and "Waiting to be read" in waiting
 
@@ -60,14 +66,18 @@ def test_a_file_is_read_priced_described_and_confirmed(toy: Toy, as_user: As) ->
     assert Ledger.objects.get().amount == price
 
 
-def test_a_second_press_on_confirm_reserves_nothing_more(toy: Toy, as_user: As, draft: Draft) -> None:
+def test_a_second_press_on_confirm_reserves_nothing_more(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
     row, rosa = draft(), as_user("Rosa")
     address = reverse("upload-confirm", args=[row.pk])
     assert [rosa.post(address).status_code for _ in range(3)] == [302, 302, 302]
     assert Ledger.objects.count() == 1
 
 
-def test_the_same_form_sent_twice_is_one_upload_and_another_file_is_another(toy: Toy, as_user: As) -> None:
+def test_the_same_form_sent_twice_is_one_upload_and_another_file_is_another(
+    toy: Toy, as_user: As
+) -> None:
     rosa = as_user("Rosa")
     addresses = {upload(rosa, lines_of(toy, GOOD))["Location"] for _ in range(2)}
     assert len(addresses) == 1 and Submission.objects.count() == 1
@@ -91,11 +101,19 @@ def test_a_script_is_answered_in_json(toy: Toy, as_user: As) -> None:
         (b"\x00\x01\x02PNG" * 50, "not UTF-8"),
         (gzip.compress(b'{"doc": "d1"}\n' * 5000)[:60], "gzip"),
         (b"<html>no</html>\n", "XML"),
-        (b'{"doc": "nowhere", "subject": [0, 4], "predicate": "per:parents", "object": [5, 9]}\n', "corpus"),
+        (
+            (
+                b'{"doc": "nowhere", "subject": [0, 4], "predicate": "per:parents", "object": [5,'
+                b" 9]}\n"
+            ),
+            "corpus",
+        ),
     ],
     ids=["empty", "binary", "truncated", "a page", "of another corpus"],
 )
-def test_a_file_that_cannot_be_used_is_refused_in_a_sentence(body: bytes, says: str, as_user: As, draft: Draft) -> None:
+def test_a_file_that_cannot_be_used_is_refused_in_a_sentence(
+    body: bytes, says: str, as_user: As, draft: Draft
+) -> None:
     row = draft(body=body)
     assert row.status == "refused"
     page = as_user("Rosa").get(reverse("upload-check", args=[row.pk]))
@@ -105,12 +123,21 @@ def test_a_file_that_cannot_be_used_is_refused_in_a_sentence(body: bytes, says: 
     assert as_user("Rosa").get(reverse("upload-describe", args=[row.pk])).status_code == 302
 
 
-def test_bad_lines_are_named_and_the_good_ones_may_be_evaluated(toy: Toy, as_user: As, draft: Draft) -> None:
-    bad = b'{"doc": "d1", "subject": [0, 9999], "predicate": "per:parents", "object": [5, 9]}\n{not json}\n'
+def test_bad_lines_are_named_and_the_good_ones_may_be_evaluated(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
+    bad = (
+        b'{"doc": "d1", "subject": [0, 9999], "predicate": "per:parents", "object": [5, 9]}\n{not'
+        b" json}\n"
+    )
     row = draft(body=lines_of(toy, GOOD) + bad)
     rosa = as_user("Rosa")
     page = rosa.get(reverse("upload-check", args=[row.pk])).content.decode()
-    assert "2 lines have errors" in page and "Evaluate the 4 good ones" in page and "syntax.json" in page
+    assert (
+        "2 lines have errors" in page
+        and "Evaluate the 4 good ones" in page
+        and "syntax.json" in page
+    )
     assert rosa.get(reverse("upload-describe", args=[row.pk]) + "?lines=mend").status_code == 302
     address = reverse("upload-confirm", args=[row.pk])
     refused = rosa.post(address)
@@ -132,7 +159,11 @@ def test_the_same_file_again_is_told_and_needs_a_yes(toy: Toy, as_user: As, draf
     first, second = draft(name="first"), draft(name="second")
     rosa = as_user("Rosa")
     page = rosa.get(reverse("upload-check", args=[second.pk])).content.decode()
-    assert "very file already" in page and reverse("submission", args=[first.pk]) in page and "all the same" in page
+    assert (
+        "very file already" in page
+        and reverse("submission", args=[first.pk]) in page
+        and "all the same" in page
+    )
     address = reverse("upload-confirm", args=[second.pk])
     assert rosa.post(address).status_code == 409
     assert rosa.post(address, {"again": "1"}).status_code == 302
@@ -140,7 +171,9 @@ def test_the_same_file_again_is_told_and_needs_a_yes(toy: Toy, as_user: As, draf
 
 def test_a_price_above_the_cap_is_not_confirmed(toy: Toy, as_user: As, draft: Draft) -> None:
     row = draft()
-    Budget.objects.create(track=toy.track, scope="team", team=toy.teams["Patterns"], cap=Decimal("0.05"))
+    Budget.objects.create(
+        track=toy.track, scope="team", team=toy.teams["Patterns"], cap=Decimal("0.05")
+    )
     page = as_user("Rosa").get(reverse("upload-confirm", args=[row.pk])).content.decode()
     assert "disabled" in page and "$0.05 is left under your team" in page
     refused = as_user("Rosa").post(reverse("upload-confirm", args=[row.pk]))
@@ -148,7 +181,9 @@ def test_a_price_above_the_cap_is_not_confirmed(toy: Toy, as_user: As, draft: Dr
     assert not Ledger.objects.exists() and Submission.objects.get(pk=row.pk).status == "planned"
 
 
-def test_a_draft_can_be_discarded_and_a_confirmed_one_cannot(toy: Toy, as_user: As, draft: Draft) -> None:
+def test_a_draft_can_be_discarded_and_a_confirmed_one_cannot(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
     one, other = draft(name="one"), draft(GOOD[:3], name="other")
     rosa = as_user("Rosa")
     assert b"one.jsonl" in rosa.get(reverse("submit")).content
@@ -160,7 +195,9 @@ def test_a_draft_can_be_discarded_and_a_confirmed_one_cannot(toy: Toy, as_user: 
     assert b"jsonl</a>" not in rosa.get(reverse("submit")).content
 
 
-@pytest.mark.parametrize("page", ["upload-check", "upload-live", "upload-describe", "upload-confirm", "upload-file"])
+@pytest.mark.parametrize(
+    "page", ["upload-check", "upload-live", "upload-describe", "upload-confirm", "upload-file"]
+)
 def test_nobody_but_its_team_sees_a_draft(page: str, as_user: As, draft: Draft) -> None:
     address = reverse(page, args=[draft().pk])
     assert as_user("Rosa").get(address).status_code == 200
@@ -206,7 +243,9 @@ def test_a_target_in_the_url_changes_the_price(as_user: As, draft: Draft) -> Non
     address = reverse("upload-check", args=[row.pk])
     assert "Sample for ±2" in rosa.get(f"{address}?target=0.020").content.decode()
     page = rosa.get(f"{address}?target=nonsense").content.decode()
-    assert "Sample for ±3" in page and re.search(r"<b>0\D{0,8}%</b> of your sample is paid for already\.", page)
+    assert "Sample for ±3" in page and re.search(
+        r"<b>0\D{0,8}%</b> of your sample is paid for already\.", page
+    )
 
 
 def test_the_name_of_a_run_is_its_files_without_endings() -> None:

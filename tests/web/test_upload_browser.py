@@ -1,4 +1,6 @@
-"""Handing in a file in a browser: dropped anywhere, followed while it is sent and read, stopped, refused."""
+"""Handing in a file in a browser: dropped anywhere, followed while it is sent and read, stopped,
+refused.
+"""
 
 from __future__ import annotations
 
@@ -57,20 +59,28 @@ def test_a_file_is_dropped_anywhere_read_and_priced_while_one_watches(page: Page
     expect(page.get_by_text("Waiting to be read")).to_be_visible()
     ingest()
     plan()
-    expect(page.get_by_role("button", name="Continue to description")).to_be_visible()  # it came by itself
+    expect(
+        page.get_by_role("button", name="Continue to description")
+    ).to_be_visible()  # it came by itself
     row = Submission.objects.get()
     assert (row.file_name, row.status) == ("patterns_1.jsonl", "planned")
     assert Path(row.file.path).read_bytes() == body
-    drop(page, ("patterns_2.jsonl", body.decode()))  # on the check, too, another file may be dropped
+    drop(
+        page, ("patterns_2.jsonl", body.decode())
+    )  # on the check, too, another file may be dropped
     page.wait_for_url(lambda address: not address.endswith(reverse("upload-check", args=[row.pk])))
     assert Submission.objects.order_by("-pk")[0].file_name == "patterns_2.jsonl"
 
 
-def test_two_files_or_one_too_large_are_refused_before_anything_is_sent(page: Page, settings: Any, toy: Toy) -> None:
+def test_two_files_or_one_too_large_are_refused_before_anything_is_sent(
+    page: Page, settings: Any, toy: Toy
+) -> None:
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.method))
     drop(page, ("a.jsonl", "1"), ("b.jsonl", "2"))
-    expect(page.get_by_role("alert")).to_have_text("One file at a time: a knowledge base is one file.")
+    expect(page.get_by_role("alert")).to_have_text(
+        "One file at a time: a knowledge base is one file."
+    )
     settings.UPLOAD_LIMIT_MB = 1
     page.reload()
     drop(page, ("large.jsonl", "x" * (2 * 1024 * 1024)))

@@ -42,7 +42,9 @@ def test_the_text_is_escaped_and_whole():
 
 
 def test_roles_have_their_marks_and_letters():
-    html = document_html(TEXT, [Span(0, 3, "subject"), Span(16, 18, "object"), Span(0, 25, "provenance")])
+    html = document_html(
+        TEXT, [Span(0, 3, "subject"), Span(16, 18, "object"), Span(0, 25, "provenance")]
+    )
     assert '<mark class="m-subject" data-badge="A">Ada</mark>' in html
     assert html.startswith('<div class="doc has-prov"><span class="prov">')
     assert shown(html) == TEXT
@@ -50,7 +52,8 @@ def test_roles_have_their_marks_and_letters():
 
 def test_attributes_are_escaped():
     html = document_html(
-        TEXT, [Span(0, 3, "entity", badge='"><script>', type='"><script>', key='"><script>', number=1)]
+        TEXT,
+        [Span(0, 3, "entity", badge='"><script>', type='"><script>', key='"><script>', number=1)],
     )
     assert "<script" not in html and 'class="m-entity t-misc"' in html
 
@@ -74,7 +77,9 @@ def test_any_marks_nest_and_lose_nothing():
 
 
 def test_a_window_tells_that_something_is_cut_away():
-    assert shown(document_html(TEXT, [Span(0, 3, "subject")], window=(4, 14))) == f"… {TEXT[4:14]} …"
+    assert (
+        shown(document_html(TEXT, [Span(0, 3, "subject")], window=(4, 14))) == f"… {TEXT[4:14]} …"
+    )
 
 
 @pytest.mark.parametrize(("start", "end"), [(5, 5), (-1, 3), (0, 1000)])

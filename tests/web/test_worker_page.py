@@ -43,13 +43,17 @@ def test_it_shows_the_appeals_and_takes_the_answer(admin: Client, toy: Toy) -> N
     appeal = speak.appeal(worker, "I read fast, and every word.")
     page = page_of(admin, worker)
     assert "I read fast, and every word." in page and "against: Too fast." in page
-    admin.post(reverse("desk-appeal", args=[appeal.pk]), {"text": "So we see.", "decision": "readmit"})
+    admin.post(
+        reverse("desk-appeal", args=[appeal.pk]), {"text": "So we see.", "decision": "readmit"}
+    )
     page = page_of(admin, worker)
     assert "So we see." in page and "readmitted" in page
     assert Worker.objects.get(pk=worker.pk).excluded_at is None
 
 
-def test_a_message_goes_to_the_page_or_to_the_marketplace(admin: Client, toy: Toy, elsewhere: Worker) -> None:
+def test_a_message_goes_to_the_page_or_to_the_marketplace(
+    admin: Client, toy: Toy, elsewhere: Worker
+) -> None:
     worker = worker_of(toy.users["Ada"])
     said = {"verb": "write", "subject": "Thank you", "text": "Well done."}
     for one, told in ((worker, "It stands on their page"), (elsewhere, "asked to hand it over")):
@@ -60,11 +64,16 @@ def test_a_message_goes_to_the_page_or_to_the_marketplace(admin: Client, toy: To
     assert "This worker has not worked for you." in page_of(admin, elsewhere)
     refused = admin.post(reverse("desk-worker", args=[elsewhere.handle]), said | {"text": " "})
     assert refused.status_code == 422 and "is empty" in refused.content.decode()
-    hit = HIT.objects.create(status="open", track=toy.track, platform="mturk", max_assignments=3, reward="0.05")
+    hit = HIT.objects.create(
+        status="open", track=toy.track, platform="mturk", max_assignments=3, reward="0.05"
+    )
     drafted = {"leased_until": timezone.now(), "draft": {"a": ["0-3"]}}
     Assignment.objects.create(status="leased", hit=hit, worker=elsewhere, **drafted)
     page = page_of(admin, elsewhere)
-    assert "only to people who have sent something in" in page and 'name="verb" value="write"' not in page
+    assert (
+        "only to people who have sent something in" in page
+        and 'name="verb" value="write"' not in page
+    )
     assert admin.post(reverse("desk-worker", args=[elsewhere.handle]), said).status_code == 422
     Assignment.objects.update(raw={"a": ["0-3"]})
     assert 'name="verb" value="write"' in page_of(admin, elsewhere)
@@ -81,7 +90,10 @@ def test_only_workers_of_marketplaces_are_erased_here_and_only_with_the_word(
     assert admin.post(address, {"verb": "erase", "word": "erase", "why": ""}).status_code == 422
     done = admin.post(address, {"verb": "erase", "word": "erase", "why": "They asked."})
     assert done["Location"] == reverse("desk-workers")
-    assert Leaving.objects.get().erased_at is not None and not WorkerIdentity.objects.filter(external_id="W1").exists()
+    assert (
+        Leaving.objects.get().erased_at is not None
+        and not WorkerIdentity.objects.filter(external_id="W1").exists()
+    )
     assert admin.get(address).status_code == 404
 
 
@@ -89,6 +101,9 @@ def test_nobody_but_admins_writes_or_erases(toy: Toy, elsewhere: Worker) -> None
     client = Client()
     client.force_login(toy.users["Rosa"])
     address = reverse("desk-worker", args=[elsewhere.handle])
-    for said in ({"verb": "write", "subject": "x", "text": "x"}, {"verb": "erase", "word": "erase", "why": "x"}):
+    for said in (
+        {"verb": "write", "subject": "x", "text": "x"},
+        {"verb": "erase", "word": "erase", "why": "x"},
+    ):
         assert client.post(address, said).status_code == 403
     assert not Message.objects.exists() and not Leaving.objects.exists()

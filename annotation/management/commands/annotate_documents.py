@@ -1,4 +1,6 @@
-"""Orders documents of a track to be annotated whole by people, after showing what it costs at most."""
+"""Orders documents of a track to be annotated whole by people, after showing what it costs at
+most.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,20 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("track", help="Slug of the track")
         parser.add_argument("documents", type=int, help="How many")
-        parser.add_argument("--token", type=_cents, default=Decimal("0.75"), help="Cents for one word, to each reader")
-        parser.add_argument("--pair", type=_cents, default=Decimal(5), help="Cents for one pair, to each reader")
-        parser.add_argument("--yes", action="store_true", help="Order; without it the price is shown and nothing done")
+        parser.add_argument(
+            "--token",
+            type=_cents,
+            default=Decimal("0.75"),
+            help="Cents for one word, to each reader",
+        )
+        parser.add_argument(
+            "--pair", type=_cents, default=Decimal(5), help="Cents for one pair, to each reader"
+        )
+        parser.add_argument(
+            "--yes",
+            action="store_true",
+            help="Order; without it the price is shown and nothing done",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
@@ -32,8 +45,9 @@ class Command(BaseCommand):
         try:
             plan = plan_documents(track, options["documents"], **terms)
             self.stdout.write(
-                f"{plan.documents:,} documents with {plan.tokens:,} words, {plan.workers} readers each: names"
-                f" ${plan.entities}, relations at most ${plan.relations}, together at most ${plan.at_most}."
+                f"{plan.documents:,} documents with {plan.tokens:,} words, {plan.workers} readers"
+                f" each: names ${plan.entities}, relations at most ${plan.relations}, together at"
+                f" most ${plan.at_most}."
             )
             if options["yes"]:
                 order_documents(track, options["documents"], plan.at_most, **terms)

@@ -1,4 +1,6 @@
-"""Holds ledger, payments, assignments and payouts against each other, and says where they disagree."""
+"""Holds ledger, payments, assignments and payouts against each other, and says where they
+disagree.
+"""
 
 from __future__ import annotations
 

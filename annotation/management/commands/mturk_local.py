@@ -1,4 +1,6 @@
-"""Serves a Mechanical Turk of our own: the requester's API, the worker's pages, and faults that can be switched on."""
+"""Serves a Mechanical Turk of our own: the requester's API, the worker's pages, and faults that can
+be switched on.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,16 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=8010)
-        parser.add_argument("--store", type=Path, help="File of its books (mturk_local.sqlite3 in KBPO_VAR)")
         parser.add_argument(
-            "--fault", action="append", default=[], metavar="OPERATION:KIND:TIMES",
+            "--store", type=Path, help="File of its books (mturk_local.sqlite3 in KBPO_VAR)"
+        )
+        parser.add_argument(
+            "--fault",
+            action="append",
+            default=[],
+            metavar="OPERATION:KIND:TIMES",
             help=f"What goes wrong, e.g. CreateHITWithHITType:timeout:1; kinds: {', '.join(KINDS)}",
-        )  # fmt: skip
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop = threading.Event()
@@ -37,7 +44,12 @@ class Command(BaseCommand):
                     operation, kind, times = [*fault.split(":"), "1"][:3]
                     with store.begin() as books:
                         switch_on(books, operation, kind, int(times))
-                self.stdout.write(f"A local marketplace at {url}: set MTURK_ENDPOINT_URL={url}; workers open {url}/")
+                self.stdout.write(
+                    f"A local marketplace at {url}: set MTURK_ENDPOINT_URL={url}; workers open"
+                    f" {url}/"
+                )
                 stop.wait()
         except (OSError, ValueError) as problem:
-            raise CommandError(f"The endpoint cannot run on port {options['port']}: {problem}") from problem
+            raise CommandError(
+                f"The endpoint cannot run on port {options['port']}: {problem}"
+            ) from problem

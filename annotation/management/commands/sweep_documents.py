@@ -1,4 +1,6 @@
-"""Has people asked about all that systems state in read documents and nobody marked; first it shows the price."""
+"""Has people asked about all that systems state in read documents and nobody marked; first it shows
+the price.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("track", help="Slug of the track")
-        parser.add_argument("--yes", action="store_true", help="Order; without it the price is shown and nothing done")
+        parser.add_argument(
+            "--yes",
+            action="store_true",
+            help="Order; without it the price is shown and nothing done",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
@@ -26,8 +32,9 @@ class Command(BaseCommand):
         try:
             plan = plan_sweep(track)
             self.stdout.write(
-                f"In the {len(plan.documents):,} documents that count, systems state {plan.predictions:,} relations"
-                f" that nobody marked or judged: {len(plan.targets):,} questions to {plan.workers} people each, at most"
+                f"In the {len(plan.documents):,} documents that count, systems state"
+                f" {plan.predictions:,} relations that nobody marked or judged:"
+                f" {len(plan.targets):,} questions to {plan.workers} people each, at most"
                 f" ${plan.at_most}, {plan.work_seconds / 3600:.1f} hours of work in all."
             )
             if options["yes"]:

@@ -32,25 +32,44 @@ def account() -> Account | None:
     host = urlsplit(endpoint).hostname or ""
     real = host not in LOOPBACK and not host.startswith(SANDBOX)
     if real and not settings.REAL_MONEY:
-        return Account(endpoint, real, False, (
-            f"{host} pays with real money, but REAL_MONEY is not true: nothing is published or paid there."
-        ))  # fmt: skip
+        return Account(
+            endpoint,
+            real,
+            False,
+            f"{host} pays with real money, but REAL_MONEY is not true: nothing is published or paid"
+            " there.",
+        )
     if settings.REAL_MONEY and not real:
-        return Account(endpoint, real, False, (
-            f"REAL_MONEY is true, but {host} is a place for trials: nothing is published or paid there."
-        ))  # fmt: skip
+        return Account(
+            endpoint,
+            real,
+            False,
+            f"REAL_MONEY is true, but {host} is a place for trials: nothing is published or paid"
+            " there.",
+        )
     if real and not endpoint.startswith("https://"):
-        return Account(endpoint, real, False, f"{host} must be spoken to over https: nothing is published there.")
-    return Account(endpoint, real, True, f"Real money moves at {host}." if real else f"Play money, at {host}.")
+        return Account(
+            endpoint,
+            real,
+            False,
+            f"{host} must be spoken to over https: nothing is published there.",
+        )
+    return Account(
+        endpoint, real, True, f"Real money moves at {host}." if real else f"Play money, at {host}."
+    )
 
 
 def here(endpoint: str, what: str) -> None:
-    """Nothing; raises PlatformDown, with a sentence, for what was made at another endpoint than the one that is set: so
-    work in a sandbox is never paid with real money, and two places' books are never mixed."""
+    """Nothing; raises PlatformDown, with a sentence, for what was made at another endpoint than the
+    one that is set: so work in a sandbox is never paid with real money, and two places' books are
+    never mixed.
+    """
     now = usable().endpoint
     if endpoint != now:
         where = f"was made at {endpoint}" if endpoint else "was made before we noted where"
-        raise PlatformDown(f"{what} {where}, and {now} is set (MTURK_ENDPOINT_URL): nothing is done with it here.")
+        raise PlatformDown(
+            f"{what} {where}, and {now} is set (MTURK_ENDPOINT_URL): nothing is done with it here."
+        )
 
 
 def usable() -> Account:

@@ -10,7 +10,9 @@ FEE, MANY, FEE_OF_MANY = Decimal("0.20"), 10, Decimal("0.40")
 
 
 def written(amount: Decimal) -> str:
-    """An amount as the API takes it. Raises ValueError for one that is not positive or finer than a cent."""
+    """An amount as the API takes it. Raises ValueError for one that is not positive or finer than a
+    cent.
+    """
     if not isinstance(amount, Decimal) or amount <= 0 or amount != amount.quantize(CENT):
         raise ValueError(f"{amount!r} is no amount in dollars and whole cents.")
     return f"{amount:.2f}"

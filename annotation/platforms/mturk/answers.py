@@ -1,6 +1,7 @@
 """QuestionFormAnswers: the XML in which the platform hands over what a worker sent in.
 
-The parser takes no document type, no entity and no external reference: what is not plain elements is refused.
+The parser takes no document type, no entity and no external reference: what is not plain elements
+is refused.
 """
 
 from __future__ import annotations

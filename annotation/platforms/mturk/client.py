@@ -1,4 +1,6 @@
-"""Calls of the requester's API: one attempt each; failures are told apart by whether something may have happened."""
+"""Calls of the requester's API: one attempt each; failures are told apart by whether something may
+have happened.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +28,37 @@ from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.mturk.account import usable
 
 NOTHING_HAPPENED = (
-    ConnectTimeoutError, EndpointConnectionError, NoCredentialsError, PartialCredentialsError, ProxyConnectionError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProxyConnectionError,
     SSLError,
-)  # fmt: skip
-THROTTLED = ("ThrottlingException", "Throttling", "TooManyRequestsException", "RequestThrottled", "SlowDown")
+)
+THROTTLED = (
+    "ThrottlingException",
+    "Throttling",
+    "TooManyRequestsException",
+    "RequestThrottled",
+    "SlowDown",
+)
 MOST_RESULTS = 100
 
 
 def call(operation: str, **request: Any) -> dict[str, Any]:
-    """What the platform answers. Raises PlatformDown if nothing happened, UnknownOutcome if nobody knows, Refused."""
+    """What the platform answers. Raises PlatformDown if nothing happened, UnknownOutcome if nobody
+    knows, Refused.
+    """
     try:
-        answer: dict[str, Any] = getattr(_client(usable().endpoint), xform_name(operation))(**request)
+        answer: dict[str, Any] = getattr(_client(usable().endpoint), xform_name(operation))(
+            **request
+        )
     except ClientError as error:
         raise _meaning(operation, error) from error
     except NOTHING_HAPPENED as error:
-        raise PlatformDown(f"{operation}: the platform cannot be reached ({type(error).__name__}).") from error
+        raise PlatformDown(
+            f"{operation}: the platform cannot be reached ({type(error).__name__})."
+        ) from error
     except BotoCoreError as error:
         raise UnknownOutcome(f"{operation}: no answer came ({type(error).__name__}).") from error
     return answer
@@ -73,14 +91,20 @@ def _meaning(operation: str, error: ClientError) -> Exception:
 @lru_cache(maxsize=4)
 def _make_client(endpoint: str, key: str, secret: str, timeout: float) -> Any:
     config = Config(
-        connect_timeout=timeout, read_timeout=timeout, retries={"total_max_attempts": 1, "mode": "standard"},
+        connect_timeout=timeout,
+        read_timeout=timeout,
+        retries={"total_max_attempts": 1, "mode": "standard"},
         parameter_validation=True,
-    )  # fmt: skip
+    )
     # No retries of the SDK's own: every repeat here is a decision of ours.
     return boto3.session.Session().client(
-        "mturk", endpoint_url=endpoint, region_name="us-east-1", config=config,
-        aws_access_key_id=key or None, aws_secret_access_key=secret or None,
-    )  # fmt: skip
+        "mturk",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        config=config,
+        aws_access_key_id=key or None,
+        aws_secret_access_key=secret or None,
+    )
 
 
 def _client(endpoint: str) -> Any:

@@ -1,6 +1,9 @@
-"""Pays somebody who could not send their work in: a HIT for one worker alone, approved as soon as they take it.
+"""Pays somebody who could not send their work in: a HIT for one worker alone, approved as soon as
+they take it.
 
-It is offered anew each week, taken down when it is not offered any more, and deleted when all is decided."""
+It is offered anew each week, taken down when it is not offered any more, and deleted when all is
+decided.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,12 @@ def reason_of(bonus: Bonus) -> str:
 
 
 def step(bonus: Bonus, offered: bool) -> Offer:
-    """What has become of a payment. Each step can be repeated: nothing is made twice, nobody is paid twice.
+    """What has become of a payment. Each step can be repeated: nothing is made twice, nobody is
+    paid twice.
 
-    Its HIT is looked at before its answers are listed: of one that nobody has in hand any more the list is complete."""
+    Its HIT is looked at before its answers are listed: of one that nobody has in hand any more the
+    list is complete.
+    """
     if not (bonus.external_id or _is_there(bonus, offered)):
         return Offer.NOBODY
     hit = _hit(bonus) if offered else _taken_down(bonus)
@@ -46,7 +52,9 @@ def step(bonus: Bonus, offered: bool) -> Offer:
             _approve(one)
         return Offer.PAID
     if hit["HITStatus"] == "Disposed":
-        raise Lost(f"The HIT {bonus.external_id} of this payment is gone. Look there whether it was paid.")
+        raise Lost(
+            f"The HIT {bonus.external_id} of this payment is gone. Look there whether it was paid."
+        )
     if offered:
         _offer_longer(bonus, hit)
         return Offer.WAITS
@@ -65,7 +73,9 @@ def clear_away(bonus: Bonus) -> None:
 
 
 def _is_there(bonus: Bonus, offered: bool) -> bool:
-    """Whether there is a HIT of this payment now; if it is to be offered, it is made where there is none."""
+    """Whether there is a HIT of this payment now; if it is to be offered, it is made where there is
+    none.
+    """
     bonus.external_id = _found(bonus) or (_made(bonus) if offered else "")
     if bonus.external_id:
         bonus.offered_at = timezone.now()
@@ -78,7 +88,9 @@ def _hit(bonus: Bonus) -> dict[str, Any]:
         found: dict[str, Any] = call("GetHIT", HITId=bonus.external_id)["HIT"]
     except Refused as no:
         if no.code == "HITDoesNotExist":
-            raise Lost(f"The platform does not know the HIT {bonus.external_id} of this payment any more.") from no
+            raise Lost(
+                f"The platform does not know the HIT {bonus.external_id} of this payment any more."
+            ) from no
         raise
     return found
 
@@ -114,12 +126,22 @@ def _approve(one: dict[str, Any]) -> None:
 def _offer_longer(bonus: Bonus, hit: dict[str, Any]) -> None:
     """Nobody took it yet: what is owed is owed longer than a week."""
     if hit["Expiration"] <= timezone.now() + DAY:
-        call("UpdateExpirationForHIT", HITId=bonus.external_id, ExpireAt=timezone.now() + timedelta(seconds=WEEK))
+        call(
+            "UpdateExpirationForHIT",
+            HITId=bonus.external_id,
+            ExpireAt=timezone.now() + timedelta(seconds=WEEK),
+        )
 
 
 def _token(bonus: Bonus) -> str:
-    """Each HIT by which a payment is offered has its own: the platform keeps a deleted one's for a day."""
-    return bonus.token if bonus.offers == 1 else sha256(f"{bonus.token}:{bonus.offers}".encode()).hexdigest()
+    """Each HIT by which a payment is offered has its own: the platform keeps a deleted one's for a
+    day.
+    """
+    return (
+        bonus.token
+        if bonus.offers == 1
+        else sha256(f"{bonus.token}:{bonus.offers}".encode()).hexdigest()
+    )
 
 
 def _qualification_of(bonus: Bonus) -> str:
@@ -134,27 +156,55 @@ def _found(bonus: Bonus) -> str:
 
 def _made(bonus: Bonus) -> str:
     kind = kinds.qualification(_qualification_of(bonus), "You are owed a payment by us.")
-    need = {"QualificationTypeId": kind, "Comparator": "Exists", "ActionsGuarded": "DiscoverPreviewAndAccept"}
+    need = {
+        "QualificationTypeId": kind,
+        "Comparator": "Exists",
+        "ActionsGuarded": "DiscoverPreviewAndAccept",
+    }
     address = escape(settings.SITE_URL.rstrip("/") + thanks_path(bonus))
     question = (
-        f'<ExternalQuestion xmlns="{SCHEMA}"><ExternalURL>{address}</ExternalURL><FrameHeight>0</FrameHeight>'
+        "<ExternalQuestion"
+        f' xmlns="{SCHEMA}"><ExternalURL>{address}</ExternalURL><FrameHeight>0</FrameHeight>'
         "</ExternalQuestion>"
     )
     try:
-        call("AssociateQualificationWithWorker", QualificationTypeId=kind, IntegerValue=1, SendNotification=True,
-             WorkerId=bonus.worker.identity.external_id)  # fmt: skip
-        # Not remembered like the types of questions: it is used once, and goes with its qualification.
-        hit_type = call("CreateHITType", **kinds.type_of_hit(
-            "A payment that we owe you", reason_of(bonus), written(bonus.amount), 3600, KEYWORDS, [need]
-        ))["HITTypeId"]  # fmt: skip
+        call(
+            "AssociateQualificationWithWorker",
+            QualificationTypeId=kind,
+            IntegerValue=1,
+            SendNotification=True,
+            WorkerId=bonus.worker.identity.external_id,
+        )
+        # Not remembered like the types of questions: it is used once, and goes with its
+        # qualification.
+        hit_type = call(
+            "CreateHITType",
+            **kinds.type_of_hit(
+                "A payment that we owe you",
+                reason_of(bonus),
+                written(bonus.amount),
+                3600,
+                KEYWORDS,
+                [need],
+            ),
+        )["HITTypeId"]
         made = call(
-            "CreateHITWithHITType", HITTypeId=hit_type, MaxAssignments=1, LifetimeInSeconds=WEEK, Question=question,
-            RequesterAnnotation=MARK + _token(bonus), UniqueRequestToken=_token(bonus),
-        )  # fmt: skip
+            "CreateHITWithHITType",
+            HITTypeId=hit_type,
+            MaxAssignments=1,
+            LifetimeInSeconds=WEEK,
+            Question=question,
+            RequesterAnnotation=MARK + _token(bonus),
+            UniqueRequestToken=_token(bonus),
+        )
     except Refused as no:
         if no.code in ("QualificationTypeDoesNotExist", "HITTypeDoesNotExist"):
             kinds.forget(kind)  # it is made anew with the next try
-        named = HIT_ID_IN_TEXT.search(str(no).partition(":")[2]) if no.code == "HitAlreadyExists" else None
+        named = (
+            HIT_ID_IN_TEXT.search(str(no).partition(":")[2])
+            if no.code == "HitAlreadyExists"
+            else None
+        )
         if named is None:
             raise
         return named.group(0)

@@ -1,4 +1,6 @@
-"""Types of HITs and of qualifications: made once on an endpoint, remembered, made anew if the endpoint forgot them."""
+"""Types of HITs and of qualifications: made once on an endpoint, remembered, made anew if the
+endpoint forgot them.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,16 @@ NAME = "mturk"
 EXCLUDED, TUTORIAL = "excluded", "tutorial"
 DESCRIPTIONS = {
     EXCLUDED: "You will not be offered further questions of ours.",
-    TUTORIAL: "You have passed our tutorial. Ask for it: you are told where the tutorial is, and get it by passing.",
+    TUTORIAL: (
+        "You have passed our tutorial. Ask for it: you are told where the tutorial is, and get it"
+        " by passing."
+    ),
 }
-APPROVED_PERCENT, APPROVED_HITS, LOCALE = "000000000000000000L0", "00000000000000000040", "00000000000000000071"
+APPROVED_PERCENT, APPROVED_HITS, LOCALE = (
+    "000000000000000000L0",
+    "00000000000000000040",
+    "00000000000000000071",
+)
 DAY = 86400
 
 
@@ -29,13 +38,19 @@ def type_of_hit(
 ) -> dict[str, Any]:
     """The properties of a type of HIT, as it is asked for."""
     return {
-        "Title": title, "Description": description, "Reward": reward, "Keywords": keywords,
-        "AssignmentDurationInSeconds": duration, "QualificationRequirements": needs,
+        "Title": title,
+        "Description": description,
+        "Reward": reward,
+        "Keywords": keywords,
+        "AssignmentDurationInSeconds": duration,
+        "QualificationRequirements": needs,
         "AutoApprovalDelayInSeconds": settings.MTURK_AUTO_APPROVAL_DAYS * DAY,
-    }  # fmt: skip
+    }
 
 
-def hit_type(title: str, description: str, reward: str, duration: int, keywords: str, needs: list[Any]) -> str:
+def hit_type(
+    title: str, description: str, reward: str, duration: int, keywords: str, needs: list[Any]
+) -> str:
     """The id of the type with these properties."""
     request = type_of_hit(title, description, reward, duration, keywords, needs)
     digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
@@ -46,7 +61,9 @@ def hit_type(title: str, description: str, reward: str, duration: int, keywords:
 
 
 def _hear_of(made: str) -> None:
-    """Lets the platform tell our topic of this type's HITs, once; what fails is tried with the next HIT of it."""
+    """Lets the platform tell our topic of this type's HITs, once; what fails is tried with the next
+    HIT of it.
+    """
     topic = settings.MTURK_NOTIFY_TOPIC
     digest = hashlib.sha256(f"{made} {topic}".encode()).hexdigest()
     if topic and not _known("notification", digest) and subscribe(made, topic):
@@ -54,9 +71,13 @@ def _hear_of(made: str) -> None:
 
 
 def qualification(name: str, description: str = "") -> str:
-    """The id of a qualification of ours; one that was made before on this account is taken up again."""
+    """The id of a qualification of ours; one that was made before on this account is taken up
+    again.
+    """
     known = _known("qualification", name)
-    return known or _keep("qualification", name, _make_qualification(name, description or DESCRIPTIONS[name]))
+    return known or _keep(
+        "qualification", name, _make_qualification(name, description or DESCRIPTIONS[name])
+    )
 
 
 def delete_qualification(name: str) -> None:
@@ -83,7 +104,12 @@ def _make_qualification(name: str, description: str) -> str:
     if (found := _qualification_named(full)) is not None:
         return found
     try:
-        made = call("CreateQualificationType", Name=full, Description=description, QualificationTypeStatus="Active")
+        made = call(
+            "CreateQualificationType",
+            Name=full,
+            Description=description,
+            QualificationTypeStatus="Active",
+        )
     except Refused as no:
         if (found := _qualification_named(full)) is not None:
             return found
@@ -101,7 +127,9 @@ def _qualification_named(full: str) -> str | None:
 
 def requirements() -> list[dict[str, Any]]:
     """Who may accept our HITs: nobody whom we excluded, and what the settings ask for."""
-    needs: list[dict[str, Any]] = [_need(qualification(EXCLUDED), "DoesNotExist", "DiscoverPreviewAndAccept")]
+    needs: list[dict[str, Any]] = [
+        _need(qualification(EXCLUDED), "DoesNotExist", "DiscoverPreviewAndAccept")
+    ]
     if settings.MTURK_REQUIRE_TUTORIAL:
         needs.append(_need(qualification(TUTORIAL), "Exists", "Accept"))
     if settings.MTURK_LEAST_APPROVED_PERCENT:
@@ -129,12 +157,18 @@ def forget(external_id: str = "") -> None:
 
 
 def _known(kind: str, digest: str) -> str:
-    rows = ExternalType.objects.filter(platform=NAME, endpoint=usable().endpoint, kind=kind, digest=digest)
+    rows = ExternalType.objects.filter(
+        platform=NAME, endpoint=usable().endpoint, kind=kind, digest=digest
+    )
     return rows.values_list("external_id", flat=True).first() or ""
 
 
 def _keep(kind: str, digest: str, external_id: str) -> str:
     row, _ = ExternalType.objects.update_or_create(
-        platform=NAME, endpoint=usable().endpoint, kind=kind, digest=digest, defaults={"external_id": external_id}
+        platform=NAME,
+        endpoint=usable().endpoint,
+        kind=kind,
+        digest=digest,
+        defaults={"external_id": external_id},
     )
     return row.external_id

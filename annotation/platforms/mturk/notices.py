@@ -1,4 +1,6 @@
-"""Asks the platform to tell us when something happens to HITs of a type: a hint when to look, never what to believe."""
+"""Asks the platform to tell us when something happens to HITs of a type: a hint when to look, never
+what to believe.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,19 @@ VERSION = "2006-05-05"
 
 
 def subscribe(hit_type: str, topic: str) -> bool:
-    """Whether the platform will tell our topic of a type's HITs. That it does not keeps nothing from being put up."""
-    notification = {"Destination": topic, "Transport": "SNS", "Version": VERSION, "EventTypes": EVENTS}
+    """Whether the platform will tell our topic of a type's HITs. That it does not keeps nothing
+    from being put up.
+    """
+    notification = {
+        "Destination": topic,
+        "Transport": "SNS",
+        "Version": VERSION,
+        "EventTypes": EVENTS,
+    }
     try:
-        call("UpdateNotificationSettings", HITTypeId=hit_type, Notification=notification, Active=True)
+        call(
+            "UpdateNotificationSettings", HITTypeId=hit_type, Notification=notification, Active=True
+        )
     except (PlatformDown, UnknownOutcome, Refused) as trouble:
         log.warning("The platform will not tell us of HITs of type %s yet: %s", hit_type, trouble)
         return False

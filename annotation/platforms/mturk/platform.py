@@ -1,4 +1,6 @@
-"""The platform `mturk`: what `annotation` asks of a platform, in the words of the requester's API."""
+"""The platform `mturk`: what `annotation` asks of a platform, in the words of the requester's
+API.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.conf import settings
 from django.utils import timezone
 
-from annotation.platforms.base import Capabilities, Offer, Platform, Refused, Request, Seen, UnknownOutcome
+from annotation.platforms.base import (
+    Capabilities,
+    Offer,
+    Platform,
+    Refused,
+    Request,
+    Seen,
+    UnknownOutcome,
+)
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.account import account, here, usable
 from annotation.platforms.mturk.amounts import FEE, fee, written
@@ -33,7 +43,13 @@ if TYPE_CHECKING:
 FORGETS = timedelta(hours=23)
 """The platform forgets tokens after a day; an hour earlier we stop to rely on it."""
 
-STATUS = {"Assignable": "open", "Unassignable": "busy", "Reviewable": "done", "Reviewing": "done", "Disposed": "gone"}
+STATUS = {
+    "Assignable": "open",
+    "Unassignable": "busy",
+    "Reviewable": "done",
+    "Reviewing": "done",
+    "Disposed": "gone",
+}
 
 
 class MTurk(Platform):
@@ -45,7 +61,10 @@ class MTurk(Platform):
     def capabilities(self) -> Capabilities:  # type: ignore[override]
         """At most nine assignments on a HIT: from ten on the fee doubles."""
         return Capabilities(
-            messages=True, max_assignments=9, questions_per_hit=settings.MTURK_QUESTIONS_PER_HIT, fee_rate=FEE
+            messages=True,
+            max_assignments=9,
+            questions_per_hit=settings.MTURK_QUESTIONS_PER_HIT,
+            fee_rate=FEE,
         )
 
     @property
@@ -59,9 +78,12 @@ class MTurk(Platform):
     def fee(self, reward: Decimal) -> Decimal:
         return fee(reward)
 
-    # -- HITs ---------------------------------------------------------------------------------------------------------
+    # -- HITs
+    # ------------------------------------------------------------------------------
     def publish(self, hit: HIT) -> str:
-        """Puts a HIT up once. Whoever does not know whether it is up already looks for it before making another."""
+        """Puts a HIT up once. Whoever does not know whether it is up already looks for it before
+        making another.
+        """
         here(hit.endpoint, f"HIT {hit.pk}")
         begun = hit.called_at or timezone.now()
         if timezone.now() - begun > FORGETS and (found := self.find(hit)) is not None:
@@ -78,12 +100,23 @@ class MTurk(Platform):
 
     def _create(self, hit: HIT) -> dict[str, Any]:
         title, description = title_of(hit)
-        kind = kinds.hit_type(title, description, written(hit.reward), duration_of(hit), KEYWORDS, kinds.requirements())
+        kind = kinds.hit_type(
+            title,
+            description,
+            written(hit.reward),
+            duration_of(hit),
+            KEYWORDS,
+            kinds.requirements(),
+        )
         return call(
-            "CreateHITWithHITType", HITTypeId=kind, MaxAssignments=hit.max_assignments,
-            LifetimeInSeconds=settings.MTURK_HIT_HOURS * 3600, Question=external_question(hit),
-            RequesterAnnotation=mark_of(hit), UniqueRequestToken=hit.token,
-        )  # fmt: skip
+            "CreateHITWithHITType",
+            HITTypeId=kind,
+            MaxAssignments=hit.max_assignments,
+            LifetimeInSeconds=settings.MTURK_HIT_HOURS * 3600,
+            Question=external_question(hit),
+            RequesterAnnotation=mark_of(hit),
+            UniqueRequestToken=hit.token,
+        )
 
     def _adopt(self, hit: HIT, no: Refused) -> str:
         """The HIT that this token has made; the platform names it in its refusal."""
@@ -107,16 +140,25 @@ class MTurk(Platform):
                     return None
                 raise
         mark = mark_of(hit)
-        return next((_seen(one) for one in pages("ListHITs", "HITs") if one.get("RequesterAnnotation") == mark), None)
+        return next(
+            (
+                _seen(one)
+                for one in pages("ListHITs", "HITs")
+                if one.get("RequesterAnnotation") == mark
+            ),
+            None,
+        )
 
     def extend(self, hit: HIT, assignments: int, key: str) -> None:
         here(hit.endpoint, f"HIT {hit.pk}")
         token = hashlib.sha256(key.encode()).hexdigest()
         try:
             call(
-                "CreateAdditionalAssignmentsForHIT", HITId=hit.external_id, UniqueRequestToken=token,
+                "CreateAdditionalAssignmentsForHIT",
+                HITId=hit.external_id,
+                UniqueRequestToken=token,
                 NumberOfAdditionalAssignments=assignments,
-            )  # fmt: skip
+            )
         except Refused as no:
             if no.code != "RequestAlreadyProcessed":
                 raise
@@ -138,7 +180,8 @@ class MTurk(Platform):
             if seen is not None and seen.status != "gone":
                 raise no
 
-    # -- Assignments --------------------------------------------------------------------------------------------------
+    # -- Assignments
+    # ------------------------------------------------------------------------------
     def collect(self, hit: HIT) -> Iterable[dict[str, Any]]:
         here(hit.endpoint, f"HIT {hit.pk}")
         for one in pages("ListAssignmentsForHIT", "Assignments", HITId=hit.external_id):
@@ -147,11 +190,13 @@ class MTurk(Platform):
             except Unreadable as bad:
                 fields = {"unreadable": str(bad)}
             yield {
-                "external_id": one["AssignmentId"], "worker_id": one["WorkerId"], "fields": fields,
+                "external_id": one["AssignmentId"],
+                "worker_id": one["WorkerId"],
+                "fields": fields,
                 "accepted_at": one.get("AcceptTime") or timezone.now(),
                 "submitted_at": one.get("SubmitTime") or timezone.now(),
                 "status": one["AssignmentStatus"].lower(),
-            }  # fmt: skip
+            }
 
     def approve(self, assignment: Assignment) -> None:
         here(assignment.hit.endpoint, f"Answer {assignment.pk}")
@@ -175,7 +220,11 @@ class MTurk(Platform):
             raise ValueError("A rejection needs a reason that its worker can read.")
         here(assignment.hit.endpoint, f"Answer {assignment.pk}")
         try:
-            call("RejectAssignment", AssignmentId=assignment.external_id, RequesterFeedback=feedback[:1024])
+            call(
+                "RejectAssignment",
+                AssignmentId=assignment.external_id,
+                RequesterFeedback=feedback[:1024],
+            )
         except Refused as no:
             if no.code != "InvalidAssignmentState" or self.outcome(assignment) != "rejected":
                 raise
@@ -185,16 +234,20 @@ class MTurk(Platform):
         told = call("GetAssignment", AssignmentId=assignment.external_id)["Assignment"]
         return str(told["AssignmentStatus"]).lower()
 
-    # -- People -------------------------------------------------------------------------------------------------------
+    # -- People
+    # ------------------------------------------------------------------------------
     def pay_bonus(self, bonus: Bonus) -> None:
         assert bonus.assignment is not None
         here(bonus.endpoint, f"Bonus {bonus.pk}")
         try:
             call(
-                "SendBonus", WorkerId=bonus.worker.identity.external_id, BonusAmount=written(bonus.amount),
-                AssignmentId=bonus.assignment.external_id, Reason=compensate.reason_of(bonus),
+                "SendBonus",
+                WorkerId=bonus.worker.identity.external_id,
+                BonusAmount=written(bonus.amount),
+                AssignmentId=bonus.assignment.external_id,
+                Reason=compensate.reason_of(bonus),
                 UniqueRequestToken=bonus.token,
-            )  # fmt: skip
+            )
         except Refused as no:
             if not self.bonus_was_paid(bonus):
                 raise no
@@ -202,7 +255,9 @@ class MTurk(Platform):
     def bonus_was_paid(self, bonus: Bonus) -> bool:
         assert bonus.assignment is not None
         here(bonus.endpoint, f"Bonus {bonus.pk}")
-        paid = pages("ListBonusPayments", "BonusPayments", AssignmentId=bonus.assignment.external_id)
+        paid = pages(
+            "ListBonusPayments", "BonusPayments", AssignmentId=bonus.assignment.external_id
+        )
         return any(one["Reason"] == compensate.reason_of(bonus) for one in paid)
 
     def compensate(self, bonus: Bonus, *, offered: bool = True) -> Offer:
@@ -223,9 +278,12 @@ class MTurk(Platform):
         kind, who = kinds.qualification(name), worker.identity.external_id
         if held:
             call(
-                "AssociateQualificationWithWorker", QualificationTypeId=kind, WorkerId=who, IntegerValue=1,
+                "AssociateQualificationWithWorker",
+                QualificationTypeId=kind,
+                WorkerId=who,
+                IntegerValue=1,
                 SendNotification=False,
-            )  # fmt: skip
+            )
             return
         try:
             call("DisassociateQualificationFromWorker", QualificationTypeId=kind, WorkerId=who)
@@ -235,19 +293,29 @@ class MTurk(Platform):
 
     def requests(self) -> Iterator[Request]:
         kind = kinds.qualification(kinds.TUTORIAL)
-        for one in pages("ListQualificationRequests", "QualificationRequests", QualificationTypeId=kind):
+        for one in pages(
+            "ListQualificationRequests", "QualificationRequests", QualificationTypeId=kind
+        ):
             yield Request(one["QualificationRequestId"], one["WorkerId"])
 
     def grant_request(self, request: Request) -> None:
-        call("AcceptQualificationRequest", QualificationRequestId=request.external_id, IntegerValue=1)
+        call(
+            "AcceptQualificationRequest", QualificationRequestId=request.external_id, IntegerValue=1
+        )
 
     def refuse_request(self, request: Request, why: str) -> None:
         call("RejectQualificationRequest", QualificationRequestId=request.external_id, Reason=why)
 
     def message(self, worker: Worker, subject: str, text: str) -> None:
-        request = {"Subject": subject[:200], "MessageText": text[:4096], "WorkerIds": [worker.identity.external_id]}
+        request = {
+            "Subject": subject[:200],
+            "MessageText": text[:4096],
+            "WorkerIds": [worker.identity.external_id],
+        }
         for failed in call("NotifyWorkers", **request).get("NotifyWorkersFailureStatuses", []):
-            raise Refused(failed.get("NotifyWorkersFailureMessage", "The platform did not deliver it."))
+            raise Refused(
+                failed.get("NotifyWorkersFailureMessage", "The platform did not deliver it.")
+            )
 
     def reconcile(self) -> dict[str, Any]:
         told = call("GetAccountBalance")

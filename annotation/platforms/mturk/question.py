@@ -1,4 +1,6 @@
-"""What a HIT says of itself: the address of its page, its title, and the mark by which we know it again."""
+"""What a HIT says of itself: the address of its page, its title, and the mark by which we know it
+again.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,18 @@ HIT_ID_IN_TEXT = re.compile(r"\b[A-Z0-9]{20,64}\b")
 STEP = 600
 SLACK = 15
 TO_LEARN = 3
-"""A worker has so many times the expected time, and a tutorial's, in steps of ten minutes: few types of HIT."""
+"""A worker has so many times the expected time, and a tutorial's, in steps of ten minutes: few
+types of HIT."""
 
 
 def external_question(hit: HIT) -> str:
-    """The question of a HIT: one address, its `&` escaped; the frame takes the height that there is."""
+    """The question of a HIT: one address, its `&` escaped; the frame takes the height that there
+    is.
+    """
     address = escape(settings.SITE_URL.rstrip("/") + task_path(hit), {'"': "&quot;"})
     return (
-        f'<ExternalQuestion xmlns="{SCHEMA}"><ExternalURL>{address}</ExternalURL><FrameHeight>0</FrameHeight>'
+        "<ExternalQuestion"
+        f' xmlns="{SCHEMA}"><ExternalURL>{address}</ExternalURL><FrameHeight>0</FrameHeight>'
         "</ExternalQuestion>"
     )
 
@@ -52,12 +58,19 @@ def title_of(hit: HIT) -> tuple[str, str]:
     seconds = sum(question.seconds for question in questions)
     about = "one question" if len(questions) == 1 else f"{len(questions)} questions"
     what = kind.offered_as
-    return what, f"{what}: {about}, about {max(1, round(seconds / 60))} min. Flags are paid like answers."
+    return (
+        what,
+        f"{what}: {about}, about {max(1, round(seconds / 60))} min. Flags are paid like answers.",
+    )
 
 
 def duration_of(hit: HIT) -> int:
-    """Seconds that a worker has from accepting a HIT to sending it in, a tutorial before it included."""
+    """Seconds that a worker has from accepting a HIT to sending it in, a tutorial before it
+    included.
+    """
     questions = list(hit.questions.all())
     expected = SLACK * sum(question.seconds for question in questions)
-    lesson = tutorials().get(questions[0].interface) if settings.MTURK_TUTORIAL and questions else None
+    lesson = (
+        tutorials().get(questions[0].interface) if settings.MTURK_TUTORIAL and questions else None
+    )
     return STEP * max(1, -(-(expected + (TO_LEARN * lesson.seconds if lesson else 0)) // STEP))

@@ -1,4 +1,6 @@
-"""The WSGI application: the requester's API at `/`, the worker's pages, and switches for faults and the clock."""
+"""The WSGI application: the requester's API at `/`, the worker's pages, and switches for faults and
+the clock.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,16 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from annotation.platforms.mturk_local import assignments, faults, hits, model, notices, pages, qualifications, work
+from annotation.platforms.mturk_local import (
+    assignments,
+    faults,
+    hits,
+    model,
+    notices,
+    pages,
+    qualifications,
+    work,
+)
 from annotation.platforms.mturk_local.refuse import RequestError
 from annotation.platforms.mturk_local.store import Books, Store
 
@@ -55,10 +66,16 @@ BOOKS = ("hit_type", "hit", "assignment", "bonus", "qualification", "letter", "c
 class Reply(Exception):
     """What is answered."""
 
-    def __init__(self, status: str, body: str, kind: str = "text/html; charset=utf-8", **headers: str) -> None:
+    def __init__(
+        self, status: str, body: str, kind: str = "text/html; charset=utf-8", **headers: str
+    ) -> None:
         super().__init__(status)
         self.status, self.body = status, body.encode()
-        self.headers = [("Content-Type", kind), ("Content-Length", str(len(self.body))), *headers.items()]
+        self.headers = [
+            ("Content-Type", kind),
+            ("Content-Length", str(len(self.body))),
+            *headers.items(),
+        ]
 
 
 class Endpoint:
@@ -95,23 +112,33 @@ class Endpoint:
 
     def _operation(self, environ: WSGIEnvironment, name: str) -> Reply:
         if "AWS4-HMAC-SHA256" not in environ.get("HTTP_AUTHORIZATION", ""):
-            return _error("403 Forbidden", "MissingAuthenticationTokenException", "The request is not signed.")
+            return _error(
+                "403 Forbidden", "MissingAuthenticationTokenException", "The request is not signed."
+            )
         try:
             request = json.loads(_body(environ) or b"{}")
             model.check(name, request)
         except (ValueError, model.Invalid) as bad:
             return _error("400 Bad Request", "ValidationException", str(bad))
         if name not in OPERATIONS:
-            return _error("400 Bad Request", "UnknownOperationException", f"This endpoint does not do {name}.")
+            return _error(
+                "400 Bad Request", "UnknownOperationException", f"This endpoint does not do {name}."
+            )
         return self._do(name, request)
 
     def _do(self, name: str, request: dict[str, Any]) -> Reply:
         with self.store.begin() as books:
             fault = faults.next_fault(books, name)
         if fault is not None and fault.kind == "throttle":
-            return self._told(name, "throttled", _error("400 Bad Request", "ThrottlingException", "Rate exceeded"))
+            return self._told(
+                name, "throttled", _error("400 Bad Request", "ThrottlingException", "Rate exceeded")
+            )
         if fault is not None and fault.kind == "refuse":
-            return self._told(name, "refused", _error("400 Bad Request", "RequestError", "The endpoint was told so."))
+            return self._told(
+                name,
+                "refused",
+                _error("400 Bad Request", "RequestError", "The endpoint was told so."),
+            )
         if fault is not None and fault.kind == "error":
             return self._told(name, "failed", _fault())
         if fault is not None and fault.kind == "hang":
@@ -123,7 +150,9 @@ class Endpoint:
                 answer = OPERATIONS[name](books, request)
                 books.insert("call", operation=name, outcome="done", at=books.now)
         except RequestError as no:
-            reply = _error("400 Bad Request", "RequestError", f"{no} ({no.code})", TurkErrorCode=no.code)
+            reply = _error(
+                "400 Bad Request", "RequestError", f"{no} ({no.code})", TurkErrorCode=no.code
+            )
             return self._told(name, no.code, reply)
         if fault is not None and fault.kind == "timeout":
             self._told(name, "held", _fault())
@@ -142,7 +171,9 @@ class Endpoint:
         with self.store.begin() as books:
             fault = faults.next_fault(books, "externalSubmit")
             if fault is not None and fault.kind == "error":
-                raise Reply("500 Internal Server Error", pages.refused("The marketplace has a fault."))
+                raise Reply(
+                    "500 Internal Server Error", pages.refused("The marketplace has a fault.")
+                )
             if fault is None or fault.kind != "lose":
                 work.send_in(books, assignment, form)
             row = books.find("SELECT worker, hit, status FROM assignment WHERE id = ?", assignment)
@@ -156,12 +187,21 @@ class Endpoint:
             if path == "/":
                 return Reply("200 OK", _listing(books, worker) if worker else pages.sign_in())
             if path == "/preview":
-                return Reply("200 OK", pages.preview(worker, hits.hit_of(books, query.get("hitId", [""])[0])))
+                return Reply(
+                    "200 OK", pages.preview(worker, hits.hit_of(books, query.get("hitId", [""])[0]))
+                )
             if path == "/work":
-                found = [a for a in work.in_hand(books, worker) if a["id"] == query.get("assignmentId", [""])[0]]
+                found = [
+                    a
+                    for a in work.in_hand(books, worker)
+                    if a["id"] == query.get("assignmentId", [""])[0]
+                ]
                 if not found:
                     raise work.Refused("You do not have this assignment.")
-                return Reply("200 OK", pages.work(worker, hits.hit_of(books, found[0]["hit"]), found[0]["id"], origin))
+                return Reply(
+                    "200 OK",
+                    pages.work(worker, hits.hit_of(books, found[0]["hit"]), found[0]["id"], origin),
+                )
         raise Reply("404 Not Found", pages.refused("There is no such page."))
 
     def _worker_does(self, path: str, form: dict[str, list[str]]) -> Reply:
@@ -173,7 +213,9 @@ class Endpoint:
             elif path == "/return":
                 assignment = form.get("assignmentId", [""])[0]
                 if work.give_back(books, worker, assignment):
-                    returned = books.one("SELECT hit FROM assignment WHERE id = ?", assignment)["hit"]
+                    returned = books.one("SELECT hit FROM assignment WHERE id = ?", assignment)[
+                        "hit"
+                    ]
                 where = "/?" + urlencode({"workerId": worker})
             elif path == "/qualify":
                 qualifications.ask_for(books, form.get("qualificationTypeId", [""])[0], worker)
@@ -203,12 +245,17 @@ class Endpoint:
                 books.advance(float(said.get("advance", 0)))
             elif what != "books":
                 raise Reply("404 Not Found", pages.refused("There is no such switch."))
-            return _json("200 OK", {name: [dict(row) for row in books.all(f"SELECT * FROM {name}")] for name in BOOKS})
+            return _json(
+                "200 OK",
+                {name: [dict(row) for row in books.all(f"SELECT * FROM {name}")] for name in BOOKS},
+            )
 
 
 def _listing(books: Books, worker: str) -> str:
     held, offered = work.in_hand(books, worker), work.offered(books, worker)
-    return pages.listing(worker, held, offered, qualifications.lacking(books, worker), work.letters(books, worker))
+    return pages.listing(
+        worker, held, offered, qualifications.lacking(books, worker), work.letters(books, worker)
+    )
 
 
 def _worker(form: dict[str, list[str]]) -> str:
@@ -243,4 +290,6 @@ def _error(status: str, code: str, message: str, **more: str) -> Reply:
 
 
 def _fault() -> Reply:
-    return _error("500 Internal Server Error", "ServiceFault", "The service has a fault. Try again.")
+    return _error(
+        "500 Internal Server Error", "ServiceFault", "The service has a fault. Try again."
+    )

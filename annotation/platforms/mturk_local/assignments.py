@@ -20,11 +20,19 @@ REGRET = 30 * 86400
 def told_assignment(row: sqlite3.Row) -> Answer:
     """An assignment as the platform tells it."""
     return {
-        "AssignmentId": row["id"], "WorkerId": row["worker"], "HITId": row["hit"], "AssignmentStatus": row["status"],
-        "AutoApprovalTime": row["auto_approval"], "AcceptTime": row["accepted"], "SubmitTime": row["submitted"],
-        "ApprovalTime": row["approved"], "RejectionTime": row["rejected"], "Deadline": row["deadline"],
-        "Answer": row["answer"], "RequesterFeedback": row["feedback"],
-    }  # fmt: skip
+        "AssignmentId": row["id"],
+        "WorkerId": row["worker"],
+        "HITId": row["hit"],
+        "AssignmentStatus": row["status"],
+        "AutoApprovalTime": row["auto_approval"],
+        "AcceptTime": row["accepted"],
+        "SubmitTime": row["submitted"],
+        "ApprovalTime": row["approved"],
+        "RejectionTime": row["rejected"],
+        "Deadline": row["deadline"],
+        "Answer": row["answer"],
+        "RequesterFeedback": row["feedback"],
+    }
 
 
 def list_assignments(books: Books, request: Request) -> Answer:
@@ -34,9 +42,13 @@ def list_assignments(books: Books, request: Request) -> Answer:
     wanted = request.get("AssignmentStatuses") or DECIDED
     marks = ", ".join("?" * len(wanted))
     rows = books.all(
-        f"SELECT * FROM assignment WHERE hit = ? AND status IN ({marks}) ORDER BY submitted, number LIMIT ? OFFSET ?",
-        request["HITId"], *wanted, limit + 1, after,
-    )  # fmt: skip
+        f"SELECT * FROM assignment WHERE hit = ? AND status IN ({marks}) ORDER BY submitted, number"
+        " LIMIT ? OFFSET ?",
+        request["HITId"],
+        *wanted,
+        limit + 1,
+        after,
+    )
     return paged("Assignments", [told_assignment(row) for row in rows], limit, after)
 
 
@@ -60,12 +72,16 @@ def approve(books: Books, request: Request) -> Answer:
     if row["status"] != "Submitted" and not (late and request.get("OverrideRejection")):
         raise RequestError(
             "InvalidAssignmentState",
-            f"This operation can be called with a status of: Submitted. The assignment is {row['status']}.",
+            "This operation can be called with a status of: Submitted. The assignment is"
+            f" {row['status']}.",
         )
     books.run(
-        "UPDATE assignment SET status = 'Approved', approved = ?, rejected = NULL, feedback = ? WHERE id = ?",
-        books.now, request.get("RequesterFeedback"), row["id"],
-    )  # fmt: skip
+        "UPDATE assignment SET status = 'Approved', approved = ?, rejected = NULL, feedback = ?"
+        " WHERE id = ?",
+        books.now,
+        request.get("RequesterFeedback"),
+        row["id"],
+    )
     return {}
 
 
@@ -73,16 +89,21 @@ def reject(books: Books, request: Request) -> Answer:
     """Refuses to pay an assignment, with a reason."""
     row = _sent_in(books, request["AssignmentId"])
     if not request["RequesterFeedback"].strip() or len(request["RequesterFeedback"]) > 1024:
-        raise RequestError("ParameterValidationError", "A rejection needs feedback of at most 1024 characters.")
+        raise RequestError(
+            "ParameterValidationError", "A rejection needs feedback of at most 1024 characters."
+        )
     if row["status"] != "Submitted":
         raise RequestError(
             "InvalidAssignmentState",
-            f"This operation can be called with a status of: Submitted. The assignment is {row['status']}.",
+            "This operation can be called with a status of: Submitted. The assignment is"
+            f" {row['status']}.",
         )
     books.run(
         "UPDATE assignment SET status = 'Rejected', rejected = ?, feedback = ? WHERE id = ?",
-        books.now, request["RequesterFeedback"], row["id"],
-    )  # fmt: skip
+        books.now,
+        request["RequesterFeedback"],
+        row["id"],
+    )
     return {}
 
 
@@ -99,9 +120,15 @@ def send_bonus(books: Books, request: Request) -> Answer:
         raise RequestError("ParameterValidationError", "A bonus needs an amount and a reason.")
     afford(books, amount + fee(amount))
     books.insert(
-        "bonus", worker=row["worker"], assignment=row["id"], hit=row["hit"], cents=amount, fee=fee(amount),
-        reason=request["Reason"], at=books.now,
-    )  # fmt: skip
+        "bonus",
+        worker=row["worker"],
+        assignment=row["id"],
+        hit=row["hit"],
+        cents=amount,
+        fee=fee(amount),
+        reason=request["Reason"],
+        at=books.now,
+    )
     remember(books, token, "SendBonus", row["id"])
     return {}
 
@@ -114,13 +141,21 @@ def list_bonus_payments(books: Books, request: Request) -> Answer:
     if not value:
         raise RequestError("ParameterValidationError", "Name a HIT or an assignment.")
     rows = books.all(
-        f"SELECT * FROM bonus WHERE {column} = ? ORDER BY number LIMIT ? OFFSET ?", value, limit + 1, after
+        f"SELECT * FROM bonus WHERE {column} = ? ORDER BY number LIMIT ? OFFSET ?",
+        value,
+        limit + 1,
+        after,
     )
     found = [
-        {"WorkerId": row["worker"], "BonusAmount": dollars(row["cents"]), "AssignmentId": row["assignment"],
-         "Reason": row["reason"], "GrantTime": row["at"]}
+        {
+            "WorkerId": row["worker"],
+            "BonusAmount": dollars(row["cents"]),
+            "AssignmentId": row["assignment"],
+            "Reason": row["reason"],
+            "GrantTime": row["at"],
+        }
         for row in rows
-    ]  # fmt: skip
+    ]
     return paged("BonusPayments", found, limit, after)
 
 

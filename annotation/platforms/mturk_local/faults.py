@@ -1,4 +1,6 @@
-"""Faults that can be switched on: what the endpoint does wrong at its next calls of an operation, and how often."""
+"""Faults that can be switched on: what the endpoint does wrong at its next calls of an operation,
+and how often.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,12 @@ class Fault:
     seconds: float
 
 
-def switch_on(books: Books, operation: str, kind: str, times: int = 1, seconds: float = 5.0) -> None:
-    """Lets the next calls of an operation ("*": of any) go wrong. Raises ValueError for a kind that there is not."""
+def switch_on(
+    books: Books, operation: str, kind: str, times: int = 1, seconds: float = 5.0
+) -> None:
+    """Lets the next calls of an operation ("*": of any) go wrong. Raises ValueError for a kind that
+    there is not.
+    """
     if kind not in KINDS:
         raise ValueError(f"There is no fault {kind}; there are {', '.join(KINDS)}.")
     books.insert("fault", operation=operation, kind=kind, remaining=times, seconds=seconds)
@@ -42,7 +48,8 @@ def switch_off(books: Books) -> int:
 def next_fault(books: Books, operation: str) -> Fault | None:
     """The fault of this call, if there is one; it is used up."""
     row = books.find(
-        "SELECT * FROM fault WHERE operation IN (?, '*') AND remaining > 0 ORDER BY number LIMIT 1", operation
+        "SELECT * FROM fault WHERE operation IN (?, '*') AND remaining > 0 ORDER BY number LIMIT 1",
+        operation,
     )
     if row is None:
         return None

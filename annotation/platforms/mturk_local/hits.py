@@ -17,10 +17,14 @@ AUTO_APPROVAL = 30 * 86400
 LONGEST_TOKEN, LONGEST_LIFE, MOST_RESULTS = 64, 365 * 86400, 100
 
 ROWS = """
-    SELECT h.*, t.title, t.description, t.keywords, t.reward, t.duration, t.approval_delay, t.qualifications,
-           (SELECT count(*) FROM assignment a WHERE a.hit = h.id AND a.status = 'Accepted') AS pending,
-           (SELECT count(*) FROM assignment a WHERE a.hit = h.id AND a.status = 'Submitted') AS submitted,
-           (SELECT count(*) FROM assignment a WHERE a.hit = h.id AND a.status IN ('Approved', 'Rejected')) AS decided
+    SELECT h.*, t.title, t.description, t.keywords, t.reward, t.duration, t.approval_delay,
+        t.qualifications,
+           (SELECT count(*) FROM assignment a WHERE a.hit = h.id
+               AND a.status = 'Accepted') AS pending,
+           (SELECT count(*) FROM assignment a WHERE a.hit = h.id
+               AND a.status = 'Submitted') AS submitted,
+           (SELECT count(*) FROM assignment a WHERE a.hit = h.id
+               AND a.status IN ('Approved', 'Rejected')) AS decided
     FROM hit h JOIN hit_type t ON t.id = h.type
 """
 
@@ -48,16 +52,29 @@ def hit_of(books: Books, hit: str) -> sqlite3.Row:
 def told(row: sqlite3.Row, now: float) -> Answer:
     """A HIT as the platform tells it."""
     return {
-        "HITId": row["id"], "HITTypeId": row["type"], "HITGroupId": row["type"], "CreationTime": row["created"],
-        "Title": row["title"], "Description": row["description"], "Keywords": row["keywords"],
-        "Question": row["question"], "HITStatus": status_of(row, now), "MaxAssignments": row["most"],
-        "Reward": dollars(row["reward"]), "AutoApprovalDelayInSeconds": row["approval_delay"],
-        "Expiration": row["expiration"], "AssignmentDurationInSeconds": row["duration"],
-        "RequesterAnnotation": row["annotation"], "QualificationRequirements": json.loads(row["qualifications"]),
-        "HITReviewStatus": "NotReviewed", "NumberOfAssignmentsPending": row["pending"],
-        "NumberOfAssignmentsAvailable": max(0, row["most"] - row["pending"] - row["submitted"] - row["decided"]),
+        "HITId": row["id"],
+        "HITTypeId": row["type"],
+        "HITGroupId": row["type"],
+        "CreationTime": row["created"],
+        "Title": row["title"],
+        "Description": row["description"],
+        "Keywords": row["keywords"],
+        "Question": row["question"],
+        "HITStatus": status_of(row, now),
+        "MaxAssignments": row["most"],
+        "Reward": dollars(row["reward"]),
+        "AutoApprovalDelayInSeconds": row["approval_delay"],
+        "Expiration": row["expiration"],
+        "AssignmentDurationInSeconds": row["duration"],
+        "RequesterAnnotation": row["annotation"],
+        "QualificationRequirements": json.loads(row["qualifications"]),
+        "HITReviewStatus": "NotReviewed",
+        "NumberOfAssignmentsPending": row["pending"],
+        "NumberOfAssignmentsAvailable": max(
+            0, row["most"] - row["pending"] - row["submitted"] - row["decided"]
+        ),
         "NumberOfAssignmentsCompleted": row["decided"],
-    }  # fmt: skip
+    }
 
 
 def create_hit_type(books: Books, request: Request) -> Answer:
@@ -65,14 +82,22 @@ def create_hit_type(books: Books, request: Request) -> Answer:
     reward = cents(request["Reward"])
     for name, limit in (("Title", 128), ("Description", 2000), ("Keywords", 1000)):
         if len(request.get(name, "")) > limit:
-            raise RequestError("ParameterValidationError", f"{name} is longer than {limit} characters.")
+            raise RequestError(
+                "ParameterValidationError", f"{name} is longer than {limit} characters."
+            )
     fields = {
-        "title": request["Title"], "description": request["Description"], "keywords": request.get("Keywords", ""),
-        "reward": reward, "duration": request["AssignmentDurationInSeconds"],
+        "title": request["Title"],
+        "description": request["Description"],
+        "keywords": request.get("Keywords", ""),
+        "reward": reward,
+        "duration": request["AssignmentDurationInSeconds"],
         "approval_delay": request.get("AutoApprovalDelayInSeconds", AUTO_APPROVAL),
         "qualifications": json.dumps(request.get("QualificationRequirements", []), sort_keys=True),
-    }  # fmt: skip
-    if not 30 <= fields["duration"] <= LONGEST_LIFE or not 0 <= fields["approval_delay"] <= AUTO_APPROVAL:
+    }
+    if (
+        not 30 <= fields["duration"] <= LONGEST_LIFE
+        or not 0 <= fields["approval_delay"] <= AUTO_APPROVAL
+    ):
         raise RequestError("ParameterValidationError", "A duration is out of range.")
     digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
     row = books.find("SELECT id FROM hit_type WHERE digest = ?", digest)
@@ -84,22 +109,42 @@ def create_hit_type(books: Books, request: Request) -> Answer:
 
 def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
     """A new HIT. A token that was used within a day is refused with the HIT that it made."""
-    token, annotation = request.get("UniqueRequestToken", ""), request.get("RequesterAnnotation", "")
+    token, annotation = (
+        request.get("UniqueRequestToken", ""),
+        request.get("RequesterAnnotation", ""),
+    )
     if made := used(books, token, "CreateHITWithHITType"):
         raise RequestError("HitAlreadyExists", f'The HIT with ID "{made}" already exists.')
     kind = books.find("SELECT * FROM hit_type WHERE id = ?", request["HITTypeId"])
     if kind is None or _asks_for_what_was_deleted(books, kind["qualifications"]):
-        raise RequestError("HITTypeDoesNotExist", f"HIT type {request['HITTypeId']} does not exist.")
+        raise RequestError(
+            "HITTypeDoesNotExist", f"HIT type {request['HITTypeId']} does not exist."
+        )
     most, life = request.get("MaxAssignments", 1), request["LifetimeInSeconds"]
-    if most < 1 or not 30 <= life <= LONGEST_LIFE or len(annotation) > 255 or "Question" not in request:
-        raise RequestError("ParameterValidationError", "MaxAssignments, lifetime, annotation or question cannot be.")
+    if (
+        most < 1
+        or not 30 <= life <= LONGEST_LIFE
+        or len(annotation) > 255
+        or "Question" not in request
+    ):
+        raise RequestError(
+            "ParameterValidationError",
+            "MaxAssignments, lifetime, annotation or question cannot be.",
+        )
     fees = fee(kind["reward"], most)
     afford(books, (kind["reward"] + fees) * most)
     hit = new_id()
     books.insert(
-        "hit", id=hit, type=kind["id"], question=request["Question"], annotation=annotation, most=most, fee=fees,
-        created=books.now, expiration=books.now + life,
-    )  # fmt: skip
+        "hit",
+        id=hit,
+        type=kind["id"],
+        question=request["Question"],
+        annotation=annotation,
+        most=most,
+        fee=fees,
+        created=books.now,
+        expiration=books.now + life,
+    )
     remember(books, token, "CreateHITWithHITType", hit)
     return {"HIT": told(hit_of(books, hit), books.now)}
 
@@ -113,10 +158,18 @@ def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
 
 
 def used(books: Books, token: str, operation: str) -> str:
-    """What a token made before; nothing if it is new. Raises RequestError for one that is too long."""
+    """What a token made before; nothing if it is new. Raises RequestError for one that is too
+    long.
+    """
     if len(token) > LONGEST_TOKEN:
-        raise RequestError("ParameterValidationError", f"A token has at most {LONGEST_TOKEN} characters.")
-    row = books.find("SELECT result FROM token WHERE name = ? AND operation = ?", token, operation) if token else None
+        raise RequestError(
+            "ParameterValidationError", f"A token has at most {LONGEST_TOKEN} characters."
+        )
+    row = (
+        books.find("SELECT result FROM token WHERE name = ? AND operation = ?", token, operation)
+        if token
+        else None
+    )
     return str(row["result"]) if row else ""
 
 
@@ -134,7 +187,9 @@ def get_hit(books: Books, request: Request) -> Answer:
 def list_hits(books: Books, request: Request) -> Answer:
     """All that are not disposed, newest first."""
     limit, after = page_of(request)
-    rows = books.all(ROWS + " WHERE NOT h.disposed ORDER BY h.number DESC LIMIT ? OFFSET ?", limit + 1, after)
+    rows = books.all(
+        ROWS + " WHERE NOT h.disposed ORDER BY h.number DESC LIMIT ? OFFSET ?", limit + 1, after
+    )
     return paged("HITs", [told(row, books.now) for row in rows], limit, after)
 
 
@@ -155,7 +210,9 @@ def page_of(request: Request) -> tuple[int, int]:
     """How many results, and after how many."""
     limit, token = request.get("MaxResults", 10), request.get("NextToken", "0")
     if not 1 <= limit <= MOST_RESULTS:
-        raise RequestError("ParameterValidationError", f"MaxResults lies between 1 and {MOST_RESULTS}.")
+        raise RequestError(
+            "ParameterValidationError", f"MaxResults lies between 1 and {MOST_RESULTS}."
+        )
     if not token.isdecimal():
         raise RequestError("ParameterValidationError", "NextToken is not one of ours.")
     return limit, int(token)
@@ -176,7 +233,9 @@ def create_additional_assignments(books: Books, request: Request) -> Answer:
     if row["disposed"]:
         raise RequestError("InvalidHITState", f"HIT {row['id']} is disposed.")
     if row["most"] < 10 <= row["most"] + more:
-        raise RequestError("InvalidMaximumAssignmentsIncrease", "A HIT made for fewer than 10 stays below 10.")
+        raise RequestError(
+            "InvalidMaximumAssignmentsIncrease", "A HIT made for fewer than 10 stays below 10."
+        )
     afford(books, (row["reward"] + row["fee"]) * more)
     books.run("UPDATE hit SET most = most + ? WHERE id = ?", more, row["id"])
     remember(books, token, "CreateAdditionalAssignmentsForHIT", row["id"])
@@ -191,7 +250,10 @@ def update_expiration(books: Books, request: Request) -> Answer:
     at = max(books.now, float(request["ExpireAt"]))
     if at > row["expiration"]:
         free = row["most"] - row["pending"] - row["submitted"] - row["decided"]
-        afford(books, (row["reward"] + row["fee"]) * max(0, free) if row["expiration"] <= books.now else 0)
+        afford(
+            books,
+            (row["reward"] + row["fee"]) * max(0, free) if row["expiration"] <= books.now else 0,
+        )
     books.run("UPDATE hit SET expiration = ? WHERE id = ?", at, row["id"])
     return {}
 
@@ -202,6 +264,8 @@ def delete_hit(books: Books, request: Request) -> Answer:
     if row["disposed"]:
         raise RequestError("InvalidHITState", f"HIT {row['id']} is disposed already.")
     if status_of(row, books.now) not in ("Reviewable", "Reviewing") or row["submitted"]:
-        raise RequestError("InvalidHITState", f"HIT {row['id']} has open places or undecided assignments.")
+        raise RequestError(
+            "InvalidHITState", f"HIT {row['id']} has open places or undecided assignments."
+        )
     books.run("UPDATE hit SET disposed = 1 WHERE id = ?", row["id"])
     return {}

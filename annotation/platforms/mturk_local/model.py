@@ -1,4 +1,6 @@
-"""What botocore's own service model says of a call: requests are checked by it, answers are shaped by it."""
+"""What botocore's own service model says of a call: requests are checked by it, answers are shaped
+by it.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def _check_enums(value: Any, shape: Shape) -> None:
 
 
 def shaped(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer as JSON. Raises KeyError for what the model does not know: then this endpoint is wrong."""
+    """The answer as JSON. Raises KeyError for what the model does not know: then this endpoint is
+    wrong.
+    """
     shape = operation(name).output_shape
     found: dict[str, Any] = _shape(answer, shape)
     return found
@@ -65,7 +69,9 @@ def shaped(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shape(value: Any, shape: Shape) -> Any:
     if isinstance(shape, StructureShape):
-        return {key: _shape(one, shape.members[key]) for key, one in value.items() if one is not None}
+        return {
+            key: _shape(one, shape.members[key]) for key, one in value.items() if one is not None
+        }
     if isinstance(shape, ListShape):
         return [_shape(one, shape.member) for one in value]
     if shape.type_name == "timestamp":

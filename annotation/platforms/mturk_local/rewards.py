@@ -14,7 +14,9 @@ MANY = 10
 def cents(amount: str) -> int:
     """Cents of a string with at most two decimals. Raises RequestError."""
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,2})?", amount):
-        raise RequestError("ParameterValidationError", f"{amount!r} is no amount with at most two decimals.")
+        raise RequestError(
+            "ParameterValidationError", f"{amount!r} is no amount with at most two decimals."
+        )
     dollars, _, rest = amount.partition(".")
     return 100 * int(dollars) + int(rest.ljust(2, "0"))
 
@@ -36,7 +38,8 @@ def held(books: Books) -> int:
     row = books.one(
         """SELECT coalesce(sum((t.reward + h.fee) * (
                CASE WHEN h.disposed THEN 0
-                    WHEN h.expiration > ? THEN h.most - (SELECT count(*) FROM assignment a WHERE a.hit = h.id
+                    WHEN h.expiration > ? THEN h.most - (SELECT count(*) FROM assignment a
+                        WHERE a.hit = h.id
                                                          AND a.status IN ('Approved', 'Rejected'))
                     ELSE (SELECT count(*) FROM assignment a WHERE a.hit = h.id
                           AND a.status IN ('Accepted', 'Submitted')) END)), 0) AS cents
@@ -49,8 +52,8 @@ def held(books: Books) -> int:
 def paid(books: Books) -> int:
     """What was paid until now, with fees."""
     rewards = books.one(
-        "SELECT coalesce(sum(t.reward + h.fee), 0) AS cents FROM assignment a JOIN hit h ON h.id = a.hit"
-        " JOIN hit_type t ON t.id = h.type WHERE a.status = 'Approved'"
+        "SELECT coalesce(sum(t.reward + h.fee), 0) AS cents FROM assignment a JOIN hit h ON h.id ="
+        " a.hit JOIN hit_type t ON t.id = h.type WHERE a.status = 'Approved'"
     )
     bonuses = books.one("SELECT coalesce(sum(cents + fee), 0) AS cents FROM bonus")
     return int(rewards["cents"]) + int(bonuses["cents"])
@@ -65,4 +68,6 @@ def available(books: Books) -> int:
 def afford(books: Books, amount: int) -> None:
     """Nothing; raises RequestError if so much is not there."""
     if amount > (left := available(books)):
-        raise RequestError("InsufficientFunds", f"The account has ${dollars(left)}; ${dollars(amount)} is needed.")
+        raise RequestError(
+            "InsufficientFunds", f"The account has ${dollars(left)}; ${dollars(amount)} is needed."
+        )

@@ -35,11 +35,15 @@ class Quiet(WSGIRequestHandler):
 
 
 @contextmanager
-def serving(path: Path | str, port: int = 0, host: str = "127.0.0.1") -> Iterator[tuple[str, Store]]:
+def serving(
+    path: Path | str, port: int = 0, host: str = "127.0.0.1"
+) -> Iterator[tuple[str, Store]]:
     """The address and the store of an endpoint that runs in threads of this process."""
     store = Store(path)
     server = make_server(host, port, Endpoint(store), server_class=Threads, handler_class=Quiet)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    )
     thread.start()
     try:
         yield f"http://{host}:{server.server_port}", store

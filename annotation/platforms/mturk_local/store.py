@@ -1,4 +1,6 @@
-"""The endpoint's books: one SQLite file, one writer at a time, and time that can be made to pass."""
+"""The endpoint's books: one SQLite file, one writer at a time, and time that can be made to
+pass.
+"""
 
 from __future__ import annotations
 
@@ -20,31 +22,43 @@ KEPT = 120 * 86400
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value REAL NOT NULL);
-CREATE TABLE IF NOT EXISTS hit_type (id TEXT PRIMARY KEY, digest TEXT UNIQUE, title TEXT, description TEXT,
+CREATE TABLE IF NOT EXISTS hit_type (id TEXT PRIMARY KEY, digest TEXT UNIQUE, title TEXT,
+    description TEXT,
     keywords TEXT, reward INTEGER, duration INTEGER, approval_delay INTEGER, qualifications TEXT);
-CREATE TABLE IF NOT EXISTS hit (number INTEGER PRIMARY KEY, id TEXT UNIQUE, type TEXT REFERENCES hit_type,
+CREATE TABLE IF NOT EXISTS hit (number INTEGER PRIMARY KEY, id TEXT UNIQUE,
+    type TEXT REFERENCES hit_type,
     question TEXT, annotation TEXT, most INTEGER, fee INTEGER, created REAL, expiration REAL,
     reviewing INTEGER DEFAULT 0, disposed INTEGER DEFAULT 0);
 CREATE INDEX IF NOT EXISTS hit_alive ON hit (disposed, expiration);
-CREATE TABLE IF NOT EXISTS assignment (number INTEGER PRIMARY KEY, id TEXT UNIQUE, hit TEXT REFERENCES hit (id),
-    worker TEXT, status TEXT, accepted REAL, deadline REAL, submitted REAL, auto_approval REAL, approved REAL,
+CREATE TABLE IF NOT EXISTS assignment (number INTEGER PRIMARY KEY, id TEXT UNIQUE,
+    hit TEXT REFERENCES hit (id),
+    worker TEXT, status TEXT, accepted REAL, deadline REAL, submitted REAL, auto_approval REAL,
+        approved REAL,
     rejected REAL, answer TEXT, feedback TEXT);
 CREATE INDEX IF NOT EXISTS assignment_of_hit ON assignment (hit, status);
 CREATE INDEX IF NOT EXISTS assignment_due ON assignment (status, auto_approval, deadline);
-CREATE TABLE IF NOT EXISTS bonus (number INTEGER PRIMARY KEY, worker TEXT, assignment TEXT, hit TEXT, cents INTEGER,
+CREATE TABLE IF NOT EXISTS bonus (number INTEGER PRIMARY KEY, worker TEXT, assignment TEXT,
+    hit TEXT, cents INTEGER,
     fee INTEGER, reason TEXT, at REAL);
-CREATE TABLE IF NOT EXISTS token (name TEXT, operation TEXT, result TEXT, at REAL, PRIMARY KEY (name, operation));
-CREATE TABLE IF NOT EXISTS qualification_type (id TEXT PRIMARY KEY, name TEXT UNIQUE, description TEXT, keywords TEXT,
+CREATE TABLE IF NOT EXISTS token (name TEXT, operation TEXT, result TEXT, at REAL,
+    PRIMARY KEY (name, operation));
+CREATE TABLE IF NOT EXISTS qualification_type (id TEXT PRIMARY KEY, name TEXT UNIQUE,
+    description TEXT, keywords TEXT,
     status TEXT, auto_granted INTEGER, auto_value INTEGER, created REAL);
-CREATE TABLE IF NOT EXISTS qualification (type TEXT, worker TEXT, value INTEGER, at REAL, status TEXT,
+CREATE TABLE IF NOT EXISTS qualification (type TEXT, worker TEXT, value INTEGER, at REAL,
+    status TEXT,
     PRIMARY KEY (type, worker));
-CREATE TABLE IF NOT EXISTS qualification_request (id TEXT PRIMARY KEY, type TEXT, worker TEXT, at REAL,
+CREATE TABLE IF NOT EXISTS qualification_request (id TEXT PRIMARY KEY, type TEXT, worker TEXT,
+    at REAL,
     UNIQUE (type, worker));
 CREATE TABLE IF NOT EXISTS blocked (worker TEXT PRIMARY KEY, reason TEXT);
-CREATE TABLE IF NOT EXISTS letter (number INTEGER PRIMARY KEY, worker TEXT, subject TEXT, text TEXT, at REAL);
-CREATE TABLE IF NOT EXISTS notice (type TEXT PRIMARY KEY, destination TEXT, transport TEXT, events TEXT,
+CREATE TABLE IF NOT EXISTS letter (number INTEGER PRIMARY KEY, worker TEXT, subject TEXT,
+    text TEXT, at REAL);
+CREATE TABLE IF NOT EXISTS notice (type TEXT PRIMARY KEY, destination TEXT, transport TEXT,
+    events TEXT,
     active INTEGER);
-CREATE TABLE IF NOT EXISTS fault (number INTEGER PRIMARY KEY, operation TEXT, kind TEXT, remaining INTEGER,
+CREATE TABLE IF NOT EXISTS fault (number INTEGER PRIMARY KEY, operation TEXT, kind TEXT,
+    remaining INTEGER,
     seconds REAL);
 CREATE TABLE IF NOT EXISTS call (number INTEGER PRIMARY KEY, operation TEXT, outcome TEXT, at REAL);
 """
@@ -125,22 +139,32 @@ class Books:
     def insert(self, table: str, **fields: Any) -> None:
         """A new row."""
         marks = ", ".join("?" * len(fields))
-        self._db.execute(f"INSERT INTO {table} ({', '.join(fields)}) VALUES ({marks})", list(fields.values()))
+        self._db.execute(
+            f"INSERT INTO {table} ({', '.join(fields)}) VALUES ({marks})", list(fields.values())
+        )
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass: everything happened so much longer ago, and will happen so much sooner."""
+        """Lets time pass: everything happened so much longer ago, and will happen so much
+        sooner.
+        """
         for table, columns in TIMES.items():
             moved = ", ".join(f"{column} = {column} - :by" for column in columns)
             self._db.execute(f"UPDATE {table} SET {moved}", {"by": seconds})
 
 
 def _time_passes(books: Books) -> None:
-    """Work that nobody sent in is abandoned, work that nobody judged is approved, old HITs are gone."""
+    """Work that nobody sent in is abandoned, work that nobody judged is approved, old HITs are
+    gone.
+    """
     now = books.now
-    books.run("UPDATE assignment SET status = 'Abandoned' WHERE status = 'Accepted' AND deadline <= ?", now)
+    books.run(
+        "UPDATE assignment SET status = 'Abandoned' WHERE status = 'Accepted' AND deadline <= ?",
+        now,
+    )
     books.run(
         "UPDATE assignment SET status = 'Approved', approved = auto_approval"
-        " WHERE status = 'Submitted' AND auto_approval <= ?", now,
-    )  # fmt: skip
+        " WHERE status = 'Submitted' AND auto_approval <= ?",
+        now,
+    )
     books.run("UPDATE hit SET disposed = 1 WHERE disposed = 0 AND expiration < ?", now - KEPT)
     books.run("DELETE FROM token WHERE at < ?", now - 86400)

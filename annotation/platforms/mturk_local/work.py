@@ -21,7 +21,8 @@ class Refused(Exception):
 def offered(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3.Row]:
     """HITs with a free place that a worker may accept and has not done, oldest first."""
     sql = (
-        ROWS + " WHERE NOT h.disposed AND h.expiration > ? AND h.most > (SELECT count(*) FROM assignment a"
+        ROWS + " WHERE NOT h.disposed AND h.expiration > ? AND h.most > (SELECT count(*) FROM"
+        " assignment a"
         " WHERE a.hit = h.id AND a.status NOT IN ('Returned', 'Abandoned'))"
         " AND NOT EXISTS (SELECT 1 FROM assignment a WHERE a.hit = h.id AND a.worker = ?"
         " AND a.status NOT IN ('Returned', 'Abandoned')) ORDER BY h.number LIMIT ?"
@@ -32,7 +33,9 @@ def offered(books: Books, worker: str, most: int = OFFERED) -> list[sqlite3.Row]
 
 def in_hand(books: Books, worker: str) -> list[sqlite3.Row]:
     """What a worker has accepted and not sent in."""
-    return books.all("SELECT * FROM assignment WHERE worker = ? AND status = 'Accepted' ORDER BY number", worker)
+    return books.all(
+        "SELECT * FROM assignment WHERE worker = ? AND status = 'Accepted' ORDER BY number", worker
+    )
 
 
 def letters(books: Books, worker: str) -> list[sqlite3.Row]:
@@ -41,10 +44,15 @@ def letters(books: Books, worker: str) -> list[sqlite3.Row]:
 
 
 def accept(books: Books, worker: str, hit: str) -> str:
-    """The assignment that a worker has now. An identifier that was returned is given to the next worker."""
+    """The assignment that a worker has now. An identifier that was returned is given to the next
+    worker.
+    """
     row = hit_of(books, hit)
     mine = books.find(
-        "SELECT * FROM assignment WHERE hit = ? AND worker = ? AND status NOT IN ('Returned', 'Abandoned')", hit, worker
+        "SELECT * FROM assignment WHERE hit = ? AND worker = ? AND status NOT IN ('Returned',"
+        " 'Abandoned')",
+        hit,
+        worker,
     )
     if mine is not None and mine["status"] == "Accepted":
         return str(mine["id"])
@@ -55,12 +63,16 @@ def accept(books: Books, worker: str, hit: str) -> str:
     if not may(books, worker, row["qualifications"]):
         raise Refused("You lack a qualification for this one.")
     times = {"worker": worker, "accepted": books.now, "deadline": books.now + row["duration"]}
-    given_back = books.find("SELECT id FROM assignment WHERE hit = ? AND status IN ('Returned', 'Abandoned')", hit)
+    given_back = books.find(
+        "SELECT id FROM assignment WHERE hit = ? AND status IN ('Returned', 'Abandoned')", hit
+    )
     if given_back is not None:
         books.run(
-            "UPDATE assignment SET worker = ?, accepted = ?, deadline = ?, status = 'Accepted' WHERE id = ?",
-            *times.values(), given_back["id"],
-        )  # fmt: skip
+            "UPDATE assignment SET worker = ?, accepted = ?, deadline = ?, status = 'Accepted'"
+            " WHERE id = ?",
+            *times.values(),
+            given_back["id"],
+        )
         return str(given_back["id"])
     assignment = new_id()
     books.insert("assignment", id=assignment, hit=hit, status="Accepted", **times)
@@ -71,10 +83,12 @@ def give_back(books: Books, worker: str, assignment: str) -> bool:
     """Whether a worker returned what they had."""
     return bool(
         books.run(
-            "UPDATE assignment SET status = 'Returned' WHERE id = ? AND worker = ? AND status = 'Accepted'",
-            assignment, worker,
+            "UPDATE assignment SET status = 'Returned' WHERE id = ? AND worker = ? AND status ="
+            " 'Accepted'",
+            assignment,
+            worker,
         )
-    )  # fmt: skip
+    )
 
 
 def send_in(books: Books, assignment: str, fields: Mapping[str, Sequence[str]]) -> None:
@@ -89,9 +103,13 @@ def send_in(books: Books, assignment: str, fields: Mapping[str, Sequence[str]]) 
         raise Refused("The form has no field but assignmentId.")
     delay = hit_of(books, row["hit"])["approval_delay"]
     books.run(
-        "UPDATE assignment SET status = 'Submitted', submitted = ?, auto_approval = ?, answer = ? WHERE id = ?",
-        books.now, books.now + delay, answers_xml(answers), assignment,
-    )  # fmt: skip
+        "UPDATE assignment SET status = 'Submitted', submitted = ?, auto_approval = ?, answer = ?"
+        " WHERE id = ?",
+        books.now,
+        books.now + delay,
+        answers_xml(answers),
+        assignment,
+    )
 
 
 def answers_xml(answers: Mapping[str, str]) -> str:
@@ -101,6 +119,6 @@ def answers_xml(answers: Mapping[str, str]) -> str:
         for name, value in answers.items()
     ]
     return (
-        f'<?xml version="1.0" encoding="UTF-8"?><QuestionFormAnswers xmlns="{SCHEMA}">{"".join(parts)}'
-        "</QuestionFormAnswers>"
+        '<?xml version="1.0" encoding="UTF-8"?><QuestionFormAnswers'
+        f' xmlns="{SCHEMA}">{"".join(parts)}</QuestionFormAnswers>'
     )

@@ -1,4 +1,6 @@
-"""The contract of a sampling design: what a sample would cost, how it is drawn, and when it is enough."""
+"""The contract of a sampling design: what a sample would cost, how it is drawn, and when it is
+enough.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from kbpo.submissions.models import Submission
 
 @dataclass(frozen=True)
 class Realised:
-    """What the judgments of a stage came to: variance of the guaranteed number, and the one the model anticipates."""
+    """What the judgments of a stage came to: variance of the guaranteed number, and the one the
+    model anticipates.
+    """
 
     variance: float
     anticipated: float
@@ -47,24 +51,35 @@ class Design(ABC):
     """One way to choose whom to ask about what, with known probabilities. Stateless."""
 
     @abstractmethod
-    def options(self, submission: Submission, half_widths: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """What each half-width would take: targets, judged already, new, at_most (dollars), work_seconds, and what the
-        design needs to draw it later. For a submission that is scored: what it would take beyond what was asked."""
+    def options(
+        self, submission: Submission, half_widths: Sequence[str]
+    ) -> dict[str, dict[str, Any]]:
+        """What each half-width would take: targets, judged already, new, at_most (dollars),
+        work_seconds, and what the design needs to draw it later. For a submission that is scored:
+        what it would take beyond what was asked.
+        """
 
     @abstractmethod
     def sample(self, submission: Submission) -> int:
-        """Stores the next batch (or batches) with their samples; how many targets were added. Repeatable: what a batch
-        holds is a function of its row and of the rows before it."""
+        """Stores the next batch (or batches) with their samples; how many targets were added.
+        Repeatable: what a batch holds is a function of its row and of the rows before it.
+        """
 
     @abstractmethod
     def enough(self, submission: Submission, variance: float | None) -> str:
-        """Why nothing more is to be asked (target, budget, exhausted), once all that was drawn is answered; empty if
-        another stage is due. `variance` is the realised one of the guaranteed number."""
+        """Why nothing more is to be asked (target, budget, exhausted), once all that was drawn is
+        answered; empty if another stage is due. `variance` is the realised one of the guaranteed
+        number.
+        """
 
 
 def last_batch(submission: Submission) -> SampleBatch | None:
     """The submission's latest batch of the guaranteed distribution; None before its first."""
-    return submission.batches.filter(distribution__kind=submission.track.distribution).order_by("stage").last()
+    return (
+        submission.batches.filter(distribution__kind=submission.track.distribution)
+        .order_by("stage")
+        .last()
+    )
 
 
 def target_variance(submission: Submission, half_width: str | Decimal) -> float:
@@ -99,7 +114,9 @@ def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
 
 
 def seed_of(submission: Submission, kind: str, stage: int = 1) -> int:
-    """The seed of a batch: derived from the track's secret, so that nobody can foresee or choose the sample."""
+    """The seed of a batch: derived from the track's secret, so that nobody can foresee or choose
+    the sample.
+    """
     key, _ = TrackKey.objects.get_or_create(track=submission.track)
     digest = hashlib.sha256(f"{key.secret}|{submission.pk}|{kind}|{stage}".encode()).digest()
     return int.from_bytes(digest[:7], "big")

@@ -1,4 +1,6 @@
-"""Design iid: draws with replacement from p_i, as published (Chaganty 2018, section 3.4); one batch a distribution."""
+"""Design iid: draws with replacement from p_i, as published (Chaganty 2018, section 3.4); one batch
+a distribution.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ import numpy as np
 
 from estimators.poisson import planned_variance
 from estimators.sample_size import required_samples
-from kbpo.sampling.designs.base import Design, Realised, last_batch, price_of, seed_of, target_variance
+from kbpo.sampling.designs.base import (
+    Design,
+    Realised,
+    last_batch,
+    price_of,
+    seed_of,
+    target_variance,
+)
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
 from kbpo.sampling.overlap import overlaps
@@ -24,22 +33,30 @@ DRAW_LIMIT = 20_000
 CLOSE = 1.02
 """A variance that is above its target by so little is as good as on it."""
 LEAST = 30
-"""Own draws of every system, even where others' labels would do: what nobody else states would count as wrong without
-any."""
+"""Own draws of every system, even where others' labels would do: what nobody else states would
+count as wrong without any."""
 SUPPORT_LIMIT = 20_000
 """A larger X_i is represented, in the search for the sample size, by this many draws from p_i."""
 
 
 class Iid(Design):
-    """Independent draws; the plan is exact, because the seed of every batch is known beforehand to us alone."""
+    """Independent draws; the plan is exact, because the seed of every batch is known beforehand to
+    us alone.
+    """
 
-    def options(self, submission: Submission, half_widths: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def options(
+        self, submission: Submission, half_widths: Sequence[str]
+    ) -> dict[str, dict[str, Any]]:
         supports = {kind: support(submission, kind) for kind in submission.track.distributions}
         if last_batch(submission) is not None:
             state = State(submission)
-            return {width: _more(submission, Decimal(width), supports, state) for width in half_widths}
+            return {
+                width: _more(submission, Decimal(width), supports, state) for width in half_widths
+            }
         existing = existing_draws(submission)
-        return {width: _option(submission, Decimal(width), supports, existing) for width in half_widths}
+        return {
+            width: _option(submission, Decimal(width), supports, existing) for width in half_widths
+        }
 
     def sample(self, submission: Submission) -> int:
         option = submission.plan["options"][submission.plan["chosen"]]
@@ -49,7 +66,9 @@ class Iid(Design):
     def enough(self, submission: Submission, variance: float | None) -> str:
         if not submission.batches.filter(design="iid", stage=1 + submission.orders).exists():
             return ""  # more was ordered meanwhile
-        reached = variance is None or variance <= CLOSE * target_variance(submission, submission.plan["chosen"])
+        reached = variance is None or variance <= CLOSE * target_variance(
+            submission, submission.plan["chosen"]
+        )
         return "target" if reached else "exhausted"
 
 
@@ -75,14 +94,18 @@ def make_batch(submission: Submission, kind: str, size: int) -> SampleBatch:
 
 
 def fill(batch: SampleBatch) -> int:
-    """How many distinct instances the batch holds after its draw was stored (a repeat stores nothing new)."""
+    """How many distinct instances the batch holds after its draw was stored (a repeat stores
+    nothing new).
+    """
     rows = draws_of(batch)
     Sample.objects.bulk_create(rows, batch_size=2000, ignore_conflicts=True)
     return len(rows)
 
 
 def draws_of(batch: SampleBatch) -> list[Sample]:
-    """The draws that a batch row stands for, recomputed from its seed and size; nothing is stored."""
+    """The draws that a batch row stands for, recomputed from its seed and size; nothing is
+    stored.
+    """
     instance, target, p = support(batch.submission, batch.distribution.kind)
     index, multiplicity = draw(p, batch.size, batch.seed)
     return [
@@ -98,7 +121,9 @@ def draws_of(batch: SampleBatch) -> list[Sample]:
 
 
 def draw(p: Floats, n: int, seed: int) -> tuple[Ids, Ids]:
-    """Indices drawn with replacement from p, and how often each: n draws in all. The same seed gives the same draw."""
+    """Indices drawn with replacement from p, and how often each: n draws in all. The same seed
+    gives the same draw.
+    """
     generator = np.random.Generator(np.random.PCG64(seed))
     cumulative = np.cumsum(p)
     hits = np.searchsorted(cumulative, generator.random(n) * cumulative[-1], side="right")
@@ -107,27 +132,41 @@ def draw(p: Floats, n: int, seed: int) -> tuple[Ids, Ids]:
 
 
 def sizes(track: Track, guaranteed: int) -> dict[str, int]:
-    """Draws of every distribution: the guaranteed one's, and a share of it for each of the others."""
+    """Draws of every distribution: the guaranteed one's, and a share of it for each of the
+    others.
+    """
     other = int(np.ceil(guaranteed * float(track.other_share)))
-    return {kind: guaranteed if kind == track.distribution else other for kind in track.distributions}
+    return {
+        kind: guaranteed if kind == track.distribution else other for kind in track.distributions
+    }
 
 
 def existing_draws(submission: Submission) -> dict[str, Any]:
-    """What is known already: labelled draws of the guaranteed distribution, P and overlap with this one last.
+    """What is known already: labelled draws of the guaranteed distribution, P and overlap with this
+    one last.
 
-    Draws whose labels the team could see when it confirmed are no sample of what it states: they do not count.
+    Draws whose labels the team could see when it confirmed are no sample of what it states: they do
+    not count.
     """
     track, kind = submission.track, submission.track.distribution
     rows = list(
-        Sample.objects.filter(batch__distribution__kind=kind, batch__design="iid", batch__submission__track=track)
+        Sample.objects.filter(
+            batch__distribution__kind=kind, batch__design="iid", batch__submission__track=track
+        )
         .exclude(batch__submission__in=[submission.pk, *earlier(submission)])
         .order_by("pk")
         .values_list("batch__submission_id", "instance_id", "multiplicity")
     )
     systems = [*sorted({owner for owner, _, _ in rows}), submission.pk]
     instance = np.repeat([row[1] for row in rows], [row[2] for row in rows]).astype(np.int64)
-    owner = np.repeat([systems.index(row[0]) for row in rows], [row[2] for row in rows]).astype(np.int64)
-    label = kind_of(track).judge(instance, [submission.pk])[track.criterion][:, 0] if rows else np.zeros(0)
+    owner = np.repeat([systems.index(row[0]) for row in rows], [row[2] for row in rows]).astype(
+        np.int64
+    )
+    label = (
+        kind_of(track).judge(instance, [submission.pk])[track.criterion][:, 0]
+        if rows
+        else np.zeros(0)
+    )
     return {
         "systems": systems,
         "P": matrix(track, kind, instance, systems),
@@ -138,7 +177,10 @@ def existing_draws(submission: Submission) -> dict[str, Any]:
 
 
 def _option(
-    submission: Submission, half_width: Decimal, supports: dict[str, tuple[Ids, Ids, Floats]], existing: dict[str, Any]
+    submission: Submission,
+    half_width: Decimal,
+    supports: dict[str, tuple[Ids, Ids, Floats]],
+    existing: dict[str, Any],
 ) -> dict[str, Any]:
     track = submission.track
     guaranteed = _required(submission, half_width, supports[track.distribution], existing)
@@ -153,23 +195,31 @@ def _option(
 
 
 def _more(
-    submission: Submission, half_width: Decimal, supports: dict[str, tuple[Ids, Ids, Floats]], state: State
+    submission: Submission,
+    half_width: Decimal,
+    supports: dict[str, tuple[Ids, Ids, Floats]],
+    state: State,
 ) -> dict[str, Any]:
     """An option of a scored submission: draws beyond those it has."""
     draws = sizes(submission.track, _required_more(submission, half_width, state))
-    old = set(Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True))
+    old = set(
+        Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
+    )
     targets: set[int] = set()
     for kind, n in draws.items():
         _, target, p = supports[kind]
         index, _ = draw(p, n, seed_of(submission, kind, 2 + submission.orders))
         targets.update(target[index].tolist())
     new = len(kind_of(submission.track).unanswered({submission.pk: targets - old})[submission.pk])
-    return {"half_width": str(half_width), "draws": draws} | price_of(submission, len(targets | old), new)
+    return {"half_width": str(half_width), "draws": draws} | price_of(
+        submission, len(targets | old), new
+    )
 
 
 def _required_more(submission: Submission, half_width: Decimal, state: State) -> int:
-    """The fewest further draws with which the variance that the board's estimator expects meets the half-width, by as
-    much less than what it expects now as the realised one asks for."""
+    """The fewest further draws with which the variance that the board's estimator expects meets the
+    half-width, by as much less than what it expects now as the realised one asks for.
+    """
     target, realised = target_variance(submission, half_width), Realised.of(last_batch(submission))
     now, one = state.chances(), np.bincount(state.row, weights=state.p)
 
@@ -188,9 +238,14 @@ def _required_more(submission: Submission, half_width: Decimal, state: State) ->
 
 
 def _required(
-    submission: Submission, half_width: Decimal, own: tuple[Ids, Ids, Floats], existing: dict[str, Any]
+    submission: Submission,
+    half_width: Decimal,
+    own: tuple[Ids, Ids, Floats],
+    existing: dict[str, Any],
 ) -> int:
-    """Draws that the joint estimator needs for the half-width, given what others' labels contribute already."""
+    """Draws that the joint estimator needs for the half-width, given what others' labels contribute
+    already.
+    """
     instance, _, p = own
     track = submission.track
     if p.size > SUPPORT_LIMIT:
@@ -210,6 +265,7 @@ def _required(
             existing["overlap"],
             target_variance=target_variance(submission, half_width),
             bounds=(LEAST, DRAW_LIMIT),
-            own_term="largest_variance",  # the published bound would have a system alone draw four times too much
+            # the published bound would have a system alone draw four times too much
+            own_term="largest_variance",
         )
     )

@@ -1,8 +1,10 @@
-"""Design poisson: a target is asked iff its random number lies below its threshold; thresholds rise like water.
+"""Design poisson: a target is asked iff its random number lies below its threshold; thresholds rise
+like water.
 
-A new submission raises the thresholds of what it states just so far that the guaranteed number meets its interval, with
-the fewest expected new questions. It goes in stages: the model g learns from each, and so does what is known of its
-errors; what counts in the end is the realised variance, not the planned one.
+A new submission raises the thresholds of what it states just so far that the guaranteed number
+meets its interval, with the fewest expected new questions. It goes in stages: the model g learns
+from each, and so does what is known of its errors; what counts in the end is the realised variance,
+not the planned one.
 """
 
 from __future__ import annotations
@@ -24,18 +26,24 @@ from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.submissions.models import Submission
 
 FIRST = 4.0
-"""Planned variance of the first stage, in units of the target: coarse, so that g is learnt early."""
+"""Planned variance of the first stage, in units of the target: coarse, so that g is learnt
+early."""
 STAGES = 12
 """Most stages of an order."""
 PRICED_AIM = 0.8
-"""What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks for more."""
+"""What 'at most' allows for: a plan misses in a quarter to a third of arrivals, and then asks
+for more."""
 CLOSE = 1.02
 
 
 class Poisson(Design):
-    """Thresholds on targets, raised in stages until the realised variance meets the target or the money ends."""
+    """Thresholds on targets, raised in stages until the realised variance meets the target or the
+    money ends.
+    """
 
-    def options(self, submission: Submission, half_widths: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def options(
+        self, submission: Submission, half_widths: Sequence[str]
+    ) -> dict[str, dict[str, Any]]:
         state = State(submission)
         return {width: self._option(submission, state, width) for width in half_widths}
 
@@ -44,7 +52,11 @@ class Poisson(Design):
         likely, most = state.asked(state.raised(goal)), state.asked(state.raised(PRICED_AIM * goal))
         new, bound = len(state.new(likely)), len(state.new(most))
         told = price_of(submission, likely.size, new)
-        return told | {"half_width": width, "at_most": str(Decimal(told["each"]) * bound), "new_at_most": bound}
+        return told | {
+            "half_width": width,
+            "at_most": str(Decimal(told["each"]) * bound),
+            "new_at_most": bound,
+        }
 
     def sample(self, submission: Submission) -> int:
         stage = submission.batches.filter(design="poisson").count() + 1
@@ -53,7 +65,9 @@ class Poisson(Design):
         pi, goal, why = _affordable(submission, state, goal)
         batch = SampleBatch.objects.create(
             submission=submission,
-            distribution=SamplingDistribution.objects.get(submission=submission, kind=submission.track.distribution),
+            distribution=SamplingDistribution.objects.get(
+                submission=submission, kind=submission.track.distribution
+            ),
             design="poisson",
             stage=stage,
             seed=0,
@@ -75,13 +89,18 @@ class Poisson(Design):
         copy(
             "sampling_threshold",
             ("batch_id", "target_id", "pi"),
-            ((batch.pk, int(t), float(x)) for t, x in zip(state.target_id[higher], pi[higher], strict=True)),
+            (
+                (batch.pk, int(t), float(x))
+                for t, x in zip(state.target_id[higher], pi[higher], strict=True)
+            ),
         )
         own.keep(batch, state.alone(goal))
         return _store(batch, state, state.asked(pi), pi)
 
     def enough(self, submission: Submission, variance: float | None) -> str:
-        if variance is not None and variance <= CLOSE * target_variance(submission, submission.plan["chosen"]):
+        if variance is not None and variance <= CLOSE * target_variance(
+            submission, submission.plan["chosen"]
+        ):
             return "target"
         last = last_batch(submission)
         if last is not None and last.settings.get("why") == "budget":
@@ -90,8 +109,10 @@ class Poisson(Design):
 
 
 def _goal(submission: Submission, state: State) -> float:
-    """The variance that the next stage plans for: a coarse one first; then as much less than what is planned so far as
-    what was realised asks for. An order of more begins where the one before it ended."""
+    """The variance that the next stage plans for: a coarse one first; then as much less than what
+    is planned so far as what was realised asks for. An order of more begins where the one before it
+    ended.
+    """
     target = target_variance(submission, submission.plan["chosen"])
     realised, done = Realised.of(last_batch(submission)), _stages(submission)
     if not submission.orders:
@@ -102,12 +123,15 @@ def _goal(submission: Submission, state: State) -> float:
 def _stages(submission: Submission) -> int:
     """Stages of the order that is being judged."""
     batches = submission.batches.filter(design="poisson")
-    return (batches.filter(settings__order=submission.orders) if submission.orders else batches).count()
+    return (
+        batches.filter(settings__order=submission.orders) if submission.orders else batches
+    ).count()
 
 
 def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floats, float, str]:
-    """Thresholds for the goal, or the highest that the open reservation still pays for; the variance that they plan
-    for; and which of the two it is."""
+    """Thresholds for the goal, or the highest that the open reservation still pays for; the
+    variance that they plan for; and which of the two it is.
+    """
     each = Decimal(submission.plan["options"][submission.plan["chosen"]]["each"])
     can = int(balance(purpose=submission.purpose).open / each) if each else 10**9
     pi = state.raised(goal)
@@ -116,13 +140,21 @@ def _affordable(submission: Submission, state: State, goal: float) -> tuple[Floa
     low, high = goal, max(goal * 1e4, 1.0)
     for _ in range(24):
         middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if len(state.new(state.asked(state.raised(middle)))) <= can else (middle, high)
+        low, high = (
+            (low, middle)
+            if len(state.new(state.asked(state.raised(middle)))) <= can
+            else (middle, high)
+        )
     return state.raised(high), high, "budget"
 
 
 def _store(batch: SampleBatch, state: State, asked: Ids, pi: Floats) -> int:
     """How many targets the submission's sample gained."""
-    earlier = set(Sample.objects.filter(batch__submission=batch.submission).values_list("target_id", flat=True))
+    earlier = set(
+        Sample.objects.filter(batch__submission=batch.submission).values_list(
+            "target_id", flat=True
+        )
+    )
     of = dict(zip(state.target_id.tolist(), pi.tolist(), strict=True))
     rows = [
         Sample(batch=batch, target_id=one, instance=None, multiplicity=1, probability=of[one])

@@ -1,4 +1,6 @@
-"""What a plan starts from: a submission's targets with their weights, their chances so far, and the model's doubt."""
+"""What a plan starts from: a submission's targets with their weights, their chances so far, and the
+model's doubt.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +28,21 @@ BOLD = 1e9
 """How far an order of more goes at once: the model was tried in the stages before."""
 
 TOGETHER = 2.0
-"""How much more variance judgments leave that come in by whole documents, since errors of the model go together there
-(`benchmarks/fold_in.py` measures it). A guess for plans alone: what is realised counts whatever it is."""
+"""How much more variance judgments leave that come in by whole documents, since errors of the
+model go together there (`benchmarks/fold_in.py` measures it). A guess for plans alone: what is
+realised counts whatever it is."""
 
 
 class State:
-    """What a raise starts from: the submission's targets with p, thresholds, random numbers, and the model's doubt."""
+    """What a raise starts from: the submission's targets with p, thresholds, random numbers, and
+    the model's doubt.
+    """
 
     def __init__(self, submission: Submission) -> None:
         self.track = submission.track
-        sampled = Submission.objects.filter(track=self.track, sampled_at__isnull=False).exclude(pk=submission.pk)
+        sampled = Submission.objects.filter(track=self.track, sampled_at__isnull=False).exclude(
+            pk=submission.pk
+        )
         systems = [*sampled.order_by("pk").values_list("pk", flat=True), submission.pk]
         pool = read_pool(self.track, systems)
         mine = np.flatnonzero(np.asarray(pool.member[:, [len(systems) - 1]].toarray()).ravel())
@@ -50,7 +57,9 @@ class State:
         self.seen = found[len(systems) - 1].of(own) if len(systems) - 1 in found else None
         others = private(pool, found, but=len(systems) - 1)
         self.old: Floats = thresholds(self.track, self.target_id, private=others)
-        self.p: Floats = pool.p[self.track.distribution][:, [len(systems) - 1]].toarray().ravel()[mine]
+        self.p: Floats = (
+            pool.p[self.track.distribution][:, [len(systems) - 1]].toarray().ravel()[mine]
+        )
         g = self.guess.g[mine]
         self.total = float(self.p @ g)
         self.v: Floats = np.full(mine.size, 0.25)
@@ -65,47 +74,65 @@ class State:
 
     def _guess(self, pool: Pool, found: Mapping[int, Seen]) -> Guess:
         verdicts = kind_of(self.track).judge(pool.instance, pool.systems)[self.track.criterion]
-        return guess(pool, one_verdict(verdicts, pool.member), key=self.track.corpus.hash_key, seen=found)
+        return guess(
+            pool, one_verdict(verdicts, pool.member), key=self.track.corpus.hash_key, seen=found
+        )
 
     def raised(self, goal: float) -> Floats:
         """Thresholds (per target) that plan for a variance.
 
-        What the team had seen is no sample of this submission: judged, it is certain and costs nothing; unjudged, it
-        starts anew, so that a near-copy pays for itself. A target that may come in with its document too needs a lower
-        threshold for the same probability, by either way; which documents were drawn changes no threshold.
+        What the team had seen is no sample of this submission: judged, it is certain and costs
+        nothing; unjudged, it starts anew, so that a near-copy pays for itself. A target that may
+        come in with its document too needs a lower threshold for the same probability, by either
+        way; which documents were drawn changes no threshold.
         """
-        pi = water_fill(self.p, self.chance[self.row], self.v, target_variance=goal, target=self.row)
+        pi = water_fill(
+            self.p, self.chance[self.row], self.v, target_variance=goal, target=self.row
+        )
         by_target = np.zeros(self.target_id.size)
         by_target[self.row] = pi
         closed = 1 - self.by_document
-        alone = np.divide(by_target - self.by_document, closed, out=np.ones(closed.size), where=closed > 0)
+        alone = np.divide(
+            by_target - self.by_document, closed, out=np.ones(closed.size), where=closed > 0
+        )
         raised = np.where(by_target > self.chance, np.clip(alone, self.start, 1.0), self.start)
         return self.seen.raised(raised, self.old) if self.seen else raised
 
     def alone(self, goal: float) -> Floats:
-        """What (per target) the submission would ask by itself for a planned variance, whatever was asked before:
-        nowhere above the thresholds for it. Of what its team had seen judged nothing: that is certain."""
+        """What (per target) the submission would ask by itself for a planned variance, whatever was
+        asked before: nowhere above the thresholds for it. Of what its team had seen judged nothing:
+        that is certain.
+        """
         by_target = np.zeros(self.target_id.size)
         by_target[self.row] = alone(self.p, self.v, self.multiplier(goal), target=self.row)
         closed = 1 - self.by_document
-        own = np.divide(by_target - self.by_document, closed, out=np.ones(closed.size), where=closed > 0)
+        own = np.divide(
+            by_target - self.by_document, closed, out=np.ones(closed.size), where=closed > 0
+        )
         own = np.clip(own, 0.0, 1.0)
         own = self.seen.raised(own, np.zeros(own.size)) if self.seen else own
         return np.asarray(np.minimum(own, self.raised(goal)))
 
     def multiplier(self, goal: float) -> float:
-        """λ of those thresholds: min(1, λ s) is what a target's probability, by either way, is raised to, s² = Σ p² v;
-        0 if nothing is raised."""
-        return multiplier(self.p, self.chance[self.row], self.v, target_variance=goal, target=self.row)
+        """λ of those thresholds: min(1, λ s) is what a target's probability, by either way, is
+        raised to, s² = Σ p² v; 0 if nothing is raised.
+        """
+        return multiplier(
+            self.p, self.chance[self.row], self.v, target_variance=goal, target=self.row
+        )
 
     @property
     def start(self) -> Floats:
-        """Probabilities of the submission's own (per target) of being asked, before it raises any."""
+        """Probabilities of the submission's own (per target) of being asked, before it raises
+        any.
+        """
         return self.seen.start(self.old) if self.seen else self.old
 
     @property
     def chance(self) -> Floats:
-        """The same of being judged, by its worth: asked, or in a document that is annotated whole."""
+        """The same of being judged, by its worth: asked, or in a document that is annotated
+        whole.
+        """
         return np.where(self.by_document > 0, either(self.start, self.by_document), self.start)
 
     @property
@@ -113,13 +140,22 @@ class State:
         """The variance that the thresholds so far plan for."""
         return planned_variance(self.p, self.chance[self.row], self.v, target=self.row)
 
-    def aim(self, target: float, realised: Realised | None, *, stage: int = 1, most: float = BOLD) -> float:
-        """The variance to plan for, so that the target is realised after what was realised so far."""
+    def aim(
+        self, target: float, realised: Realised | None, *, stage: int = 1, most: float = BOLD
+    ) -> float:
+        """The variance to plan for, so that the target is realised after what was realised so
+        far.
+        """
         planned = self.planned
         if realised is None or not 0 < planned < np.inf:
             return target
         return next_goal(
-            planned, realised.variance, realised.anticipated, target_variance=target, stage=stage, most=most
+            planned,
+            realised.variance,
+            realised.anticipated,
+            target_variance=target,
+            stage=stage,
+            most=most,
         )
 
     def chances(self) -> Floats:
@@ -136,20 +172,31 @@ class State:
         mine = self.submission.pk
         open_ones = kind_of(self.track).unanswered({mine: targets.tolist()})[mine]
         ordered = Sample.objects.filter(target__in=open_ones).filter(
-            Q(batch__submission__status__in=["confirmed", "judging"]) | Q(batch__submission=self.submission)
+            Q(batch__submission__status__in=["confirmed", "judging"])
+            | Q(batch__submission=self.submission)
         )
         return open_ones - set(ordered.values_list("target_id", flat=True))
 
 
 def worth(beta: Floats) -> Floats:
-    """What it is worth to a plan to come in with a document with probability β: the probability with which a target
-    asked by itself would leave as much variance, 1/worth − 1 = TOGETHER (1/β − 1)."""
+    """What it is worth to a plan to come in with a document with probability β: the probability
+    with which a target asked by itself would leave as much variance, 1/worth − 1 = TOGETHER (1/β −
+    1).
+    """
     return np.asarray(beta / (beta + TOGETHER * (1 - beta)))
 
 
-def _eligible(track: Track, pool: Pool, documents: Annotated, fold: FoldIn, found: Mapping[int, Seen]) -> Bools:
-    """(t,) the targets for which annotated documents are a second way in, as estimates will take it."""
+def _eligible(
+    track: Track, pool: Pool, documents: Annotated, fold: FoldIn, found: Mapping[int, Seen]
+) -> Bools:
+    """(t,) the targets for which annotated documents are a second way in, as estimates will take
+    it.
+    """
     if not fold.documents:
         return np.zeros(pool.target_id.size, dtype=np.bool_)
-    facts = None if fold.closed else kind_of(track).facts(pool.instance, pool.systems, documents.documents)
+    facts = (
+        None
+        if fold.closed
+        else kind_of(track).facts(pool.instance, pool.systems, documents.documents)
+    )
     return fold.eligible(pool, in_scope(pool, facts), aware(found))

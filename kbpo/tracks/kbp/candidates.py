@@ -1,4 +1,6 @@
-"""Finds what a mention may refer to: names of its document, in an order that says nothing about who claims what."""
+"""Finds what a mention may refer to: names of its document, in an order that says nothing about who
+claims what.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,16 @@ Names = dict[Span, set[str]]
 
 
 def names_of(documents: Iterable[int]) -> dict[int, Names]:
-    """By document, the canonical mentions that any confirmed system or the corpus has there, with their types."""
+    """By document, the canonical mentions that any confirmed system or the corpus has there, with
+    their types.
+    """
     names: dict[int, Names] = defaultdict(lambda: defaultdict(set))
     wanted = list(documents)
     rows = fetch(
-        "SELECT DISTINCT i.document_id, c.b, c.e, c.type FROM instances_instance i"
-        " JOIN submissions_prediction p ON p.instance_id = i.id"
-        " JOIN submissions_submission s ON s.id = p.submission_id AND s.confirmed_at IS NOT NULL"
-        " CROSS JOIN LATERAL (VALUES (p.subject_canonical_begin, p.subject_canonical_end, p.subject_type),"
+        "SELECT DISTINCT i.document_id, c.b, c.e, c.type FROM instances_instance i JOIN"
+        " submissions_prediction p ON p.instance_id = i.id JOIN submissions_submission s ON s.id ="
+        " p.submission_id AND s.confirmed_at IS NOT NULL CROSS JOIN LATERAL (VALUES"
+        " (p.subject_canonical_begin, p.subject_canonical_end, p.subject_type),"
         " (p.object_canonical_begin, p.object_canonical_end, p.object_type)) AS c (b, e, type)"
         " WHERE i.document_id = ANY(%s)",
         [wanted],
@@ -36,12 +40,17 @@ def names_of(documents: Iterable[int]) -> dict[int, Names]:
 
 
 def candidates(
-    document: Document, span: Span, types: set[str], proposed: Iterable[Span], names: Names, schema: Schema
+    document: Document,
+    span: Span,
+    types: set[str],
+    proposed: Iterable[Span],
+    names: Names,
+    schema: Schema,
 ) -> list[Span]:
     """What the mention may refer to, in the order of the text, each wording once.
 
-    The mention itself and what systems propose for it come first into the list, then the nearest names of its types.
-    Empty for dates, numbers and titles, which refer to nothing.
+    The mention itself and what systems propose for it come first into the list, then the nearest
+    names of its types. Empty for dates, numbers and titles, which refer to nothing.
     """
     kinds = {kind for kind in types if schema.linkable(kind)}
     if not kinds:

@@ -1,8 +1,10 @@
-"""Reads the facts behind instances, for recall: one fact may be stated by several pairs of mentions, and counts once.
+"""Reads the facts behind instances, for recall: one fact may be stated by several pairs of
+mentions, and counts once.
 
-A fact is (document, subject cluster, predicate, object cluster). Clusters are the settled ones: a mention belongs to
-the cluster of its own label, else to that of the settled mention which it overlaps most, so that "Obama" and "President
-Obama" are not two facts. Elsewhere it is the canonical mention that most submissions claim.
+A fact is (document, subject cluster, predicate, object cluster). Clusters are the settled ones: a
+mention belongs to the cluster of its own label, else to that of the settled mention which it
+overlaps most, so that "Obama" and "President Obama" are not two facts. Elsewhere it is the
+canonical mention that most submissions claim.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ class _Stated:
 
 
 def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list[int]) -> Facts:
-    """The facts of drawn instances and of documents that were annotated whole, and who states them."""
+    """The facts of drawn instances and of documents that were annotated whole, and who states
+    them.
+    """
     drawn = {row[0]: row for row in _instances(instances.tolist())}
     documents = {row[1] for row in drawn.values()} | set(annotated)
     sentences = _Sentences(documents, REACH[track.scope])
@@ -89,7 +93,9 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
         found=np.array([bool(by_fact.get(fact)) for fact in true], dtype=np.bool_),
         n_annotated=len(annotated),
         n_documents=track.corpus.n_documents,
-        inside=np.array([code.get(drawn[one][1], -1) for one in instances.tolist()], dtype=np.int64),
+        inside=np.array(
+            [code.get(drawn[one][1], -1) for one in instances.tolist()], dtype=np.int64
+        ),
         marked=np.isin(code_of, [codes[fact] for fact in true if fact in codes]),
         code=np.array([codes.get(fact, -1) for fact in true], dtype=np.int64),
         links=_links(true, names, annotated),
@@ -98,7 +104,9 @@ def read_facts(track: Track, instances: Ids, systems: list[int], annotated: list
 
 
 def _links(facts: Sequence[Fact], names: _Names, documents: Sequence[int]) -> NDArray[np.str_]:
-    """(t, 2) the title that people linked most mentions of the subject's and of the object's cluster to."""
+    """(t, 2) the title that people linked most mentions of the subject's and of the object's
+    cluster to.
+    """
     votes: dict[tuple[int, Span], Counter[str]] = defaultdict(Counter)
     for document, span, value in values_inside(documents, Target.Kind.MENTION):
         if value.get("link"):
@@ -113,7 +121,11 @@ def targets_in_scope(track: Track, targets: Sequence[int]) -> set[int]:
     rows = Target.objects.filter(pk__in=targets, kind=Target.Kind.PAIR)
     places = list(rows.values_list("pk", "document_id", "a_begin", "a_end", "b_begin", "b_end"))
     sentences = _Sentences({document for _, document, *_ in places}, REACH[track.scope])
-    return {pk for pk, document, *ends in places if sentences.near(document, (ends[0], ends[1]), (ends[2], ends[3]))}
+    return {
+        pk
+        for pk, document, *ends in places
+        if sentences.near(document, (ends[0], ends[1]), (ends[2], ends[3]))
+    }
 
 
 def _missed(marks: set[Mark], stated: list[_Stated], code: dict[int, int]) -> Ids:
@@ -137,7 +149,9 @@ class _Sentences:
 
 
 class _Names:
-    """The canonical mention of a span: settled where it has a label, else what most submissions claim."""
+    """The canonical mention of a span: settled where it has a label, else what most submissions
+    claim.
+    """
 
     def __init__(self, documents: set[int]) -> None:
         self.clusters: dict[int, Clusters] = clusters_of(documents)
@@ -158,7 +172,9 @@ class _Names:
         return self._settled(document, claimed) or claimed
 
     def _settled(self, document: int, span: Span) -> Span | None:
-        """The root of the span's settled cluster, or of that of the mention which it overlaps; None without either."""
+        """The root of the span's settled cluster, or of that of the mention which it overlaps; None
+        without either.
+        """
         clusters = self.clusters[document]
         known = clusters.root(span)
         if known is None:
@@ -179,32 +195,45 @@ class _Overlapping:
         self.longest = max((end - begin for begin, end in self.spans), default=0)
 
     def most(self, span: Span) -> Span | None:
-        """The settled mention that shares most characters with the span, the shortest of several; None if none does."""
+        """The settled mention that shares most characters with the span, the shortest of several;
+        None if none does.
+        """
         first = bisect_left(self.begins, span[0] - self.longest)
         last = bisect_left(self.begins, span[1])
-        shared = {one: min(one[1], span[1]) - max(one[0], span[0]) for one in self.spans[first:last]}
+        shared = {
+            one: min(one[1], span[1]) - max(one[0], span[0]) for one in self.spans[first:last]
+        }
         best = max(shared, key=lambda one: (shared[one], one[0] - one[1], -one[0]), default=None)
         return best if best is not None and shared[best] > 0 else None
 
 
 def _instances(instances: list[int]) -> list[tuple[Any, ...]]:
     rows = fetch(
-        "SELECT i.id, i.document_id, i.predicate_id, r.name, i.subject_begin, i.subject_end, i.object_begin,"
-        " i.object_end FROM instances_instance i JOIN corpus_predicate r ON r.id = i.predicate_id WHERE i.id = ANY(%s)",
+        "SELECT i.id, i.document_id, i.predicate_id, r.name, i.subject_begin, i.subject_end,"
+        " i.object_begin, i.object_end FROM instances_instance i JOIN corpus_predicate r ON r.id ="
+        " i.predicate_id WHERE i.id = ANY(%s)",
         [instances],
     )
-    return [(pk, document, number, name, (sb, se), (ob, oe)) for pk, document, number, name, sb, se, ob, oe in rows]
+    return [
+        (pk, document, number, name, (sb, se), (ob, oe))
+        for pk, document, number, name, sb, se, ob, oe in rows
+    ]
 
 
-def _statements(places: list[tuple[int, int]], annotated: list[int], systems: list[int]) -> list[_Stated]:
-    """All predictions in the (document, predicate) places of drawn instances, and in annotated documents."""
+def _statements(
+    places: list[tuple[int, int]], annotated: list[int], systems: list[int]
+) -> list[_Stated]:
+    """All predictions in the (document, predicate) places of drawn instances, and in annotated
+    documents.
+    """
     rows = fetch(
-        "SELECT p.instance_id, p.submission_id, i.document_id, r.name, i.subject_begin, i.subject_end, i.object_begin,"
-        " i.object_end, p.subject_canonical_begin, p.subject_canonical_end, p.object_canonical_begin,"
-        " p.object_canonical_end FROM instances_instance i"
-        " JOIN submissions_prediction p ON p.instance_id = i.id JOIN corpus_predicate r ON r.id = i.predicate_id"
-        " WHERE p.submission_id = ANY(%s) AND (i.document_id = ANY(%s) OR (i.document_id, i.predicate_id) IN"
-        " (SELECT * FROM unnest(%s::bigint[], %s::bigint[])))",
+        "SELECT p.instance_id, p.submission_id, i.document_id, r.name, i.subject_begin,"
+        " i.subject_end, i.object_begin, i.object_end, p.subject_canonical_begin,"
+        " p.subject_canonical_end, p.object_canonical_begin, p.object_canonical_end FROM"
+        " instances_instance i JOIN submissions_prediction p ON p.instance_id = i.id JOIN"
+        " corpus_predicate r ON r.id = i.predicate_id WHERE p.submission_id = ANY(%s) AND"
+        " (i.document_id = ANY(%s) OR (i.document_id, i.predicate_id) IN (SELECT * FROM"
+        " unnest(%s::bigint[], %s::bigint[])))",
         [systems, annotated, [place[0] for place in places], [place[1] for place in places]],
     )
     return [
@@ -214,11 +243,13 @@ def _statements(places: list[tuple[int, int]], annotated: list[int], systems: li
 
 
 def _true_marks(annotated: list[int], sentences: _Sentences) -> Iterator[Mark]:
-    """Relations in scope that annotation of whole documents marked, as long as no better judgment says otherwise."""
+    """Relations in scope that annotation of whole documents marked, as long as no better judgment
+    says otherwise.
+    """
     rows = fetch(
-        "SELECT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end, l.value -> 'holds' FROM instances_target t"
-        " JOIN instances_label l ON l.target_id = t.id"
-        f" WHERE t.document_id = ANY(%s) AND t.kind = 'pair' AND l.source = ANY(%s) AND {IN_PLACE}",
+        "SELECT t.id, t.document_id, t.a_begin, t.a_end, t.b_begin, t.b_end, l.value -> 'holds'"
+        " FROM instances_target t JOIN instances_label l ON l.target_id = t.id WHERE t.document_id"
+        f" = ANY(%s) AND t.kind = 'pair' AND l.source = ANY(%s) AND {IN_PLACE}",
         [annotated, list(Label.OF_DOCUMENTS)],
     )
     places = {row[0]: (row[1], (row[2], row[3]), (row[4], row[5])) for row in rows}

@@ -1,4 +1,6 @@
-"""Works out whether predictions are right, from the values of labels: f_i(x) under each criterion."""
+"""Works out whether predictions are right, from the values of labels: f_i(x) under each
+criterion.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Span = tuple[int, int]
 
 
 class Clusters:
-    """Which mentions of one document are settled to be the same thing, from the labels of its mention targets."""
+    """Which mentions of one document are settled to be the same thing, from the labels of its
+    mention targets.
+    """
 
     def __init__(self, text: str, values: Mapping[Span, Mapping[str, Any]]) -> None:
         self.text = text
@@ -26,7 +30,9 @@ class Clusters:
         }
 
     def root(self, span: Span) -> Span | None:
-        """The settled canonical mention of a span, following labels of labels; None if the span has no label."""
+        """The settled canonical mention of a span, following labels of labels; None if the span has
+        no label.
+        """
         seen: set[Span] = set()
         at = span
         while at in self.canonical and at not in seen:
@@ -39,8 +45,8 @@ class Clusters:
     def refers(self, span: Span, claimed: Span) -> float:
         """1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no label.
 
-        Right: the claimed canonical mention is the mention itself, lies in the same settled cluster, or reads exactly
-        like the settled canonical mention.
+        Right: the claimed canonical mention is the mention itself, lies in the same settled
+        cluster, or reads exactly like the settled canonical mention.
         """
         settled = self.root(span)
         if settled is None:
@@ -56,9 +62,9 @@ class Clusters:
 class JudgedRow:
     """A prediction on a target that has a label.
 
-    `value` is the merged value of its pair target ({} if there is none); `forward` says that the subject is the
-    target's first mention; `clusters` are the settled clusters of its document; `closed` says that the document was
-    annotated whole and that what was not marked there is false.
+    `value` is the merged value of its pair target ({} if there is none); `forward` says that the
+    subject is the target's first mention; `clusters` are the settled clusters of its document;
+    `closed` says that the document was annotated whole and that what was not marked there is false.
     """
 
     predicate: str
@@ -73,10 +79,11 @@ class JudgedRow:
 
 
 def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
-    """Right (1.0), wrong (0.0) or missing (NaN) under `relation`, `linking` and `correct`, one entry a row.
+    """Right (1.0), wrong (0.0) or missing (NaN) under `relation`, `linking` and `correct`, one
+    entry a row.
 
-    `correct` is missing where either part is: if a wrong relation alone could settle it, what is missing would depend
-    on what is right, and the mean of the rest would be too low.
+    `correct` is missing where either part is: if a wrong relation alone could settle it, what is
+    missing would depend on what is right, and the mean of the rest would be too low.
     """
     relation = np.fromiter((holds(row) for row in rows), dtype=np.float64, count=len(rows))
     linking = np.fromiter((links(row) for row in rows), dtype=np.float64, count=len(rows))
@@ -84,7 +91,9 @@ def judge(rows: Sequence[JudgedRow]) -> dict[str, NDArray[np.float64]]:
 
 
 def holds(row: JudgedRow) -> float:
-    """1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if it was not shown to anybody."""
+    """1.0 if the predicate holds in the prediction's direction, 0.0 if not, NaN if it was not shown
+    to anybody.
+    """
     part = directed(row.predicate, row.forward)
     if part in row.value.get("shown", ()):
         return float(part in row.value["holds"])
@@ -92,16 +101,22 @@ def holds(row: JudgedRow) -> float:
 
 
 def links(row: JudgedRow) -> float:
-    """1.0 if both mentions refer to what the prediction says, 0.0 if one does not, NaN if one has no label."""
+    """1.0 if both mentions refer to what the prediction says, 0.0 if one does not, NaN if one has
+    no label.
+    """
     subject = row.clusters.refers(row.subject, row.subject_canonical)
     return subject * row.clusters.refers(row.object, row.object_canonical)
 
 
 def directed(predicate: str, forward: bool) -> str:
-    """The name of a predicate with its direction over the target's two mentions, as labels hold it."""
+    """The name of a predicate with its direction over the target's two mentions, as labels hold
+    it.
+    """
     return predicate + (">" if forward else "<")
 
 
 def needed(predictions: Iterable[tuple[str, bool]]) -> set[str]:
-    """The directed predicates that must be shown so that all these (predicate, forward) can be judged."""
+    """The directed predicates that must be shown so that all these (predicate, forward) can be
+    judged.
+    """
     return {directed(predicate, forward) for predicate, forward in predictions}

@@ -1,4 +1,6 @@
-"""Reads what is known about instances: f_i(x) of every submission, missing where it is not known."""
+"""Reads what is known about instances: f_i(x) of every submission, missing where it is not
+known.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,25 @@ Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 
-def judge(instances: Ids, submissions: Sequence[int], *, answers: Answers | None = None) -> dict[str, Floats]:
-    """f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each submission states it.
+def judge(
+    instances: Ids, submissions: Sequence[int], *, answers: Answers | None = None
+) -> dict[str, Floats]:
+    """f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each submission
+    states it.
 
-    A target with an answer is judged by that alone, and so are its two mentions; to what else they belong is still
-    what the labels say, so that the verdict on a target never depends on answers about others.
+    A target with an answer is judged by that alone, and so are its two mentions; to what else they
+    belong is still what the labels say, so that the verdict on a target never depends on answers
+    about others.
 
-    Where a submission does not state an instance, it is judged as if its mentions were their own canonical ones: its
-    probability is 0 there, and what must be known is only whether the draw has a label.
+    Where a submission does not state an instance, it is judged as if its mentions were their own
+    canonical ones: its probability is 0 there, and what must be known is only whether the draw has
+    a label.
     """
     unique, position = np.unique(instances, return_inverse=True)
     facts = _facts(unique.tolist())
-    world = _World({fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}, answers)
+    world = _World(
+        {fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}, answers
+    )
     column = {submission: j for j, submission in enumerate(submissions)}
     rows: list[JudgedRow] = []
     place: dict[Any, int] = {}
@@ -52,28 +61,42 @@ def judge(instances: Ids, submissions: Sequence[int], *, answers: Answers | None
         cell[at, column[submission]] = row_of(instance, (ends[0], ends[1]), (ends[2], ends[3]))
     found = verdicts.judge(rows)
     empty = np.zeros((0, len(submissions)))
-    return {criterion: verdict[cell][position] if rows else empty for criterion, verdict in found.items()}
+    return {
+        criterion: verdict[cell][position] if rows else empty
+        for criterion, verdict in found.items()
+    }
 
 
 def rows_of(instances: Sequence[int], submission: int, *, public: bool = False) -> list[JudgedRow]:
-    """What is known of instances as one submission states them, in their order; or what of it is public."""
+    """What is known of instances as one submission states them, in their order; or what of it is
+    public.
+    """
     facts = _facts(list(instances))
     targets, documents = {fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}
     world = _World(targets, documents, public=public)
     ends = {row[0]: row[2:] for row in _canonicals(list(instances), [submission])}
     return [
-        world.row(facts[one], (ends[one][0], ends[one][1]), (ends[one][2], ends[one][3]))
-        if one in ends
-        else world.row(facts[one], None, None)
+        (
+            world.row(facts[one], (ends[one][0], ends[one][1]), (ends[one][2], ends[one][3]))
+            if one in ends
+            else world.row(facts[one], None, None)
+        )
         for one in instances
     ]
 
 
 class _World:
-    """The merged labels (public ones) of some targets, of the mentions of their documents, and of the documents."""
+    """The merged labels (public ones) of some targets, of the mentions of their documents, and of
+    the documents.
+    """
 
     def __init__(
-        self, targets: set[int], documents: set[int], answers: Answers | None = None, *, public: bool = False
+        self,
+        targets: set[int],
+        documents: set[int],
+        answers: Answers | None = None,
+        *,
+        public: bool = False,
     ) -> None:
         self.values = {target: value for target, value, _ in values_of(targets, public=public)}
         closing = values_inside(documents, Target.Kind.DOCUMENT, public=public)
@@ -82,14 +105,18 @@ class _World:
         for document, span, value in values_inside(documents, Target.Kind.MENTION, public=public):
             spans[document][span] = value
         texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
-        self.clusters = {document: Clusters(texts[document], spans[document]) for document in documents}
+        self.clusters = {
+            document: Clusters(texts[document], spans[document]) for document in documents
+        }
         self.answers = {one: answer for one, answer in (answers or {}).items() if one in targets}
         self.own = self._own_clusters(texts, spans)
 
     def _own_clusters(
         self, texts: dict[int, str], spans: Mapping[int, Mapping[Span, dict[str, Any]]]
     ) -> dict[int, Clusters]:
-        """Clusters of the targets that have an answer: what it says of their mentions counts for them alone."""
+        """Clusters of the targets that have an answer: what it says of their mentions counts for
+        them alone.
+        """
         asked = {one for answer in self.answers.values() for one in answer}
         rows = {row.pk: row for row in Target.objects.filter(pk__in={*self.answers, *asked})}
         found = {}
@@ -103,7 +130,9 @@ class _World:
             found[target] = Clusters(texts[pair.document_id], known)
         return found
 
-    def row(self, fact: tuple[Any, ...], subject_canonical: Span | None, object_canonical: Span | None) -> JudgedRow:
+    def row(
+        self, fact: tuple[Any, ...], subject_canonical: Span | None, object_canonical: Span | None
+    ) -> JudgedRow:
         _, target, document, subject, predicate, object_ = fact
         answered = target in self.answers
         return JudgedRow(
@@ -135,12 +164,16 @@ def _facts(instances: list[int]) -> dict[int, tuple[Any, ...]]:
         "object_begin",
         "object_end",
     )
-    return {pk: (pk, target, document, (sb, se), name, (ob, oe)) for pk, target, document, sb, se, name, ob, oe in rows}
+    return {
+        pk: (pk, target, document, (sb, se), name, (ob, oe))
+        for pk, target, document, sb, se, name, ob, oe in rows
+    }
 
 
 def _canonicals(instances: list[int], submissions: list[int]) -> list[tuple[Any, ...]]:
     return fetch(
-        "SELECT instance_id, submission_id, subject_canonical_begin, subject_canonical_end, object_canonical_begin,"
-        " object_canonical_end FROM submissions_prediction WHERE instance_id = ANY(%s) AND submission_id = ANY(%s)",
+        "SELECT instance_id, submission_id, subject_canonical_begin, subject_canonical_end,"
+        " object_canonical_begin, object_canonical_end FROM submissions_prediction WHERE"
+        " instance_id = ANY(%s) AND submission_id = ANY(%s)",
         [instances, submissions],
     )

@@ -1,4 +1,6 @@
-"""Reads what is claimed and what is known of pairs of mentions, to tell what must still be asked about them."""
+"""Reads what is claimed and what is known of pairs of mentions, to tell what must still be asked
+about them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Pair:
         return set() if self.closed else {claim.part for claim in self.claims} - self.shown
 
     def leaves_open(self, part: str) -> bool:
-        """Whether a claim about the pair cannot be judged yet, under some criterion, and nobody asked in vain."""
+        """Whether a claim about the pair cannot be judged yet, under some criterion, and nobody
+        asked in vain.
+        """
         if self.given_up:
             return False
         return not self.linked or (part not in self.shown and not self.closed)
@@ -55,12 +59,12 @@ def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
     """The pair targets among these, in that order, with the claims of all confirmed submissions."""
     pairs = _bare(target_ids)
     claims = fetch(
-        "SELECT DISTINCT i.target_id, r.name, (i.subject_begin, i.subject_end) <= (i.object_begin, i.object_end),"
-        " p.subject_type, p.object_type, p.subject_canonical_begin, p.subject_canonical_end,"
-        " p.object_canonical_begin, p.object_canonical_end"
-        " FROM instances_instance i JOIN submissions_prediction p ON p.instance_id = i.id"
-        " JOIN submissions_submission s ON s.id = p.submission_id"
-        " JOIN corpus_predicate r ON r.id = i.predicate_id WHERE i.target_id = ANY(%s) AND s.confirmed_at IS NOT NULL",
+        "SELECT DISTINCT i.target_id, r.name, (i.subject_begin, i.subject_end) <= (i.object_begin,"
+        " i.object_end), p.subject_type, p.object_type, p.subject_canonical_begin,"
+        " p.subject_canonical_end, p.object_canonical_begin, p.object_canonical_end FROM"
+        " instances_instance i JOIN submissions_prediction p ON p.instance_id = i.id JOIN"
+        " submissions_submission s ON s.id = p.submission_id JOIN corpus_predicate r ON r.id ="
+        " i.predicate_id WHERE i.target_id = ANY(%s) AND s.confirmed_at IS NOT NULL",
         [list(pairs)],
     )
     for target, name, forward, subject_type, object_type, *ends in claims:
@@ -74,15 +78,16 @@ def pairs_of(target_ids: Sequence[int]) -> list[Pair]:
 
 
 def unanswered(of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
-    """For submissions and some targets of each: those of them with a claim of that submission which no label judges
-    yet, under some criterion, and which nobody has given up."""
+    """For submissions and some targets of each: those of them with a claim of that submission which
+    no label judges yet, under some criterion, and which nobody has given up.
+    """
     pairs = _bare(sorted(set().union(*of.values())))
     wanted = {(submission, target) for submission, targets in of.items() for target in targets}
     claims = fetch(
-        "SELECT p.submission_id, i.target_id, r.name,"
-        " (i.subject_begin, i.subject_end) <= (i.object_begin, i.object_end)"
-        " FROM instances_instance i JOIN submissions_prediction p ON p.instance_id = i.id"
-        " JOIN corpus_predicate r ON r.id = i.predicate_id WHERE i.target_id = ANY(%s) AND p.submission_id = ANY(%s)",
+        "SELECT p.submission_id, i.target_id, r.name, (i.subject_begin, i.subject_end) <="
+        " (i.object_begin, i.object_end) FROM instances_instance i JOIN submissions_prediction p ON"
+        " p.instance_id = i.id JOIN corpus_predicate r ON r.id = i.predicate_id WHERE i.target_id ="
+        " ANY(%s) AND p.submission_id = ANY(%s)",
         [list(pairs), list(of)],
     )
     found: dict[int, set[int]] = {submission: set() for submission in of}
@@ -101,9 +106,15 @@ def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
     documents = {pair.document for pair in pairs.values()}
     for target, value, in_vain in values_of(pairs):
         pairs[target].shown, pairs[target].given_up = set(value.get("shown", ())), in_vain
-    closed = {document for document, _, value in values_inside(documents, "document") if value.get("closed")}
+    closed = {
+        document
+        for document, _, value in values_inside(documents, "document")
+        if value.get("closed")
+    }
     linked = {
-        (document, span) for document, span, value in values_inside(documents, "mention") if value.get("canonical")
+        (document, span)
+        for document, span, value in values_inside(documents, "mention")
+        if value.get("canonical")
     }
     for pair in pairs.values():
         pair.closed = pair.document in closed

@@ -1,4 +1,6 @@
-"""Says what must be asked about pairs of mentions, and what the page shows: the same to all, no claims, no gold."""
+"""Says what must be asked about pairs of mentions, and what the page shows: the same to all, no
+claims, no gold.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,12 @@ BEFORE, AFTER = 2, 1
 
 
 @transaction.atomic
-def drafts(track: Track, target_ids: Sequence[int], submissions: Sequence[int]) -> Iterator[QuestionDraft]:
-    """What must be asked about these targets for these submissions, in their order; the page shows what all confirmed
-    submissions' types allow, so that it is the same whoever asks."""
+def drafts(
+    track: Track, target_ids: Sequence[int], submissions: Sequence[int]
+) -> Iterator[QuestionDraft]:
+    """What must be asked about these targets for these submissions, in their order; the page shows
+    what all confirmed submissions' types allow, so that it is the same whoever asks.
+    """
     waiting = set().union(*unanswered(dict.fromkeys(submissions, target_ids)).values())
     pairs = [pair for pair in pairs_of(target_ids) if pair.target in waiting]
     return iter(_drafts(track, pairs))
@@ -38,8 +43,10 @@ def drafts(track: Track, target_ids: Sequence[int], submissions: Sequence[int]) 
 
 @transaction.atomic
 def again(track: Track, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
-    """One question about each of these pairs that settles all that is claimed of it, as if nobody had answered yet. Of
-    mentions that people marked, the types that they gave and the names that they refer to are offered too."""
+    """One question about each of these pairs that settles all that is claimed of it, as if nobody
+    had answered yet. Of mentions that people marked, the types that they gave and the names that
+    they refer to are offered too.
+    """
     pairs = pairs_of(target_ids)
     for pair in pairs:
         pair.shown, pair.closed = set(), False
@@ -60,30 +67,44 @@ def _drafts(track: Track, pairs: list[Pair], settled: Settled | None = None) -> 
     for pair in pairs:
         sides = {}
         for side, span in (("a", pair.a), ("b", pair.b)):
-            types = {getattr(claim, f"{side}_type") for claim in pair.claims} | known.get((pair.document, span), set())
+            types = {getattr(claim, f"{side}_type") for claim in pair.claims} | known.get(
+                (pair.document, span), set()
+            )
             types |= {kind for kind, _ in settled.get((pair.document, span), ())}
             sides[side] = {kind for kind in types if kind in schema.entity_types}
         visible, shown = what_to_show(pair, sides["a"], sides["b"], schema)
-        said = {span: {one for _, one in settled.get((pair.document, span), ())} for span in (pair.a, pair.b)}
-        payload = _payload(pair, documents[pair.document], names[pair.document], sides, visible, schema, said)
+        said = {
+            span: {one for _, one in settled.get((pair.document, span), ())}
+            for span in (pair.a, pair.b)
+        }
+        payload = _payload(
+            pair, documents[pair.document], names[pair.document], sides, visible, schema, said
+        )
         for side, span in (("a", pair.a), ("b", pair.b)):
             payload[side]["target"] = mentions[Place("mention", pair.document, span)]
         found.append(QuestionDraft(pair.target, INTERFACE, payload, shown))
     return found
 
 
-def what_to_show(pair: Pair, a_types: set[str], b_types: set[str], schema: Schema) -> tuple[list[str], list[str]]:
-    """The directed predicates on the page, and those that its answer settles, both in the order of the schema.
+def what_to_show(
+    pair: Pair, a_types: set[str], b_types: set[str], schema: Schema
+) -> tuple[list[str], list[str]]:
+    """The directed predicates on the page, and those that its answer settles, both in the order of
+    the schema.
 
-    On the page are those that these types allow and nobody was shown yet. A claim that no type allows is settled with
-    them, as false: nobody is asked for it. Only where nothing else is left does it come onto the page itself.
+    On the page are those that these types allow and nobody was shown yet. A claim that no type
+    allows is settled with them, as false: nobody is asked for it. Only where nothing else is left
+    does it come onto the page itself.
     """
     ahead = {predicate.name for predicate in schema.between(a_types, b_types)}
     back = {predicate.name for predicate in schema.between(b_types, a_types)}
     claimed = pair.missing
     visible, shown = [], []
     for name in schema.predicates:
-        for part, allowed in ((directed(name, True), name in ahead), (directed(name, False), name in back)):
+        for part, allowed in (
+            (directed(name, True), name in ahead),
+            (directed(name, False), name in back),
+        ):
             if allowed and part not in pair.shown:
                 visible.append(part)
             if part not in pair.shown and (allowed or part in claimed):
@@ -124,7 +145,11 @@ def _payload(
             "type": next((kind for kind in schema.entity_types if kind in types[side]), ""),
             "candidates": [{"span": list(one), "gloss": document.gloss(*one)} for one in options],
         }
-    others = [name for name in names if begin <= name[0] and name[1] <= end and name not in (pair.a, pair.b)]
+    others = [
+        name
+        for name in names
+        if begin <= name[0] and name[1] <= end and name not in (pair.a, pair.b)
+    ]
     return {
         "document": {"key": document.key, "title": document.title},
         "text": document.text[begin:end],
@@ -138,10 +163,14 @@ def _payload(
     }
 
 
-def sentences_of(visible: Sequence[str], a_types: set[str], b_types: set[str], schema: Schema) -> list[dict[str, Any]]:
-    """One sentence for each group of parts that say the same: `also` are inverses and turned symmetric predicates.
+def sentences_of(
+    visible: Sequence[str], a_types: set[str], b_types: set[str], schema: Schema
+) -> list[dict[str, Any]]:
+    """One sentence for each group of parts that say the same: `also` are inverses and turned
+    symmetric predicates.
 
-    Where the gold standard of a schema keeps the two directions by themselves, each has a sentence of its own.
+    Where the gold standard of a schema keeps the two directions by themselves, each has a sentence
+    of its own.
     """
     sentences: dict[str, dict[str, Any]] = {}
     told: dict[str, str] = {}
@@ -153,7 +182,11 @@ def sentences_of(visible: Sequence[str], a_types: set[str], b_types: set[str], s
             sentences[first]["also"].append(part)
         else:
             first = part
-            sentences[part] = {"part": part, "template": schema.predicates[part[:-1]].template, "also": []}
+            sentences[part] = {
+                "part": part,
+                "template": schema.predicates[part[:-1]].template,
+                "also": [],
+            }
         told[part] = first
     return list(sentences.values())
 

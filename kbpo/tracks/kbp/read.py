@@ -37,7 +37,9 @@ def upload_limits() -> Limits:
 class Reading:
     """The claims of one file, to be iterated once, and what else is known of it."""
 
-    def __init__(self, path: Path, corpus: Corpus, schema: Schema, report: Report, tell: Tell) -> None:
+    def __init__(
+        self, path: Path, corpus: Corpus, schema: Schema, report: Report, tell: Tell
+    ) -> None:
         self.path = path
         self.report = report
         self.documents = DatabaseCorpus(corpus)
@@ -51,11 +53,16 @@ class Reading:
         passes = 2 if self.door == "tac_kb" else 1
         with self.path.open("rb") as file:
             source = cast(BinaryIO, _Watched(file, os.path.getsize(self.path), passes, self._tell))
-            yield from read_claims(source, self.documents, self._schema, upload_limits(), self.report)
+            yield from read_claims(
+                source, self.documents, self._schema, upload_limits(), self.report
+            )
 
-    def entity(self, claim: RelationClaim, name: str | None, link: str | None, canonical: Span) -> int:
-        """The number of an argument's entity: the system's own across documents, by its id or its link; without
-        either, its document and the words of its canonical mention."""
+    def entity(
+        self, claim: RelationClaim, name: str | None, link: str | None, canonical: Span
+    ) -> int:
+        """The number of an argument's entity: the system's own across documents, by its id or its
+        link; without either, its document and the words of its canonical mention.
+        """
         if name:
             key = hash(name)
         elif link:
@@ -70,7 +77,9 @@ class Reading:
 
 
 def _opening(path: Path) -> tuple[str, str]:
-    """The door that a file comes through and its run id, if it has one; empty where nothing can be said."""
+    """The door that a file comes through and its run id, if it has one; empty where nothing can be
+    said.
+    """
     lines = [line for _, line in islice(open_text(path, upload_limits(), Report(0)), SNIFFED)]
     door = sniff(iter(lines)) or ""
     first = next((line for line in lines if line.strip() and not line.startswith("#")), "")

@@ -1,7 +1,8 @@
-"""Stores claims as targets, instances and predictions: COPY into a temporary table, then one statement a table.
+"""Stores claims as targets, instances and predictions: COPY into a temporary table, then one
+statement a table.
 
-New targets and instances are inserted in the order of their unique keys: two files that share some wait for each other,
-and never block each other.
+New targets and instances are inserted in the order of their unique keys: two files that share some
+wait for each other, and never block each other.
 """
 
 from __future__ import annotations
@@ -18,18 +19,24 @@ from kbpo.instances.hashing import KEY_SQL, U_SQL
 from kbpo.tracks.kbp.read import Reading
 
 COLUMNS = (
-    "line", "document_id", "predicate_id", "subject_begin", "subject_end", "object_begin", "object_end",
+    "line", "document_id", "predicate_id", "subject_begin", "subject_end", "object_begin",
+    "object_end",
     "a_begin", "a_end", "b_begin", "b_end", "confidence", "subject_type", "object_type",
-    "subject_canonical_begin", "subject_canonical_end", "object_canonical_begin", "object_canonical_end",
+    "subject_canonical_begin", "subject_canonical_end", "object_canonical_begin",
+    "object_canonical_end",
     "subject_link", "object_link", "provenance", "subject_entity", "object_entity",
 )  # fmt: skip
 
 _STAGE = """
     CREATE TEMPORARY TABLE claims (
-        line int, document_id bigint, predicate_id int, subject_begin int, subject_end int, object_begin int,
-        object_end int, a_begin int, a_end int, b_begin int, b_end int, confidence float8, subject_type text,
-        object_type text, subject_canonical_begin int, subject_canonical_end int, object_canonical_begin int,
-        object_canonical_end int, subject_link text, object_link text, provenance int[], subject_entity int,
+        line int, document_id bigint, predicate_id int, subject_begin int, subject_end int,
+            object_begin int,
+        object_end int, a_begin int, a_end int, b_begin int, b_end int, confidence float8,
+            subject_type text,
+        object_type text, subject_canonical_begin int, subject_canonical_end int,
+            object_canonical_begin int,
+        object_canonical_end int, subject_link text, object_link text, provenance int[],
+            subject_entity int,
         object_entity int
     ) ON COMMIT DROP
 """
@@ -39,60 +46,84 @@ _PAIRS = (
     SELECT d.*, t.id AS target_id FROM (
         SELECT *, """
     + KEY_SQL.format(
-        corpus="%(corpus)s", kind="'pair'", document="document_id", a_begin="a_begin", a_end="a_end",
-        b_begin="b_begin", b_end="b_end",
+        corpus="%(corpus)s",
+        kind="'pair'",
+        document="document_id",
+        a_begin="a_begin",
+        a_end="a_end",
+        b_begin="b_begin",
+        b_end="b_end",
     )
-    + """ AS key FROM (SELECT DISTINCT document_id, a_begin, a_end, b_begin, b_end FROM claims) AS places
+    + """ AS key FROM (SELECT DISTINCT document_id, a_begin, a_end, b_begin, b_end
+        FROM claims) AS places
     ) AS d LEFT JOIN instances_target t ON t.key = d.key
 """
-)  # fmt: skip
+)
 _TARGETS = f"""
-    INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end, key, u)
+    INSERT INTO instances_target (corpus_id, document_id, kind, a_begin, a_end, b_begin, b_end,
+        key, u)
     SELECT %(corpus)s, document_id, 'pair', a_begin, a_end, b_begin, b_end, key,
            {U_SQL.format(hash_key="%(hash_key)s", key="key")}
     FROM pairs WHERE target_id IS NULL ORDER BY key
     ON CONFLICT (key) DO NOTHING
 """
-_FOUND = "UPDATE pairs SET target_id = t.id FROM instances_target t WHERE t.key = pairs.key AND target_id IS NULL"
+_FOUND = (
+    "UPDATE pairs SET target_id = t.id FROM instances_target t WHERE t.key = pairs.key AND"
+    " target_id IS NULL"
+)
 _INSTANCES = """
     INSERT INTO instances_instance
         (target_id, document_id, subject_begin, subject_end, predicate_id, object_begin, object_end)
-    SELECT p.target_id, c.document_id, c.subject_begin, c.subject_end, c.predicate_id, c.object_begin, c.object_end
+    SELECT p.target_id, c.document_id, c.subject_begin, c.subject_end, c.predicate_id,
+        c.object_begin, c.object_end
     FROM claims c JOIN pairs p USING (document_id, a_begin, a_end, b_begin, b_end)
     LEFT JOIN instances_instance i USING
         (document_id, subject_begin, object_begin, subject_end, object_end, predicate_id)
     WHERE i.id IS NULL
-    ORDER BY c.document_id, c.subject_begin, c.object_begin, c.subject_end, c.object_end, c.predicate_id
+    ORDER BY c.document_id, c.subject_begin, c.object_begin, c.subject_end, c.object_end,
+        c.predicate_id
     ON CONFLICT DO NOTHING
 """
 _PREDICTIONS = """
     WITH of_predicate AS (SELECT predicate_id, count(*) AS n FROM claims GROUP BY 1),
-    facts AS (SELECT subject_entity, count(*) AS n FROM claims GROUP BY subject_entity, predicate_id, object_entity),
+    facts AS (SELECT subject_entity, count(*) AS n FROM claims
+        GROUP BY subject_entity, predicate_id, object_entity),
     of_subject AS (SELECT subject_entity, sum(n) AS n, count(*) AS facts FROM facts GROUP BY 1)
     INSERT INTO submissions_prediction
         (submission_id, instance_id, confidence, subject_type, object_type, subject_canonical_begin,
-         subject_canonical_end, object_canonical_begin, object_canonical_end, subject_link, object_link, provenance,
+         subject_canonical_end, object_canonical_begin, object_canonical_end, subject_link,
+             object_link, provenance,
          subject_entity, object_entity, same_predicate, same_subject, subject_facts, line)
-    SELECT %(submission)s, i.id, c.confidence, c.subject_type, c.object_type, c.subject_canonical_begin,
-           c.subject_canonical_end, c.object_canonical_begin, c.object_canonical_end, c.subject_link, c.object_link,
+    SELECT %(submission)s, i.id, c.confidence, c.subject_type, c.object_type,
+        c.subject_canonical_begin,
+           c.subject_canonical_end, c.object_canonical_begin, c.object_canonical_end,
+               c.subject_link, c.object_link,
            c.provenance, c.subject_entity, c.object_entity, r.n, s.n, s.facts, c.line
     FROM claims c
-    JOIN instances_instance i USING (document_id, subject_begin, object_begin, subject_end, object_end, predicate_id)
+    JOIN instances_instance i USING (document_id, subject_begin, object_begin, subject_end,
+        object_end, predicate_id)
     JOIN of_predicate r USING (predicate_id) JOIN of_subject s USING (subject_entity)
     ORDER BY i.id
 """
 _COUNTS = """
     SELECT count(DISTINCT line), count(DISTINCT document_id),
-           (SELECT count(*) FROM (SELECT subject_entity FROM claims UNION SELECT object_entity FROM claims) AS e)
+           (SELECT count(*) FROM (SELECT subject_entity FROM claims UNION SELECT object_entity
+               FROM claims) AS e)
     FROM claims
 """
 STEPS = (("pairs", _PAIRS), ("targets", _TARGETS), ("found", _FOUND), ("instances", _INSTANCES))
 
 
 def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -> dict[str, int]:
-    """How many relations, lines, documents and entities were stored. Runs inside the caller's transaction."""
+    """How many relations, lines, documents and entities were stored. Runs inside the caller's
+    transaction.
+    """
     assert isinstance(claims, Reading)
-    parameters: dict[str, Any] = {"corpus": corpus.pk, "hash_key": corpus.hash_key, "submission": submission_id}
+    parameters: dict[str, Any] = {
+        "corpus": corpus.pk,
+        "hash_key": corpus.hash_key,
+        "submission": submission_id,
+    }
     predicates = dict(Predicate.objects.filter(corpus=corpus).values_list("name", "pk"))
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL work_mem = '128MB'")
@@ -105,11 +136,18 @@ def store(submission_id: int, corpus: Corpus, claims: Iterable[RelationClaim]) -
             if name == "pairs":
                 cursor.execute("ANALYZE pairs")
         cursor.execute(_PREDICTIONS, parameters)
-        assert cursor.rowcount == relations, f"{cursor.rowcount} of {relations} predictions were stored"
+        assert cursor.rowcount == relations, (
+            f"{cursor.rowcount} of {relations} predictions were stored"
+        )
         cursor.execute(_COUNTS)
         lines, documents, entities = cursor.fetchone()
         cursor.execute("DROP TABLE claims, pairs")
-    return {"relations": relations, "used_lines": lines, "documents": documents, "entities": entities}
+    return {
+        "relations": relations,
+        "used_lines": lines,
+        "documents": documents,
+        "entities": entities,
+    }
 
 
 def _rows(claims: Reading, predicates: dict[str, int]) -> Iterator[tuple[Any, ...]]:
@@ -117,9 +155,21 @@ def _rows(claims: Reading, predicates: dict[str, int]) -> Iterator[tuple[Any, ..
         subject, object_ = claim.subject, claim.object
         a, b = (subject, object_) if subject <= object_ else (object_, subject)
         yield (
-            claim.line, claims.documents.pk(claim.document), predicates[claim.predicate], *subject, *object_, *a, *b,
-            claim.confidence, claim.subject_type, claim.object_type, *claim.subject_canonical, *claim.object_canonical,
-            claim.subject_link or "", claim.object_link or "", [end for span in claim.provenance for end in span],
+            claim.line,
+            claims.documents.pk(claim.document),
+            predicates[claim.predicate],
+            *subject,
+            *object_,
+            *a,
+            *b,
+            claim.confidence,
+            claim.subject_type,
+            claim.object_type,
+            *claim.subject_canonical,
+            *claim.object_canonical,
+            claim.subject_link or "",
+            claim.object_link or "",
+            [end for span in claim.provenance for end in span],
             claims.entity(claim, claim.subject_entity, claim.subject_link, claim.subject_canonical),
             claims.entity(claim, claim.object_entity, claim.object_link, claim.object_canonical),
-        )  # fmt: skip
+        )

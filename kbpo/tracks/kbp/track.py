@@ -1,4 +1,6 @@
-"""Knowledge base population: systems state relations between mentions; people judge pairs of mentions."""
+"""Knowledge base population: systems state relations between mentions; people judge pairs of
+mentions.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ class KbpTrack(Track):
             "run_id": claims.run_id,
         }
 
-    def questions(self, target_ids: Sequence[int], submissions: Sequence[int]) -> Iterable[QuestionDraft]:
+    def questions(
+        self, target_ids: Sequence[int], submissions: Sequence[int]
+    ) -> Iterable[QuestionDraft]:
         return questions.drafts(self.track, target_ids, submissions)
 
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
@@ -69,7 +73,9 @@ class KbpTrack(Track):
     def again(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
         return questions.again(self.track, target_ids)
 
-    def rejudge(self, instances: Ids, submissions: Sequence[int], answers: Answers) -> dict[str, NDArray[np.float64]]:
+    def rejudge(
+        self, instances: Ids, submissions: Sequence[int], answers: Answers
+    ) -> dict[str, NDArray[np.float64]]:
         return judgments.judge(instances, submissions, answers=answers)
 
     def facts(self, instances: Ids, submissions: list[int], annotated: list[int]) -> Facts | None:
@@ -89,11 +95,18 @@ class KbpTrack(Track):
 
 
 def why_unusable(report: Report) -> str:
-    """The sentence that says why nothing of a file can be used: what stopped the reader, or what went wrong first."""
+    """The sentence that says why nothing of a file can be used: what stopped the reader, or what
+    went wrong first.
+    """
     stopped = [code for code in report.by_code if code in FATAL]
     for code in (*stopped, "reference.other_corpus"):
         if code in report.by_code:
-            return next((message.text for message in report if message.code == code), CODES[code].description)
-    errors = [m for m in report if m.severity != "info" and m.line and m.code != "syntax.nothing_usable"]
+            return next(
+                (message.text for message in report if message.code == code),
+                CODES[code].description,
+            )
+    errors = [
+        m for m in report if m.severity != "info" and m.line and m.code != "syntax.nothing_usable"
+    ]
     first = f" The first problem is on line {errors[0].line}: {errors[0].text}" if errors else ""
     return f"The file has no usable relation.{first}"

@@ -1,4 +1,6 @@
-"""Says what is asked of a document that is annotated whole: its mentions, then the relations between them."""
+"""Says what is asked of a document that is annotated whole: its mentions, then the relations
+between them.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def mentions_draft(track: Track, document: Document) -> QuestionDraft:
     place = Place("document", document.pk)
     schema = load_schema(track.corpus.schema)
     payload = _text_of(document) | {
-        "tokens": [list(span) for span in zip(document.token_begin, document.token_end, strict=True)],
+        "tokens": [
+            list(span) for span in zip(document.token_begin, document.token_end, strict=True)
+        ],
         "types": [
             {"name": one.name, "description": one.description, "value": one.value}
             for one in schema.entity_types.values()
@@ -36,8 +40,9 @@ def mentions_draft(track: Track, document: Document) -> QuestionDraft:
 
 
 def relations_draft(track: Track, document: Document, origin: str) -> QuestionDraft | None:
-    """The question for the relations between the mentions that were settled under an origin; None if no two of them
-    may be related."""
+    """The question for the relations between the mentions that were settled under an origin; None
+    if no two of them may be related.
+    """
     values = mentions_of(document.pk, origin)
     schema = load_schema(track.corpus.schema)
     spans = sorted(values)
@@ -65,9 +70,17 @@ def relations_draft(track: Track, document: Document, origin: str) -> QuestionDr
             }
             for span in spans
         ],
-        "options": [sentences_of(parts_between(schema, a, b), {a}, {b}, schema) for a, b in options],
+        "options": [
+            sentences_of(parts_between(schema, a, b), {a}, {b}, schema) for a, b in options
+        ],
         "pairs": [
-            {"target": targets[place], "a": at[a], "b": at[b], "options": options[types], "sentence": sentence}
+            {
+                "target": targets[place],
+                "a": at[a],
+                "b": at[b],
+                "options": options[types],
+                "sentence": sentence,
+            }
             for (a, b, sentence), place, types in zip(pairs, places, of_types, strict=True)
         ],
     }
@@ -75,7 +88,9 @@ def relations_draft(track: Track, document: Document, origin: str) -> QuestionDr
 
 
 def parts_between(schema: Schema, a_type: str, b_type: str) -> list[str]:
-    """The directed predicates that may hold between mentions of two types, in the order of the schema."""
+    """The directed predicates that may hold between mentions of two types, in the order of the
+    schema.
+    """
     ahead = {predicate.name for predicate in schema.between({a_type}, {b_type})}
     back = {predicate.name for predicate in schema.between({b_type}, {a_type})}
     return [
@@ -89,10 +104,11 @@ def parts_between(schema: Schema, a_type: str, b_type: str) -> list[str]:
 def _pairs(
     document: Document, values: Settled, clusters: Clusters, schema: Schema, reach: int
 ) -> Iterator[tuple[Span, Span, int]]:
-    """Pairs of mentions of different entities that may be related, with the sentence in which the second one stands.
+    """Pairs of mentions of different entities that may be related, with the sentence in which the
+    second one stands.
 
-    Within a sentence all of them; across sentences, where the track's scope reaches so far, the nearest two mentions of
-    two entities that no sentence holds together.
+    Within a sentence all of them; across sentences, where the track's scope reaches so far, the
+    nearest two mentions of two entities that no sentence holds together.
     """
     spans = sorted(values)
     sentence = {span: document.sentence_of(span[0]) for span in spans}
@@ -105,7 +121,11 @@ def _pairs(
         for a in spans[:j]:
             apart = sentence[b] - sentence[a]
             one, other = clusters.root(a) or a, clusters.root(b) or b
-            if apart > reach or one == other or (values[a]["type"], values[b]["type"]) not in related:
+            if (
+                apart > reach
+                or one == other
+                or (values[a]["type"], values[b]["type"]) not in related
+            ):
                 continue
             key = (min(one, other), max(one, other))
             if apart == 0:
@@ -114,14 +134,20 @@ def _pairs(
             else:
                 far[key] = min(far.get(key, (1 << 30, a, b)), (b[0] - a[1], a, b))
     chosen = [*near, *((a, b) for key, (_, a, b) in far.items() if key not in together)]
-    yield from sorted(((a, b, sentence[b]) for a, b in chosen), key=lambda one: (one[2], one[0], one[1]))
+    yield from sorted(
+        ((a, b, sentence[b]) for a, b in chosen), key=lambda one: (one[2], one[0], one[1])
+    )
 
 
 def mentions_of(document: int, origin: str) -> dict[Span, dict[str, Any]]:
     """The mentions of a document whose labels came from an origin, as they were made last."""
-    rows = Label.objects.filter(target__document=document, target__kind=Target.Kind.MENTION, origin__startswith=origin)
+    rows = Label.objects.filter(
+        target__document=document, target__kind=Target.Kind.MENTION, origin__startswith=origin
+    )
     said: dict[Span, list[tuple[dict[str, Any], str]]] = defaultdict(list)
-    fields = rows.order_by("created_at", "pk").values_list("target__a_begin", "target__a_end", "value", "origin")
+    fields = rows.order_by("created_at", "pk").values_list(
+        "target__a_begin", "target__a_end", "value", "origin"
+    )
     for begin, end, value, name in fields:
         if root(name) == origin:
             said[begin, end].append((value, name))
@@ -130,12 +156,32 @@ def mentions_of(document: int, origin: str) -> dict[Span, dict[str, Any]]:
 
 
 def store_facts(corpus: Corpus, origin: str) -> int:
-    """How many relations a document's annotation found: each is an instance, whether or not a system claims it."""
-    labels = Label.objects.filter(origin=origin, target__kind=Target.Kind.PAIR).select_related("target")
+    """How many relations a document's annotation found: each is an instance, whether or not a
+    system claims it.
+    """
+    labels = Label.objects.filter(origin=origin, target__kind=Target.Kind.PAIR).select_related(
+        "target"
+    )
     numbers = dict(Predicate.objects.filter(corpus=corpus).values_list("name", "pk"))
-    rows = [(label.target, part[:-1], part.endswith(">")) for label in labels for part in label.value.get("holds", ())]
-    made = [_instance(target, numbers[name], forward) for target, name, forward in rows if name in numbers]
-    made.sort(key=lambda one: (one.subject_begin, one.object_begin, one.subject_end, one.object_end, one.predicate_id))
+    rows = [
+        (label.target, part[:-1], part.endswith(">"))
+        for label in labels
+        for part in label.value.get("holds", ())
+    ]
+    made = [
+        _instance(target, numbers[name], forward)
+        for target, name, forward in rows
+        if name in numbers
+    ]
+    made.sort(
+        key=lambda one: (
+            one.subject_begin,
+            one.object_begin,
+            one.subject_end,
+            one.object_end,
+            one.predicate_id,
+        )
+    )
     Instance.objects.bulk_create(made, ignore_conflicts=True)
     return len(made)
 
@@ -144,9 +190,14 @@ def _instance(target: Target, predicate: int, forward: bool) -> Instance:
     a, b = (target.a_begin, target.a_end), (target.b_begin, target.b_end)
     subject, object_ = (a, b) if forward else (b, a)
     return Instance(
-        target=target, document_id=target.document_id, predicate_id=predicate, subject_begin=subject[0],
-        subject_end=subject[1], object_begin=object_[0], object_end=object_[1],
-    )  # fmt: skip
+        target=target,
+        document_id=target.document_id,
+        predicate_id=predicate,
+        subject_begin=subject[0],
+        subject_end=subject[1],
+        object_begin=object_[0],
+        object_end=object_[1],
+    )
 
 
 def _text_of(document: Document) -> dict[str, Any]:

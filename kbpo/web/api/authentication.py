@@ -40,10 +40,16 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the API's schema tells programs of tokens; without it every endpoint would seem to be public."""
+    """How the API's schema tells programs of tokens; without it every endpoint would seem to be
+    public.
+    """
 
     target_class = "kbpo.web.api.authentication.TokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        return {"type": "http", "scheme": "bearer", "description": "A token of yours, from your account page."}
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A token of yours, from your account page.",
+        }

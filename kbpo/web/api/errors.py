@@ -30,16 +30,24 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response | None:
         return None
     if isinstance(exception, ValidationError):
         fields = response.data if isinstance(response.data, dict) else {"": response.data}
-        detail = " ".join(f"{name}: {' '.join(map(str, _flat(told)))}".strip(": ") for name, told in fields.items())
+        detail = " ".join(
+            f"{name}: {' '.join(map(str, _flat(told)))}".strip(": ")
+            for name, told in fields.items()
+        )
         response.data = {"error": "invalid", "detail": detail, "fields": fields}
     elif isinstance(exception, Http404 | PermissionDenied):
         told = str(exception.args[0]) if exception.args else ""
         code = "not_found" if isinstance(exception, Http404) else "forbidden"
         fallback = "There is nothing here, or it is not yours to see."
-        response.data = {"error": code, "detail": told if told and "matches" not in told else fallback}
+        response.data = {
+            "error": code,
+            "detail": told if told and "matches" not in told else fallback,
+        }
     else:
         code = exception.default_code if isinstance(exception, APIException) else "error"
-        told_code = getattr(exception.detail, "code", code) if isinstance(exception, APIException) else code
+        told_code = (
+            getattr(exception.detail, "code", code) if isinstance(exception, APIException) else code
+        )
         response.data = {
             "error": told_code,
             "detail": str(response.data.get("detail", "")),

@@ -32,11 +32,17 @@ from kbpo.web.api.errors import Refused
 class UploadForm(serializers.Serializer[Any]):
     """What an upload must say."""
 
-    track = serializers.SlugRelatedField(slug_field="slug", queryset=Track.objects.exclude(status="draft"))
+    track = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Track.objects.exclude(status="draft")
+    )
     name = serializers.CharField(max_length=80)
-    description = serializers.CharField(required=False, allow_blank=True, default="", max_length=2000)
+    description = serializers.CharField(
+        required=False, allow_blank=True, default="", max_length=2000
+    )
     file = serializers.FileField(allow_empty_file=True)
-    again = serializers.BooleanField(required=False, default=False, help_text="Yes, the same file once more")
+    again = serializers.BooleanField(
+        required=False, default=False, help_text="Yes, the same file once more"
+    )
 
 
 class EditForm(serializers.Serializer[Any]):
@@ -50,7 +56,9 @@ class OrderForm(serializers.Serializer[Any]):
     """What an order of more judgments must say."""
 
     half_width = serializers.DecimalField(max_digits=4, decimal_places=3)
-    order = serializers.IntegerField(required=False, min_value=1, max_value=9999, help_text="Which order it is, from 1")
+    order = serializers.IntegerField(
+        required=False, min_value=1, max_value=9999, help_text="Which order it is, from 1"
+    )
 
 
 class ConfirmForm(serializers.Serializer[Any]):
@@ -83,11 +91,27 @@ def shown(submission: Submission) -> dict[str, Any]:
         "money": {"reserved": str(sums.open), "spent": str(sums.spent)},
         "times": {
             name: getattr(submission, f"{name}_at")
-            for name in ("received", "read", "planned", "confirmed", "sampled", "scored", "withdrawn")
+            for name in (
+                "received",
+                "read",
+                "planned",
+                "confirmed",
+                "sampled",
+                "scored",
+                "withdrawn",
+            )
         },
         "scores": [
-            {"quantity": key[0], "criterion": key[1], "distribution": key[2], "method": key[3], **vars(figure)}
-            for key, figure in sorted(figures(submission).items(), key=lambda one: _place(submission, one[0]))
+            {
+                "quantity": key[0],
+                "criterion": key[1],
+                "distribution": key[2],
+                "method": key[3],
+                **vars(figure),
+            }
+            for key, figure in sorted(
+                figures(submission).items(), key=lambda one: _place(submission, one[0])
+            )
         ],
     }
 
@@ -100,7 +124,9 @@ def _place(submission: Submission, key: tuple[str, str, str, str]) -> tuple[Any,
 
 
 def _further(submission: Submission) -> dict[str, Any] | None:
-    """What can be ordered now beyond what was; None if nothing can, or while it is being reckoned."""
+    """What can be ordered now beyond what was; None if nothing can, or while it is being
+    reckoned.
+    """
     offer = offer_of(submission) if submission.status in ORDERABLE else None
     if offer is None:
         return None
@@ -116,7 +142,9 @@ def own(request: Request) -> QuerySet[Submission]:
 
 
 def find(request: Request, pk: int) -> Submission:
-    """The requester's own submission; a 404 for everybody else's, so that nothing is told about it."""
+    """The requester's own submission; a 404 for everybody else's, so that nothing is told about
+    it.
+    """
     row = own(request).filter(pk=pk).first()
     if row is None:
         raise Http404(f"You have no submission {pk}.")
@@ -145,7 +173,10 @@ class SubmissionList(APIView):
                 "Idempotency-Key",
                 str,
                 "header",
-                description="The same upload again returns the first answer; with another file it is refused",
+                description=(
+                    "The same upload again returns the first answer; with another file it is"
+                    " refused"
+                ),
             )
         ],
     )
@@ -157,16 +188,24 @@ class SubmissionList(APIView):
         assert isinstance(user, User)
         team = user.team()
         if team is None or not user.is_researcher:
-            raise Refused("You belong to no team yet. Ask an admin for an invitation.", "no_team", 403)
+            raise Refused(
+                "You belong to no team yet. Ask an admin for an invitation.", "no_team", 403
+            )
         key = request.headers.get("Idempotency-Key") or None
         if key and len(key) > 80:
             raise Refused("An Idempotency-Key has at most 80 characters.", "invalid", 400)
         try:
             submission = receive(
-                said["track"], team, user, said["file"],
-                name=said["name"], description=said["description"], file_name=said["file"].name, idempotency_key=key,
+                said["track"],
+                team,
+                user,
+                said["file"],
+                name=said["name"],
+                description=said["description"],
+                file_name=said["file"].name,
+                idempotency_key=key,
                 refuse_same=not said["again"],
-            )  # fmt: skip
+            )
         except CannotReceive as refusal:
             more = {"same_as": refusal.same_as} if refusal.same_as else {}
             raise Refused(str(refusal), refusal.code, 409, **more) from refusal
@@ -182,13 +221,19 @@ class SubmissionDetail(APIView):
     @extend_schema(operation_id="get_submission", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         submission = find(request, pk)
-        if submission.status in ORDERABLE and submission.sampled_at and submission.track.status == "open":
+        if (
+            submission.status in ORDERABLE
+            and submission.sampled_at
+            and submission.track.status == "open"
+        ):
             refresh(submission)  # `further` stands here soon after
         return Response(shown(submission))
 
     @extend_schema(operation_id="edit_submission", request=EditForm, responses=OpenApiTypes.OBJECT)
     def patch(self, request: Request, pk: int) -> Response:
-        """Rename or describe a submission, also once it is scored. What is not sent stays as it is."""
+        """Rename or describe a submission, also once it is scored. What is not sent stays as it
+        is.
+        """
         submission = find(request, pk)
         form = EditForm(data=request.data)
         form.is_valid(raise_exception=True)
@@ -227,9 +272,11 @@ class Confirm(APIView):
 
 
 class Order(APIView):
-    """Order more judgments for a narrower interval, while it is judged or after: their price is reserved first.
+    """Order more judgments for a narrower interval, while it is judged or after: their price is
+    reserved first.
 
-    What is offered stands under `further` of the submission. Say its `order` number, and a repeat changes nothing.
+    What is offered stands under `further` of the submission. Say its `order` number, and a repeat
+    changes nothing.
     """
 
     permission_classes = [IsAuthenticated]
@@ -244,7 +291,10 @@ class Order(APIView):
         assert isinstance(request.user, User)
         try:
             submission = order(
-                submission, request.user, half_width=f"{said['half_width']:.3f}", number=said.get("order")
+                submission,
+                request.user,
+                half_width=f"{said['half_width']:.3f}",
+                number=said.get("order"),
             )
         except CannotOrder as refusal:
             raise Refused(str(refusal), "cannot_order") from refusal
@@ -254,7 +304,9 @@ class Order(APIView):
 
 
 class Withdraw(APIView):
-    """Take a submission back. What people have judged is kept and paid; the rest of the money is free again."""
+    """Take a submission back. What people have judged is kept and paid; the rest of the money is
+    free again.
+    """
 
     permission_classes = [IsAuthenticated]
 
@@ -279,4 +331,6 @@ class Problems(APIView):
         pages.default_limit, pages.max_limit = 100, 1000
         page = pages.paginate_queryset(rows, request, view=self) or []
         keys = ("code", "severity", "line", "text", "line_text", "culprit_begin", "culprit_end")
-        return pages.get_paginated_response([{key: getattr(row, key) for key in keys} for row in page])
+        return pages.get_paginated_response(
+            [{key: getattr(row, key) for key in keys} for row in page]
+        )

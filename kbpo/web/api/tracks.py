@@ -24,8 +24,19 @@ CORRECTED = ("expert", "expert_recall", "expert_f1")
 """Precision, recall and F1 as expert checks correct them"""
 PARTS = ("f1", "precision", "recall", "instance_recall", *PUBLISHED, "recall_corrected", *CORRECTED)
 """Figures of a system on a board, in the order of its CSV"""
-SAID = ("scope", "documents", "of_documents", "misses", "targets", "labels", "expert", "model", "version")
-"""What is told of an evaluation's settings: nothing that speaks of single systems, for some are not public"""
+SAID = (
+    "scope",
+    "documents",
+    "of_documents",
+    "misses",
+    "targets",
+    "labels",
+    "expert",
+    "model",
+    "version",
+)
+"""What is told of an evaluation's settings: nothing that speaks of single systems, for some are
+not public"""
 
 
 class TrackList(APIView):
@@ -35,11 +46,19 @@ class TrackList(APIView):
 
     @extend_schema(operation_id="list_tracks", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
-        return Response({"tracks": [_track(row) for row in Track.objects.exclude(status="draft").order_by("pk")]})
+        return Response(
+            {
+                "tracks": [
+                    _track(row) for row in Track.objects.exclude(status="draft").order_by("pk")
+                ]
+            }
+        )
 
 
 class BoardDetail(APIView):
-    """The leaderboard of a track, as it stands on the page; if nothing else is asked for, what the track guarantees."""
+    """The leaderboard of a track, as it stands on the page; if nothing else is asked for, what the
+    track guarantees.
+    """
 
     permission_classes = [AllowAny]
 
@@ -53,7 +72,9 @@ class BoardDetail(APIView):
         distribution = _one_of(request, "distribution", track.distributions, track.distribution)
         criterion = _one_of(request, "criterion", kind_of(track).criteria, track.criterion)
         sort = _one_of(request, "sort", SORTS, "precision" if criterion == "linking" else "f1")
-        return Response(as_json(board(track, distribution=distribution, criterion=criterion, sort=sort)))
+        return Response(
+            as_json(board(track, distribution=distribution, criterion=criterion, sort=sort))
+        )
 
 
 def as_json(shown: Board) -> dict[str, Any]:
@@ -76,7 +97,9 @@ def as_json(shown: Board) -> dict[str, Any]:
             }
             for row in shown.rows
         ],
-        "cannot_be_told_apart": [[shown.rows[at].submission.pk for at in group] for group in shown.groups],
+        "cannot_be_told_apart": [
+            [shown.rows[at].submission.pk for at in group] for group in shown.groups
+        ],
         "being_judged": [{"team": one.team.name, "name": one.name} for one in shown.being_judged],
     }
 
@@ -91,7 +114,17 @@ def _figure(figure: Figure | None) -> dict[str, Any] | None:
 
 
 def _track(row: Track) -> dict[str, Any]:
-    keys = ("slug", "name", "status", "kind", "design", "distribution", "criterion", "distributions", "scope")
+    keys = (
+        "slug",
+        "name",
+        "status",
+        "kind",
+        "design",
+        "distribution",
+        "criterion",
+        "distributions",
+        "scope",
+    )
     return {key: getattr(row, key) for key in keys} | {
         "target_half_width": str(row.target_half_width),
         "confidence_level": str(row.confidence_level),

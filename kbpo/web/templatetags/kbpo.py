@@ -1,4 +1,6 @@
-"""Template tags and filters of the design system: {% load kbpo %}. templates/components/README.md shows each one."""
+"""Template tags and filters of the design system: {% load kbpo %}. templates/components/README.md
+shows each one.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -23,7 +25,9 @@ register = template.Library()
 
 @register.filter
 def number(value: float | None, n: int | None = None) -> str:
-    """A share in per cent without the sign: “30.0”; {{ share|number:judged }} drops the decimal below 50."""
+    """A share in per cent without the sign: “30.0”; {{ share|number:judged }} drops the decimal
+    below 50.
+    """
     return figures.number_text(value, n=n)
 
 
@@ -110,7 +114,9 @@ def interval_bar(
 
 
 @register.simple_tag
-def bar(interval: Interval, axis: Axis, kind: Kind = "final", tone: Tone = "a", name: str = "") -> SafeString:
+def bar(
+    interval: Interval, axis: Axis, kind: Kind = "final", tone: Tone = "a", name: str = ""
+) -> SafeString:
     """The same bar from an Interval, for views that hand one over whole."""
     return mark_safe(drawing.draw_interval(interval, axis, kind=kind, tone=tone, name=name))
 
@@ -169,7 +175,9 @@ def interval_text(low: float | None, high: float | None, n: int | None = None) -
 
 @register.simple_tag
 def url_if_any(name: str, *args: Any, **kwargs: Any) -> str:
-    """The address of a named page, or nothing where there is none: links are shown only if they lead on."""
+    """The address of a named page, or nothing where there is none: links are shown only if they
+    lead on.
+    """
     try:
         return reverse(name, args=args, kwargs=kwargs)
     except NoReverseMatch:
@@ -215,7 +223,9 @@ def nav(current: str = "", menu: str = "public") -> dict[str, object]:
 
 @register.inclusion_tag("components/real_money.html")
 def real_money() -> dict[str, Any]:
-    """Whether the marketplace that is set pays with real money, in colour, on every page of the admins."""
+    """Whether the marketplace that is set pays with real money, in colour, on every page of the
+    admins.
+    """
     return {"account": report.account()}
 
 
@@ -242,17 +252,28 @@ def arrival_plot(
 
 @register.simple_tag
 def document(
-    text: str, spans: Iterable[Span | tuple[int, int, viewer.Role]] = (), window: tuple[int, int] | None = None
+    text: str,
+    spans: Iterable[Span | tuple[int, int, viewer.Role]] = (),
+    window: tuple[int, int] | None = None,
 ) -> SafeString:
-    """A document with its marks: provenance lit, context dim, subject blue, object orange, others underlined."""
+    """A document with its marks: provenance lit, context dim, subject blue, object orange, others
+    underlined.
+    """
     marks = [one if isinstance(one, Span) else Span(*one) for one in spans]
     return mark_safe(viewer.document_html(text, marks, window=window))
 
 
 @register.inclusion_tag("components/chip.html")
 def mention_chip(text: str, mention_type: str, number: int | None = None) -> dict[str, object]:
-    """A mention with its type, told by colour and by the style of its underline, and its entity's number."""
-    return {"text": text, "type": mention_type, "type_class": viewer.type_class(mention_type), "number": number}
+    """A mention with its type, told by colour and by the style of its underline, and its entity's
+    number.
+    """
+    return {
+        "text": text,
+        "type": mention_type,
+        "type_class": viewer.type_class(mention_type),
+        "number": number,
+    }
 
 
 @register.simple_tag
@@ -267,7 +288,9 @@ def at_fault(line: str, start: int | None = None, end: int | None = None) -> Saf
 
 @register.inclusion_tag("components/journey.html", takes_context=True)
 def journey(context: template.Context, stages: Iterable[Mapping[str, object]]) -> dict[str, object]:
-    """The stages of a submission; each has name, state (done, now, failed, waiting), of, note, share and retry_url."""
+    """The stages of a submission; each has name, state (done, now, failed, waiting), of, note,
+    share and retry_url.
+    """
     return {"stages": stages, "csrf_token": context.get("csrf_token")}
 
 
@@ -285,9 +308,14 @@ def switch(label: str, options: Iterable[Mapping[str, object]]) -> dict[str, obj
 
 @register.inclusion_tag("components/slider.html")
 def precision_slider(
-    rows: Sequence[Mapping[str, object]], chosen: int = 0, name: str = "target", now: float | None = None
+    rows: Sequence[Mapping[str, object]],
+    chosen: int = 0,
+    name: str = "target",
+    now: float | None = None,
 ) -> dict[str, object]:
-    """Steps of precision as a range, or as a table without script; rows have value, half_width, n, cost and time."""
+    """Steps of precision as a range, or as a table without script; rows have value, half_width, n,
+    cost and time.
+    """
     return {"rows": rows, "chosen": int(chosen), "name": name, "now": now, "last": len(rows) - 1}
 
 
@@ -341,4 +369,9 @@ def key_hints() -> dict[str, object]:
 def paid_bar(share: float, have: str, want: str) -> dict[str, object]:
     """What is paid for already (solid) against what is still to judge (hatched)."""
     share = min(1.0, max(0.0, share))
-    return {"width": f"{100 * share:.3g}%", "have": have, "want": want, "percent": figures.percent_text(share)}
+    return {
+        "width": f"{100 * share:.3g}%",
+        "have": have,
+        "want": want,
+        "percent": figures.percent_text(share),
+    }

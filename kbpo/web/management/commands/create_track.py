@@ -1,4 +1,6 @@
-"""Makes a track on a corpus, with its guarantee, its budget and its price; a draft unless --open is given."""
+"""Makes a track on a corpus, with its guarantee, its budget and its price; a draft unless --open is
+given.
+"""
 
 from __future__ import annotations
 
@@ -35,41 +37,67 @@ class Command(BaseCommand):
         parser.add_argument("--corpus", required=True, help="Slug of the corpus")
         parser.add_argument("--kind", default="kbp", choices=list(KINDS))
         parser.add_argument("--description", default="")
-        parser.add_argument("--distribution", default="entity_relation", choices=DISTRIBUTIONS, help="Guaranteed")
-        parser.add_argument("--criterion", default="correct", help="Guaranteed: relation, linking or correct")
-        parser.add_argument("--half-width", type=dollars, default=Decimal("0.030"), help="Target of the guarantee")
         parser.add_argument(
-            "--design", default="poisson", choices=Track.Design.values,
+            "--distribution", default="entity_relation", choices=DISTRIBUTIONS, help="Guaranteed"
+        )
+        parser.add_argument(
+            "--criterion", default="correct", help="Guaranteed: relation, linking or correct"
+        )
+        parser.add_argument(
+            "--half-width", type=dollars, default=Decimal("0.030"), help="Target of the guarantee"
+        )
+        parser.add_argument(
+            "--design",
+            default="poisson",
+            choices=Track.Design.values,
             help="poisson asks least; iid draws with replacement, exactly as published",
-        )  # fmt: skip
-        parser.add_argument("--scope", default="sentence", choices=Track.Scope.values, help="What recall asks for")
+        )
+        parser.add_argument(
+            "--scope", default="sentence", choices=Track.Scope.values, help="What recall asks for"
+        )
         parser.add_argument("--workers", type=int, default=3, help="Workers a question")
-        parser.add_argument("--platform", default="pool", choices=list(report.PLATFORMS), help="Where people judge")
+        parser.add_argument(
+            "--platform", default="pool", choices=list(report.PLATFORMS), help="Where people judge"
+        )
         parser.add_argument("--budget", type=dollars, default=Decimal("500"), help="Dollars in all")
         parser.add_argument("--day-cap", type=dollars, help="Dollars a day")
         parser.add_argument("--submission-cap", type=dollars, help="Dollars for one submission")
         parser.add_argument("--team-cap", type=dollars, help="Dollars of one team")
-        parser.add_argument("--reward", type=dollars, default=Decimal("0.05"), help="Dollars for one answer")
-        parser.add_argument("--seconds", type=int, default=20, help="Expected seconds for one answer")
+        parser.add_argument(
+            "--reward", type=dollars, default=Decimal("0.05"), help="Dollars for one answer"
+        )
+        parser.add_argument(
+            "--seconds", type=int, default=20, help="Expected seconds for one answer"
+        )
         parser.add_argument("--open", action="store_true", help="Open it at once")
 
     def handle(self, *args: Any, **options: Any) -> None:
         corpus = Corpus.objects.filter(slug=options["corpus"]).first()
         if corpus is None:
-            raise CommandError(f"There is no corpus {options['corpus']}. Load one with load_corpus.")
+            raise CommandError(
+                f"There is no corpus {options['corpus']}. Load one with load_corpus."
+            )
         money = Money(
-            budget=options["budget"], day=options["day_cap"], submission=options["submission_cap"],
-            team=options["team_cap"], reward=options["reward"], seconds=options["seconds"],
+            budget=options["budget"],
+            day=options["day_cap"],
+            submission=options["submission_cap"],
+            team=options["team_cap"],
+            reward=options["reward"],
+            seconds=options["seconds"],
             fee_rate=report.fee_rate_of(options["platform"]),
-        )  # fmt: skip
+        )
         names = ("kind", "description", "distribution", "criterion", "design", "scope", "platform")
         fields = {name: options[name] for name in names}
         try:
             with transaction.atomic():
                 track = create_track(
-                    corpus, options["name"], money=money, target_half_width=options["half_width"],
-                    workers_per_question=options["workers"], **fields,
-                )  # fmt: skip
+                    corpus,
+                    options["name"],
+                    money=money,
+                    target_half_width=options["half_width"],
+                    workers_per_question=options["workers"],
+                    **fields,
+                )
                 if options["open"]:
                     track = open_track(track)
         except ValidationError as problem:

@@ -16,8 +16,8 @@ from kbpo.web.demonstrate import PASSWORD, Demo, DemoFailed, demo_study
 from kbpo.web.resume import DEFAULTS, forget, resume
 
 ON_A_SERVER = (
-    "This is a server (KBPO_LOCAL is false), and nothing was done: the demo makes an admin whose password anybody can"
-    " read in its source. Run it on a machine of its own, without KBPO_LOCAL."
+    "This is a server (KBPO_LOCAL is false), and nothing was done: the demo makes an admin whose"
+    " password anybody can read in its source. Run it on a machine of its own, without KBPO_LOCAL."
 )
 
 
@@ -27,23 +27,37 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--reset", action="store_true", help="Forget everything and start afresh")
+        parser.add_argument(
+            "--reset", action="store_true", help="Forget everything and start afresh"
+        )
         parser.add_argument("--no-serve", action="store_true", help="End after the journey")
         parser.add_argument("--port", type=int, default=8000)
         parser.add_argument("--documents", type=int, help="Size of the corpus (60)")
         parser.add_argument("--seed", type=int, help="Of the corpus, the sample and the crowd (1)")
         parser.add_argument(
-            "--read", type=int, metavar="N",
-            help="Let the annotators read N documents in full, instead of importing their annotation",
-        )  # fmt: skip
-        parser.add_argument("--systems", type=int, metavar="N", help="Submit only the first N systems (all)")
-        parser.add_argument(
-            "--platform", choices=["pool", "mturk"], help="Our own pages (pool), or a local marketplace"
+            "--read",
+            type=int,
+            metavar="N",
+            help=(
+                "Let the annotators read N documents in full, instead of importing their annotation"
+            ),
         )
         parser.add_argument(
-            "--bias", choices=["none", "yes", "plausible"], help="How the simulated annotators err (none: at random)"
+            "--systems", type=int, metavar="N", help="Submit only the first N systems (all)"
         )
-        parser.add_argument("--design", choices=["iid", "poisson"], help="How the sample is drawn (iid)")
+        parser.add_argument(
+            "--platform",
+            choices=["pool", "mturk"],
+            help="Our own pages (pool), or a local marketplace",
+        )
+        parser.add_argument(
+            "--bias",
+            choices=["none", "yes", "plausible"],
+            help="How the simulated annotators err (none: at random)",
+        )
+        parser.add_argument(
+            "--design", choices=["iid", "poisson"], help="How the sample is drawn (iid)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.began = time.monotonic()
@@ -68,14 +82,21 @@ class Command(BaseCommand):
             self.say("Forgetting the last demo")
             forget(files)
         call_command("migrate", verbosity=0)
-        chosen = resume(files, {name: options[name] for name in DEFAULTS if options[name] is not None})
-        self.say(f"Writing a corpus of {chosen['documents']} documents and the output of its systems")
+        chosen = resume(
+            files, {name: options[name] for name in DEFAULTS if options[name] is not None}
+        )
+        self.say(
+            f"Writing a corpus of {chosen['documents']} documents and the output of its systems"
+        )
         study = demo_study(files / "files", **chosen)
         demo = Demo(self.say, study, port=options["port"])
         demo.prepare()
         self.say("Starting the site, a worker and nine simulated annotators")
         with demo.running():
-            self.say("Submitting the systems, one after the other; each needs fewer judgments than the last")
+            self.say(
+                "Submitting the systems, one after the other; each needs fewer judgments than the"
+                " last"
+            )
             demo.submit_all()
             demo.finish_reading()
             self.say(f"Done in {time.monotonic() - self.began:.0f} s.")

@@ -20,18 +20,28 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("track", help="Slug of the track")
         parser.add_argument("gold", type=Path, help="Relations that hold (TSV, may be gzipped)")
-        parser.add_argument("mentions", type=Path, help="Mentions with their canonical mentions (TSV, may be gzipped)")
+        parser.add_argument(
+            "mentions",
+            type=Path,
+            help="Mentions with their canonical mentions (TSV, may be gzipped)",
+        )
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("--sample", type=int, metavar="N", help="N documents, drawn uniformly")
         which.add_argument("--all", action="store_true", help="Every document of the corpus")
         which.add_argument(
-            "--documents", type=Path, help="A file that names one a line; they must be a uniform random sample"
+            "--documents",
+            type=Path,
+            help="A file that names one a line; they must be a uniform random sample",
         )
         which.add_argument(
-            "--drawn", action="store_true", help="The documents that were drawn (order_documents) and are not annotated"
+            "--drawn",
+            action="store_true",
+            help="The documents that were drawn (order_documents) and are not annotated",
         )
         parser.add_argument("--seed", type=int, default=0, help="Seed of the draw (default 0)")
-        parser.add_argument("--closed", action="store_true", help="What is not marked is false, not only missing")
+        parser.add_argument(
+            "--closed", action="store_true", help="What is not marked is false, not only missing"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
@@ -40,14 +50,19 @@ class Command(BaseCommand):
         seed = options["seed"] if options["sample"] else None
         try:
             done = import_annotations(
-                track, options["gold"], options["mentions"], _documents(track, options),
-                closed=options["closed"], seed=seed,
-            )  # fmt: skip
+                track,
+                options["gold"],
+                options["mentions"],
+                _documents(track, options),
+                closed=options["closed"],
+                seed=seed,
+            )
         except (CannotLoad, CannotDraw) as problem:
             raise CommandError(str(problem)) from problem
         self.stdout.write(
-            f"Imported {done.mentions:,} mentions and {done.pairs:,} pairs of {done.documents:,} documents;"
-            f" {done.annotated:,} of {track.corpus.n_documents:,} documents of {track.name} are annotated now."
+            f"Imported {done.mentions:,} mentions and {done.pairs:,} pairs of {done.documents:,}"
+            f" documents; {done.annotated:,} of {track.corpus.n_documents:,} documents of"
+            f" {track.name} are annotated now."
         )
 
 
@@ -56,10 +71,14 @@ def _documents(track: Track, options: dict[str, Any]) -> list[int]:
         return draw_documents(track, options["sample"], options["seed"])
     if options["drawn"]:
         if not (waiting := waiting_documents(track)):
-            raise CommandError(f"No document of {track.name} was drawn and waits. Draw some with order_documents.")
+            raise CommandError(
+                f"No document of {track.name} was drawn and waits. Draw some with order_documents."
+            )
         return waiting
     if options["all"]:
-        return list(Document.objects.filter(corpus=track.corpus).order_by("pk").values_list("pk", flat=True))
+        return list(
+            Document.objects.filter(corpus=track.corpus).order_by("pk").values_list("pk", flat=True)
+        )
     try:
         lines = options["documents"].read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as problem:

@@ -17,9 +17,17 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="Name of the corpus")
         parser.add_argument("file", type=Path, help="The documents: JSON Lines, may be gzipped")
-        parser.add_argument("--schema", required=True, help="A schema file, or tac_kbp or docred, which ship with us")
-        parser.add_argument("--mentions", type=Path, help="Mentions that come with the corpus (TSV)")
-        parser.add_argument("--replace", action="store_true", help="Replace a corpus of that name that nothing uses")
+        parser.add_argument(
+            "--schema",
+            required=True,
+            help="A schema file, or tac_kbp or docred, which ship with us",
+        )
+        parser.add_argument(
+            "--mentions", type=Path, help="Mentions that come with the corpus (TSV)"
+        )
+        parser.add_argument(
+            "--replace", action="store_true", help="Replace a corpus of that name that nothing uses"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -32,4 +40,6 @@ class Command(BaseCommand):
             )
         except (CannotLoad, FormatError) as problem:
             raise CommandError(str(problem)) from problem
-        self.stdout.write(f"Loaded {corpus.n_documents:,} documents as {corpus.name} ({corpus.slug}).")
+        self.stdout.write(
+            f"Loaded {corpus.n_documents:,} documents as {corpus.name} ({corpus.slug})."
+        )

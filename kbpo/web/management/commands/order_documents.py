@@ -21,10 +21,15 @@ class Command(BaseCommand):
             "--design",
             default="uniform",
             choices=DocumentBatch.Design.values,
-            help="uniform: every document has the same chance. two_stage: a fifth so; then, once that is annotated,"
-            " those that name its entities are drawn more often, each with its recorded probability",
+            help=(
+                "uniform: every document has the same chance. two_stage: a fifth so; then, once"
+                " that is annotated, those that name its entities are drawn more often, each with"
+                " its recorded probability"
+            ),
         )
-        parser.add_argument("--seed", type=int, help="Seed of the draw (default: a random one, which is stored)")
+        parser.add_argument(
+            "--seed", type=int, help="Seed of the draw (default: a random one, which is stored)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
@@ -36,5 +41,9 @@ class Command(BaseCommand):
             raise CommandError(str(problem)) from problem
         self.stdout.write(
             f"Drew {batch.size:,} documents of {track.name} (seed {batch.seed})."
-            + (" The second stage is drawn when they are annotated." if batch.design == "two_stage" else "")
+            + (
+                " The second stage is drawn when they are annotated."
+                if batch.design == "two_stage"
+                else ""
+            )
         )

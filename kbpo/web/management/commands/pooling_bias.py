@@ -1,4 +1,6 @@
-"""Prints what systems of a track would lose under pooling if their team had not been in the pool."""
+"""Prints what systems of a track would lose under pooling if their team had not been in the
+pool.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("track", help="Slug of the track")
-        parser.add_argument("--csv", action="store_true", help="Every system, as CSV, instead of the summary")
+        parser.add_argument(
+            "--csv", action="store_true", help="Every system, as CSV, instead of the summary"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         track = Track.objects.select_related("corpus").filter(slug=options["track"]).first()
@@ -25,20 +29,28 @@ class Command(BaseCommand):
             raise CommandError(f"There is no track {options['track']}.")
         found = study(track)
         if found is None:
-            raise CommandError(f"{track.name} has no judged predictions of two teams yet: there is nothing to pool.")
+            raise CommandError(
+                f"{track.name} has no judged predictions of two teams yet: there is nothing to"
+                " pool."
+            )
         if options["csv"]:
             writer = csv.writer(self.stdout, lineterminator="\n")
             writer.writerow(HEAD)
             writer.writerows(found.rows())
             return
         self.stdout.write(
-            f"{track.name}: {len(found.systems)} systems of {found.n_teams} teams, {found.n_instances:,} judged"
-            f" instances, {found.n_human:,} true ones found by people.\n"
+            f"{track.name}: {len(found.systems)} systems of {found.n_teams} teams,"
+            f" {found.n_instances:,} judged instances, {found.n_human:,} true ones found by"
+            " people.\n"
         )
-        self.stdout.write(f"{'metric':10}{'quantity':12}{'median bias':>12}{'largest bias':>14}{'largest gap':>13}")
+        self.stdout.write(
+            f"{'metric':10}{'quantity':12}{'median bias':>12}{'largest bias':>14}{'largest gap':>13}"
+        )
         for row in found.summary():
             shown = [_points(row[name]) for name in ("median", "largest", "gap")]
-            self.stdout.write(f"{row['metric']:10}{row['quantity']:12}{shown[0]:>12}{shown[1]:>14}{shown[2]:>13}")
+            self.stdout.write(
+                f"{row['metric']:10}{row['quantity']:12}{shown[0]:>12}{shown[1]:>14}{shown[2]:>13}"
+            )
 
 
 def _points(share: Any) -> str:

@@ -17,7 +17,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("track", help="Slug of the track")
-        parser.add_argument("file", type=Path, help="The knowledge base: TAC KBP or JSON Lines, may be gzipped")
+        parser.add_argument(
+            "file", type=Path, help="The knowledge base: TAC KBP or JSON Lines, may be gzipped"
+        )
         parser.add_argument("--user", required=True, help="Who submits")
         parser.add_argument("--team", help="Slug of the team (default: the user's first one)")
         parser.add_argument("--name", help="Name of the submission (default: the file's name)")
@@ -30,16 +32,26 @@ class Command(BaseCommand):
         if track is None or user is None:
             missing = f"track {options['track']}" if track is None else f"user {options['user']}"
             raise CommandError(f"There is no {missing}.")
-        team = Team.objects.filter(slug=options["team"], members=user).first() if options["team"] else user.team()
+        team = (
+            Team.objects.filter(slug=options["team"], members=user).first()
+            if options["team"]
+            else user.team()
+        )
         if team is None:
             raise CommandError(f"{user} is in no such team.")
         path: Path = options["file"]
         try:
             with path.open("rb") as file:
                 submission = receive(
-                    track, team, user, file, name=options["name"] or path.name.split(".")[0],
-                    description=options["description"], file_name=path.name, refuse_same=not options["again"],
-                )  # fmt: skip
+                    track,
+                    team,
+                    user,
+                    file,
+                    name=options["name"] or path.name.split(".")[0],
+                    description=options["description"],
+                    file_name=path.name,
+                    refuse_same=not options["again"],
+                )
         except (OSError, CannotReceive) as problem:
             raise CommandError(str(problem)) from problem
         self.stdout.write(f"Submission {submission.pk} ({submission.name}) was received.")

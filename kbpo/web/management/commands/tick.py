@@ -15,14 +15,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "steps", nargs="*", metavar="STEP", help=f"Which steps: {', '.join(PIPELINE)} (default: all)"
+            "steps",
+            nargs="*",
+            metavar="STEP",
+            help=f"Which steps: {', '.join(PIPELINE)} (default: all)",
         )
-        parser.add_argument("--until-idle", action="store_true", help="Repeat until a round moves nothing")
+        parser.add_argument(
+            "--until-idle", action="store_true", help="Repeat until a round moves nothing"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         steps = options["steps"] or list(PIPELINE)
         if unknown := [name for name in steps if name not in PIPELINE]:
-            self.stderr.write(f"There is no step {', '.join(unknown)}; there are {', '.join(PIPELINE)}.")
+            self.stderr.write(
+                f"There is no step {', '.join(unknown)}; there are {', '.join(PIPELINE)}."
+            )
             raise SystemExit(2)
         moved = True
         while moved:
