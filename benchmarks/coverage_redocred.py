@@ -37,11 +37,11 @@ from estimators.documents import folded_in  # noqa: E402
 from estimators.horvitz_thompson import inclusion_iid  # noqa: E402
 from kbpo.evaluation.data import Data, Draws  # noqa: E402
 from kbpo.evaluation.score import default_estimates, scores  # noqa: E402
+from kbpo.pool.pool import Pool as ServicePool  # noqa: E402
 from kbpo.sampling.annotated import Annotated  # noqa: E402
 from kbpo.sampling.fold_in import FoldIn  # noqa: E402
 from kbpo.sampling.guess import guess  # noqa: E402
 from kbpo.sampling.inclusion import Inclusion  # noqa: E402
-from kbpo.sampling.pool import Pool as ServicePool  # noqa: E402
 from kbpo.tracks.base import Facts  # noqa: E402
 
 OUT = ROOT / "benchmarks" / "out"

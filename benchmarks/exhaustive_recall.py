@@ -39,12 +39,12 @@ from estimators.misses import found_share, with_misses  # noqa: E402
 from estimators.recall import recall  # noqa: E402
 from estimators.second_stage import proportional, systematic, tf_idf  # noqa: E402
 from kbpo.corpus.names import count_names  # noqa: E402
-from kbpo.demo.extract import extract  # noqa: E402
-from kbpo.demo.invent import Entity  # noqa: E402
-from kbpo.demo.score import Gold  # noqa: E402
-from kbpo.demo.write import imagine  # noqa: E402
-from kbpo.sampling.documents import first_stage  # noqa: E402
-from kbpo.sampling.second_stage import UNIFORM_SHARE  # noqa: E402
+from kbpo.sampling.documents.draw import first_stage  # noqa: E402
+from kbpo.sampling.documents.second_stage import UNIFORM_SHARE  # noqa: E402
+from rehearsal.newspaper.extract import extract  # noqa: E402
+from rehearsal.newspaper.invent import Entity  # noqa: E402
+from rehearsal.newspaper.score import Gold  # noqa: E402
+from rehearsal.newspaper.write import imagine  # noqa: E402
 
 WORKERS, MENTION_RECALL, ASKED, SHARE = 3, 0.8, 0.3, 0.25
 DESIGNS = ("uniform", "two_stage")

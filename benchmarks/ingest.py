@@ -111,7 +111,7 @@ def measure(relations: int) -> None:
             command = [
                 sys.executable,
                 "-m",
-                "kbpo.demo.large",
+                "rehearsal.newspaper.large",
                 folder,
                 "--relations",
                 str(relations),

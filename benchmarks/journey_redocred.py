@@ -35,7 +35,7 @@ from kbpo.corpus.models import Document  # noqa: E402
 from kbpo.evaluation.leaderboard import Figure, board  # noqa: E402
 from kbpo.money.spend import balance  # noqa: E402
 from kbpo.sampling.models import DocumentSample  # noqa: E402
-from kbpo.web.demonstrate import Demo, Study  # noqa: E402
+from rehearsal.demonstrate import Demo, Study  # noqa: E402
 
 
 def study(names: list[str], half_width: str, seed: int = 1) -> Study:

@@ -116,7 +116,7 @@ def page_of(payload: dict[str, Any], mentions: list[dict[str, Any]]) -> str:
     from django.template.loader import render_to_string
     from django.test import RequestFactory
 
-    from annotation.interfaces.entities import Entities
+    from annotation.interfaces.entities.interface import Entities
     from annotation.models import Question
 
     numbers: dict[str, int] = {}

@@ -52,10 +52,13 @@ def main(hits: int) -> None:
     from annotation_world import make_submission, make_target
     from mturk_world import Turk, check_answers, check_books, rounds
 
-    from annotation import ask, collect, publish, remit, settle
+    from annotation.hits import collect, publish
+    from annotation.labels import settle
+    from annotation.marketplace import pay_out as remit
     from annotation.models import HIT, Assignment, Payment
-    from annotation.platforms.mturk_local.server import Quiet, Threads, serving
+    from annotation.questions import ask
     from kbpo.wsgi import application
+    from rehearsal.marketplace.server import Quiet, Threads, serving
 
     track = toy_track()
     site = make_server("127.0.0.1", 0, application, server_class=Threads, handler_class=Quiet)
@@ -108,8 +111,8 @@ def agree() -> None:
     """Ends with what disagrees, if anything does: our books with each other, the balance there,
     labels, payments.
     """
-    from annotation import books
-    from annotation.check_books import check_books
+    from annotation.budget.check_books import check_books
+    from annotation.marketplace import books
     from annotation.models import Payment, Question
     from kbpo.instances.models import Label
 
@@ -145,7 +148,7 @@ def remit_all(tick: Callable[[], int]) -> Callable[[], int]:
 
 def work(turk: object, site: str) -> int:
     """How many answers six workers sent in until nothing was offered to any three of them."""
-    from annotation.simulate_market import MarketCrowd
+    from rehearsal.market_workers import MarketCrowd
 
     class Truth:
         subject_canonical, object_canonical = (0, 3), (0, 3)
@@ -165,7 +168,7 @@ def toy_track() -> object:
 
     from annotation_world import ToyTrack
 
-    from annotation import ask
+    from annotation.questions import ask
     from kbpo import queue
     from kbpo.corpus.models import Corpus, Predicate
     from kbpo.money.models import Price

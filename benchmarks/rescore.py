@@ -110,7 +110,7 @@ def judged(row: Submission, gold: set[tuple[str, ...]]) -> None:
     """Nothing; the submission is drawn and judged in stages until it is scored."""
     from django.db import transaction
 
-    from kbpo.evaluation.estimate import evaluate, finished
+    from kbpo.evaluation.run import evaluate, finished
     from kbpo.sampling import draw
 
     for _ in range(12):
@@ -161,8 +161,8 @@ def measure(names: list[str], design: str, half_width: str) -> None:
     """Nothing; prints the times."""
     from django.db import connection, transaction
 
-    from kbpo.evaluation.estimate import evaluate
     from kbpo.evaluation.leaderboard import board
+    from kbpo.evaluation.run import evaluate
     from kbpo.instances.models import Label
     from kbpo.submissions.models import Prediction
 

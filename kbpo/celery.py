@@ -23,32 +23,32 @@ PIPELINE: dict[str, str] = {
     # 4  p_i, Labels -> SampleBatch, Sample
     "draw":      "kbpo.sampling.draw.tick",
     # 4a documents of the first stage -> the second
-    "documents": "kbpo.sampling.second_stage.tick",
-    "ask":       "annotation.ask.tick",                              # 5  Sample -> Question
+    "documents": "kbpo.sampling.documents.second_stage.tick",
+    "ask":       "annotation.questions.ask.tick",                              # 5  Sample -> Question
     # 5a ordered DocumentSample -> Questions -> settled
-    "read":      "annotation.read_documents.tick",
+    "read":      "annotation.questions.read_documents.tick",
     # 5b what nobody marked in them -> Questions
-    "sweep":     "annotation.sweep.tick",
+    "sweep":     "annotation.questions.follow_up.tick",
     # 6  Question -> HIT, inside the budget
-    "publish":   "annotation.publish.tick",
+    "publish":   "annotation.hits.publish.tick",
     # 6a what a stop took down, once it is lifted
-    "put_back":  "annotation.take_down.tick",
+    "put_back":  "annotation.hits.take_down.tick",
     # 7  answers only the platform has; lost leases
-    "collect":   "annotation.collect.tick",
+    "collect":   "annotation.hits.collect.tick",
     # 8, 9  raw -> Response -> Label; approve and pay
-    "settle":    "annotation.settle.tick",
+    "settle":    "annotation.labels.settle.tick",
     # 9c what is owed on other platforms, paid there
-    "remit":     "annotation.remit.tick",
+    "remit":     "annotation.marketplace.pay_out.tick",
     # 9a what nobody needs any more, to the budget
-    "give_back": "annotation.give_back.tick",
+    "give_back": "annotation.budget.give_back.tick",
     # 9b who asked to be erased, once nothing is owed
-    "leave":     "annotation.annotators.leave.tick",
+    "leave":     "annotation.workers.leave.tick",
     # 10 Labels + Samples + p -> Evaluation, Estimate
-    "estimate":  "kbpo.evaluation.estimate.tick",
+    "estimate":  "kbpo.evaluation.run.tick",
     # 9d ledger, payments, answers held together
-    "books":     "annotation.check_books.tick",
+    "books":     "annotation.budget.check_books.tick",
     # 9e what people were divided about, to experts
-    "divided":   "annotation.divided.tick",
+    "divided":   "annotation.desk.disputed.tick",
     # rows beyond their deadline are given up, in words
     "reap":      "kbpo.queue.reap",
 }  # fmt: skip

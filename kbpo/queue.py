@@ -127,9 +127,8 @@ def work_together(
         try:
             with transaction.atomic():
                 rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
-                ours: list[Row] = list(
-                    rows.filter(pk__in=pks, status=status, attempts=1).order_by("pk")
-                )  # type: ignore[arg-type]
+                claimed = rows.filter(pk__in=pks, status=status, attempts=1).order_by("pk")
+                ours: list[Row] = list(claimed)  # type: ignore[arg-type]
                 handle(ours)
                 done += len(ours)
         except Exception:

@@ -88,7 +88,7 @@ INSTALLED_APPS = [
     "kbpo.evaluation",
     "kbpo.web",
     "annotation",
-    "annotation.annotators",
+    "annotation.workers",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

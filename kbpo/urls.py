@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.urls import include, path
 
 urlpatterns = [
-    path("annotate/", include("annotation.urls")),
-    path("desk/requests/", include("annotation.annotators.urls")),
+    path("annotate/", include("kbpo.web.judging.urls")),
+    path("desk/requests/", include("kbpo.web.desk.people.urls")),
     path("api/", include("kbpo.web.api.urls")),
     path("", include("kbpo.web.urls")),
 ]

@@ -77,12 +77,12 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
             "kbpo.evaluation",
             "kbpo.embedded",
             "kbpo.celery",
-            "kbpo.demo",
-            "annotation.report",
+            "rehearsal.newspaper",
+            "annotation.desk.report",
         },
         DJANGO | {"numpy"},
     ),
-    "kbpo.demo": ({"formats"}, {"numpy"}),
+    "rehearsal.newspaper": ({"formats"}, {"numpy"}),
     "annotation": (
         {
             "estimators",
@@ -102,7 +102,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
 
 def room_of(module: str) -> str:
     """The longest room that a module lies in; the module itself if it lies in none."""
-    known = (*MAY, *BELOW, "annotation.report", "kbpo.embedded", "kbpo.celery")
+    known = (*MAY, *BELOW, "annotation.desk.report", "kbpo.embedded", "kbpo.celery")
     inside = [room for room in known if module == room or module.startswith(room + ".")]
     return max(inside, key=len) if inside else module
 
@@ -125,7 +125,7 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def forbidden(module: str, path: Path) -> Iterator[str]:
-    room = room_of("annotation" if module == "annotation.report" else module)
+    room = room_of("annotation" if module == "annotation.desk.report" else module)
     if room not in MAY:
         return  # settings, urls, celery, embedded: the frame around the rooms
     ours, others = MAY[room]
@@ -133,7 +133,7 @@ def forbidden(module: str, path: Path) -> Iterator[str]:
         top = name.split(".")[0]
         target = room_of(name)
         if top in ("kbpo", "annotation", "estimators", "formats", "kbpo_client"):
-            own = target == room or (room == "annotation" and target == "annotation.report")
+            own = target == room or (room == "annotation" and target == "annotation.desk.report")
             if not (own or target in ours or target in BELOW):
                 yield f"{path.relative_to(ROOT)}:{line}: {room} may not import {name}"
         elif top not in STANDARD and top not in others:
@@ -173,7 +173,7 @@ def test_of_the_crowd_only_its_report_is_imported_from_outside() -> None:
         if target.split(".")[0] == "annotation"
     }
     assert found and {module.split(".")[1] for module, _ in found} == {"web"}
-    assert {room_of(target) for _, target in found} == {"annotation.report"}
+    assert {room_of(target) for _, target in found} == {"annotation.desk.report"}
 
 
 def test_boto3_is_imported_in_one_module_on_each_side_of_the_wire() -> None:
@@ -184,7 +184,7 @@ def test_boto3_is_imported_in_one_module_on_each_side_of_the_wire() -> None:
     ]
     assert set(users) == {
         "annotation.platforms.mturk.client",
-        "annotation.platforms.mturk_local.model",
+        "rehearsal.marketplace.model",
     }
 
 

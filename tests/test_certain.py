@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.db import connection
 from hypothesis import settings
 
-from annotation.gold import DICE
+from annotation.quality.gold import DICE
 from kbpo.accounts.models import User
 
 NUMBERS: set[int] = set()

@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from django.conf import settings
 
-from annotation.platforms.mturk_local.store import Store
-from kbpo.web.demonstrate import MARKET
+from rehearsal.demonstrate import MARKET
+from rehearsal.marketplace.store import Store
 
 pytestmark = pytest.mark.journey
 DOCUMENTS, SYSTEMS = 4, 1

@@ -12,7 +12,7 @@ from processes import Service, wait_for
 from travel import Travel, make_travel
 
 from annotation.models import DocumentOrder, Payment
-from annotation.order import order_documents, plan_documents
+from annotation.questions.order import order_documents, plan_documents
 from kbpo.evaluation.models import Estimate
 from kbpo.instances.models import Instance, Label
 from kbpo.money.spend import balance
@@ -75,7 +75,7 @@ def test_every_document_is_read_and_paid_for(travel: Travel) -> None:
 
 
 def test_nearly_all_true_mentions_and_nothing_false_were_found(travel: Travel) -> None:
-    from kbpo.demo.knows import Knowledge
+    from rehearsal.newspaper.knows import Knowledge
 
     knowledge = Knowledge(travel.files / "mentions.tsv", travel.files / "gold.tsv")
     with travel.service.speaking():

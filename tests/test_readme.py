@@ -183,7 +183,7 @@ def test_the_first_screen_has_what_a_stranger_needs() -> None:
 
 
 def test_the_logins_named_are_those_of_the_demo() -> None:
-    from kbpo.web.demonstrate import PASSWORD
+    from rehearsal.demonstrate import PASSWORD
 
     assert f"`{PASSWORD}`" in README
 

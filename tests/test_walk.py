@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from processes import Service, wait_for
 from travel import PASSWORD, Travel, make_travel, newcomer, researcher_of
 
-from annotation.annotators import teach
+from annotation.workers import teach
 
 PATIENCE = 60_000
 RUN = "Harbor_1"

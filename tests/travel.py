@@ -23,16 +23,16 @@ from django.contrib.auth.hashers import MD5PasswordHasher
 from django.utils.text import slugify
 from processes import Service, wait_for
 
-from annotation.simulate import Crowd, Work
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.load import find_schema, load_corpus
 from kbpo.corpus.models import Corpus
-from kbpo.demo.knows import Knowledge
-from kbpo.demo.write import write
-from kbpo.sampling.annotations import import_annotations
-from kbpo.sampling.documents import draw_documents
+from kbpo.sampling.documents.draw import draw_documents
+from kbpo.sampling.documents.import_annotations import import_annotations
 from kbpo.sampling.models import TrackKey
 from kbpo.sampling.open_track import Money, create_track, open_track
+from rehearsal.annotators import Crowd, Work
+from rehearsal.newspaper.knows import Knowledge
+from rehearsal.newspaper.write import write
 
 PASSWORD = "harbour-wire-travels"
 ANNOTATORS = 5

@@ -7,9 +7,9 @@ from django.utils.module_loading import import_string
 from annotation.interfaces.base import Interface
 
 INTERFACES = {
-    "relation": "annotation.interfaces.relation.Relation",
-    "entities": "annotation.interfaces.entities.Entities",
-    "relations_exhaustive": "annotation.interfaces.relations_exhaustive.RelationsExhaustive",
+    "relation": "annotation.interfaces.relation.interface.Relation",
+    "entities": "annotation.interfaces.entities.interface.Entities",
+    "relations_exhaustive": "annotation.interfaces.relations_exhaustive.interface.RelationsExhaustive",
 }
 
 

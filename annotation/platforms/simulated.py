@@ -2,7 +2,7 @@
 through its pages.
 
 So this platform adds nothing to `pool` but its name, which keeps their workers and HITs apart;
-`annotation/simulate.py` is the crowd.
+`rehearsal/annotators.py` is the crowd.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ import numpy as np
 from estimators.estimate import Estimate
 from estimators.joint import pool_recall
 from estimators.pool import recall_by_inclusion
-from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Data
+from kbpo.evaluation.default import Centred
 from kbpo.evaluation.published import ROUNDING
 from kbpo.sampling.inclusion import Inclusion
 from kbpo.sampling.probabilities import Floats

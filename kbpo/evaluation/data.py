@@ -14,15 +14,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kbpo.pool.overlap import overlaps
+from kbpo.pool.pool import Pool, read_pool
 from kbpo.sampling.annotated import Annotated, annotated
 from kbpo.sampling.fold_in import FoldIn, aware, fold_in, in_scope
 from kbpo.sampling.guess import Guess, guess, one_verdict
 from kbpo.sampling.in_documents import InDocuments, in_documents, labelled_before
 from kbpo.sampling.inclusion import Inclusion, inclusion
 from kbpo.sampling.models import Sample
-from kbpo.sampling.overlap import overlaps
 from kbpo.sampling.own import own_thresholds
-from kbpo.sampling.pool import Pool, read_pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission

@@ -34,8 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.confidence_sequences import betting
-from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Data
+from kbpo.evaluation.default import Centred
 from kbpo.evaluation.models import Look
 from kbpo.instances.models import Label
 from kbpo.sampling.probabilities import Floats, Ids

@@ -100,7 +100,7 @@ class Slice(models.Model):
     track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="slices")
     name = models.CharField(max_length=80)
     rule = models.JSONField(
-        help_text="See kbpo/evaluation/rule.py: predicate, subject_type, …, weight"
+        help_text="See kbpo/evaluation/slices/rule.py: predicate, subject_type, …, weight"
     )
     made_at = models.DateTimeField(default=timezone.now)
 

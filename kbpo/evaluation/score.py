@@ -12,8 +12,8 @@ from estimators.estimate import Estimate
 from estimators.joint import f1
 from kbpo.evaluation import published
 from kbpo.evaluation.by_thresholds import ByThresholds
-from kbpo.evaluation.centred import Centred, where_known
 from kbpo.evaluation.data import Data
+from kbpo.evaluation.default import Centred, where_known
 from kbpo.evaluation.floors import Floors
 from kbpo.sampling.probabilities import Ids
 

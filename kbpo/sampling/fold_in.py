@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.instances.models import Label
+from kbpo.pool.pool import Pool
 from kbpo.sampling.annotated import Annotated
-from kbpo.sampling.documents import LEAST
+from kbpo.sampling.documents.draw import LEAST
 from kbpo.sampling.models import Sweep, SweepTarget
-from kbpo.sampling.pool import Pool
 from kbpo.sampling.seen import Seen
 from kbpo.tracks.base import Facts
 from kbpo.tracks.models import Track

@@ -14,7 +14,7 @@ from scipy import sparse
 from estimators import model
 from estimators.crossfit import folds
 from estimators.features import Claims
-from kbpo.sampling.pool import Matrix, Pool
+from kbpo.pool.pool import Matrix, Pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.seen import Seen
 

@@ -3,7 +3,7 @@ labelled before.
 
 People mark what is true, so that a mark must not make a target known more often than a question
 would have: each has a random number, by which it counts as often as questions beside it got an
-answer (`kbpo.evaluation.centred`).
+answer (`kbpo.evaluation.default`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.merge import IN_PLACE
 from kbpo.instances.models import Label
+from kbpo.pool.pool import Pool
+from kbpo.pool.random_numbers import numbers
 from kbpo.sampling.inclusion import either
 from kbpo.sampling.models import Sweep, SweepTarget
-from kbpo.sampling.numbers import numbers
-from kbpo.sampling.pool import Pool
 from kbpo.sampling.probabilities import Floats
 from kbpo.sampling.seen import labelled_by
 from kbpo.tracks.models import Track

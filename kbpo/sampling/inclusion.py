@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from estimators.documents import folded_in
 from estimators.horvitz_thompson import inclusion_iid
 from kbpo.corpus.fetch import fetch
+from kbpo.pool.pool import Pool
 from kbpo.sampling.models import Sample, SampleBatch
-from kbpo.sampling.pool import Pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
 

@@ -14,8 +14,8 @@ from kbpo.money.spend import allowance
 from kbpo.queue import nudge, work
 from kbpo.sampling.designs import design_of
 from kbpo.sampling.designs.base import Realised, half_width_at, last_batch
+from kbpo.sampling.disclosure_control import told
 from kbpo.sampling.models import Further, SampleBatch
-from kbpo.sampling.told import told
 from kbpo.submissions.models import Submission
 
 HALF_WIDTHS = ("0.050", "0.040", "0.030", "0.020")

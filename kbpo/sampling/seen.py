@@ -31,9 +31,9 @@ from estimators.seen import recondition, threshold
 from kbpo.accounts.models import Team
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.models import Label
+from kbpo.pool.pool import Pool
 from kbpo.sampling.inclusion import NOTHING, Inclusion, Private, chance_of_draw, either, spread
 from kbpo.sampling.models import DocumentSample, Sample, SampleBatch
-from kbpo.sampling.pool import Pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track

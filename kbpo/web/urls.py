@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from kbpo.web import (
-    adding_up,
-    adjudication,
+from kbpo.web.desk import (
     batches,
-    board,
-    checks,
-    compare,
     define,
-    desk,
     diagnostics,
     documents,
-    gallery,
     log,
     money,
-    order,
-    people,
-    pilots,
-    platforms,
     pooling,
-    prose,
-    quality,
     reading,
-    submissions,
     tracks,
-    upload,
-    workers,
 )
+from kbpo.web.desk import home as desk
+from kbpo.web.desk.people import platforms, workers
+from kbpo.web.desk.quality import adjudication, checks, pilots
+from kbpo.web.desk.quality import aggregation as adding_up
+from kbpo.web.desk.quality import measures as quality
+from kbpo.web.public import board, compare, gallery, people, prose
+from kbpo.web.research import order, submissions, upload
 
 urlpatterns = [
     *board.urlpatterns,

@@ -7,7 +7,7 @@ from django.urls import include, path
 
 login = LoginView.as_view(template_name="people/login.html", next_page="annotate")
 urlpatterns = [
-    path("annotate/", include("annotation.urls")),
-    path("desk/requests/", include("annotation.annotators.urls")),
+    path("annotate/", include("kbpo.web.judging.urls")),
+    path("desk/requests/", include("kbpo.web.desk.people.urls")),
     path("login/", login, name="login"),
 ]

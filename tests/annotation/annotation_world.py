@@ -12,9 +12,9 @@ from typing import Any
 from django.test import Client
 from django.utils import timezone
 
-from annotation.annotators import consent, teach
-from annotation.annotators.models import TutorialRun
 from annotation.models import Worker
+from annotation.workers import consent, teach
+from annotation.workers.models import TutorialRun
 from kbpo.accounts.models import Team
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.models import Instance, Label, Target

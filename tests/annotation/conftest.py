@@ -12,22 +12,23 @@ from django.db.models.signals import post_save
 from django.test import Client
 from mturk_world import TOO_LATE, Turk
 
-from annotation import ask, publish
-from annotation.annotators import consent
+from annotation.hits import publish
 from annotation.models import HIT, Worker
-from annotation.platforms.mturk_local.server import serving
-from annotation.worker import worker_of
+from annotation.questions import ask
+from annotation.workers import consent
+from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus, Predicate
 from kbpo.instances.models import Target
 from kbpo.money.models import Price
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from rehearsal.marketplace.server import serving
 
 
 @pytest.fixture
 def toy_kind(monkeypatch: pytest.MonkeyPatch) -> type[ToyTrack]:
-    monkeypatch.setattr("annotation.ask.kind_of", ToyTrack)
+    monkeypatch.setattr("annotation.questions.ask.kind_of", ToyTrack)
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     return ToyTrack
 

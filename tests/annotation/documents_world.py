@@ -8,9 +8,11 @@ from typing import Any
 
 from django.test import Client
 
-from annotation import publish, read_documents, settle
+from annotation.hits import publish
+from annotation.labels import settle
 from annotation.models import Assignment, DocumentOrder, Question
-from annotation.order import order_documents, plan_documents
+from annotation.questions import read_documents
+from annotation.questions.order import order_documents, plan_documents
 from kbpo.corpus.models import Document
 
 TRUE: dict[str, list[tuple[str, int, str, str]]] = {

@@ -9,7 +9,7 @@ from typing import Any
 from annotation_world import PARTS, answer_all
 from django.test import Client
 
-from annotation import settle
+from annotation.labels import settle
 from annotation.models import Question, Worker
 from kbpo.instances.merge import values_of
 from kbpo.tracks.models import Track

@@ -24,7 +24,9 @@ from django.db.models import F, Sum
 from django.test import Client
 from django.utils import timezone
 
-from annotation import collect, publish, remit, settle
+from annotation.hits import collect, publish
+from annotation.labels import settle
+from annotation.marketplace import pay_out as remit
 from annotation.models import (
     HIT,
     Assignment,
@@ -38,9 +40,9 @@ from annotation.models import (
 from annotation.platforms.base import Refused
 from annotation.platforms.mturk.answers import fields_of
 from annotation.platforms.mturk.platform import MTurk
-from annotation.platforms.mturk_local.store import DEPOSIT_CENTS, Store
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
+from rehearsal.marketplace.store import DEPOSIT_CENTS, Store
 
 BOOKS = (
     "hit_type",

@@ -10,10 +10,13 @@ from typing import Any
 
 from django.test import Client
 
-from annotation import ask, publish, settle, sweep
+from annotation.hits import publish
+from annotation.labels import settle
 from annotation.models import Assignment, Question
+from annotation.questions import ask
+from annotation.questions import follow_up as sweep
 from kbpo.money.models import Budget, Price
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import Sweep
 from tests.conftest import Toy
 from tests.evaluation.world import World

@@ -6,10 +6,11 @@ import pytest
 from annotation_world import PARTS, answer_all
 from django.test import Client
 
-from annotation import adjudicate, settle
-from annotation.error_rate import errors
+from annotation.desk import adjudicate
+from annotation.desk.trail import trail
+from annotation.labels import settle
 from annotation.models import Adjudication, Question
-from annotation.trail import trail
+from annotation.quality.error_rate import errors
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission

@@ -12,13 +12,14 @@ import pytest
 from django.test import Client
 from documents_world import FACTS, marks_answer, order, partly, place, read_whole, true_marks
 
-from annotation import adjudicate, publish
-from annotation.adjudicate import CannotAsk
-from annotation.error_rate import errors, errors_of_names
-from annotation.judged import MARKED, NAMES, judged
+from annotation.desk import adjudicate
+from annotation.desk.adjudicate import CannotAsk
+from annotation.desk.trail import trail
+from annotation.hits import publish
 from annotation.models import HIT, Adjudication, Question, Response
-from annotation.pilot import span_recall
-from annotation.trail import trail
+from annotation.quality.error_rate import errors, errors_of_names
+from annotation.quality.judged import MARKED, NAMES, judged
+from annotation.questions.pilot import span_recall
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
 from tests.conftest import Toy

@@ -14,9 +14,9 @@ from django.test import Client
 from documents_world import partly, read_whole
 from playwright.sync_api import Browser, Page, expect
 
-from annotation import adjudicate
-from annotation.judged import NAMES
+from annotation.desk import adjudicate
 from annotation.models import Adjudication, Question
+from annotation.quality.judged import NAMES
 from tests.conftest import Toy
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]

@@ -12,16 +12,19 @@ from annotation_world import GOOD, answer_all
 from django.test import Client
 from django.utils import timezone
 
-from annotation import batch, command, leave_out, revise, settle
-from annotation.annotators import leave, speak
+from annotation.desk import command
+from annotation.hits import batch
+from annotation.labels import exclude as leave_out
+from annotation.labels import revise, settle
 from annotation.models import Policy, Question, Response, Worker
-from annotation.order import CannotOrder, order_documents, plan_documents
+from annotation.questions.order import CannotOrder, order_documents, plan_documents
+from annotation.workers import leave, speak
 from kbpo.accounts.audit import ERASED
 from kbpo.accounts.models import Audit, Invitation, User
-from kbpo.sampling import documents
+from kbpo.sampling.documents import draw as documents
 from kbpo.sampling.open_track import Money, create_track
 from kbpo.submissions.models import Submission
-from kbpo.web.teams import invite, withdraw
+from kbpo.web.research.teams import invite, withdraw
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db

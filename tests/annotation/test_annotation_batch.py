@@ -10,8 +10,11 @@ from annotation_world import answer_all, make_submission, take
 from django.test import Client
 from django.utils import timezone
 
-from annotation import ask, batch, command, publish, report, settle
+from annotation.desk import command, report
+from annotation.hits import batch, publish
+from annotation.labels import settle
 from annotation.models import HIT, Assignment, Payment, Question
+from annotation.questions import ask
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Budget

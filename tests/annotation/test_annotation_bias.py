@@ -14,12 +14,13 @@ from annotation_world import PARTS
 from django.core.management import CommandError, call_command
 from test_annotation_crowd import knows, logins
 
-from annotation import settle, simulate_reading
+from annotation.labels import settle
 from annotation.models import Response
-from annotation.simulate import Crowd
-from annotation.simulate_bias import BIASES, mistaken, other_link
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
+from rehearsal import reading as simulate_reading
+from rehearsal.annotators import Crowd
+from rehearsal.bias import BIASES, mistaken, other_link
 
 OFFERED = ["a>", "b>", "c>", "d>"]
 

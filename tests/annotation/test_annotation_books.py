@@ -14,25 +14,18 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import F, Sum
 
-from annotation import (
-    ask,
-    collect,
-    command,
-    give_back,
-    lease,
-    publish,
-    reject,
-    settle,
-    submit,
-    take_down,
-)
-from annotation.annotators import leave, payout, teach
-from annotation.annotators.models import Intake, Leaving
-from annotation.cents import FEE, GIVEN_BACK, SET_ASIDE, cents
-from annotation.check_books import ask_to_check, check_books, last_check
-from annotation.check_books import tick as check_books_tick
+from annotation.budget import give_back
+from annotation.budget.cents import FEE, GIVEN_BACK, SET_ASIDE, cents
+from annotation.budget.check_books import ask_to_check, check_books, last_check
+from annotation.budget.check_books import tick as check_books_tick
+from annotation.desk import command
+from annotation.hits import collect, lease, publish, submit, take_down
+from annotation.labels import reject, settle
 from annotation.models import HIT, Assignment, Halt, Payment, Question, Worker
-from annotation.worker import worker_of
+from annotation.questions import ask
+from annotation.workers import leave, payout, teach
+from annotation.workers.models import Intake, Leaving
+from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.money.caps import BadCap, set_cap
@@ -300,7 +293,7 @@ def test_two_workers_do_not_check_at_once(track: Track) -> None:
     other = connection.copy()
     try:
         with other.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(hashtext('annotation.check_books'))")
+            cursor.execute("SELECT pg_advisory_lock(hashtext('annotation.budget.check_books'))")
         assert check_books_tick() == 0
     finally:
         other.close()
@@ -383,7 +376,7 @@ def test_an_estimate_says_what_the_caps_allow(track: Track) -> None:
 def test_who_asks_first_pays_and_the_others_reuse_it(
     track: Track, targets: list[Target], clients: list
 ) -> None:
-    from annotation.share import Shared, shared
+    from annotation.questions.share import Shared, shared
 
     first = make_submission(track, targets[:4], "First")
     ask.tick()

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from annotation_world import PARTS
 
-from annotation import settle
+from annotation.labels import settle
 from annotation.models import Assignment, Question
-from annotation.simulate import Crowd
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
+from rehearsal.annotators import Crowd
 
 
 @dataclass(frozen=True)

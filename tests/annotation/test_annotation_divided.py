@@ -12,7 +12,9 @@ from django.db.models import QuerySet
 from django.test import Client
 from django.utils import timezone
 
-from annotation import adjudicate, divided, settle
+from annotation.desk import adjudicate
+from annotation.desk import disputed as divided
+from annotation.labels import settle
 from annotation.models import Adjudication, Policy
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label

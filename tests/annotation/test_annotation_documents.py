@@ -13,10 +13,11 @@ import pytest
 from django.test import Client
 from documents_world import FACTS, TRUE, answer_to, marks_answer, order, place
 
-from annotation import publish, read_documents, settle
-from annotation.annotators import consent, teach
+from annotation.hits import publish
+from annotation.labels import settle
 from annotation.models import HIT, Assignment, DocumentOrder, OrderedDocument, Payment, Question
-from annotation.order import (
+from annotation.questions import read_documents
+from annotation.questions.order import (
     CannotOrder,
     add_money,
     missing,
@@ -24,7 +25,8 @@ from annotation.order import (
     plan_documents,
     price_of,
 )
-from annotation.worker import worker_of
+from annotation.workers import consent, teach
+from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Instance, Label
 from kbpo.money.models import Budget
@@ -247,7 +249,7 @@ def test_a_document_that_most_flag_is_given_up_and_its_money_comes_back(toy: Toy
 def test_more_pairs_than_were_expected_wait_for_money_and_are_never_given_up(
     toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotation.order.PAIRS_A_TOKEN", Decimal("0.01"))
+    monkeypatch.setattr("annotation.questions.order.PAIRS_A_TOKEN", Decimal("0.01"))
     made = order(toy.track, 1)
     annotate(toy, rounds=1)
     question = Question.objects.get(interface="relations_exhaustive")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from annotation.interfaces.base import BadAnswer
-from annotation.interfaces.entities import Entities, types_of
+from annotation.interfaces.entities.interface import Entities, types_of
 from annotation.interfaces.mentions import settle_mentions
 from annotation.interfaces.reading import Marked, Reading, is_date
 from annotation.interfaces.registry import interface_of

@@ -14,9 +14,10 @@ import pytest
 from annotation_world import PARTS, make_submission, make_target, payload_of
 from django.utils import timezone
 
-from annotation import adjudicate, divided
-from annotation.error_rate import errors
+from annotation.desk import adjudicate
+from annotation.desk import disputed as divided
 from annotation.models import Adjudication, Policy, Question
+from annotation.quality.error_rate import errors
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.submissions.models import Submission

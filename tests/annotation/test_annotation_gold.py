@@ -10,8 +10,10 @@ import pytest
 from annotation_world import GOOD, answer_all, take
 from django.test import Client
 
-from annotation import ask, collect, gold, report, settle
+from annotation.desk import report
+from annotation.hits import collect
 from annotation.interfaces.base import BadAnswer
+from annotation.labels import settle
 from annotation.models import (
     HIT,
     Assignment,
@@ -23,6 +25,8 @@ from annotation.models import (
     Signal,
     Worker,
 )
+from annotation.quality import gold
+from annotation.questions import ask
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance

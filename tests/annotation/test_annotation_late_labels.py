@@ -15,8 +15,9 @@ from django.test import Client
 from django.utils import timezone
 from test_annotation_revise import NO, YES, believe_ada
 
-from annotation import batch, revise, settle
-from annotation.accept import accept
+from annotation.hits import batch
+from annotation.labels import revise, settle
+from annotation.labels.accept import accept
 from annotation.models import Assignment, Question
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target

@@ -15,10 +15,11 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from annotation import ask, collect, lease, publish
+from annotation.hits import collect, lease, publish
+from annotation.hits.submit import Outcome, submit
 from annotation.models import COUNTED, HIT, Assignment, Question
-from annotation.submit import Outcome, submit
-from annotation.worker import worker_of
+from annotation.questions import ask
+from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.instances.models import Target

@@ -18,26 +18,20 @@ from django.utils import timezone
 from documents_world import answer_to, order, place
 from leave_out_world import BAD, FLAG, NO, YES, holds, judged, worker
 
-from annotation import (
-    again,
-    ask,
-    ask_again,
-    leave_out,
-    publish,
-    quality,
-    read_documents,
-    reject,
-    revise,
-    settle,
-)
-from annotation.again import Again
-from annotation.judged import PAIRS, since
-from annotation.judged import judged as judged_of
+from annotation.hits import ask_again, publish
+from annotation.labels import exclude as leave_out
+from annotation.labels import reaggregate as again
+from annotation.labels import reject, revise, settle
+from annotation.labels.reaggregate import Again
 from annotation.models import HIT, Comparison, Policy, Question, Response, Signal, Worker
-from annotation.worker import worker_of
+from annotation.quality import signals as quality
+from annotation.quality.judged import PAIRS, since
+from annotation.quality.judged import judged as judged_of
+from annotation.questions import ask, read_documents
+from annotation.workers.worker import worker_of
 from kbpo.accounts.models import Audit, User
 from kbpo.corpus.models import Predicate
-from kbpo.evaluation.estimate import state_of
+from kbpo.evaluation.run import state_of
 from kbpo.instances.merge import merged, values_inside, values_of
 from kbpo.instances.models import Instance, Label, Target
 from kbpo.instances.record import NewLabel, record

@@ -15,21 +15,15 @@ from django.db import connection, connections, transaction
 from django.test import Client
 from django.utils import timezone
 
-from annotation import (
-    ask,
-    batch,
-    command,
-    divided,
-    leave_out,
-    pilot,
-    publish,
-    revise,
-    settle,
-    take_down,
-)
-from annotation.accept import accept
-from annotation.give_back import give_back
+from annotation.budget.give_back import give_back
+from annotation.desk import command
+from annotation.desk import disputed as divided
+from annotation.hits import batch, publish, take_down
+from annotation.labels import exclude as leave_out
+from annotation.labels import revise, settle
+from annotation.labels.accept import accept
 from annotation.models import HIT, Adjudication, Assignment, Pilot, Policy, Question
+from annotation.questions import ask, pilot
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.money import spend

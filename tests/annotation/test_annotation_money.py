@@ -11,8 +11,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation import accept, ask, publish, settle
+from annotation.hits import publish
+from annotation.labels import accept, settle
 from annotation.models import Assignment, Payment, Question, Response
+from annotation.questions import ask
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
 from kbpo.money.spend import balance
@@ -44,12 +46,12 @@ def dying(function, after: int, before: bool):  # type: ignore[no-untyped-def]
 
 
 POINTS = [
-    "annotation.accept.note_signals",
-    "annotation.settle.record",
-    "annotation.owe.spend_all",
-    "annotation.owe.Payment.objects.bulk_create",
+    "annotation.labels.accept.note_signals",
+    "annotation.labels.settle.record",
+    "annotation.budget.accrue.spend_all",
+    "annotation.budget.accrue.Payment.objects.bulk_create",
     "kbpo.queue.MovingQuerySet.move",
-    "annotation.settle._close",
+    "annotation.labels.settle._close",
     "kbpo.queue._claim_fresh",
 ]
 

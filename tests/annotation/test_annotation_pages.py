@@ -10,7 +10,7 @@ from annotation_world import GOOD, take
 from django.test import Client
 
 from annotation.models import Assignment, Question, Worker, WorkerIdentity
-from annotation.worker import handle_of
+from annotation.workers.worker import handle_of
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Submission
 

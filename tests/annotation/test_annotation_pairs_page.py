@@ -17,11 +17,13 @@ from django.urls import reverse
 from documents_world import answer_to, order, pairs_answer
 from playwright.sync_api import Browser, Page
 
-from annotation import publish, read_documents, settle
-from annotation.annotators import teach
-from annotation.annotators.models import TutorialRun
+from annotation.hits import publish
+from annotation.labels import settle
 from annotation.models import Assignment, Question
-from annotation.worker import worker_of
+from annotation.questions import read_documents
+from annotation.workers import teach
+from annotation.workers.models import TutorialRun
+from annotation.workers.worker import worker_of
 from tests.conftest import Toy
 
 pytestmark = [

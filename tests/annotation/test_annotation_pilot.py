@@ -14,10 +14,14 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
-from annotation import fewer, give_back, pilot, publish, settle
-from annotation.ask import terms_of
-from annotation.measure import Row
+from annotation.budget import give_back
+from annotation.hits import publish
+from annotation.labels import settle
 from annotation.models import Question
+from annotation.quality import fewer
+from annotation.quality.agreement import Row
+from annotation.questions import pilot
+from annotation.questions.ask import terms_of
 from estimators.agreement import fleiss_kappa
 from kbpo.accounts.models import User
 from kbpo.instances.models import Instance, Target
@@ -32,7 +36,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def stated(track: Track, targets: list[Target], monkeypatch: pytest.MonkeyPatch) -> Submission:
     """A submission that states all six pairs; nobody was asked about them."""
-    monkeypatch.setattr("annotation.pilot.kind_of", ToyTrack)
+    monkeypatch.setattr("annotation.questions.pilot.kind_of", ToyTrack)
     row = make_submission(track, targets)
     for instance in Instance.objects.filter(target__in=targets):
         Prediction.objects.create(
@@ -130,7 +134,7 @@ def test_a_pilot_asks_reserves_and_gives_back(
 
 
 def test_a_stopped_pilot_gives_its_money_back(stated: Submission, track: Track, root: User) -> None:
-    from annotation import batch
+    from annotation.hits import batch
 
     made = pilot.launch_pilot(track, root, workers=2, items=6, why="To learn.")
     publish.tick()

@@ -12,9 +12,11 @@ from django.core.management import call_command
 from django.test import Client
 from documents_world import TRUE, marks_answer, order, place
 
-from annotation import pilot, publish, settle
+from annotation.hits import publish
+from annotation.labels import settle
 from annotation.models import Assignment, Pilot, Question
-from annotation.order import price_of
+from annotation.questions import pilot
+from annotation.questions.order import price_of
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at

@@ -11,7 +11,9 @@ from annotation_world import GOOD, answer_all, take
 from django.test import Client
 from django.utils import timezone
 
-from annotation import leave_out, quality, reject, report, settle
+from annotation.desk import report
+from annotation.labels import exclude as leave_out
+from annotation.labels import reject, settle
 from annotation.models import (
     Assignment,
     Comparison,
@@ -22,7 +24,8 @@ from annotation.models import (
     Signal,
     Worker,
 )
-from annotation.quality import Flag, differs
+from annotation.quality import signals as quality
+from annotation.quality.signals import Flag, differs
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission

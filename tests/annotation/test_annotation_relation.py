@@ -8,9 +8,9 @@ import pytest
 
 from annotation.interfaces.base import AggregatedLabel, BadAnswer
 from annotation.interfaces.majority import holding, most
-from annotation.interfaces.relation import Relation
-from annotation.measure import Row, agreement
+from annotation.interfaces.relation.interface import Relation
 from annotation.models import Question, Response
+from annotation.quality.agreement import Row, agreement
 
 TEXT = "Ann Lee studied at Elm College in 1990."
 PAYLOAD = {

@@ -14,9 +14,10 @@ from annotation_world import PARTS, answer_all
 from django.test import Client
 from django.utils import timezone
 
-from annotation import publish, revise, settle
+from annotation.hits import publish
+from annotation.labels import revise, settle
+from annotation.labels.votes import Votes
 from annotation.models import HIT, Policy, Question, Worker
-from annotation.votes import Votes
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label

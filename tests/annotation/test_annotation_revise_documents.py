@@ -13,11 +13,13 @@ from django.apps import apps
 from django.test import Client
 from documents_world import answer_open, partly, read_whole
 
-from annotation import publish, read_documents, revise, settle
-from annotation.leave_out import exclude
+from annotation.hits import publish
+from annotation.hits.publish import committed
+from annotation.labels import revise, settle
+from annotation.labels.exclude import exclude
+from annotation.labels.votes import Votes
 from annotation.models import HIT, Policy, Question, Worker
-from annotation.publish import committed
-from annotation.votes import Votes
+from annotation.questions import read_documents
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged, values_of
 from kbpo.instances.models import Instance, Label

@@ -10,8 +10,11 @@ from annotation_world import GOOD, PARTS, ToyTrack, answer_all, make_submission,
 from django.test import Client
 from django.utils import timezone
 
-from annotation import ask, collect, command, publish, report, settle
+from annotation.desk import command, report
+from annotation.hits import collect, publish
+from annotation.labels import settle
 from annotation.models import HIT, Assignment, Payment, Question, Response, Signal, Worker
+from annotation.questions import ask
 from kbpo import queue
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance

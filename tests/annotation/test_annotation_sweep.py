@@ -12,15 +12,18 @@ import pytest
 from django.core.management import CommandError, call_command
 from sweep_world import PI, judge, make_world, move, order
 
-from annotation import ask, publish, settle, sweep
-from annotation.batch import stop_batch
+from annotation.hits import publish
+from annotation.hits.batch import stop_batch
+from annotation.labels import settle
 from annotation.models import Assignment, Payment, Question
-from annotation.order import CannotOrder
+from annotation.questions import ask
+from annotation.questions import follow_up as sweep
+from annotation.questions.order import CannotOrder
 from kbpo.accounts.models import Audit
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import OverBudget, balance, reserve
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.fold_in import covering
 from kbpo.sampling.models import Sweep, SweepTarget
 from kbpo.sampling.open_track import close_track, freeze_track

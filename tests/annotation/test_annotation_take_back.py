@@ -13,11 +13,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from leave_out_world import BAD, NO, YES, holds, judged, worker
 
-from annotation import ask_again, collect, leave_out, publish, reject, settle
-from annotation.again import Again
-from annotation.batch import stop_batch
+from annotation.hits import ask_again, collect, publish
+from annotation.hits.batch import stop_batch
+from annotation.labels import exclude as leave_out
+from annotation.labels import reject, settle
+from annotation.labels.reaggregate import Again
 from annotation.models import HIT, Assignment, Question, Response
-from annotation.quality import MET_BEFORE
+from annotation.quality.signals import MET_BEFORE
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged, values_of
 from kbpo.instances.models import Label

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from annotation.models import DocumentOrder, Title
-from annotation.titles import load_titles, suggest
+from annotation.questions.titles import load_titles, suggest
 from tests.conftest import Toy
 
 

@@ -11,11 +11,11 @@ from annotation_world import GOOD, answer_all, take
 from django.db import connection
 from django.test import Client
 
-from annotation import settle
-from annotation.annotators import payout
-from annotation.annotators.models import Intake, Payout, PayoutItem
-from annotation.check_books import check_books
+from annotation.budget.check_books import check_books
+from annotation.labels import settle
 from annotation.models import Assignment, Payment, Worker
+from annotation.workers import payout
+from annotation.workers.models import Intake, Payout, PayoutItem
 from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
 

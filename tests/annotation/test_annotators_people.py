@@ -12,9 +12,11 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from annotation import command, settle
-from annotation.annotators import leave, teach
-from annotation.annotators.models import (
+from annotation.desk import command
+from annotation.labels import settle
+from annotation.models import Assignment, Payment, Response, Worker, WorkerIdentity
+from annotation.workers import leave, teach
+from annotation.workers.models import (
     Appeal,
     Application,
     Consent,
@@ -24,7 +26,6 @@ from annotation.annotators.models import (
     Terms,
     TutorialRun,
 )
-from annotation.models import Assignment, Payment, Response, Worker, WorkerIdentity
 from kbpo.accounts.models import Audit, User
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission

@@ -16,22 +16,22 @@ from django.test import Client
 from django.utils import timezone
 from test_annotation_crowd import knows, logins
 
-from annotation import settle
-from annotation.annotators import consent, payout, teach
-from annotation.annotators.intake import tutorial_rewards
-from annotation.annotators.models import Consent, Intake, Terms, TutorialRun
-from annotation.cents import cents
-from annotation.check_books import check_books
+from annotation.budget.cents import cents
+from annotation.budget.check_books import check_books
+from annotation.hits.lease import lease, to_learn
 from annotation.interfaces.registry import INTERFACES
-from annotation.lease import lease, to_learn
+from annotation.labels import settle
 from annotation.models import Assignment, Payment, Question, Worker
-from annotation.simulate import Crowd
-from annotation.worker import worker_of
+from annotation.workers import consent, payout, teach
+from annotation.workers.intake import tutorial_rewards
+from annotation.workers.models import Consent, Intake, Terms, TutorialRun
+from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.money.models import Budget, Price
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from rehearsal.annotators import Crowd
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
 TERMS, TUTORIAL = "/annotate/terms/", "/annotate/tutorial/relation/"
@@ -365,7 +365,7 @@ def test_only_what_stood_at_the_old_default_follows_the_new_one(
     if service is not None:
         Intake.objects.create(tutorial_reward=Decimal(service))
     Intake.objects.create(track=published.track, tutorial_reward=Decimal(own))
-    migration = import_module("annotation.annotators.migrations.0005_pay_for_tutorials")
+    migration = import_module("annotation.workers.migrations.0005_pay_for_tutorials")
     migration.pay(apps, None)
     found = Intake.objects.order_by("pk").values_list("tutorial_reward", flat=True)
     assert [str(one) for one in found] == after
@@ -425,7 +425,7 @@ def test_simulated_workers_pass_every_tutorial_at_once(
     published: Submission, live_server: Any, monkeypatch: pytest.MonkeyPatch, interface: str
 ) -> None:
     monkeypatch.setattr(
-        "annotation.lease.to_learn",
+        "annotation.hits.lease.to_learn",
         lambda worker: "" if interface in teach.taught(worker) else interface,
     )
     Crowd(live_server.url, logins("ada"), knows).work(at_most=60)

@@ -12,8 +12,9 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from annotation import batch, lease, report
-from annotation.command import CannotDismiss, CannotRetry, dismiss, retry
+from annotation.desk import report
+from annotation.desk.command import CannotDismiss, CannotRetry, dismiss, retry
+from annotation.hits import batch, lease
 from annotation.models import (
     HIT,
     Assignment,
@@ -26,7 +27,7 @@ from annotation.models import (
     Worker,
     WorkerIdentity,
 )
-from annotation.worker import worker_of
+from annotation.workers.worker import worker_of
 from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track

@@ -15,10 +15,13 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from annotation import ask, collect, leave_out, publish, reject, settle
-from annotation.ask_again import ASKED_AGAIN, answers_to
-from annotation.batch import MOST_ANSWERS
+from annotation.hits import collect, publish
+from annotation.hits.ask_again import ASKED_AGAIN, answers_to
+from annotation.hits.batch import MOST_ANSWERS
+from annotation.labels import exclude as leave_out
+from annotation.labels import reject, settle
 from annotation.models import Assignment, Question, Response, Worker
+from annotation.questions import ask
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance

@@ -12,11 +12,15 @@ from annotation_world import make_submission
 from django.test import Client
 from mturk_world import Refusal, Turk, check_books, form_of, rounds
 
-from annotation import admit, ask, give, leave_out, proof, publish
-from annotation.annotators import teach
-from annotation.annotators.models import Consent, TutorialRun
+from annotation.hits import publish
+from annotation.labels import exclude as leave_out
+from annotation.marketplace import admit, give
 from annotation.models import Assignment, Qualification, Worker, WorkerIdentity
-from annotation.worker import handle_of
+from annotation.platforms import proof
+from annotation.questions import ask
+from annotation.workers import teach
+from annotation.workers.models import Consent, TutorialRun
+from annotation.workers.worker import handle_of
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission

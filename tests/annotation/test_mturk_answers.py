@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from mturk_world import Refusal, Turk, check_books, due, put_up, round_, rounds
 
-from annotation import collect
+from annotation.hits import collect
 from annotation.models import (
     HIT,
     Assignment,

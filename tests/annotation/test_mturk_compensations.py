@@ -10,11 +10,15 @@ import pytest
 from annotation_world import make_submission
 from mturk_world import Turk, bury, check_cleared, check_money, due, dying, killed, round_
 
-from annotation import ask, command, compensations, give, publish, remit, take_down
+from annotation.desk import command
+from annotation.desk.report import failures, oldest
+from annotation.hits import publish, take_down
+from annotation.marketplace import compensations, give
+from annotation.marketplace import pay_out as remit
 from annotation.models import Bonus, Halt, Worker
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.platform import MTurk
-from annotation.report import failures, oldest
+from annotation.questions import ask
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.money.models import Budget, Ledger

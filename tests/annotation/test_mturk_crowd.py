@@ -23,15 +23,17 @@ from mturk_world import (
     rounds,
 )
 
-from annotation import ask, books, publish
-from annotation.annotators.models import Consent, Intake, TutorialRun
-from annotation.check_books import check_books as disagreements
+from annotation.budget.check_books import check_books as disagreements
+from annotation.hits import publish
+from annotation.marketplace import books
 from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response
-from annotation.simulate_market import MarketCrowd
+from annotation.questions import ask
+from annotation.workers.models import Consent, Intake, TutorialRun
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
+from rehearsal.market_workers import MarketCrowd
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
 HITS, TWICE, WORKERS, PLACES = 30, 3, 5, 3

@@ -10,7 +10,9 @@ import pytest
 from annotation_world import make_submission
 from mturk_world import Turk, check_books, due, dying, killed, rounds
 
-from annotation import ask, collect, publish, remit, settle
+from annotation.hits import collect, publish
+from annotation.labels import settle
+from annotation.marketplace import pay_out as remit
 from annotation.models import (
     HIT,
     Assignment,
@@ -19,6 +21,7 @@ from annotation.models import (
     Question,
 )
 from annotation.platforms.mturk.platform import MTurk
+from annotation.questions import ask
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
@@ -180,7 +183,7 @@ def test_the_books_say_where_they_disagree(up: Submission, turk: Turk) -> None:
         books.run("UPDATE fact SET value = value - 500 WHERE name = 'deposit'")
     due()
     collect.tick()
-    from annotation.books import explain, holdings
+    from annotation.marketplace.books import explain, holdings
 
     told = holdings("mturk")
     assert told.row.differences == ["HIT 3STRANGER carries our mark, but we do not know it."]

@@ -14,15 +14,17 @@ from annotation_world import make_submission
 from django.test import Client
 from mturk_world import Turk, check_books, due, round_, rounds
 
-from annotation import ask, books, give, publish
+from annotation.hits import publish
+from annotation.marketplace import books, give
 from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks, Worker
 from annotation.platforms.base import PlatformDown
 from annotation.platforms.mturk.platform import MTurk
-from annotation.platforms.mturk_local.server import serving
+from annotation.questions import ask
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from rehearsal.marketplace.server import serving
 
 pytestmark = pytest.mark.django_db
 

@@ -21,7 +21,8 @@ from mturk_world import (
     rounds,
 )
 
-from annotation import collect, elsewhere, publish
+from annotation.hits import collect, publish
+from annotation.marketplace import reconcile as elsewhere
 from annotation.models import (
     HIT,
     Assignment,

@@ -18,8 +18,8 @@ from mturk_world import Turk, rounds
 from playwright.sync_api import BrowserContext, FrameLocator, Page, sync_playwright
 from processes import wait_for
 
-from annotation import proof
 from annotation.models import HIT, Assignment, Question, Title
+from annotation.platforms import proof
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -153,7 +153,7 @@ def test_documents_go_through_both_steps_on_a_marketplace(
 
 
 def rounds_of_documents() -> None:
-    from annotation import read_documents
+    from annotation.questions import read_documents
 
     for _ in range(3):
         rounds()

@@ -13,7 +13,7 @@ from annotation_world import GOOD, make_submission, make_target
 from django.test import Client
 from mturk_world import Turk, check_books, form_of, rounds
 
-from annotation import ask, gold, publish
+from annotation.hits import publish
 from annotation.models import (
     HIT,
     Assignment,
@@ -25,6 +25,8 @@ from annotation.models import (
     Signal,
     Worker,
 )
+from annotation.quality import gold
+from annotation.questions import ask
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance

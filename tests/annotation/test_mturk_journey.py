@@ -11,7 +11,12 @@ from annotation_world import GOOD, make_submission
 from django.test import Client
 from mturk_world import Refusal, Turk, check_books, due, round_, rounds
 
-from annotation import ask, collect, command, give, leave_out, publish, remit, settle
+from annotation.desk import command
+from annotation.hits import collect, publish
+from annotation.labels import exclude as leave_out
+from annotation.labels import settle
+from annotation.marketplace import give
+from annotation.marketplace import pay_out as remit
 from annotation.models import (
     HIT,
     Assignment,
@@ -23,6 +28,7 @@ from annotation.models import (
     Worker,
     WorkerIdentity,
 )
+from annotation.questions import ask
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Ledger

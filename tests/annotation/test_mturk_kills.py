@@ -26,8 +26,9 @@ from django.utils import timezone
 from mturk_world import NONSENSE, Turk, bury, check_bonuses, check_books, check_labels, check_money
 from processes import wait_for
 
-from annotation import ask, give
+from annotation.marketplace import give
 from annotation.models import HIT, Assignment, Bonus, Payment, Question
+from annotation.questions import ask
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track

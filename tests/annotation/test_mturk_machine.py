@@ -33,10 +33,15 @@ from mturk_world import (
     rounds,
 )
 
-from annotation import ask, collect, command, give, publish, remit, settle, take_down
+from annotation.desk import command
+from annotation.hits import collect, publish, take_down
+from annotation.labels import settle
+from annotation.marketplace import give
+from annotation.marketplace import pay_out as remit
 from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Question
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.platform import MTurk
+from annotation.questions import ask
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission

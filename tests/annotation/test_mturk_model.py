@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mturk_world import Turk
 
-from annotation.platforms.mturk_local import model
+from rehearsal.marketplace import model
 
 SIGNED = {
     "Authorization": "AWS4-HMAC-SHA256 Credential=toy",

@@ -13,10 +13,7 @@ from annotation_world import GOOD, make_submission
 from django.test import Client
 from mturk_world import Turk, check_books, form_of, rounds
 
-from annotation import ask, publish
-from annotation.annotators import leave, teach
-from annotation.annotators.intake import intake_of
-from annotation.annotators.models import Consent, Intake, Terms, TutorialRun
+from annotation.hits import publish
 from annotation.models import (
     HIT,
     Assignment,
@@ -27,11 +24,15 @@ from annotation.models import (
     Response,
     Worker,
 )
-from annotation.simulate_market import MarketCrowd
+from annotation.questions import ask
+from annotation.workers import leave, teach
+from annotation.workers.intake import intake_of
+from annotation.workers.models import Consent, Intake, Terms, TutorialRun
 from kbpo.instances.models import Target
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from rehearsal.market_workers import MarketCrowd
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("untaught")]
 

@@ -13,8 +13,10 @@ from annotation_world import make_submission
 from mturk_world import Turk, check_books, put_up, rounds
 from processes import wait_for
 
-from annotation import ask, collect, proof, publish
+from annotation.hits import collect, publish
 from annotation.models import HIT, Assignment, PlatformBooks
+from annotation.platforms import proof
+from annotation.questions import ask
 from kbpo.instances.models import Target
 from kbpo.tracks.models import Track
 

@@ -25,11 +25,14 @@ from mturk_world import (
     rounds,
 )
 
-from annotation import ask, collect, give, publish, remit
-from annotation.cents import cents
+from annotation.budget.cents import cents
+from annotation.hits import collect, publish
+from annotation.marketplace import give
+from annotation.marketplace import pay_out as remit
 from annotation.models import HIT, Assignment, Bonus, Question, Worker
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.platform import MTurk
+from annotation.questions import ask
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track

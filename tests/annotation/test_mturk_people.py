@@ -13,9 +13,10 @@ from annotation_world import GOOD
 from django.test import Client
 from mturk_world import Turk, check_books, check_money, due, rounds
 
-from annotation import collect, command, leave_out, proof, settle
-from annotation.annotators import leave, speak
-from annotation.annotators.models import Appeal, Consent, Feedback, Leaving, Message
+from annotation.desk import command
+from annotation.hits import collect
+from annotation.labels import exclude as leave_out
+from annotation.labels import settle
 from annotation.models import (
     Assignment,
     Payment,
@@ -25,6 +26,9 @@ from annotation.models import (
     Worker,
     WorkerIdentity,
 )
+from annotation.platforms import proof
+from annotation.workers import leave, speak
+from annotation.workers.models import Appeal, Consent, Feedback, Leaving, Message
 from kbpo.accounts.models import Audit, User
 from kbpo.money.models import Ledger
 from kbpo.submissions.models import Submission

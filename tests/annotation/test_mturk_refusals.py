@@ -20,7 +20,10 @@ from mturk_world import (
     try_five_times,
 )
 
-from annotation import ask, batch, collect, command, give, publish, remit, report
+from annotation.desk import command, report
+from annotation.hits import batch, collect, publish
+from annotation.marketplace import give
+from annotation.marketplace import pay_out as remit
 from annotation.models import (
     HIT,
     Assignment,
@@ -32,6 +35,7 @@ from annotation.models import (
 )
 from annotation.platforms.base import Refused
 from annotation.platforms.mturk.platform import MTurk
+from annotation.questions import ask
 from kbpo.accounts.models import User
 from kbpo.instances.models import Target
 from kbpo.money.models import Budget

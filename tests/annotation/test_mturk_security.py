@@ -9,11 +9,11 @@ from annotation_world import GOOD
 from django.test import Client
 from mturk_world import Refusal, Turk, rounds
 
-from annotation import proof
-from annotation.frame import origin_of
 from annotation.models import HIT, Assignment, Payment, PlatformBooks, Question, Response, Worker
+from annotation.platforms import proof
 from annotation.platforms.mturk.answers import Unreadable, fields_of
 from kbpo.submissions.models import Submission
+from kbpo.web.marketplace.frame import origin_of
 
 pytestmark = pytest.mark.django_db
 
@@ -226,7 +226,7 @@ def test_xml_that_is_more_than_plain_elements_is_refused(xml: str) -> None:
 
 
 def test_an_answer_with_odd_characters_comes_back_as_it_was_sent() -> None:
-    from annotation.platforms.mturk_local.work import answers_xml
+    from rehearsal.marketplace.work import answers_xml
 
     said = {
         "answer": json.dumps({"q1.a_title": ["<b>&amp; ]]> \x0b “Ö” \U0001f600"]}),

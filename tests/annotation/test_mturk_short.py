@@ -12,8 +12,12 @@ from annotation_world import GOOD, make_submission
 from django.utils import timezone
 from mturk_world import Turk, check_books, check_money, due, rounds
 
-from annotation import ask, batch, command, give, publish, remit, settle
-from annotation.cents import cents
+from annotation.budget.cents import cents
+from annotation.desk import command
+from annotation.hits import batch, publish
+from annotation.labels import settle
+from annotation.marketplace import give
+from annotation.marketplace import pay_out as remit
 from annotation.models import (
     HIT,
     Assignment,
@@ -25,7 +29,8 @@ from annotation.models import (
     Worker,
     WorkerIdentity,
 )
-from annotation.quality import MET_BEFORE
+from annotation.quality.signals import MET_BEFORE
+from annotation.questions import ask
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.models import Price

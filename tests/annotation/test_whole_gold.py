@@ -13,12 +13,15 @@ import pytest
 from django.test import Client
 from documents_world import answer_to, marks_answer, order, pairs_answer
 
-from annotation import gold, publish, read_documents, settle
-from annotation.attempt import examples
+from annotation.hits import publish
 from annotation.interfaces.registry import interface_of
+from annotation.labels import settle
 from annotation.models import Assignment, Comparison, Gold, Payment, Question, Worker
+from annotation.quality import gold
+from annotation.questions import read_documents
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
+from kbpo.web.judging.attempt import examples
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kbpo.demo.write import write
+from rehearsal.newspaper.write import write
 
 
 @pytest.fixture(scope="session")

@@ -20,8 +20,8 @@ from formats.messages import Report
 from formats.opening import open_text
 from formats.relation import RelationClaim
 from formats.schema import shipped_schema
-from kbpo.demo.knows import rows
-from kbpo.demo.write import imagine
+from rehearsal.newspaper.knows import rows
+from rehearsal.newspaper.write import imagine
 
 LIMITS = Limits()
 SYSTEMS = 10
@@ -50,7 +50,7 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
         command = [
             sys.executable,
             "-m",
-            "kbpo.demo.write",
+            "rehearsal.newspaper.write",
             str(tmp_path / name),
             "--documents",
             "10",
@@ -316,6 +316,6 @@ def test_namesakes_of_different_documents_are_sometimes_merged(demo: Path) -> No
 
 
 def test_the_command_refuses_no_documents(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "kbpo.demo.write", str(tmp_path), "--documents", "0"]
+    command = [sys.executable, "-m", "rehearsal.newspaper.write", str(tmp_path), "--documents", "0"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 2 and "must be positive" in result.stderr

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kbpo.demo.knows import Knowledge, rows
+from rehearsal.newspaper.knows import Knowledge, rows
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "redocred"
 

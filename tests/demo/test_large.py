@@ -11,7 +11,7 @@ from formats.lookup import DocumentView, MemoryCorpus
 from formats.messages import Report
 from formats.opening import open_text
 from formats.schema import shipped_schema
-from kbpo.demo.large import large
+from rehearsal.newspaper.large import large
 
 
 def test_every_relation_is_readable_and_stated_once(tmp_path: Path) -> None:

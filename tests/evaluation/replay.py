@@ -12,8 +12,8 @@ import numpy as np
 from django.db import connection
 
 from kbpo.corpus.models import Document
-from kbpo.evaluation.estimate import evaluate, finished
 from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.run import evaluate, finished
 from kbpo.instances.models import Instance, Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at

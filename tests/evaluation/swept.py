@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from annotation import sweep
+from annotation.questions import follow_up as sweep
 from kbpo.corpus.models import Document
 from kbpo.evaluation.data import Data
 from kbpo.instances.models import Instance, Target
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import Sweep
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy

@@ -11,14 +11,14 @@ import pytest
 from django.test import Client
 from scipy.stats import norm
 
-from kbpo.evaluation.by_relation import KEY, Errors, differences_by_relation, simultaneous
-from kbpo.evaluation.centred import Centred
+from kbpo.evaluation.compare.by_relation import KEY, Errors, differences_by_relation, simultaneous
 from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.default import Centred
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.slices import Cut, cuts, restricted
-from kbpo.evaluation.traits import read_traits
+from kbpo.evaluation.slices.estimate import Cut, cuts, restricted
+from kbpo.evaluation.slices.traits import read_traits
 from kbpo.submissions.models import Submission
-from kbpo.web import by_relation as told
+from kbpo.web.public import by_relation as told
 from tests.conftest import Toy
 from tests.evaluation.test_compare_page import URL, pair, scored
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked

@@ -14,13 +14,13 @@ from django.test import Client
 
 from kbpo.evaluation.by_thresholds import ByThresholds
 from kbpo.evaluation.data import Data, read
-from kbpo.evaluation.estimate import evaluate
 from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import OwnThresholds, Sample, TrackKey
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay

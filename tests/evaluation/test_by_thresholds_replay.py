@@ -14,9 +14,9 @@ from estimators.joint import f1
 from kbpo.evaluation.by_thresholds import ByThresholds
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.score import published_scores
+from kbpo.pool.pool import Pool
 from kbpo.sampling.annotated import Annotated
 from kbpo.sampling.inclusion import Inclusion
-from kbpo.sampling.pool import Pool
 from kbpo.tracks.base import Facts
 
 STATED = (range(220), range(120, 420))

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from django.test import Client
 
+from kbpo.evaluation.compare.difference import closest, differences
+from kbpo.evaluation.compare.overlap import part_of
 from kbpo.evaluation.data import read
-from kbpo.evaluation.difference import closest, differences
-from kbpo.evaluation.estimate import evaluate
 from kbpo.evaluation.models import Evaluation
-from kbpo.evaluation.overlap import part_of
+from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.score import default_estimates
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy

@@ -13,17 +13,18 @@ from django.db import connection
 from django.utils import timezone
 
 from kbpo.accounts.models import Team
-from kbpo.evaluation.checkable import frame_of
-from kbpo.evaluation.corrected import Corrected
-from kbpo.evaluation.corrections import corrections
+from kbpo.evaluation.correction.checkable import frame_of
+from kbpo.evaluation.correction.estimate import Corrected
+from kbpo.evaluation.correction.scores import corrections
 from kbpo.evaluation.data import read
-from kbpo.evaluation.estimate import evaluate, state_of
 from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.run import evaluate, state_of
 from kbpo.evaluation.score import default_estimates
+from kbpo.experts.answers import chance_of_check, read_checks, released
+from kbpo.experts.draw import CannotDraw, Outcome, answer, draw_round, end_round, hold, take
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
-from kbpo.sampling.check import CannotDraw, Outcome, answer, draw_round, end_round, hold, take
-from kbpo.sampling.checked import chance_of_check, read_checks, released
+from kbpo.pool.random_numbers import numbers
 from kbpo.sampling.models import (
     ExpertChance,
     ExpertCheck,
@@ -34,7 +35,6 @@ from kbpo.sampling.models import (
     Threshold,
     TrackKey,
 )
-from kbpo.sampling.numbers import numbers
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.replay import PART, Replay

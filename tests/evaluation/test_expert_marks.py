@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from annotation.expert import _answered_by
 from annotation.models import HIT, Assignment, Question, Response, Worker
-from kbpo.evaluation.checkable import frame_of, votes_of
-from kbpo.evaluation.corrected import Corrected
-from kbpo.evaluation.corrections import corrections
+from kbpo.evaluation.correction.checkable import frame_of, votes_of
+from kbpo.evaluation.correction.estimate import Corrected
+from kbpo.evaluation.correction.scores import corrections
 from kbpo.evaluation.data import read
-from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.run import evaluate
+from kbpo.experts.draw import answer, take
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.sampling.check import answer, take
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
+from kbpo.web.desk.quality.expert import _answered_by
 from tests.conftest import Toy
 from tests.evaluation.replay import PART
 from tests.evaluation.test_expert_checks import BROAD, PRECISE, Crowd, N, again, as_answered

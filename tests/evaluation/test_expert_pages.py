@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from kbpo.accounts.models import Audit
-from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
@@ -188,10 +188,10 @@ def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
     assert first is not None
     everything: Any = ExpertCheck.objects.values("target")
     monkeypatch.setattr(
-        "annotation.expert._answered_by", lambda user: everything.filter(pk=first.pk)
+        "kbpo.web.desk.quality.expert._answered_by", lambda user: everything.filter(pk=first.pk)
     )
     assert opened(admin) != reverse("expert-check", args=["toy", first.pk])
-    monkeypatch.setattr("annotation.expert._answered_by", lambda user: everything)
+    monkeypatch.setattr("kbpo.web.desk.quality.expert._answered_by", lambda user: everything)
     assert "is for you" in admin.get(NEXT, follow=True).content.decode()
 
 

@@ -9,15 +9,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.evaluation.corrected import Corrected
-from kbpo.evaluation.corrections import LATE, UNCOVERED, corrections
+from kbpo.evaluation.correction.estimate import Corrected
+from kbpo.evaluation.correction.scores import LATE, UNCOVERED, corrections
 from kbpo.evaluation.data import read
-from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.score import default_estimates
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample, ExpertCheck, ExpertRound
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy

@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Data, read
-from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.default import Centred
 from kbpo.evaluation.floors import Floors
+from kbpo.evaluation.run import evaluate
 from kbpo.evaluation.score import CORRECTED, default_estimates
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from tests.conftest import Toy
 from tests.evaluation.world import World
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from kbpo.evaluation.answered import LEAST_ASKED
-from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.default import Centred
 from kbpo.evaluation.score import default_estimates
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from tests.conftest import Toy
 from tests.evaluation.world import BASED, LIVES, WORKS, World
 

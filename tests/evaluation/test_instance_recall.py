@@ -14,14 +14,14 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import read
-from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.default import Centred
 from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy

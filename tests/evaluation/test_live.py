@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from kbpo.evaluation.data import read
-from kbpo.evaluation.estimate import evaluate
 from kbpo.evaluation.leaderboard import figures
 from kbpo.evaluation.live import of_draws, of_targets, stream
 from kbpo.evaluation.models import Look
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling.models import Sample, SampleBatch
 from tests.evaluation.world import World

@@ -11,15 +11,15 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.evaluation.estimate import evaluate
 from kbpo.evaluation.models import Slice
-from kbpo.evaluation.pooling import study
+from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.studies.pooling import study
 from kbpo.instances.models import Instance, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Prediction, Submission
-from kbpo.web.drawing import LEGENDS
+from kbpo.web.components.drawing import LEGENDS
 from tests.evaluation.world import LIVES, WORKS, World
 
 pytestmark = pytest.mark.django_db

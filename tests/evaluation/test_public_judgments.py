@@ -10,7 +10,7 @@ import pytest
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.sampling.open_track import close_track, freeze_track
-from kbpo.web.judged import describe, verdicts
+from kbpo.web.research.judged import describe, verdicts
 from tests.conftest import Toy
 from tests.evaluation.world import LIVES, World
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kbpo.evaluation.estimate import evaluate
 from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Instance
-from kbpo.sampling.documents import order_documents, settle_documents, waiting_documents
+from kbpo.sampling.documents.draw import order_documents, settle_documents, waiting_documents
+from kbpo.sampling.documents.second_stage import draw_second_stage
 from kbpo.sampling.models import DocumentSample
-from kbpo.sampling.second_stage import draw_second_stage
 from kbpo.tracks.registry import kind_of
 from tests.conftest import Toy
 from tests.evaluation.world import World

@@ -12,10 +12,10 @@ import pytest
 from scipy import sparse
 
 from kbpo.evaluation.by_thresholds import ByThresholds
-from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Data
+from kbpo.evaluation.default import Centred
+from kbpo.pool.pool import Pool
 from kbpo.sampling.inclusion import Inclusion
-from kbpo.sampling.pool import Pool
 from kbpo.sampling.seen import Seen
 
 N, STATED, TRUE, REPEATS = 300, 200, 0.5, 400

@@ -15,10 +15,10 @@ from django.urls import reverse
 
 from kbpo.corpus.models import Document
 from kbpo.evaluation.data import read as read_data
-from kbpo.evaluation.estimate import evaluate
 from kbpo.evaluation.models import Estimate, Slice
-from kbpo.evaluation.rule import BadRule, Rule, Table, read
-from kbpo.evaluation.slices import slice_scores
+from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.slices.estimate import slice_scores
+from kbpo.evaluation.slices.rule import BadRule, Rule, Table, read
 from kbpo.instances.models import Instance
 from kbpo.submissions.models import Submission
 from tests.evaluation.world import BASED, LIVES, WORKS, World

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from kbpo.evaluation.data import read as read_data
-from kbpo.evaluation.estimate import evaluate
 from kbpo.evaluation.leaderboard import board, figures
 from kbpo.evaluation.models import Estimate, Slice
-from kbpo.evaluation.rule import BadRule, Rule, read
-from kbpo.evaluation.slices import slice_scores, would_do
+from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.slices.estimate import slice_scores, would_do
+from kbpo.evaluation.slices.rule import BadRule, Rule, read
 from kbpo.instances.models import Instance
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.submissions.models import Submission
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
 

@@ -7,19 +7,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotation import sweep
+from annotation.questions import follow_up as sweep
 from estimators import horvitz_thompson
 from estimators import recall as totals
 from estimators.design import Design
 from estimators.misses import found_share, with_misses
-from kbpo.evaluation.centred import Centred
-from kbpo.evaluation.checkable import frame_of
+from kbpo.evaluation.correction.checkable import frame_of
 from kbpo.evaluation.data import read
-from kbpo.evaluation.estimate import evaluate, state_of
-from kbpo.evaluation.slices import slice_scores
+from kbpo.evaluation.default import Centred
+from kbpo.evaluation.run import evaluate, state_of
+from kbpo.evaluation.slices.estimate import slice_scores
 from kbpo.instances.models import Target
-from kbpo.sampling.documents import order_documents, settle_documents, waiting_documents
-from kbpo.sampling.second_stage import draw_second_stage
+from kbpo.sampling.documents.draw import order_documents, settle_documents, waiting_documents
+from kbpo.sampling.documents.second_stage import draw_second_stage
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from annotation import sweep
-from kbpo.evaluation.centred import Centred
+from annotation.questions import follow_up as sweep
 from kbpo.evaluation.data import read
-from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.default import Centred
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Target
 from kbpo.instances.record import NewLabel, record
-from kbpo.sampling.documents import settle_documents
+from kbpo.pool.pool import read_pool
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.in_documents import NEVER, NO_MARK, in_documents, labelled_before
-from kbpo.sampling.pool import read_pool
 from tests.conftest import Toy
 from tests.evaluation.swept import DOCUMENTS, MOST, PI, READ, Swept, early, late, marked
 from tests.evaluation.world import World

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotation import sweep
+from annotation.questions import follow_up as sweep
 from kbpo.evaluation.data import read
 from kbpo.instances.models import Target
-from kbpo.sampling.documents import settle_documents
-from kbpo.sampling.pool import read_pool
+from kbpo.pool.pool import read_pool
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.seen import seen
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy

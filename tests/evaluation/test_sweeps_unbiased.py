@@ -13,13 +13,13 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from annotation import sweep
+from annotation.questions import follow_up as sweep
 from kbpo.evaluation.data import read
 from kbpo.evaluation.score import default_estimates
 from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import (
     Sample,
     SampleBatch,

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import Data
+from kbpo.evaluation.default import Centred
+from kbpo.pool.pool import Pool
 from kbpo.sampling.annotated import Annotated
 from kbpo.sampling.fold_in import FoldIn
 from kbpo.sampling.in_documents import NEVER, NO_MARK, InDocuments
 from kbpo.sampling.inclusion import Inclusion
-from kbpo.sampling.pool import Pool
 
 N, DOCUMENTS, READ = 3000, 150, 60
 TRUE, MARKED, STATED_EARLY = (0.75, 0.45), 0.7, 0.7

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.run import evaluate
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.world import World

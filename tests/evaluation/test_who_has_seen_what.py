@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import read
+from kbpo.evaluation.default import Centred
 from kbpo.evaluation.models import Estimate
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
+from kbpo.pool.pool import read_pool
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
+from kbpo.sampling.disclosure_control import STEP
 from kbpo.sampling.open_track import close_track
-from kbpo.sampling.pool import read_pool
 from kbpo.sampling.seen import earlier, seen
-from kbpo.sampling.told import STEP
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import withdraw
 from kbpo.tracks.models import Track

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kbpo.evaluation.data import read
-from kbpo.evaluation.estimate import evaluate
 from kbpo.evaluation.models import Estimate
+from kbpo.evaluation.run import evaluate
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.models import Threshold

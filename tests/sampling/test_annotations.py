@@ -11,8 +11,8 @@ import pytest
 
 from kbpo.corpus.load import CannotLoad
 from kbpo.instances.models import Label
-from kbpo.sampling.annotations import Imported, import_annotations
-from kbpo.sampling.documents import CannotDraw, draw_documents, named_documents
+from kbpo.sampling.documents.draw import CannotDraw, draw_documents, named_documents
+from kbpo.sampling.documents.import_annotations import Imported, import_annotations
 from kbpo.sampling.models import DocumentSample
 
 pytestmark = pytest.mark.django_db

@@ -15,9 +15,9 @@ from kbpo.corpus.models import Corpus, Document
 from kbpo.corpus.names import occurrences
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
-from kbpo.sampling import second_stage
 from kbpo.sampling.annotated import annotated
-from kbpo.sampling.documents import (
+from kbpo.sampling.documents import second_stage
+from kbpo.sampling.documents.draw import (
     CannotDraw,
     order_documents,
     settle_documents,

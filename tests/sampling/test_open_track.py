@@ -16,7 +16,7 @@ from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.instances.targets import Place, targets_at
 from kbpo.money.models import Budget, Price
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import TrackKey
 from kbpo.sampling.open_track import (
     CannotMove,

@@ -9,9 +9,9 @@ import pytest
 from django.db import connections, transaction
 from django.utils import timezone
 
-from annotation.give_back import give_back
-from kbpo.evaluation.estimate import evaluate
+from annotation.budget.give_back import give_back
 from kbpo.evaluation.leaderboard import board
+from kbpo.evaluation.run import evaluate
 from kbpo.money.models import Budget, Ledger
 from kbpo.money.spend import OverBudget, balance
 from kbpo.sampling import distribution, draw

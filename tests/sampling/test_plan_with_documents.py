@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from estimators.poisson import planned_variance
 from kbpo.evaluation.data import read
-from kbpo.evaluation.estimate import evaluate, finished
+from kbpo.evaluation.run import evaluate, finished
 from kbpo.sampling import draw
 from kbpo.sampling.designs.state import TOGETHER, State, worth
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.inclusion import either
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy

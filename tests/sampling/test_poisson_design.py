@@ -13,15 +13,15 @@ import pytest
 
 from estimators.model import expected_error
 from estimators.poisson import planned_variance
-from kbpo.evaluation.centred import Centred
 from kbpo.evaluation.data import read
+from kbpo.evaluation.default import Centred
+from kbpo.pool.pool import read_pool
 from kbpo.sampling.designs import poisson
 from kbpo.sampling.designs.base import Realised, target_variance
 from kbpo.sampling.designs.poisson import FIRST, _affordable, _goal
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.guess import VERSION, guess
 from kbpo.sampling.models import Threshold
-from kbpo.sampling.pool import read_pool
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from kbpo.sampling.pool import Matrix, Pool
+from kbpo.pool.pool import Matrix, Pool
 
 
 def stored(table: list[list[float]]) -> Matrix:

@@ -9,9 +9,9 @@ import pytest
 from django.utils import timezone
 
 from kbpo.instances.models import Target
+from kbpo.pool.pool import Pool, read_pool
 from kbpo.sampling.inclusion import inclusion
 from kbpo.sampling.models import SampleBatch, SamplingDistribution, Threshold
-from kbpo.sampling.pool import Pool, read_pool
 from kbpo.submissions.models import Submission
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay

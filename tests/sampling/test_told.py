@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from annotation.give_back import give_back
+from annotation.budget.give_back import give_back
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.designs import design_of
-from kbpo.sampling.told import FEW, STEP, _told
+from kbpo.sampling.disclosure_control import FEW, STEP, _told
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 

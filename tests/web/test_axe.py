@@ -13,8 +13,10 @@ from browsing import IN_CHROMIUM
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from annotation import publish, read_documents, settle
+from annotation.hits import publish
+from annotation.labels import settle
 from annotation.models import Question
+from annotation.questions import read_documents
 from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import answer_to, order
 from tests.conftest import Toy
@@ -40,7 +42,7 @@ colours alone."""
 @pytest.fixture
 def peopled(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
     """Documents in both stages: one that waits for its pairs, others that wait to be marked."""
-    from annotation.worker import worker_of
+    from annotation.workers.worker import worker_of
 
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     for name in ("Ada", "Bo", "Cy"):

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.test import RequestFactory
 from django.urls import path
 
-from kbpo.web import gallery
+from kbpo.web.public import gallery
 from kbpo.web.templatetags.kbpo import register
 
 README = Path(__file__).resolve().parents[2] / "templates" / "components" / "README.md"

@@ -11,7 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
-from annotation import ask, publish, report
+from annotation.desk import report
+from annotation.hits import publish
+from annotation.questions import ask
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission

@@ -13,8 +13,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import ask, publish, settle
-from annotation.annotators import consent, teach
+from annotation.hits import publish
+from annotation.labels import settle
 from annotation.models import (
     HIT,
     Assignment,
@@ -28,7 +28,9 @@ from annotation.models import (
     Response,
     Worker,
 )
-from annotation.worker import worker_of
+from annotation.questions import ask
+from annotation.workers import consent, teach
+from annotation.workers.worker import worker_of
 from kbpo.accounts.models import Audit
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger

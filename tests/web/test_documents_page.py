@@ -14,15 +14,15 @@ from django.utils.html import escape
 from scipy import sparse
 
 from kbpo.accounts.models import Audit
-from kbpo.evaluation import reached
-from kbpo.evaluation.estimate import evaluate
-from kbpo.evaluation.reach import Incidence, reach, read_incidence, sharing
-from kbpo.sampling.documents import settle_documents, waiting_documents
+from kbpo.evaluation.run import evaluate
+from kbpo.evaluation.studies import reach_cache as reached
+from kbpo.evaluation.studies.reach import Incidence, reach, read_incidence, sharing
+from kbpo.sampling.documents.draw import settle_documents, waiting_documents
+from kbpo.sampling.documents.second_stage import tick
 from kbpo.sampling.models import DocumentBatch, DocumentSample
-from kbpo.sampling.second_stage import tick
 from kbpo.submissions.models import Prediction
-from kbpo.web.board import DISTRIBUTIONS
-from kbpo.web.log_plot import Series, draw_log_log
+from kbpo.web.components.log_plot import Series, draw_log_log
+from kbpo.web.public.board import DISTRIBUTIONS
 from tests.conftest import Toy
 from tests.evaluation.world import LIVES, World
 

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from kbpo.web.drawing import (
+from kbpo.web.components.drawing import (
     LEGENDS,
     Interval,
     axis_over,

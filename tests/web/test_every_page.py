@@ -24,10 +24,9 @@ from django.urls import URLPattern, get_resolver, reverse
 from django.utils import timezone
 from playwright.sync_api import Browser
 
-from annotation import ask, gold, leave_out, proof, publish
-from annotation.adjudicate import queue_random
-from annotation.annotators import consent, payout, speak, teach
-from annotation.attempt import examples
+from annotation.desk.adjudicate import queue_random
+from annotation.hits import publish
+from annotation.labels import exclude as leave_out
 from annotation.models import (
     HIT,
     Adjudication,
@@ -38,14 +37,19 @@ from annotation.models import (
     Worker,
     WorkerIdentity,
 )
-from annotation.pilot import launch_pilot
-from annotation.worker import handle_of, worker_of
+from annotation.platforms import proof
+from annotation.quality import gold
+from annotation.questions import ask
+from annotation.questions.pilot import launch_pilot
+from annotation.workers import consent, payout, speak, teach
+from annotation.workers.worker import handle_of, worker_of
 from kbpo.accounts.models import Invitation, User
-from kbpo.evaluation.estimate import tick as estimate
+from kbpo.evaluation.run import tick as estimate
 from kbpo.sampling.confirm import confirm
 from kbpo.sampling.draw import tick as draw
 from kbpo.sampling.models import ExpertCheck
 from kbpo.submissions.models import Submission
+from kbpo.web.judging.attempt import examples
 from tests.annotation.annotation_world import learn
 from tests.annotation.documents_world import order
 from tests.conftest import Toy

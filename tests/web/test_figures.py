@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from kbpo.web import figures
+from kbpo.web.components import figures
 
 
 @pytest.mark.parametrize(

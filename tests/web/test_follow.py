@@ -14,10 +14,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import report
+from annotation.desk import report
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
-from kbpo.web.follow import progress, stages
+from kbpo.web.research.follow import progress, stages
 
 As = Callable[[str], Client]
 Draft = Callable[..., Submission]

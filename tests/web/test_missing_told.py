@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from kbpo.evaluation.estimate import evaluate
+from kbpo.evaluation.run import evaluate
 from kbpo.instances.models import Label
 from kbpo.sampling import draw
 from kbpo.sampling.confirm import confirm

@@ -16,7 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation import check_books
+from annotation.budget import check_books
 from annotation.models import Halt
 from kbpo.accounts.models import Audit
 from kbpo.money.models import BooksCheck, Budget, Ledger

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from kbpo.accounts.models import Invitation, Token, User
-from kbpo.web import throttle
+from kbpo.web.public import throttle
 from tests.conftest import PASSWORD, Toy
 
 As = Callable[[str], Client]

@@ -209,7 +209,7 @@ def test_a_difference_in_the_balance_is_shown_and_explained_by_name(
 def test_it_shows_where_notifications_go_and_how_they_are_confirmed(
     admin: Client, settings: Any
 ) -> None:
-    from annotation.proof import hook_path
+    from annotation.platforms.proof import hook_path
 
     settings.MTURK_ENDPOINT_URL, settings.SITE_URL = "http://127.0.0.1:8010", "https://kbp.example"
     page = admin.get("/desk/platforms/").content.decode()

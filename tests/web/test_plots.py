@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from kbpo.web.drawing import Interval
-from kbpo.web.plots import Moment, Point, draw_arrival, draw_precision_recall
+from kbpo.web.components.drawing import Interval
+from kbpo.web.components.plots import Moment, Point, draw_arrival, draw_precision_recall
 
 
 def point(name: str, precision: float, recall: float, *, first: bool = False) -> Point:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from kbpo.web.pooling import _axis, draw
+from kbpo.web.desk.pooling import _axis, draw
 
 
 def heights(svg: str, kind: str) -> list[float]:

@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from annotation.annotators.teach import ATTEMPTS, tutorials
+from annotation.workers.teach import ATTEMPTS, tutorials
 from formats.annotations import read_gold, read_mentions
 from formats.corpus import read_corpus
 from formats.doors import read_claims
@@ -25,8 +25,8 @@ from formats.opening import open_text
 from formats.schema import shipped_schema
 from kbpo.accounts.models import Token
 from kbpo.submissions.models import Submission
-from kbpo.web import prose
 from kbpo.web.api.urls import urlpatterns as api_patterns
+from kbpo.web.public import prose
 
 if TYPE_CHECKING:
     from conftest import Toy

@@ -11,13 +11,13 @@ import pytest
 from django.test import Client
 
 from annotation.models import DocumentOrder, Question
-from annotation.order import order_documents, plan_documents
-from annotation.sweep import plan_sweep
-from annotation.sweep import tick as sweep_tick
+from annotation.questions.follow_up import plan_sweep
+from annotation.questions.follow_up import tick as sweep_tick
+from annotation.questions.order import order_documents, plan_documents
 from kbpo.accounts.models import Audit
 from kbpo.instances.models import Target
 from kbpo.money.models import Budget
-from kbpo.sampling.documents import settle_documents
+from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import Sweep
 from tests.conftest import Toy
 from tests.evaluation.world import World
@@ -99,7 +99,8 @@ def test_a_cap_is_told_and_nothing_is_ordered(toy: Toy, admin: Client) -> None:
 def test_an_order_that_lacks_money_says_so_and_takes_more(toy: Toy, admin: Client) -> None:
     plan = plan_documents(toy.track, 1)
     order = order_documents(toy.track, 1, plan.at_most)
-    from annotation import publish, read_documents
+    from annotation.hits import publish
+    from annotation.questions import read_documents
 
     read_documents.tick()
     Question.objects.update(price=Decimal("90.00"))

@@ -16,8 +16,8 @@ from kbpo.accounts.models import Team, User
 from kbpo.corpus.models import Corpus
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web import resume
-from kbpo.web.demonstrate import ANNOTATORS, NAME, Demo, DemoFailed, demo_study, people
+from rehearsal import resume
+from rehearsal.demonstrate import ANNOTATORS, NAME, Demo, DemoFailed, demo_study, people
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from kbpo.instances.models import Label
 from kbpo.sampling.models import Sample
-from kbpo.web.sampled import sampled
+from kbpo.web.research.sampled import sampled
 from tests.conftest import Toy
 from tests.evaluation.replay import Replay
 

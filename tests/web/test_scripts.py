@@ -13,7 +13,7 @@ import pytest
 from browsing import IN_CHROMIUM, stop_clock
 from playwright.sync_api import expect
 
-from kbpo.web import gallery
+from kbpo.web.public import gallery
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = IN_CHROMIUM

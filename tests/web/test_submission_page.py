@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.give_back import tick as give_back
+from annotation.budget.give_back import tick as give_back
 from kbpo.evaluation.models import Evaluation
 from kbpo.instances.models import Label
 from kbpo.instances.record import make_public

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import report
+from annotation.desk import report
 from kbpo.accounts.models import Audit, Invitation, Team
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price

@@ -17,7 +17,7 @@ from kbpo.sampling.distribution import tick as plan
 from kbpo.submissions.ingest import tick as ingest
 from kbpo.submissions.models import Problem, Submission
 from kbpo.tracks.models import Track
-from kbpo.web.upload import stem
+from kbpo.web.research.upload import stem
 from tests.conftest import Toy
 from tests.web.conftest import GOOD, lines_of
 

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from kbpo.web.viewer import Span, document_html, line_html
+from kbpo.web.components.viewer import Span, document_html, line_html
 
 TEXT = 'Ada <b>met</b> "Bo" & Cy. They work at R&D Ltd.'
 

@@ -7,11 +7,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation import leave_out
-from annotation.annotators import speak
-from annotation.annotators.models import Leaving, Message
+from annotation.labels import exclude as leave_out
 from annotation.models import HIT, Assignment, Worker, WorkerIdentity
-from annotation.worker import worker_of
+from annotation.workers import speak
+from annotation.workers.models import Leaving, Message
+from annotation.workers.worker import worker_of
 from tests.conftest import Toy
 
 pytestmark = pytest.mark.django_db

@@ -20,7 +20,7 @@ from annotation.platforms.mturk import kinds
 from annotation.platforms.mturk.amounts import written
 from annotation.platforms.mturk.client import call, pages
 from annotation.platforms.mturk.question import HIT_ID_IN_TEXT, KEYWORDS, SCHEMA
-from annotation.proof import thanks_path
+from annotation.platforms.proof import thanks_path
 
 if TYPE_CHECKING:
     from annotation.models import Bonus

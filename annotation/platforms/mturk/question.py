@@ -10,9 +10,9 @@ from xml.sax.saxutils import escape
 
 from django.conf import settings
 
-from annotation.annotators.teach import tutorials
 from annotation.interfaces.registry import interface_of
-from annotation.proof import task_path
+from annotation.platforms.proof import task_path
+from annotation.workers.teach import tutorials
 
 if TYPE_CHECKING:
     from annotation.models import HIT

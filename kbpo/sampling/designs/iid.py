@@ -12,6 +12,7 @@ import numpy as np
 
 from estimators.poisson import planned_variance
 from estimators.sample_size import required_samples
+from kbpo.pool.overlap import overlaps
 from kbpo.sampling.designs.base import (
     Design,
     Realised,
@@ -22,7 +23,6 @@ from kbpo.sampling.designs.base import (
 )
 from kbpo.sampling.designs.state import State
 from kbpo.sampling.models import Sample, SampleBatch, SamplingDistribution
-from kbpo.sampling.overlap import overlaps
 from kbpo.sampling.probabilities import Floats, Ids, matrix, support
 from kbpo.sampling.seen import earlier
 from kbpo.submissions.models import Submission

@@ -11,13 +11,13 @@ from django.db.models import Q
 
 from estimators.model import expected_error
 from estimators.poisson import alone, multiplier, next_goal, planned_variance, water_fill
+from kbpo.pool.pool import Pool, read_pool
 from kbpo.sampling.annotated import Annotated, annotated
 from kbpo.sampling.designs.base import Realised
 from kbpo.sampling.fold_in import Bools, FoldIn, aware, fold_in, in_scope
 from kbpo.sampling.guess import Guess, guess, one_verdict
 from kbpo.sampling.inclusion import either, inclusion, thresholds
 from kbpo.sampling.models import Sample
-from kbpo.sampling.pool import Pool, read_pool
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission

@@ -11,11 +11,11 @@ from django import template
 from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation import report
-from kbpo.web import drawing, figures, plots, viewer
-from kbpo.web.drawing import Axis, Interval, Kind, Tone
-from kbpo.web.plots import Moment, Point
-from kbpo.web.viewer import Span
+from annotation.desk import report
+from kbpo.web.components import drawing, figures, plots, viewer
+from kbpo.web.components.drawing import Axis, Interval, Kind, Tone
+from kbpo.web.components.plots import Moment, Point
+from kbpo.web.components.viewer import Span
 
 register = template.Library()
 

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from annotation import report
+from annotation.desk import report
 from kbpo.corpus.models import Corpus
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.models import DISTRIBUTIONS, Track

@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
 from kbpo import embedded
-from kbpo.web.demonstrate import PASSWORD, Demo, DemoFailed, demo_study
-from kbpo.web.resume import DEFAULTS, forget, resume
+from rehearsal.demonstrate import PASSWORD, Demo, DemoFailed, demo_study
+from rehearsal.resume import DEFAULTS, forget, resume
 
 ON_A_SERVER = (
     "This is a server (KBPO_LOCAL is false), and nothing was done: the demo makes an admin whose"

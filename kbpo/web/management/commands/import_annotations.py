@@ -9,8 +9,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbpo.corpus.load import CannotLoad
 from kbpo.corpus.models import Document
-from kbpo.sampling.annotations import import_annotations
-from kbpo.sampling.documents import CannotDraw, draw_documents, named_documents, waiting_documents
+from kbpo.sampling.documents.draw import (
+    CannotDraw,
+    draw_documents,
+    named_documents,
+    waiting_documents,
+)
+from kbpo.sampling.documents.import_annotations import import_annotations
 from kbpo.tracks.models import Track
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from kbpo.sampling.documents import CannotDraw, order_documents
+from kbpo.sampling.documents.draw import CannotDraw, order_documents
 from kbpo.sampling.models import DocumentBatch
 from kbpo.tracks.models import Track
 

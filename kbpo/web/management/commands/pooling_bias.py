@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from kbpo.evaluation.pooling import HEAD, study
+from kbpo.evaluation.studies.pooling import HEAD, study
 from kbpo.tracks.models import Track
 
 

@@ -1,0 +1,230 @@
+"""Holds our own books against each other: ledger, payments, assignments, payouts. Each quarrel is a
+sentence.
+
+It reads whole tables, so no page does it: the clock does, every ten minutes or when an admin asks.
+The result is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
+
+from kbpo.accounts.models import User
+from kbpo.corpus.fetch import fetch
+from kbpo.money.models import BooksCheck
+from kbpo.queue import nudge
+
+log = logging.getLogger(__name__)
+
+MOST = 50
+"""Sentences of one kind: the rest is counted."""
+EVERY = timedelta(minutes=10)
+KEPT = timedelta(days=30)
+"""Results are kept so long, so that one can see since when something disagrees."""
+
+CHECKS: dict[str, str] = {
+    "overspent": (
+        """
+        SELECT purpose || ' has spent or given back $' || -sum(CASE kind WHEN 'reserve'
+            THEN amount ELSE -amount END)
+               || ' more than was reserved.'
+        FROM money_ledger WHERE state <> 'failed' GROUP BY purpose
+        HAVING sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END) < 0 ORDER BY purpose"""
+    ),
+    "unpaid": (
+        """
+        SELECT 'Answer ' || a.id || ' is ' || a.status || ', and nobody is owed anything for it.'
+        FROM annotation_assignment a LEFT JOIN annotation_payment p ON p.assignment_id = a.id
+        WHERE a.status IN ('approved', 'paid') AND p.id IS NULL ORDER BY a.id"""
+    ),
+    "not_approved": (
+        """
+        SELECT 'Payment ' || p.id || ' is ' || p.status || ', and its answer ' || a.id || ' is ' || a.status || '.'
+        FROM annotation_payment p JOIN annotation_assignment a ON a.id = p.assignment_id
+        WHERE (p.status IN ('owed', 'sent', 'unknown', 'waived')
+            AND a.status NOT IN ('approved', 'failed'))
+           OR (p.status = 'paid' AND a.status NOT IN ('paid', 'failed')) ORDER BY p.id"""
+    ),
+    "wrong_worker": (
+        """
+        SELECT 'Payment ' || p.id || ' is not to the worker of its answer ' || a.id || '.'
+        FROM annotation_payment p JOIN annotation_assignment a ON a.id = p.assignment_id
+        WHERE p.worker_id <> a.worker_id ORDER BY p.id"""
+    ),
+    "wrong_amount": (
+        """
+        SELECT 'Payment ' || p.id || ' is $' || p.amount || ', and its question promised $' || h.reward || '.'
+        FROM annotation_payment p JOIN annotation_assignment a ON a.id = p.assignment_id
+        JOIN annotation_hit h ON h.id = a.hit_id WHERE p.amount <> h.reward ORDER BY p.id"""
+    ),
+    "no_spending": (
+        """
+        SELECT 'Payment ' || p.id || ' of $' || p.amount || ' is ' || p.status || ', and the ledger has $'
+               || coalesce(s.amount, 0) || ' for it.'
+        FROM annotation_payment p LEFT JOIN (
+            SELECT CASE WHEN l.key LIKE 'assignment:%%' THEN split_part(l.key, '/', 1)
+                ELSE l.key END AS key,
+                   sum(l.amount) AS amount
+            FROM money_ledger l WHERE l.kind = 'spend' AND l.state <> 'failed' GROUP BY 1
+        ) s ON s.key = CASE WHEN p.assignment_id IS NULL THEN p.token
+            ELSE 'assignment:' || p.assignment_id END
+        WHERE CASE WHEN p.status = 'waived' THEN coalesce(s.amount, 0) <> 0
+            ELSE coalesce(s.amount, 0) < p.amount END
+        ORDER BY p.id"""
+    ),
+    "spent_for_nobody": (
+        """
+        SELECT 'The ledger spent $' || l.amount || ' as ' || l.key || ', and no payment belongs to it.'
+        FROM money_ledger l
+        LEFT JOIN annotation_payment a ON a.assignment_id = CASE
+            WHEN l.key ~ '^assignment:[0-9]+(/[0-9]+)?$'
+             THEN split_part(split_part(l.key, ':', 2), '/', 1)::bigint END
+        LEFT JOIN annotation_payment t ON t.token = l.key
+        WHERE l.kind = 'spend' AND l.state <> 'failed' AND (l.key LIKE 'assignment:%%'
+            OR l.key LIKE 'tutorial:%%')
+          AND a.id IS NULL AND t.id IS NULL ORDER BY l.id"""
+    ),
+    "payout": (
+        """
+        SELECT 'Payout ' || o.number || ' is $' || o.amount || ', and its payments are $' || coalesce(sum(p.amount), 0)
+               || '.'
+        FROM annotators_payout o LEFT JOIN annotators_payoutitem i ON i.payout_id = o.id
+        LEFT JOIN annotation_payment p ON p.id = i.payment_id AND p.status = 'paid'
+            AND p.worker_id = o.worker_id
+        WHERE o.undoes_id IS NULL AND NOT EXISTS (SELECT 1 FROM annotators_payout u
+            WHERE u.undoes_id = o.id)
+        GROUP BY o.id HAVING coalesce(sum(p.amount), 0) <> o.amount ORDER BY o.id"""
+    ),
+    "payout_undone": (
+        """
+        SELECT 'Payout ' || o.number || ' was undone with $' || u.amount || ', and was $' || o.amount || '.'
+        FROM annotators_payout u JOIN annotators_payout o ON o.id = u.undoes_id
+        WHERE u.amount <> -o.amount OR u.worker_id <> o.worker_id
+           OR EXISTS (SELECT 1 FROM annotators_payoutitem i WHERE i.payout_id = o.id
+               AND NOT i.undone)
+        ORDER BY u.id"""
+    ),
+    "paid_without_payout": (
+        """
+        SELECT 'Payment ' || p.id || ' is paid, and no payout says so.'
+        FROM annotation_payment p JOIN annotation_worker w ON w.id = p.worker_id
+        LEFT JOIN annotators_payoutitem i ON i.payment_id = p.id AND NOT i.undone
+        WHERE p.status = 'paid' AND i.id IS NULL AND w.platform IN ('pool', 'simulated')
+            ORDER BY p.id"""
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Where the books disagree: which check, and the sentence."""
+
+    check: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class LastCheck:
+    """The last result (None if there never was one), and whether a check is queued."""
+
+    row: BooksCheck | None
+    queued: bool
+
+    @property
+    def age(self) -> timedelta | None:
+        return timezone.now() - self.row.finished_at if self.row and self.row.finished_at else None
+
+    @property
+    def old(self) -> bool:
+        """Whether the clock should have checked again long ago."""
+        return self.age is not None and self.age > 3 * EVERY
+
+
+def check_books() -> list[Finding]:
+    """Everything that disagrees, at most fifty of a kind; an empty list says that the books
+    agree.
+    """
+    found = []
+    for name, sql in CHECKS.items():
+        rows = [sentence for (sentence,) in fetch(f"{sql} LIMIT {MOST + 1}", {})]
+        found += [Finding(name, sentence) for sentence in rows[:MOST]]
+        if len(rows) > MOST:
+            found.append(Finding(name, f"There are more than {MOST} like this."))
+    return found
+
+
+def tick() -> int:
+    """1 if the books were checked: somebody asked for it, or it is time again."""
+    if not _is_due():
+        return 0
+    with _alone() as mine:
+        return _check() if mine and _is_due() else 0
+
+
+def ask_to_check(who: User | None) -> bool:
+    """Whether a check is queued by this click; one that is queued already is not queued again."""
+    _, made = BooksCheck.objects.get_or_create(finished_at=None, defaults={"who": who})
+    nudge("books")
+    return made
+
+
+def last_check() -> LastCheck:
+    """What the last check found, and whether the next one is queued."""
+    asked = BooksCheck.objects.filter(finished_at=None).exists()
+    return LastCheck(
+        BooksCheck.objects.exclude(finished_at=None).order_by("-finished_at").first(), asked
+    )
+
+
+def _is_due() -> bool:
+    if BooksCheck.objects.filter(finished_at=None).exists():
+        return True
+    return not BooksCheck.objects.filter(finished_at__gt=timezone.now() - EVERY).exists()
+
+
+def _check() -> int:
+    """1: whoever asked has the result. Killed before its end, it is still asked for, and the next
+    tick checks.
+    """
+    begin = timezone.now()
+    BooksCheck.objects.get_or_create(finished_at=None)
+    found: list[Finding] = []
+    trouble = ""
+    try:
+        with transaction.atomic():
+            found = check_books()
+    except DatabaseError as error:
+        log.exception("The books could not be checked")
+        trouble = f"The books could not be read ({type(error).__name__}). We were told."
+    now = timezone.now()
+    BooksCheck.objects.filter(finished_at=None).update(
+        finished_at=now,
+        seconds=(now - begin).total_seconds(),
+        trouble=trouble,
+        findings=[{"check": one.check, "sentence": one.sentence} for one in found],
+    )
+    BooksCheck.objects.filter(finished_at__lt=now - KEPT).delete()
+    return 1
+
+
+@contextmanager
+def _alone() -> Iterator[bool]:
+    """Whether nobody else is checking; the lock goes with the connection if we are killed."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(hashtext('annotation.budget.check_books'))")
+        mine = bool(cursor.fetchone()[0])
+    try:
+        yield mine
+    finally:
+        if mine:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT pg_advisory_unlock(hashtext('annotation.budget.check_books'))"
+                )

@@ -1,0 +1,482 @@
+"""Asks experts about judgments, blind, and keeps the trail. What an expert says here never becomes
+a label.
+
+Disputes are raised against judgments that hurt whoever raises them, and people are divided about
+the hard ones: to correct just those would move every score by whom it was that asked. So the
+estimates keep the crowd's answer, and the expert's stands beside it, for the team that may see the
+judgment. Judgments drawn at random, each with its probability, go through the same queue in random
+order, so that nobody who answers can tell which is which; from them alone we tell how often the
+crowd errs (`error_rate`). Correcting scores is for expert checks, drawn with probabilities as well.
+
+Experts are asked about pairs, be it that people judged them alone or marked them in a document that
+they read whole, and about all names of such a document (`judged`); each kind is drawn, and its
+errors told, by itself.
+
+A random entry is closed at its own place in the queue. If its target was disputed too and that came
+first, the expert's answer waits for it there: closed at once, what is disputed would be seen
+sooner, and count more often.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Max, Q, QuerySet
+from django.utils import timezone
+
+from annotation.desk.reread import agrees as names_agree
+from annotation.desk.reread import said as names_said
+from annotation.interfaces.registry import interface_of
+from annotation.models import Adjudication, Question, Response
+from annotation.quality.judged import EXPERTS, PAIRS, READ, WORDS, Judged, judged, settled_of
+from kbpo.accounts.audit import note as log
+from kbpo.accounts.models import User
+from kbpo.instances.merge import merged
+from kbpo.instances.models import Label
+from kbpo.queue import one_at_a_time
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+LEAST_NOTE, MOST_NOTE = 10, 2000  # characters
+OPEN_A_TEAM = 100
+MOST = 500  # judgments that are queued at once
+HOLD = timedelta(minutes=30)
+"""How long an entry stays with the expert who opened it last, or whose draft was kept last."""
+DICE = random.SystemRandom()
+
+
+class CannotAsk(ValueError):
+    """A judgment that experts are not asked about; the text is a sentence for whoever wants to."""
+
+
+@transaction.atomic
+def dispute(submission: Submission, target: int, who: User, note: str) -> Adjudication:
+    """The entry of a researcher who thinks that a judgment is wrong; one at a time for a judgment.
+    Raises CannotAsk.
+    """
+    note = note.replace("\x00", "").strip()
+    if len(note) < LEAST_NOTE:
+        raise CannotAsk(f"Say what is wrong with the judgment, in {LEAST_NOTE} characters or more.")
+    mine = Adjudication.objects.filter(
+        kind="dispute", status="open", submission__team=submission.team_id
+    )
+    if mine.count() >= OPEN_A_TEAM:
+        raise CannotAsk(
+            f"Your team has {OPEN_A_TEAM} open disputes. Wait until some are looked at."
+        )
+    question = question_of(submission.track, target)
+    open_one = Adjudication.objects.filter(
+        track=submission.track, target=target, kind="dispute", status="open"
+    ).first()
+    if open_one is not None:
+        raise CannotAsk("An expert is asked about this judgment already.")
+    made = Adjudication.objects.create(
+        track=submission.track,
+        target_id=target,
+        question=question,
+        kind="dispute",
+        order=DICE.random(),
+        note=note[:MOST_NOTE],
+        raised_by=who,
+        submission=submission,
+    )
+    log("dispute", f"target:{target}", who=who, why=note, track=submission.track.slug)
+    return made
+
+
+@transaction.atomic
+def dispute_names(row: Adjudication, who: User) -> Adjudication:
+    """The entry about all names of the document of an open dispute, where what is wrong may be a
+    mention: an expert marks them anew. Raises CannotAsk.
+    """
+    asked = Question.objects.filter(
+        settled_of(row.track, READ), target__document=row.target.document_id
+    )
+    question = asked.order_by("-pk").first()
+    if question is None:
+        raise CannotAsk("Nobody was asked about all names of this document.")
+    if Adjudication.objects.filter(
+        track=row.track, target=question.target_id, kind="dispute", status="open"
+    ).exists():
+        raise CannotAsk("An expert is asked about the names of this document already.")
+    made = Adjudication.objects.create(
+        track=row.track,
+        target_id=question.target_id,
+        question=question,
+        kind="dispute",
+        order=DICE.random(),
+        note=row.note,
+        raised_by=row.raised_by,
+        submission=row.submission,
+    )
+    log(
+        "queue for experts",
+        f"target:{made.target_id}",
+        who=who,
+        track=row.track.slug,
+        after="all names of a document",
+        why=f"Disputed: {row.note}",
+    )
+    return made
+
+
+def question_of(track: Track, target: int) -> Question:
+    """The latest settled question about a target; of what people marked in a document that they
+    read whole, one that only experts are asked. Raises CannotAsk if no people judged it.
+    """
+    rows = Question.objects.filter(target=target, interface="relation", status="settled", gold=None)
+    question = rows.order_by("-pk").first()
+    if (
+        question is None
+        and Label.objects.filter(target=target, source="document").exclude(value={}).exists()
+    ):
+        question = _for_experts(track, target)
+    if question is None:
+        raise CannotAsk("No people judged this: it comes from the gold standard.")
+    return question
+
+
+def _for_experts(track: Track, target: int) -> Question | None:
+    """The question about a target as if it had been asked alone. It is in a status that no step of
+    the pipeline touches and that counts nowhere as asked: nobody but experts sees it.
+    """
+    draft = next(iter(kind_of(track).again([target])), None)
+    if draft is None:
+        return None
+    rounds = Question.objects.filter(track=track, target=target, interface=draft.interface)
+    made = rounds.filter(payer=EXPERTS).order_by("-pk").first()
+    if made is not None and set(draft.shown) <= set(made.shown):
+        return made
+    return Question.objects.create(
+        status="cancelled",
+        track=track,
+        target_id=target,
+        interface=draft.interface,
+        shown=draft.shown,
+        round=(rounds.aggregate(Max("round"))["round__max"] or 0) + 1,
+        payload=draft.payload,
+        payer=EXPERTS,
+        order=0.0,
+        answers_wanted=1,
+        price=Decimal("0.00"),
+        reward=Decimal("0.00"),
+        reason="Only experts are asked this.",
+    )
+
+
+@transaction.atomic
+def queue_divided(
+    track: Track, n: int, who: User | None, what: str = PAIRS, *, why: str = ""
+) -> int:
+    """How many judgments were queued: those that people were most divided about, and that nobody
+    looked at yet. Without
+    `who` it was the clock, which notes nothing where there are none."""
+    _check(n, what)
+    one_at_a_time("annotation.queue_divided", track.pk)
+    seen = set(
+        Adjudication.objects.filter(track=track, kind="disagreement").values_list(
+            "target", flat=True
+        )
+    )
+    rows = [one for one in judged(track, what) if one.divided > 0 and one.target not in seen]
+    chosen = sorted(rows, key=lambda one: (-one.divided, one.target))[:n]
+    if chosen or who is not None:
+        _queue(track, chosen, "disagreement", who, what, why)
+    return len(chosen)
+
+
+@transaction.atomic
+def queue_random(
+    track: Track, n: int, who: User | None, what: str = PAIRS, *, why: str = ""
+) -> int:
+    """How many judgments were queued, n if there are as many: each that was not yet drawn has the
+    same, recorded probability. A draw always finds something: one that did not would leave no
+    record of the chance that it gave. Without `who` it was the clock.
+    """
+    _check(n, what)
+    one_at_a_time("annotation.queue_random", track.pk)
+    drawn = set(
+        Adjudication.objects.filter(track=track, kind="random").values_list("target", flat=True)
+    )
+    rows = [one for one in judged(track, what) if one.counts and one.target not in drawn]
+    if not rows:
+        return 0
+    probability, seed = min(1.0, n / len(rows)), secrets.randbits(62)
+    chosen = random.Random(seed).sample(rows, min(n, len(rows)))
+    _queue(track, chosen, "random", who, what, why, probability=probability, seed=seed)
+    return len(chosen)
+
+
+def _check(n: int, what: str) -> None:
+    if what not in WORDS:
+        raise CannotAsk(f"Say what to queue: {', '.join(WORDS.values())}.")
+    if not 1 <= n <= MOST:
+        raise CannotAsk(f"Queue between 1 and {MOST} judgments.")
+
+
+def _queue(
+    track: Track,
+    rows: Sequence[Judged],
+    kind: str,
+    who: User | None,
+    what: str,
+    why: str,
+    **fields: Any,
+) -> None:
+    Adjudication.objects.bulk_create(
+        Adjudication(
+            track=track,
+            target_id=one.target,
+            question_id=one.question or _alone(track, one.target),
+            kind=kind,
+            order=DICE.random(),
+            raised_by=who,
+            **fields,
+        )
+        for one in rows
+    )
+    log(
+        "queue for experts",
+        f"track:{track.slug}",
+        who=who,
+        after=f"{len(rows)} {kind}, of {WORDS[what]}",
+        why=why,
+        track=track.slug,
+    )
+
+
+def _alone(track: Track, target: int) -> int:
+    """The question that asks experts alone about what people marked in a document. Raises
+    CannotAsk.
+    """
+    question = _for_experts(track, target)
+    if question is None:
+        raise CannotAsk("Pairs of this kind of track cannot be asked about alone.")
+    return int(question.pk)
+
+
+def askable(track: Track, expert: User) -> QuerySet[Adjudication]:
+    """What an expert may answer: nothing that they raised as a dispute or answered as an annotator,
+    and nothing in a document that they read whole.
+    """
+    known = Response.objects.filter(assignment__worker__user=expert)
+    read = known.filter(target__kind="document").values("target__document")
+    rows = Adjudication.objects.filter(track=track, status="open").exclude(
+        kind="dispute", raised_by=expert
+    )
+    return rows.exclude(
+        Q(target__in=known.values("target")) | Q(target__document__in=read)
+    ).order_by("order", "pk")
+
+
+def open_to(track: Track, expert: User) -> QuerySet[Adjudication]:
+    """What an expert may be asked now: what another has in hand is theirs for a while."""
+    others = Q(holder__isnull=False, held_until__gt=timezone.now()) & ~Q(holder=expert)
+    return askable(track, expert).exclude(others)
+
+
+def hold(row: Adjudication, expert: User, draft: dict[str, Any] | None = None) -> bool:
+    """Whether an open entry is in this expert's hands now, with their draft of an answer if there
+    is one.
+    """
+    until: dict[str, Any] = {"holder": expert, "held_until": timezone.now() + HOLD}
+    rows = open_to(row.track, expert).filter(pk=row.pk)
+    if draft is None:  # who takes over what another left begins anew
+        rows.exclude(holder=expert).update(draft=None)
+        return bool(rows.update(**until))
+    return bool(rows.update(**until, draft=draft))
+
+
+def next_of(track: Track, expert: User) -> Adjudication | None:
+    """What an expert is asked next; None if nothing waits for them. Random entries whose answer an
+    expert gave already, for another reason, are closed with it when their turn comes: nobody is
+    asked twice.
+    """
+    while (row := open_to(track, expert).first()) is not None:
+        if row.kind != "random" or not _close_with_known(row):
+            return row
+    return None
+
+
+@transaction.atomic
+def _close_with_known(row: Adjudication) -> bool:
+    """Whether a random entry was answered by what an expert said of the same target since it was
+    drawn.
+    """
+    rows = Adjudication.objects.filter(track=row.track, target=row.target_id, status="answered")
+    known = rows.filter(answered_at__gte=row.raised_at).order_by("answered_at").first()
+    if known is None:
+        return False
+    mine = (
+        Adjudication.objects.select_for_update(of=("self",))
+        .filter(pk=row.pk, status="open")
+        .first()
+    )
+    if mine is not None:
+        assert known.raw is not None
+        said = {int(target): value for target, value in (known.answer or {}).items()}
+        _close(mine, known.raw, said, known.expert)
+    return True
+
+
+def _close(
+    row: Adjudication, raw: dict[str, Any], values: Mapping[int, Any], expert: User | None
+) -> None:
+    row.status, row.expert, row.raw, row.answered_at = "answered", expert, raw, timezone.now()
+    row.answer = {str(target): value for target, value in values.items()}
+    row.agrees = agrees(row.question, values)
+    row.draft = row.holder = row.held_until = None
+    row.save(
+        update_fields=[
+            "status",
+            "expert",
+            "raw",
+            "answered_at",
+            "answer",
+            "agrees",
+            "draft",
+            "holder",
+            "held_until",
+        ]
+    )
+
+
+@transaction.atomic
+def answer(row: Adjudication, raw: dict[str, Any], expert: User) -> Adjudication:
+    """The entry, answered once. Raises BadAnswer, or CannotAsk if somebody else was quicker. What
+    else was asked about the same target is answered by the same words, but for a random entry: that
+    keeps its place in the queue.
+    """
+    rows = Adjudication.objects.select_for_update(of=("self",)).filter(
+        track=row.track, target=row.target_id, status="open"
+    )
+    entries = [one for one in rows if one.pk == row.pk or one.kind != "random"]
+    if row.pk not in {one.pk for one in entries}:
+        raise CannotAsk("This one is answered already.")
+    values = answered_by(row.question, raw)
+    for one in entries:
+        _close(one, raw, values, expert)
+    done = next(one for one in entries if one.pk == row.pk)
+    log(
+        "adjudicate",
+        f"target:{row.target_id}",
+        who=expert,
+        track=row.track.slug,
+        after="agrees" if done.agrees else "says otherwise",
+    )
+    next_of(row.track, expert)  # what is next may be answered by this
+    return done
+
+
+def answered_by(question: Question, raw: dict[str, Any]) -> dict[int, Any]:
+    """What one person's answer says of each target; empty if it is a flag. Raises BadAnswer."""
+    if question.interface == READ:
+        return dict(names_said(question, raw))
+    interface = interface_of(question.interface)
+    said = [
+        Response(target_id=one.target_id, criterion=one.criterion, value=one.value)
+        for one in interface.parse(question, raw)
+    ]
+    return {
+        label.target_id: label.value for label in interface.aggregate(question, said) if label.value
+    }
+
+
+def agrees(question: Question, values: Mapping[int, Mapping[str, Any]]) -> bool:
+    """Whether an expert's values say of a question's target and mentions what counts now. What
+    nobody was asked about a target, as in documents that were read whole, nobody can contradict.
+    """
+    if question.target_id not in values:
+        return False  # a flag, where people had an answer
+    if question.interface == READ:
+        return names_agree(values[question.target_id])
+    for target, value in values.items():
+        now = merged(Label.objects.filter(target=target))
+        if question.payer == EXPERTS and value.get("holds") and not now.get("shown"):
+            return False  # most of those who read the document marked nothing there
+        both = set(value.get("shown", ())) & set(now.get("shown", ()))
+        if set(value.get("holds", ())) & both != set(now.get("holds", ())) & both:
+            return False
+        if "canonical" in value and "canonical" in now and not same_name(question, value, now):
+            return False
+    return True
+
+
+def same_name(question: Question, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two values of a mention name the same canonical one, or two that read alike: each
+    wording is offered once.
+    """
+    text = question.target.document.text
+    (a, b), (c, d) = one["canonical"], other["canonical"]
+    return bool((a, b) == (c, d) or text[a:b] == text[c:d])
+
+
+@transaction.atomic
+def drop(row: Adjudication, who: User, why: str) -> bool:
+    """Whether an open entry was taken off the queue. Random ones stay: dropping them would be a
+    choice. Raises CannotAsk, also without a reason.
+    """
+    if row.kind == "random":
+        raise CannotAsk(
+            "A judgment that was drawn at random stays: taking some off would make the rest no"
+            " random draw."
+        )
+    if not why.strip():
+        raise CannotAsk("Nothing was dropped: say why nobody needs to look at it.")
+    done = Adjudication.objects.filter(pk=row.pk, status="open").update(
+        status="dropped", remark=why[:MOST_NOTE]
+    )
+    if done:
+        log("drop from queue", f"target:{row.target_id}", who=who, why=why, track=row.track.slug)
+    return bool(done)
+
+
+def remark(row: Adjudication, who: User, text: str) -> None:
+    """Nothing; what an expert writes after seeing the votes, for whoever may see the judgment."""
+    Adjudication.objects.filter(pk=row.pk, status="answered").update(
+        remark=text.replace("\x00", "").strip()[:MOST_NOTE]
+    )
+    log("remark", f"target:{row.target_id}", who=who, why=text, track=row.track.slug)
+
+
+def counts(track: Track) -> dict[str, dict[str, int]]:
+    """kind -> status -> how many."""
+    found: dict[str, dict[str, int]] = {kind: {} for kind in Adjudication.Kind.values}
+    rows = (
+        Adjudication.objects.filter(track=track)
+        .values_list("kind", "status")
+        .annotate(Count("pk"))
+        .order_by()
+    )
+    for kind, status, n in rows:
+        found[kind][status] = n
+    return found
+
+
+def entries(track: Track, limit: int = 100) -> list[Adjudication]:
+    """What experts answered, the latest first."""
+    rows = Adjudication.objects.filter(track=track, status="answered").select_related(
+        "question", "expert", "raised_by"
+    )
+    return list(rows.order_by("-answered_at", "-pk")[:limit])
+
+
+def disputes(track: Track) -> list[Adjudication]:
+    """Open disputes, the oldest first: for admins who do not answer them themselves."""
+    rows = Adjudication.objects.filter(track=track, status="open", kind="dispute")
+    return list(
+        rows.select_related("question", "raised_by", "submission__team").order_by("pk")[:100]
+    )
+
+
+def of_submission(submission: Submission) -> dict[int, Adjudication]:
+    """target -> the latest dispute that a submission's team raised about it."""
+    rows = Adjudication.objects.filter(kind="dispute", submission=submission).order_by("pk")
+    return {row.target_id: row for row in rows}

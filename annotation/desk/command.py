@@ -1,0 +1,306 @@
+"""What an administrator may tell the crowd: retry, pause, resume, stop publishing, exclude,
+readmit, refuse pay.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.hits.publish import committed, one_publisher
+from annotation.labels import exclude as leave_out
+from annotation.labels import reject as rejecting
+from annotation.labels.exclude import LeftOut
+from annotation.labels.reject import CannotReject
+from annotation.marketplace.compensations import owe_again
+from annotation.models import (
+    HIT,
+    Assignment,
+    Bonus,
+    Halt,
+    Payment,
+    Question,
+    Worker,
+    WorkerIdentity,
+)
+from kbpo.accounts.audit import DISMISS, note
+from kbpo.accounts.models import User
+from kbpo.money.spend import OverBudget, balance
+from kbpo.queue import nudge
+from kbpo.tracks.models import Track
+
+log = logging.getLogger(__name__)
+
+AGAIN = {
+    # what         status      -> status it is tried again in
+    ("question", "waiting"): "waiting",
+    ("question", "answered"): "answered",
+    ("hit", "intent"): "intent",
+    ("hit", "failed"): "intent",
+    ("assignment", "submitted"): "submitted",
+    ("assignment", "accepted"): "accepted",
+    ("payment", "failed"): "unknown",  # the platform's books are asked before anything is paid
+    ("bonus", "failed"): "unknown",
+}
+MODELS = {
+    "question": Question,
+    "hit": HIT,
+    "assignment": Assignment,
+    "payment": Payment,
+    "bonus": Bonus,
+}
+
+
+def can_retry(kind: str, status: str) -> bool:
+    """Whether such a row can be tried again at once in this status."""
+    return (kind, status) == ("question", "given_up") or (kind, status) in AGAIN
+
+
+GIVEN_UP = ("failed", "given_up")
+
+
+class CannotDismiss(Exception):
+    """A failure stays on the list; the text is a sentence for the administrator."""
+
+
+@transaction.atomic
+def dismiss(kind: str, pk: int, who: User, why: str) -> None:
+    """Nothing; a row that was given up is not listed any more, until it fails again. Raises
+    CannotDismiss.
+    """
+    row = (
+        MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
+        if kind in MODELS
+        else None
+    )
+    if row is None:
+        raise CannotDismiss(f"There is no {kind} {pk}.")
+    check_dismissal(kind, row.status, why)
+    note(DISMISS, f"{kind}:{pk}", who=who, before=row.status, why=why.strip())
+
+
+def check_dismissal(kind: str, status: str, why: str) -> None:
+    """Nothing; raises CannotDismiss for a row that was not given up, or without a reason."""
+    if status not in GIVEN_UP:
+        raise CannotDismiss(f"This {kind} is {status}, not given up: there is nothing to dismiss.")
+    if not why.strip():
+        raise CannotDismiss("Nothing was dismissed: say why nobody needs to look at it any more.")
+
+
+class CannotRetry(Exception):
+    """There is nothing to retry; the text is a sentence for the administrator."""
+
+
+@transaction.atomic
+def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
+    """The status in which a question, HIT, assignment, payment or bonus is tried again at once.
+    Raises CannotRetry.
+
+    A question that was given up goes back to those who may answer it, or to settling if enough did.
+    """
+    if (
+        kind == "hit"
+    ):  # what it may cost before its questions, and these before itself: see README.md
+        for payer in sorted(set(Question.objects.filter(hits=pk).values_list("payer", flat=True))):
+            one_publisher(payer)
+        list(
+            Question.objects.select_for_update(of=("self",))
+            .filter(hits=pk)
+            .order_by("pk")
+            .values_list("pk")
+        )
+    row = MODELS[kind]._default_manager.select_for_update(of=("self",)).filter(pk=pk).first()
+    if row is None:
+        raise CannotRetry(f"There is no {kind} {pk}.")
+    status = (
+        _reopened(row)
+        if isinstance(row, Question) and row.status == "given_up"
+        else AGAIN.get((kind, row.status))
+    )
+    if status is None:
+        raise CannotRetry(f"This {kind} is {row.status}; there is nothing to retry.")
+    if isinstance(row, HIT) and row.status == "failed":
+        _take_up_again(row)
+    if isinstance(row, Bonus):
+        _owe_again(row)
+    note(
+        "retry",
+        f"{kind}:{pk}",
+        who=who,
+        before=row.status,
+        after=str(status),
+        why=why_again(why, row.reason),
+    )
+    row.move(status)
+    nudge("publish")
+    nudge("settle")
+    nudge("remit")
+    return str(status)
+
+
+def why_again(why: str, reason: str) -> str:
+    """Why something is tried again, and what had gone wrong."""
+    went_wrong = f"It had stopped so: {reason}" if reason else "No reason had been noted."
+    return f"{why or 'Tried again from the desk.'} {went_wrong}"
+
+
+def _take_up_again(hit: HIT) -> None:
+    """Nothing; the questions of a HIT that was refused go out in it. Raises CannotRetry if it is
+    not needed any more: its questions would be out twice.
+    """
+    asked = hit.questions.exclude(payer__startswith="gold:")
+    if any(question.status != "waiting" for question in asked):
+        raise CannotRetry(
+            "Its questions have gone out in another HIT since, or are done; it is not needed any"
+            " more."
+        )
+    payers = sorted(
+        set(hit.questions.values_list("payer", flat=True))
+    )  # they are locked by whoever retries
+    asked.update(status="published", status_since=timezone.now(), reason="")
+    HIT.objects.filter(pk=hit.pk).update(status="intent")  # so that its places are counted
+    for payer in payers:
+        short = committed(payer) - balance(purpose=payer).open
+        if short > 0:
+            raise CannotRetry(
+                f"Its questions would cost ${short} more than {payer} has set aside. Set more aside"
+                " first."
+            )
+
+
+def _owe_again(bonus: Bonus) -> None:
+    """Nothing; the money of a bonus that was not paid is spent again. Raises CannotRetry if a cap
+    leaves too little, or while the HIT of a compensation is still there.
+    """
+    if bonus.assignment_id is None and bonus.cleared_at is None:
+        raise CannotRetry("Its HIT is not deleted yet. Try again once it is, in some minutes.")
+    if not WorkerIdentity.objects.filter(worker=bonus.worker_id).exists():
+        raise CannotRetry("Its worker was erased: nobody knows any more whom to pay.")
+    try:
+        owe_again(bonus)
+    except OverBudget as over:
+        raise CannotRetry(str(over)) from over
+
+
+def _reopened(question: Question) -> str:
+    """Answered if it has answers, else waiting for new HITs; the old ones are put away."""
+    if question.responses.filter(excluded_reason="").exists():
+        return "answered"
+    question.hits.update(status="disposed", status_since=timezone.now())
+    return "waiting"
+
+
+def pause(track: Track | None, who: User | None, why: str) -> Halt:
+    """The stop of all work on a track (None: everywhere): nothing is offered; work in hand may be
+    finished.
+    """
+    return _halt(track, Halt.Scope.ALL, who, why)
+
+
+def stop_publishing(track: Track | None, who: User | None, why: str) -> Halt:
+    """The stop of publishing: nothing new is put up; what is up goes on."""
+    return _halt(track, Halt.Scope.PUBLISHING, who, why)
+
+
+@transaction.atomic
+def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
+    if not why.strip():
+        raise ValueError("Say why; whoever waits will read it.")
+    log.warning("%s stopped %s of %s: %s", who, scope, track or "all tracks", why)
+    about, slug = ("every track", "") if track is None else (f"track:{track.slug}", track.slug)
+    note(
+        "stop publishing" if scope == Halt.Scope.PUBLISHING else "pause",
+        about,
+        who=who,
+        why=why,
+        track=slug,
+    )
+    nudge("collect")  # other platforms are told at once
+    nudge("remit")
+    return Halt.objects.create(track=track, scope=scope, who=who, why=why.strip())
+
+
+@transaction.atomic
+def resume(track: Track | None, who: User | None, why: str) -> int:
+    """How many stops of a track (None: of all tracks together) were lifted; those of single batches
+    stay.
+    """
+    if not why.strip():
+        raise ValueError("Say why it may go on; it stands in the log.")
+    lifted = Halt.objects.filter(track=track, payer="", lifted_at=None).update(
+        lifted_at=timezone.now(), lifted_by=who
+    )
+    log.warning("%s lifted %s stops of %s: %s", who, lifted, track or "all tracks", why)
+    if lifted:
+        about, slug = (f"track:{track.slug}", track.slug) if track else ("every track", "")
+        note("go on", about, who=who, why=why.strip(), track=slug)
+    nudge("publish")
+    return lifted
+
+
+def exclude_worker(handle: str, who: User, reason: str) -> LeftOut:
+    """What no longer counts of a worker's answers, and what became of the labels."""
+    log.warning("%s excluded worker %s: %s", who, handle, reason)
+    signed = f"{reason.strip()} ({who.get_username()})" if reason.strip() else ""
+    return leave_out.exclude(Worker.objects.get(handle=handle), signed, who)
+
+
+def readmit_worker(handle: str, who: User, why: str = "") -> LeftOut:
+    """What counts again of a worker's answers, and what became of the labels."""
+    log.warning("%s readmitted worker %s", who, handle)
+    return leave_out.readmit(Worker.objects.get(handle=handle), who, why)
+
+
+def keep_worker(handle: str, who: User, why: str) -> None:
+    """Nothing; a worker stays though signals passed their limits. Raises ValueError, also without a
+    reason.
+    """
+    leave_out.keep(Worker.objects.get(handle=handle), who, why)
+
+
+def answer_of(pk: int) -> Assignment:
+    """The answer with this number. Raises CannotReject if there is none."""
+    row = Assignment.objects.filter(pk=pk).select_related("hit").first()
+    if row is None:
+        raise CannotReject("There is no such answer.")
+    return row
+
+
+def check_rejection(pk: int, evidence: str) -> None:
+    """Nothing; raises CannotReject if an answer cannot be rejected with this evidence."""
+    rejecting.check(answer_of(pk), evidence)
+
+
+def reject_answer(pk: int, who: User, evidence: str) -> None:
+    """Nothing; an answer is not paid, for a reason that its worker reads. Raises CannotReject."""
+    rejecting.reject(answer_of(pk), who, evidence)
+
+
+def undo_rejection(pk: int, who: User, why: str) -> None:
+    """Nothing; a rejected answer counts and is paid after all. Raises CannotReject."""
+    rejecting.undo(answer_of(pk), who, why)
+
+
+def write_to(handle: str, who: User, subject: str, text: str) -> str:
+    """What became of a message to a worker, as a sentence. Raises ValueError with one."""
+    from annotation.workers import speak
+
+    worker = Worker.objects.get(handle=handle)
+    try:
+        speak.write(worker, subject, text, who)
+    except speak.CannotSay as cannot:
+        raise ValueError(str(cannot)) from cannot
+    if worker.user_id is not None:
+        return "Sent. It stands on their page."
+    return "The marketplace is asked to hand it over; what becomes of it stands under Messages."
+
+
+def erase_worker(handle: str, who: User, why: str) -> str:
+    """What became of the erasure of a marketplace's worker, as a sentence. Raises ValueError with
+    one.
+    """
+    from annotation.workers import leave
+
+    return leave.erase_elsewhere(Worker.objects.get(handle=handle), who, why)

@@ -1,0 +1,340 @@
+"""Whether everything moves: how long the oldest row waits in each stage of the crowd's journey,
+what failed, and what other platforms say against our books. Reads only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
+from django.utils import timezone
+
+from annotation.desk.command import can_retry
+from annotation.hits.batch import names_of
+from annotation.hits.take_down import GONE
+from annotation.marketplace.books import paid_there
+from annotation.models import (
+    HIT,
+    STOPPED,
+    Assignment,
+    Bonus,
+    DocumentOrder,
+    OrderedDocument,
+    Payment,
+    PlatformBooks,
+    Qualification,
+    Question,
+)
+from annotation.platforms.mturk.account import account
+from annotation.platforms.registry import local_names, other_names
+from annotation.questions.order import missing
+from kbpo.accounts.audit import dismissed
+
+ZERO = Decimal("0.00")
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+LISTED = 14 * DAY
+"""What was given up longer ago needs nobody any more; money that was not paid always does."""
+IN_DOUBT = ("sent", "unknown")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One waiting status: how many rows are in it, since when the oldest, and how long they may
+    stay (None: as long as they like). `step` moves them on: one of ours, "people", or "an admin".
+    """
+
+    what: str
+    step: str
+    waiting: int
+    oldest: datetime | None
+    limit: timedelta | None
+
+    @property
+    def late(self) -> bool:
+        return (
+            self.limit is not None
+            and self.oldest is not None
+            and timezone.now() - self.oldest > self.limit
+        )
+
+
+def oldest() -> list[Stage]:
+    """Every waiting status of the crowd's rows, in the order of the journey, with its oldest
+    row.
+    """
+    return [_reading_stage(), _short_of_money(), *(_stage(*one) for one in _stages())]
+
+
+Spec = tuple[str, str, QuerySet[Any], str, timedelta | None]
+
+
+def _stages() -> Iterator[Spec]:
+    """Name, step, rows, since when each waits, limit.
+
+    A try to pay sets `status_since` anew, so payments wait since they were made; and a renewed
+    lease does not, so that leases are late only once they have run out.
+    """
+    local, now = local_names(), timezone.now()
+    twice_up = (
+        2 * timedelta(hours=settings.MTURK_HIT_HOURS) + HOUR
+    )  # a HIT that expires is offered once more
+    published = Question.objects.filter(status="published")
+    leased = Assignment.objects.filter(status="leased")
+    owed = Payment.objects.filter(status="owed")
+    bonuses = Bonus.objects.filter(status="owed")
+    away = HIT.objects.exclude(platform__in=local)
+    yield "Publish", "publish", Question.objects.filter(status="waiting"), "status_since", HOUR
+    yield (
+        "Put up",
+        "publish",
+        HIT.objects.filter(status="intent"),
+        "status_since",
+        timedelta(minutes=10),
+    )
+    yield "Judge", "people", published.filter(track__platform__in=local), "status_since", 2 * DAY
+    yield (
+        "Judge elsewhere",
+        "people",
+        published.exclude(track__platform__in=local),
+        "status_since",
+        twice_up,
+    )
+    yield "Answer", "people", leased, "status_since", None
+    yield (
+        "Take back",
+        "collect",
+        leased.filter(leased_until__lte=now),
+        "leased_until",
+        timedelta(minutes=10),
+    )
+    yield (
+        "Read answers",
+        "settle",
+        Assignment.objects.filter(status="submitted"),
+        "status_since",
+        timedelta(minutes=5),
+    )
+    yield (
+        "Approve",
+        "settle",
+        Assignment.objects.filter(status="accepted"),
+        "status_since",
+        timedelta(minutes=15),
+    )
+    yield (
+        "Settle",
+        "settle",
+        Question.objects.filter(status="answered"),
+        "status_since",
+        timedelta(minutes=5),
+    )
+    yield "Pay", "an admin", owed.filter(worker__platform__in=local), "created_at", 30 * DAY
+    yield "Pay elsewhere", "remit", owed.exclude(worker__platform__in=local), "created_at", HOUR
+    yield (
+        "Learn what was paid",
+        "remit",
+        Payment.objects.filter(status__in=IN_DOUBT),
+        "created_at",
+        HOUR,
+    )
+    yield "Pay bonuses", "remit", bonuses.exclude(assignment=None), "created_at", HOUR
+    # Such a one waits until its worker takes the HIT that pays it.
+    yield "Compensate", "people", bonuses.filter(assignment=None), "created_at", LISTED
+    yield (
+        "Learn what bonuses were paid",
+        "remit",
+        Bonus.objects.filter(status__in=IN_DOUBT),
+        "created_at",
+        HOUR,
+    )
+    yield "Tell refusals", "remit", _untold_refusals(local), "status_since", HOUR
+    yield "Tell qualifications", "remit", _untold_qualifications(), "wanted_at", HOUR
+    ended = away.filter(status__in=["closed", "expired"], called_at__isnull=False).exclude(
+        platform_status="gone"
+    )
+    yield "Delete HITs", "collect", ended, "status_since", 2 * DAY
+    paid_by_hits = Bonus.objects.filter(
+        assignment=None, status__in=["paid", "failed"], cleared_at=None
+    )
+    yield "Delete HITs of payments", "remit", paid_by_hits, "status_since", DAY
+
+
+def _stage(what: str, step: str, rows: QuerySet[Any], since: str, limit: timedelta | None) -> Stage:
+    found = rows.aggregate(n=Count("pk"), oldest=Min(since))
+    return Stage(what, step, found["n"], found["oldest"], limit)
+
+
+def _untold_refusals(local: list[str]) -> QuerySet[Assignment]:
+    rows = Assignment.objects.filter(status="rejected", platform_status="submitted")
+    return rows.exclude(hit__platform__in=local)
+
+
+def _untold_qualifications() -> QuerySet[Qualification]:
+    rows = Qualification.objects.filter(Qualification.UNTOLD, worker__identity__isnull=False)
+    return rows.filter(worker__platform__in=other_names())
+
+
+def _reading_stage() -> Stage:
+    """Documents that were ordered, and about which nobody has been asked."""
+    asked = Question.objects.filter(
+        track=OuterRef("order__track"),
+        target__document=OuterRef("sample__document"),
+        target__kind="document",
+    )
+    rows = OrderedDocument.objects.filter(order__closed_at=None, sample__settled_at=None).exclude(
+        Exists(asked)
+    )
+    return _stage("Ask about documents", "read", rows, "order__created_at", HOUR)
+
+
+def _short_of_money() -> Stage:
+    """Orders of documents whose questions cost more than was set aside: they wait until an admin
+    adds it.
+    """
+    since = []
+    for order in DocumentOrder.objects.filter(closed_at=None):
+        if missing(order) > 0:
+            waiting = Question.objects.filter(payer=order.purpose, status="waiting")
+            since.append(waiting.aggregate(oldest=Min("status_since"))["oldest"])
+    return Stage("Add money to orders", "an admin", len(since), min(since, default=None), HOUR)
+
+
+@dataclass(frozen=True)
+class InDoubt:
+    """Payments and bonuses that were sent to their platform, and of which we do not know yet
+    whether they were made.
+    """
+
+    n: int
+    amount: Decimal
+
+
+def in_doubt() -> InDoubt:
+    """The payments and bonuses whose outcome is not known."""
+    sums = [
+        model._default_manager.filter(status__in=IN_DOUBT).aggregate(
+            n=Count("pk"), sum=Sum("amount")
+        )
+        for model in (Payment, Bonus)
+    ]
+    return InDoubt(sum(one["n"] for one in sums), sum((one["sum"] or ZERO for one in sums), ZERO))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A row that gave up or is tried again, why, and when next. If `again`, `retry(kind, pk)` tries
+    it at once.
+    """
+
+    kind: str
+    pk: int
+    status: str
+    since: datetime
+    reason: str
+    attempts: int
+    next_try_at: datetime
+    again: bool
+    about: str
+    """What it is of, in words: whose questions, or whose money"""
+
+    @property
+    def given_up(self) -> bool:
+        return self.status in ("failed", "given_up")
+
+    @property
+    def is_money(self) -> bool:
+        return self.kind in ("payment", "bonus")
+
+
+def failures(limit: int = 100) -> list[Failure]:
+    """Rows that need a person: money first, then the newest. What an admin stopped or dismissed
+    does not, nor what is long past.
+    """
+    since = timezone.now() - LISTED
+    by_admin = Q(reason__startswith=STOPPED) | Q(reason=GONE)
+    given_up = Question.objects.filter(status="given_up", status_since__gte=since).exclude(by_admin)
+    hits = Q(status="failed", status_since__gte=since) | Q(status="intent", attempts__gt=0)
+    stuck = Q(status="failed", status_since__gte=since) | (
+        Q(status__in=["submitted", "accepted"]) & ~Q(reason="")
+    )
+    found = [
+        *_failures("question", given_up.defer("payload"), limit),
+        *_failures("hit", HIT.objects.filter(hits).select_related("track"), limit),
+        *_failures(
+            "assignment",
+            Assignment.objects.filter(stuck).select_related("hit__track", "worker"),
+            limit,
+        ),
+        *_failures(
+            "payment", Payment.objects.filter(status="failed").select_related("worker"), limit
+        ),
+        *_failures("bonus", Bonus.objects.filter(status="failed").select_related("worker"), limit),
+    ]
+    return sorted(found, key=lambda one: (one.is_money, one.since), reverse=True)[:limit]
+
+
+def _failures(kind: str, rows: QuerySet[Any], limit: int) -> list[Failure]:
+    newest = list(rows.exclude(dismissed(kind)).order_by("-status_since")[:limit])
+    names = names_of({row.payer for row in newest if isinstance(row, Question)})
+    return [
+        Failure(
+            kind,
+            row.pk,
+            row.status,
+            row.status_since,
+            row.reason,
+            row.attempts,
+            row.next_try_at,
+            can_retry(kind, row.status),
+            _about(row, names),
+        )
+        for row in newest
+    ]
+
+
+def _about(row: Any, names: dict[str, str]) -> str:
+    if isinstance(row, Question):
+        return names[row.payer]
+    if isinstance(row, HIT):
+        return row.track.name
+    if isinstance(row, Assignment):
+        return f"{row.hit.track.name}, by {row.worker.handle[:6]}"
+    return f"${row.amount} to {row.worker.handle[:6]}"
+
+
+@dataclass(frozen=True)
+class Quarrel:
+    """What is wrong with a platform: it cannot be asked, or its books and ours disagree."""
+
+    platform: str
+    trouble: str
+    """Why its books cannot be read; empty if they were"""
+    differences: list[str]
+    off: Decimal
+    """By how much its balance differs from what our payments explain"""
+
+
+def quarrels() -> list[Quarrel]:
+    """The platforms that are down, or whose books disagree with ours, at the endpoint that is
+    set.
+    """
+    here = account()
+    rows = PlatformBooks.objects.filter(
+        platform__in=other_names(), endpoint=here.endpoint if here else ""
+    )
+    found = [
+        Quarrel(row.platform, row.trouble, row.differences, _off(row))
+        for row in rows.order_by("platform")
+    ]
+    return [one for one in found if one.trouble or one.differences or one.off]
+
+
+def _off(row: PlatformBooks) -> Decimal:
+    if row.available is None or row.on_hold is None or row.baseline is None:
+        return ZERO
+    return row.available + row.on_hold + paid_there(row.platform) - row.baseline

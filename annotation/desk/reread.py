@@ -1,0 +1,134 @@
+"""An expert marks a document's names anew, without seeing what its readers marked; both are held
+side by side.
+
+A settled mention is contradicted if the expert did not mark just these words, or says that they are
+of another type, date or page, or the same as other mentions (of those that both marked). Missed is
+what the expert marked where no settled mention is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+
+from annotation.interfaces.entities.interface import types_of
+from annotation.interfaces.reading import NO_VALUE, Marked, Reading, Span
+from annotation.interfaces.registry import interface_of
+from annotation.models import Question
+from kbpo.instances.merge import AGAIN, values_of
+from kbpo.instances.models import Target
+
+NOT_MARKED = "not marked"
+
+
+@dataclass(frozen=True)
+class Line:
+    """Some words of a document: what they are as it counts now, and as the expert says."""
+
+    words: str
+    now: str
+    says: str
+    same: bool
+    settled: bool
+    missed: bool
+
+
+def said(question: Question, raw: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """What an expert's answer says of a document's names, with how often it contradicts what counts
+    now; empty if it is a flag. Raises BadAnswer.
+    """
+    parsed = {
+        one.criterion: one.value for one in interface_of(question.interface).parse(question, raw)
+    }
+    if "mentions" not in parsed:
+        return {}
+    value = {"mentions": parsed["mentions"]["mentions"], "links": parsed["links"]}
+    lines = compared(question, value)
+    counts = {
+        "settled": sum(one.settled for one in lines),
+        "contradicted": sum(one.settled and not one.same for one in lines),
+        "missed": sum(one.missed for one in lines),
+    }
+    return {question.target_id: value | counts}
+
+
+def agrees(value: Mapping[str, Any]) -> bool:
+    """Whether an expert marked what is settled, and nothing besides; a flag contradicts all of
+    it.
+    """
+    return bool(value) and value["contradicted"] == value["missed"] == 0
+
+
+def compared(question: Question, value: Mapping[str, Any]) -> list[Line]:
+    """Everything that is settled or that the expert marked, in the order of the text."""
+    reading, now = Reading(question.payload), settled(question)
+    says = {
+        mark.span: mark for mark in (Marked.of(one, value["links"]) for one in value["mentions"])
+    }
+    words = {one["name"]: one["word"] for one in types_of(reading)}
+    lines = []
+    for span in sorted(now.keys() | says.keys()):
+        ours, theirs = now.get(span), says.get(span)
+        lines.append(
+            Line(
+                words=reading.gloss(span),
+                now=_told(reading, words, span, ours) if ours else NOT_MARKED,
+                says=_told(reading, words, span, _value(theirs)) if theirs else NOT_MARKED,
+                same=ours is not None and theirs is not None and _same(span, now, says),
+                settled=ours is not None,
+                missed=ours is None and not any(_overlap(span, one) for one in now),
+            )
+        )
+    return lines
+
+
+def settled(question: Question) -> dict[Span, dict[str, Any]]:
+    """The mentions that a document's readers settled, with the values that count of them now."""
+    from_here = Q(labels__origin=question.origin) | Q(
+        labels__origin__startswith=question.origin + AGAIN
+    )
+    rows = Target.objects.filter(from_here, kind="mention", document=question.target.document_id)
+    spans = {pk: (begin, end) for pk, begin, end in rows.values_list("pk", "a_begin", "a_end")}
+    return {spans[target]: value for target, value, _ in values_of(spans) if value}
+
+
+def _same(span: Span, now: Mapping[Span, Mapping[str, Any]], says: Mapping[Span, Marked]) -> bool:
+    ours, theirs = now[span], _value(says[span])
+    if ours.get("type") != theirs["type"] or ours.get("value", "") != theirs["value"]:
+        return False
+    if "link" in ours and theirs["link"] is not None and ours["link"] != theirs["link"]:
+        return False
+    both = now.keys() & says.keys()
+    return {one for one in both if now[one].get("canonical") == ours.get("canonical")} == {
+        one for one in both if says[one].canonical == says[span].canonical
+    }
+
+
+def _value(mark: Marked) -> dict[str, Any]:
+    """What the expert says of a mention, as labels hold it; None for a title that was left open."""
+    return {
+        "type": mark.type,
+        "canonical": list(mark.canonical),
+        "value": "" if mark.value == NO_VALUE else mark.value,
+        "link": None if not mark.link else "" if mark.link == NO_VALUE else mark.link,
+    }
+
+
+def _told(reading: Reading, words: Mapping[str, str], span: Span, value: Mapping[str, Any]) -> str:
+    """“Person, the same as “Mara Lindt”, page Mara Lindt”."""
+    told = [words.get(value.get("type", ""), value.get("type", ""))]
+    if value.get("value"):
+        told.append(str(value["value"]))
+    begin, end = value.get("canonical") or span
+    if (begin, end) != span:
+        told.append(f"the same as “{reading.gloss((begin, end))}”")
+    if value.get("link") is not None:
+        told.append(f"page “{value['link']}”" if value["link"] else "no page")
+    return ", ".join(told)
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return min(one[1], other[1]) > max(one[0], other[0])

@@ -1,0 +1,148 @@
+"""Reads the trail of a judgment that an expert was asked about: who said what, and why it was
+asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from annotation.desk.adjudicate import same_name
+from annotation.desk.reread import Line, compared
+from annotation.models import Adjudication, Question, Response
+from annotation.quality.describe import title_of
+from annotation.quality.judged import READ, votes_in
+from kbpo.instances.merge import merged
+from kbpo.instances.models import Label
+from kbpo.tracks.models import Track
+
+
+@dataclass(frozen=True)
+class Trail:
+    """Everything about one entry, for after it was answered: directed predicates with votes, label
+    and expert.
+    """
+
+    row: Adjudication
+    title: str
+    parts: list[tuple[str, int, bool | None, bool]]
+    """(part, votes for it, whether it counts as holding now, whether the expert says that it
+    holds); of what readers of the document did not mark nothing counts"""
+    voters: int
+    flagged: bool
+    """The expert says that it cannot be answered"""
+    sentences: dict[str, str]
+    """part -> what it says, in words"""
+    links: list[tuple[str, str, str, bool]]
+    """(name, what it refers to as it counts now, what it refers to as the expert says, whether
+    that is the same)"""
+    marks: list[Line]
+    """Of all names of a document: what is settled and what the expert marked"""
+
+    @property
+    def rows(self) -> list[tuple[str, int, bool | None, bool]]:
+        """The parts as sentences."""
+        return [(self.sentences.get(part, part), n, now, says) for part, n, now, says in self.parts]
+
+    @property
+    def of_names(self) -> bool:
+        """Whether a document's names were asked about, and no pair."""
+        return self.row.question.interface == READ
+
+    @property
+    def differing(self) -> list[Line]:
+        """The names about which the expert says something else."""
+        return [one for one in self.marks if not one.same]
+
+
+def trail(track: Track, pk: int) -> Trail | None:
+    """The trail of an entry; None if there is none or nobody has answered it yet."""
+    rows = Adjudication.objects.filter(track=track, pk=pk).exclude(status="open")
+    people = ("raised_by", "expert", "submission__team")
+    found = rows.select_related("track", "question__target__document", *people).first()
+    if found is None:
+        return None
+    votes, voters = _votes(found)
+    value = merged(Label.objects.filter(target=found.target_id))
+    now, known = set(value.get("holds", ())), set(value.get("shown", ()))
+    expert = (found.answer or {}).get(str(found.target_id), {})
+    says = set(expert.get("holds", ()))
+    parts = [
+        (part, votes[part], part in now if part in known else None, part in says)
+        for part in found.question.shown
+        if part in now | says or votes[part]
+    ]
+    return Trail(
+        found,
+        title_of(found.question),
+        parts,
+        voters,
+        found.status == "answered" and not expert,
+        _sentences(found.question),
+        _links(found),
+        _marks(found),
+    )
+
+
+def _votes(row: Adjudication) -> tuple[Counter[str], int]:
+    """part -> how many said that it holds, and how many were asked; of documents, how many read
+    them.
+    """
+    rows = Response.objects.filter(question=row.question, criterion="relation", excluded_reason="")
+    if said := list(rows.values_list("value", flat=True)):
+        return Counter(part for value in said for part in set(value["holds"])), len(said)
+    if (marked := votes_in(row.track, [row.target_id]).get(row.target_id)) is not None:
+        return Counter(part for one in marked for part in one), len(marked)
+    read = (
+        Label.objects.filter(target=row.target_id, source="document")
+        .exclude(value={})
+        .order_by("-pk")
+        .first()
+    )
+    return (
+        (Counter(read.value.get("votes", {})), read.n or 0) if read is not None else (Counter(), 0)
+    )
+
+
+def _marks(row: Adjudication) -> list[Line]:
+    """What counts now of a document's names beside what the expert says; nothing of a flag."""
+    value = (row.answer or {}).get(str(row.target_id))
+    return compared(row.question, value) if row.question.interface == READ and value else []
+
+
+def _sentences(question: Question) -> dict[str, str]:
+    """part -> its sentence about the two names."""
+    payload = question.payload
+    found: dict[str, str] = {}
+    if "a" not in payload:
+        return found
+    for predicate in payload.get("predicates", ()):
+        for part in [predicate["part"], *predicate.get("also", [])]:
+            sides = ("a", "b") if part.endswith(">") else ("b", "a")
+            subject, object_ = (str(payload[side]["gloss"]) for side in sides)
+            names = {"{subject}": subject, "{object}": object_}
+            pieces: list[str] = re.split("({subject}|{object})", predicate["template"])
+            found[part] = "".join(names.get(one, one) for one in pieces)
+    return found
+
+
+NEW = "none of those that were offered"
+
+
+def _links(row: Adjudication) -> list[tuple[str, str, str, bool]]:
+    """What the two names refer to, where both the labels and the expert say so."""
+    text = row.question.target.document.text
+    found: list[tuple[str, str, str, bool]] = []
+    for side in (row.question.payload[name] for name in ("a", "b") if name in row.question.payload):
+        value = merged(Label.objects.filter(target=side["target"]))
+        answer = (row.answer or {}).get(str(side["target"]), {})
+        now, says = value.get("canonical"), answer.get("canonical")
+        if now and says:
+            same = same_name(row.question, value, answer)
+            words = [
+                text[span[0] : span[1]] if same or list(span) != list(side["span"]) else NEW
+                for span in (now, says)
+            ]
+            found.append((side["gloss"], words[0], words[1], same))
+    return found

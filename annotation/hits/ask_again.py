@@ -1,0 +1,175 @@
+"""Asks settled questions again whose answers were left out, as far as the money reaches; and takes
+that back.
+
+All is done for many questions at once: an admin waits for it, and their locks are held meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
+
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from annotation.hits.batch import MOST_ANSWERS
+from annotation.hits.publish import committed
+from annotation.labels.revise import CAP
+from annotation.models import ANSWERED, HIT, Assignment, Question, Response
+from annotation.platforms.registry import local_names
+from kbpo.money.spend import balance
+from kbpo.queue import nudge
+from kbpo.tracks.models import Track
+
+ASKED_AGAIN = "Answers to it were left out: more are asked for."
+
+
+def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Response]]) -> int:
+    """How many of these locked questions went back to people, in their order, as far as the money
+    reaches.
+    """
+    money: dict[str, Decimal] = {}
+    given = answers_to(questions)
+    offered: dict[Question, int] = {}
+    for question in sorted(questions, key=lambda one: (one.order, one.pk)):
+        if question.payer not in money:
+            money[question.payer] = balance(purpose=question.payer).open - committed(question.payer)
+        counting = len({one.assignment_id for one in left.get(question.pk, ())})
+        if places := _places(question, counting, given[question.pk], money[question.payer]):
+            offered[question] = places
+            money[question.payer] -= question.price * places
+    if offered:
+        _offer(offered, given)
+        nudge("publish")
+    return len(offered)
+
+
+def answers_to(questions: Collection[Question]) -> Counter[int]:
+    """How many answers each question was given, whether or not they count; not those whose pay was
+    refused.
+    """
+    pairs = HIT.questions.through.objects.filter(
+        question__in=questions, hit__assignments__status__in=ANSWERED
+    )
+    return Counter(pk for pk, _ in set(pairs.values_list("question", "hit__assignments")))
+
+
+def first_places(questions: Collection[Question]) -> dict[int, int]:
+    """How many answers each question was to have when it first went out: the places of its first
+    HIT.
+    """
+    pairs = HIT.questions.through.objects.filter(question__in=questions).order_by("-hit_id")
+    return dict(pairs.values_list("question", "hit__max_assignments"))
+
+
+def _places(question: Question, left: int, given: int, money: Decimal) -> int:
+    """How many more may answer a question: one where people are divided, as many as the track asks
+    where no answer is left; none of a whole document, on a closed track, beyond the cap, or without
+    the money.
+    """
+    if (
+        question.target.kind == "document"
+        or question.track.status == Track.Status.CLOSED
+        or left >= CAP
+    ):
+        return 0
+    wanted = min(1 if left else question.track.workers_per_question, MOST_ANSWERS - given)
+    return max(0, min(wanted, int(money / question.price)) if question.price else wanted)
+
+
+def _offer(offered: Mapping[Question, int], given: Mapping[int, int]) -> None:
+    """Nothing; locked questions are published again with so many places, each in a HIT of its own.
+    Free places of their old ones stay shut.
+    """
+    old = HIT.objects.filter(
+        questions__in=list(offered), status="closed", platform__in=local_names()
+    )
+    HIT.objects.filter(pk__in=_locked(old)).update(status="expired")
+    made = HIT.objects.bulk_create(
+        HIT(
+            status="intent",
+            track=question.track,
+            platform=question.track.platform,
+            order=question.order,
+            max_assignments=places,
+            reward=question.reward,
+        )
+        for question, places in offered.items()
+    )
+    through = HIT.questions.through
+    through.objects.bulk_create(
+        through(hit_id=hit.pk, question_id=question.pk)
+        for hit, question in zip(made, offered, strict=True)
+    )
+    for question, places in offered.items():
+        question.answers_wanted = given[question.pk] + places
+    Question.objects.bulk_update(offered, ["answers_wanted"])
+    Question.objects.filter(pk__in=[question.pk for question in offered]).move(
+        "published", ASKED_AGAIN
+    )
+
+
+def want_one_less(questions: Collection[Question], hit: HIT) -> None:
+    """Nothing; those of these locked questions that were asked again want an answer less, since one
+    in an old HIT was rejected: its place stays shut, so that as many as before could never be
+    reached.
+    """
+    if HIT.objects.filter(pk=hit.pk, status__in=["intent", "open"]).exists():
+        return
+    again = [one.pk for one in questions if one.status == "published" and one.reason == ASKED_AGAIN]
+    Question.objects.filter(pk__in=again, answers_wanted__gt=1).update(
+        answers_wanted=F("answers_wanted") - 1
+    )
+
+
+def take_back(questions: Collection[Question]) -> int:
+    """How many of these locked questions nobody need answer any more, since their answers count
+    again: their places are shut, and they are settled next. What somebody has in hand stays open,
+    and its answers are bought.
+    """
+    hits = _locked(HIT.objects.filter(questions__in=list(questions), status__in=["intent", "open"]))
+    in_hand = Assignment.objects.filter(hit__in=hits, status__in=["leased", "submitted"])
+    held = set(in_hand.values_list("hit__questions", flat=True))
+    free = [question for question in questions if question.pk not in held]
+    needed = Question.objects.filter(hits__in=hits, status="published").exclude(
+        pk__in=[one.pk for one in free]
+    )
+    shut = HIT.objects.filter(pk__in=hits).exclude(questions__in=needed)
+    HIT.objects.filter(pk__in=list(shut.values_list("pk", flat=True))).update(
+        status="closed", status_since=timezone.now()
+    )
+    given = answers_to(free)
+    for question in free:
+        question.answers_wanted = given[question.pk]
+    Question.objects.bulk_update(free, ["answers_wanted"])
+    Question.objects.filter(pk__in=[question.pk for question in free]).move("answered")
+    if free:
+        nudge("settle")
+    return len(free)
+
+
+def use_again(questions: Collection[Question]) -> int:
+    """How many of these locked questions, which were given up, have answers that count now: they
+    are settled next.
+    """
+    found = Question.objects.filter(
+        pk__in=[one.pk for one in questions], responses__excluded_reason=""
+    )
+    due = Question.objects.filter(
+        pk__in=list(found.values_list("pk", flat=True)), status="given_up"
+    )
+    n = due.update(next_try_at=timezone.now())
+    if n:
+        nudge("settle")
+    return n
+
+
+def _locked(hits: QuerySet[HIT]) -> list[int]:
+    """The HITs, locked after their questions in the order of their numbers, as everywhere (see
+    README.md).
+    """
+    rows = (
+        HIT.objects.select_for_update(of=("self",)).filter(pk__in=hits.values("pk")).order_by("pk")
+    )
+    return list(rows.values_list("pk", flat=True))

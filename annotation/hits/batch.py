@@ -1,0 +1,306 @@
+"""Batches: the questions that one payer pays for. What there is of them, and pausing, extending and
+stopping one.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from annotation.hits.publish import committed, one_publisher
+from annotation.models import HIT, STOPPED, Halt, Question
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.money.spend import ZERO, OverBudget, balance, reserve
+from kbpo.queue import nudge, one_at_a_time
+from kbpo.sampling.models import Sweep
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+MOST_ANSWERS = 9  # to one question: beyond, Mechanical Turk's fee doubles
+OPEN = ("waiting", "published")
+
+SUMS = """
+    SELECT q.payer, q.track_id, count(*) FILTER (WHERE q.status = 'waiting'),
+           count(*) FILTER (WHERE q.status = 'published'),
+               count(*) FILTER (WHERE q.status = 'answered'),
+           count(*) FILTER (WHERE q.status = 'settled'),
+               count(*) FILTER (WHERE q.status = 'given_up'),
+           coalesce(sum(q.answers_wanted) FILTER (WHERE q.status <> 'cancelled'), 0),
+               max(q.status_since)
+    FROM annotation_question q
+    WHERE q.status <> 'gold' AND q.payer NOT LIKE 'gold:%%' AND (%(payer)s = ''
+        OR q.payer = %(payer)s)
+    GROUP BY q.payer, q.track_id
+    HAVING %(payer)s <> '' OR count(*) FILTER (WHERE q.status IN ('waiting', 'published',
+        'answered')) > 0
+    ORDER BY max(q.id) DESC LIMIT %(limit)s
+"""
+ANSWERS = """
+    SELECT q.payer, count(*) FROM annotation_assignment a
+    JOIN annotation_hit_questions hq ON hq.hit_id = a.hit_id JOIN annotation_question q
+        ON q.id = hq.question_id
+    WHERE a.status IN ('submitted', 'accepted', 'approved', 'paid') AND q.payer = ANY(%s)
+        GROUP BY q.payer
+"""
+
+
+class CannotChange(ValueError):
+    """A batch that cannot be changed like this; the text is a sentence for the admin."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The questions of one payer, counted; its money; and the stop that holds, if one does."""
+
+    payer: str
+    name: str
+    track: Track
+    waiting: int
+    published: int
+    answered: int
+    settled: int
+    given_up: int
+    answers: int
+    answers_wanted: int
+    moved_at: datetime
+    spent: Decimal
+    left: Decimal
+    halt: Halt | None
+
+    @property
+    def asked(self) -> int:
+        return self.waiting + self.published + self.answered + self.settled + self.given_up
+
+    @property
+    def done(self) -> int:
+        return self.settled + self.given_up
+
+    @property
+    def open(self) -> int:
+        """Questions that people may still answer, or will be able to."""
+        return self.waiting + self.published
+
+
+def batches(limit: int = 20) -> list[Batch]:
+    """The batches with questions that are not done yet, newest first."""
+    return _batches("", limit)
+
+
+def batch(payer: str) -> Batch | None:
+    """One batch, done or not; None if nothing was ever asked for it."""
+    return next(iter(_batches(payer, 1)), None)
+
+
+def _batches(payer: str, limit: int) -> list[Batch]:
+    with connection.cursor() as cursor:
+        cursor.execute(SUMS, {"payer": payer, "limit": limit})
+        rows = cursor.fetchall()
+        cursor.execute(ANSWERS, [[row[0] for row in rows]])
+        answers = dict(cursor.fetchall())
+    tracks = Track.objects.in_bulk({row[1] for row in rows})
+    halts = {
+        halt.payer: halt
+        for halt in Halt.objects.filter(lifted_at=None).exclude(payer="").select_related("who")
+    }
+    names = names_of([row[0] for row in rows])
+    found = []
+    for who, track, waiting, published, answered, settled, given_up, wanted, moved_at in rows:
+        sums = balance(purpose=who)
+        found.append(
+            Batch(
+                payer=who,
+                name=names[who],
+                track=tracks[track],
+                waiting=waiting,
+                published=published,
+                answered=answered,
+                settled=settled,
+                given_up=given_up,
+                answers=answers.get(who, 0),
+                answers_wanted=wanted,
+                moved_at=moved_at,
+                spent=sums.spent,
+                left=sums.open,
+                halt=halts.get(who),
+            )
+        )
+    return found
+
+
+def names_of(payers: Iterable[str]) -> dict[str, str]:
+    """What people call these batches."""
+    payers = list(payers)
+    numbers = [int(payer.split(":")[1]) for payer in payers if payer.startswith("submission:")]
+    rows = Submission.objects.filter(pk__in=numbers).select_related("team")
+    found = {row.purpose: f"{row.team.name} {row.name}" for row in rows}
+    return {payer: found.get(payer, payer.replace(":", " ").capitalize()) for payer in payers}
+
+
+def team_of(payer: str) -> Submission | None:
+    """The submission that a batch belongs to, if it is one's."""
+    kind, _, number = payer.partition(":")
+    return Submission.objects.filter(pk=number).first() if kind == "submission" else None
+
+
+@transaction.atomic
+def pause_batch(payer: str, who: User, why: str) -> Halt:
+    """The stop of one batch: nothing of it is published or offered; work in hand may be finished,
+    and is paid.
+    """
+    if not why.strip():
+        raise CannotChange("Say why; whoever waits will read it.")
+    if Halt.objects.filter(payer=payer, lifted_at=None).exists():
+        raise CannotChange("This batch is paused already.")
+    track = _track(payer)
+    note("pause", payer, who=who, why=why, track=track.slug)
+    return Halt.objects.create(
+        track=track, payer=payer, scope=Halt.Scope.ALL, who=who, why=why.strip()
+    )
+
+
+@transaction.atomic
+def resume_batch(payer: str, who: User, why: str) -> int:
+    """How many stops of a batch were lifted. Raises CannotChange without a reason."""
+    if not why.strip():
+        raise CannotChange("Say why it may go on; it stands in the log.")
+    rows = Halt.objects.filter(payer=payer, lifted_at=None)
+    lifted = rows.update(lifted_at=timezone.now(), lifted_by=who)
+    if lifted:
+        note("go on", payer, who=who, why=why.strip(), track=_track(payer).slug)
+        nudge("publish")
+    return lifted
+
+
+def cost_of_extending(payer: str) -> tuple[int, Decimal, Decimal]:
+    """How many open questions can have one more answer, what that costs, and what must be set aside
+    for it besides.
+    """
+    rows = Question.objects.filter(payer=payer, status__in=OPEN, answers_wanted__lt=MOST_ANSWERS)
+    prices = list(rows.values_list("price", flat=True))
+    cost = sum(prices, ZERO)
+    needed = sum(
+        (
+            price * wanted
+            for price, wanted in Question.objects.filter(payer=payer, status="waiting").values_list(
+                "price", "answers_wanted"
+            )
+        ),
+        ZERO,
+    )
+    return (
+        len(prices),
+        cost,
+        max(ZERO, cost + needed - (balance(purpose=payer).open - committed(payer))),
+    )
+
+
+@transaction.atomic
+def extend_batch(payer: str, who: User, why: str, *, wanted: int | None = None) -> int:
+    """How many open questions get one more answer, and the whole time for it. Raises CannotChange.
+
+    With the answers that were wanted when its page was shown, nothing is done twice: a second click
+    comes too late.
+    """
+    if not why.strip():
+        raise CannotChange(
+            "Nothing was changed: say why it is worth one more answer. It stands in the log."
+        )
+    one_at_a_time(f"annotation.hits.batch {payer}", 0)
+    one_publisher(payer)
+    if wanted is not None and (now := batch(payer)) is not None and now.answers_wanted != wanted:
+        raise CannotChange(
+            "It has changed since this page was shown, or is extended already: look again."
+        )
+    n, _, missing = cost_of_extending(payer)
+    if not n:
+        raise CannotChange(f"No question of it is open with fewer than {MOST_ANSWERS} answers.")
+    track, submission = _track(payer), team_of(payer)
+    if missing:
+        try:
+            team = submission.team if submission else None
+            reserve(
+                track, team, payer, missing, key=f"extend:{secrets.token_hex(16)}", who=who, why=why
+            )
+        except OverBudget as over:
+            raise CannotChange(f"Nothing was changed. {over}") from over
+    rows = Question.objects.select_for_update(of=("self",)).filter(payer=payer, status__in=OPEN)
+    still_open = list(rows.select_related("track").order_by("pk"))
+    questions = [question for question in still_open if question.answers_wanted < MOST_ANSWERS]
+    one_more(questions)
+    Question.objects.filter(pk__in=[question.pk for question in still_open]).update(
+        status_since=timezone.now()
+    )
+    note(
+        "extend",
+        payer,
+        who=who,
+        why=why,
+        after=f"one more answer to {len(questions)} questions",
+        track=track.slug,
+    )
+    nudge("publish")
+    return len(questions)
+
+
+def one_more(questions: Sequence[Question]) -> None:
+    """Nothing; each of these locked questions wants one more answer. A published one gets a sibling
+    HIT for it, which goes out like any other: no place is added to a HIT that a platform may
+    already have closed.
+    """
+    for question in questions:
+        question.answers_wanted += 1
+        question.save(update_fields=["answers_wanted"])
+        if question.status != "waiting":
+            hit = HIT.objects.create(
+                status="intent",
+                track=question.track,
+                platform=question.track.platform,
+                order=question.order,
+                max_assignments=1,
+                reward=question.reward,
+            )
+            hit.questions.add(question)
+
+
+@transaction.atomic
+def stop_batch(payer: str, who: User, why: str) -> int:
+    """How many open questions were given up: those with answers are settled with what they have,
+    the others are known to be missing. Answers in hand are still taken and paid. What a sweep had
+    left others may ask.
+    """
+    if not why.strip():
+        raise CannotChange("Say why; the owner of the batch reads it.")
+    track = _track(payer)
+    one_publisher(payer)
+    rows = Question.objects.select_for_update(of=("self",)).filter(payer=payer, status__in=OPEN)
+    questions = list(rows.order_by("pk"))
+    for question in questions:
+        question.move("given_up", f"{STOPPED} {why.strip()}")
+    if questions and payer.startswith("sweep:"):
+        Sweep.objects.filter(pk=payer.split(":")[1]).update(stopped_at=timezone.now())
+    Halt.objects.filter(payer=payer, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=who)
+    note(
+        "stop",
+        payer,
+        who=who,
+        why=why,
+        after=f"{len(questions)} questions given up",
+        track=track.slug,
+    )
+    nudge("settle")
+    return len(questions)
+
+
+def _track(payer: str) -> Track:
+    """The track of a batch. Raises CannotChange if there is no such batch."""
+    row = Question.objects.filter(payer=payer).select_related("track").first()
+    if row is None:
+        raise CannotChange("There is no such batch.")
+    return row.track

@@ -1,0 +1,60 @@
+"""Step 7, what time does: lost leases return, free places open again, other platforms' answers are
+fetched.
+"""
+
+from __future__ import annotations
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from annotation.marketplace import reconcile as elsewhere
+from annotation.models import Assignment
+from annotation.platforms.registry import local_names
+
+REOPEN = """
+    UPDATE annotation_hit h SET status = 'open', status_since = now()
+    WHERE h.status = 'closed' AND h.platform = ANY(%s)
+      AND EXISTS (SELECT 1 FROM annotation_hit_questions hq JOIN annotation_question q
+          ON q.id = hq.question_id
+                  WHERE hq.hit_id = h.id AND q.status = 'published')
+      AND (SELECT count(*) FROM annotation_assignment a WHERE a.hit_id = h.id
+           AND a.status IN ('submitted', 'accepted', 'approved', 'paid')) < h.max_assignments
+"""
+CLOSE = """
+    UPDATE annotation_hit h SET status = 'closed', status_since = now()
+    WHERE h.status = 'open'
+      AND NOT EXISTS (SELECT 1 FROM annotation_hit_questions hq JOIN annotation_question q
+          ON q.id = hq.question_id
+                      WHERE hq.hit_id = h.id AND (q.status = 'published' OR q.status = 'gold'
+                          AND h.platform = ANY(%s)))
+"""
+"""Gold keeps a HIT of our own pages open, which holds nothing else; on a marketplace it ends
+with the others."""
+
+
+def tick() -> int:
+    """How many rows moved."""
+    return (
+        _lost_leases() + _run(REOPEN, local_names()) + _run(CLOSE, local_names()) + elsewhere.tick()
+    )
+
+
+@transaction.atomic
+def _lost_leases() -> int:
+    """How many leases ran out; the question is offered again, also to the same worker, who keeps
+    nothing of it.
+    """
+    now = timezone.now()
+    lost = Assignment.objects.filter(status="leased", leased_until__lte=now).select_for_update(
+        skip_locked=True
+    )
+    ids = list(lost.values_list("pk", flat=True)[:1000])
+    return Assignment.objects.filter(pk__in=ids, status="leased").update(
+        status="returned", status_since=now, reason=Assignment.LEASE_LOST
+    )
+
+
+def _run(sql: str, *parameters: list[str]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, list(parameters))
+        return int(cursor.rowcount)

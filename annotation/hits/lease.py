@@ -1,0 +1,220 @@
+"""Leases questions to the workers of our own pages: the next in order that this worker has not met,
+for some minutes.
+
+Locks are taken in the order worker, assignment, HIT (README.md), so that no two of these functions
+wait for each other.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.models import COUNTED, HIT, Assignment, Worker
+from annotation.quality.gold import gold_instead
+from annotation.workers.consent import has_consented
+from annotation.workers.intake import tracks_for_volunteers
+from annotation.workers.models import Leaving
+from annotation.workers.teach import learnable, taught
+
+PLATFORMS = ["pool", "simulated"]
+
+OPEN_TO = """
+    FROM annotation_hit h
+    WHERE h.platform = ANY(%(platforms)s) AND h.status = 'open'
+      AND (SELECT count(*) FROM annotation_assignment a WHERE a.hit_id = h.id
+          AND a.status = ANY(%(counted)s))
+          < h.max_assignments
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_halt s
+          WHERE s.lifted_at IS NULL AND s.scope = 'all' AND (s.track_id IS NULL
+              OR s.track_id = h.track_id)
+            AND (s.payer = '' OR EXISTS (
+                SELECT 1 FROM annotation_hit_questions sq JOIN annotation_question p
+                    ON p.id = sq.question_id
+                WHERE sq.hit_id = h.id AND p.payer = s.payer)))
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_hit_questions gq JOIN annotation_gold g
+              ON g.question_id = gq.question_id
+          WHERE gq.hit_id = h.id)
+      AND NOT EXISTS (
+          SELECT 1
+          FROM annotation_hit_questions hq
+          JOIN annotation_question q ON q.id = hq.question_id
+          JOIN annotation_question met ON met.target_id = q.target_id
+              AND met.interface = q.interface
+                                      AND met.round = q.round
+          JOIN annotation_hit_questions mhq ON mhq.question_id = met.id
+          JOIN annotation_assignment a ON a.hit_id = mhq.hit_id
+          WHERE hq.hit_id = h.id AND a.worker_id = %(worker)s
+            AND (a.status <> 'returned' OR a.reason = %(given_back)s))
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_hit_questions iq JOIN annotation_question i
+              ON i.id = iq.question_id
+          WHERE iq.hit_id = h.id AND NOT i.interface = ANY(%(interfaces)s))
+      AND (%(tracks)s::bigint[] IS NULL OR h.track_id = ANY(%(tracks)s::bigint[]))
+"""
+"""HITs with a free place, none of whose targets the worker has met in this round, on any track,
+or has given back; gold apart, which `annotation.quality.gold` deals out; through interfaces that they
+have learned, and for volunteers on tracks that take them."""
+
+NEXT = f"SELECT h.id {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR NO KEY UPDATE OF h"
+HOW_MANY = f"""
+    SELECT greatest(0, (SELECT count(*) FROM (SELECT 1 {OPEN_TO} LIMIT %(most)s) AS open_hits) - (
+        SELECT count(*) FROM annotation_assignment a
+        JOIN annotation_hit_questions hq ON hq.hit_id = a.hit_id
+        JOIN annotation_gold g ON g.question_id = hq.question_id
+        WHERE a.worker_id = %(worker)s AND a.status = 'leased'))
+"""
+"""A gold question in hand stands for one that is still open: else the count would tell it from
+the others."""
+
+
+def lease(worker: Worker) -> Assignment | None:
+    """The question in this worker's hands, or the next one in order; None if nothing is open to
+    them.
+    """
+    for turn in range(20):  # once around for each time that somebody else was quicker
+        again, assignment = _try(worker, skip_locked=turn == 0)
+        if not again:
+            return assignment
+    return None
+
+
+@transaction.atomic
+def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]:
+    """Whether to try again, and the assignment. The first try passes over HITs that others are just
+    leasing.
+    """
+    now = timezone.now()
+    rows = Worker.objects.select_for_update(
+        of=("self",), no_key=True
+    )  # two windows of one worker: one lease
+    worker = rows.get(pk=worker.pk)
+    if (
+        worker.excluded_at is not None
+        or not has_consented(worker)
+        or Leaving.objects.filter(worker=worker).exists()
+    ):
+        return False, None
+    Worker.objects.filter(pk=worker.pk).update(last_seen_at=now)
+    held = Assignment.objects.filter(worker=worker, status="leased", leased_until__gt=now).first()
+    if held is not None:
+        return False, held
+    with connection.cursor() as cursor:
+        cursor.execute(NEXT + (" SKIP LOCKED" if skip_locked else ""), _where(worker))
+        row = cursor.fetchone()
+    if row is None:
+        return skip_locked and open_to(worker, most=1) > 0, None
+    hit = HIT.objects.get(pk=row[0])
+    # Our lock came after the count was read: count again now that nobody else can take a place.
+    if (
+        hit.status != "open"
+        or hit.assignments.filter(status__in=COUNTED).count() >= hit.max_assignments
+    ):
+        return True, None
+    gold = gold_instead(worker, hit)
+    if gold is not None and not gold.questions.exclude(interface__in=taught(worker)).exists():
+        hit = gold
+    lease_until = now + lease_time(hit)
+    return False, Assignment.objects.create(
+        status="leased", hit=hit, worker=worker, accepted_at=now, leased_until=lease_until
+    )
+
+
+def lease_time(hit: HIT | None = None) -> timedelta:
+    """How long a question, or those of a HIT, stay with a worker who does nothing: whole documents
+    take longer.
+    """
+    asked = hit.questions.values_list("interface", flat=True) if hit is not None else ()
+    return timedelta(
+        minutes=max([settings.LEASE_MINUTES, *(interface_of(name).lease_minutes for name in asked)])
+    )
+
+
+def open_to(worker: Worker, most: int = 100, interfaces: list[str] | None = None) -> int:
+    """How many HITs are open to a worker, counted up to `most`, through these interfaces (by
+    default the learned).
+    """
+    if worker.excluded_at is not None:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(HOW_MANY, _where(worker, interfaces) | {"most": most})
+        return int(cursor.fetchone()[0])
+
+
+def to_learn(worker: Worker) -> str:
+    """An interface whose tutorial stands between a worker and open questions, and may be tried;
+    empty if none is.
+    """
+    known, can = taught(worker), learnable(worker)
+    return next(
+        (name for name in INTERFACES if name in can and open_to(worker, 1, [*known, name])), ""
+    )
+
+
+def _where(worker: Worker, interfaces: list[str] | None = None) -> dict[str, Any]:
+    volunteer = worker.user is not None and worker.user.is_volunteer
+    return {
+        "interfaces": taught(worker) if interfaces is None else interfaces,
+        "tracks": tracks_for_volunteers() if volunteer else None,
+        "platforms": PLATFORMS,
+        "counted": list(COUNTED),
+        "worker": worker.pk,
+        "given_back": Assignment.RETURNED_BY_WORKER,
+    }
+
+
+def renew(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
+    """Whether the lease still held and was renewed; a draft is kept with it."""
+    now = timezone.now()
+    fields: dict[str, object] = {"leased_until": now + lease_time(assignment.hit)}
+    if draft is not None:
+        fields["draft"] = draft
+    held = Assignment.objects.filter(
+        pk=assignment.pk, status="leased"
+    )  # not yet returned: the place is still theirs
+    return held.update(**fields) == 1
+
+
+@transaction.atomic
+def revive(assignment: Assignment) -> bool:
+    """Whether a lease that ran out was taken up again, which it can be while nobody else has its
+    place.
+    """
+    row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
+    hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
+    if row.status != "returned" or not is_free(hit, row):
+        return False
+    row.move("leased", leased_until=timezone.now() + lease_time(hit))
+    assignment.refresh_from_db()
+    return True
+
+
+def is_free(hit: HIT, assignment: Assignment) -> bool:
+    """Whether a returned assignment may take its place again: the HIT is open, has room, and its
+    worker no other go.
+    """
+    if hit.status != "open" or assignment.reason == Assignment.RETURNED_BY_WORKER:
+        return False
+    others = hit.assignments.exclude(status__in=["returned", "rejected", "failed"])
+    return (
+        others.count() < hit.max_assignments
+        and not others.filter(worker=assignment.worker_id).exists()
+    )
+
+
+def give_back(assignment: Assignment) -> bool:
+    """Whether the worker gave a leased question back; it is not offered to them again."""
+    rows = Assignment.objects.filter(pk=assignment.pk, status="leased")
+    return (
+        rows.update(
+            status="returned", status_since=timezone.now(), reason=Assignment.RETURNED_BY_WORKER
+        )
+        == 1
+    )

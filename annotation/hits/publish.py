@@ -1,0 +1,420 @@
+"""Step 6: waiting questions go out as HITs, in order, as far as the money that was reserved for
+them reaches.
+
+Intent first: the HIT's row is committed before its platform is called, the call carries the row's
+token, and its outcome is recorded in a transaction of its own. The platform is never called inside
+a transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+from decimal import Decimal
+
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from annotation.models import HIT, Halt, Question
+from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
+from annotation.platforms.registry import local_names, platform_of
+from annotation.quality.gold import gold_among
+from kbpo.money.models import Budget
+from kbpo.money.spend import ZERO, balance, over
+from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
+from kbpo.tracks.models import Track
+
+log = logging.getLogger(__name__)
+
+BATCH = 500
+MOST_COUNTED, MOST_DOUBLINGS = 1000, 9
+"""Attempts of a HIT whose platform does not answer, at most about forty minutes apart."""
+
+COMMITTED = """
+    SELECT coalesce(sum(price * wanted), 0) FROM (
+        SELECT q.price,
+               CASE WHEN (q.status = 'published' AND h.status IN ('intent', 'open', 'closed'))
+                      OR (q.payer LIKE 'gold:%%' AND NOT h.platform = ANY(%s)
+                          AND h.status IN ('intent', 'open'))
+                    THEN greatest(
+                   h.max_assignments - count(a.id) FILTER (WHERE a.status IN ('approved', 'paid')),
+                   count(a.id) FILTER (WHERE a.status IN ('submitted', 'accepted')))
+               ELSE count(a.id) FILTER (WHERE a.status IN ('leased', 'submitted',
+                   'accepted')) END AS wanted
+        FROM annotation_question q
+        JOIN annotation_hit_questions hq ON hq.question_id = q.id
+        JOIN annotation_hit h ON h.id = hq.hit_id
+        LEFT JOIN annotation_assignment a ON a.hit_id = h.id
+        WHERE {which} = %s
+        GROUP BY q.id, h.id
+    ) AS each_hit
+"""
+"""What published questions of a payer may still cost: their open places, and the answers that
+are not yet paid for. Gold in a marketplace's HIT costs as many places as the HIT has; on our own
+pages, what is in somebody's hands."""
+
+
+CANCEL = """
+    UPDATE annotation_question q
+    SET status = 'cancelled', status_since = now(),
+        reason = 'The submission that would have paid for it was withdrawn.'
+    WHERE q.id IN (
+        SELECT o.id FROM annotation_question o JOIN submissions_submission s
+            ON o.payer = 'submission:' || s.id
+        WHERE s.status IN ('withdrawn', 'expired', 'refused')
+            AND o.status IN ('waiting', 'published')
+          AND NOT EXISTS (SELECT 1 FROM annotation_hit_questions hq JOIN annotation_assignment a
+              ON a.hit_id = hq.hit_id
+                          WHERE hq.question_id = o.id
+                            AND a.status IN ('leased', 'submitted', 'accepted', 'approved', 'paid'))
+        FOR UPDATE OF o SKIP LOCKED)
+"""
+"""Questions whose payer is gone and that nobody has begun to answer; whoever else needs them
+asks anew. Those that somebody holds wait for the next look."""
+
+
+def tick() -> int:
+    """How many questions were cancelled, and HITs made or put up."""
+    with connection.cursor() as cursor:
+        cursor.execute(CANCEL)
+        cancelled = int(cursor.rowcount)
+    made = sum(_make_hits(payer) for payer in _payers())
+    return cancelled + made + _put_up()
+
+
+def committed(payer: str) -> Decimal:
+    """What a payer's published questions may still cost; that much of its reservation must be
+    kept.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(COMMITTED.format(which="q.payer"), [local_names(), payer])
+        return Decimal(cursor.fetchone()[0])
+
+
+def room_on(track: Track) -> Decimal | None:
+    """What may still be published on a track whose cap was lowered below what is reserved; None
+    where it was not.
+    """
+    cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
+    if cap is None or not over(track):
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute(COMMITTED.format(which="q.track_id"), [local_names(), track.pk])
+        return Decimal(cap.cap - balance(track=track).spent - Decimal(cursor.fetchone()[0]))
+
+
+def _payers() -> list[str]:
+    waiting = Question.objects.filter(status="waiting", next_try_at__lte=timezone.now())
+    return sorted(waiting.values_list("payer", flat=True).distinct())
+
+
+def _make_hits(payer: str) -> int:
+    made = 0
+    while batch := _make_batch(payer):
+        made += batch
+    return made
+
+
+@transaction.atomic
+def _make_batch(payer: str) -> int:
+    """How many intents were committed for the payer's next questions in order."""
+    if not one_publisher(payer, wait=False):
+        return 0
+    due = Question.objects.filter(payer=payer, status="waiting", next_try_at__lte=timezone.now())
+    if (halt := halt_of(due, payer)) is not None:
+        _wait(payer, f"Publishing is stopped: {halt.why}")
+        return 0
+    if (first := due.order_by("order", "pk").select_related("track").first()) is None:
+        return 0
+    room = room_on(first.track)
+    left = balance(purpose=payer).open - committed(payer)
+    chosen: list[Question] = []
+    for question in _locked(due):
+        cost = question.price * question.answers_wanted
+        if room is not None and cost > room:
+            _wait(payer, f"${max(room, ZERO)} is left under the track's cap, which was lowered.")
+            break
+        if cost > left:
+            why = f"${max(left, ZERO)} of the reservation is left; the next question needs ${cost}."
+            if not chosen and not committed(payer) and payer.startswith("submission:"):
+                return _forgo(due, why)
+            _wait(payer, why)
+            break
+        left -= cost
+        room = room - cost if room is not None else None
+        chosen.append(question)
+    _intend(chosen)
+    return len(chosen)
+
+
+def _locked(due: QuerySet[Question]) -> list[Question]:
+    """The next of these questions in their order, locked in that of their numbers (see
+    README.md).
+    """
+    first = list(due.order_by("order", "pk").values_list("pk", flat=True)[:BATCH])
+    rows = (
+        due.filter(pk__in=first).select_for_update(of=("self",)).select_related("track", "target")
+    )
+    return sorted(rows.order_by("pk"), key=lambda one: (one.order, one.pk))
+
+
+def halt_of(questions: QuerySet[Question], payer: str) -> Halt | None:
+    """The stop that holds for these questions of a payer, or for their track, if there is one."""
+    tracks = Track.objects.filter(questions__in=questions)
+    held = Halt.objects.filter(lifted_at=None, payer__in=["", payer])
+    return held.filter(Q(track=None) | Q(track__in=tracks)).first()
+
+
+def one_publisher(payer: str, *, wait: bool = True) -> bool:
+    """Whether this transaction alone promises a payer's money to anybody, so that no two pass its
+    reservation.
+    """
+    how = (
+        "SELECT pg_advisory_xact_lock(%s), true" if wait else "SELECT pg_try_advisory_xact_lock(%s)"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(how % "hashtext('annotation.hits.publish'), hashtext(%s)", [payer])
+        return bool(cursor.fetchone()[-1])
+
+
+def _forgo(questions: QuerySet[Question], why: str) -> int:
+    """Gives questions up that no money can come for any more: else their submission would wait for
+    them for ever.
+    """
+    for question in questions.select_for_update(of=("self",)).order_by("pk"):
+        question.move("given_up", why)
+    nudge("settle")
+    return 0
+
+
+def _wait(payer: str, reason: str) -> None:
+    Question.objects.filter(payer=payer, status="waiting").exclude(reason=reason).update(
+        reason=reason
+    )
+
+
+def _intend(questions: list[Question]) -> None:
+    """HITs as intents; the questions are published from here on: their money is committed."""
+    made = [(hit, group) for group in _groups(questions) for hit in _hits(group)]
+    HIT.objects.bulk_create([hit for hit, _ in made])
+    through = HIT.questions.through
+    through.objects.bulk_create(
+        [
+            through(hit_id=hit.pk, question_id=question.pk)
+            for hit, group in made
+            for question in group
+        ]
+    )
+    _mix_gold_in(made)
+    _put_refused_away(questions)
+    Question.objects.filter(pk__in=[question.pk for question in questions]).update(
+        status="published", status_since=timezone.now(), attempts=0, reason=""
+    )
+
+
+def _mix_gold_in(made: list[tuple[HIT, list[Question]]]) -> None:
+    """Adds gold to HITs that go out on a marketplace, and its reward; our own pages deal it out one
+    by one.
+    """
+    for hit, group in made:
+        if (
+            platform_of(hit.platform).local
+            or (gold := gold_among(group, hit.max_assignments)) is None
+        ):
+            continue
+        hit.questions.add(gold)
+        hit.reward += gold.reward
+        hit.save(update_fields=["reward"])
+
+
+def _put_refused_away(questions: list[Question]) -> None:
+    """HITs that their platform refused are not to be retried once their questions go out in others.
+    One that somebody holds is left: whoever retries it sees that its questions do not wait any
+    more.
+    """
+    refused = HIT.objects.filter(
+        status="failed", pk__in=HIT.objects.filter(questions__in=questions).values("pk")
+    )
+    pks = list(
+        refused.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True)
+    )
+    HIT.objects.filter(pk__in=pks, external_id="").update(
+        platform_status="gone"
+    )  # it never was there
+    HIT.objects.filter(pk__in=pks).update(status="disposed", status_since=timezone.now())
+
+
+def _groups(questions: list[Question]) -> list[list[Question]]:
+    """What goes out together: as many of one document and interface as the platform takes, in their
+    order.
+    """
+    groups: list[list[Question]] = []
+    filling: dict[tuple[object, ...], list[Question]] = {}
+    for question in questions:
+        most = platform_of(question.track.platform).capabilities.questions_per_hit
+        like = (
+            question.track_id,
+            question.target.document_id,
+            question.interface,
+            question.answers_wanted,
+        )
+        group = filling.get(like)
+        if group is None or len(group) >= most:
+            group = filling[like] = []
+            groups.append(group)
+        group.append(question)
+    return groups
+
+
+def _hits(group: list[Question]) -> list[HIT]:
+    """The HIT of these questions, priced by their sum, and siblings if more answers are wanted than
+    one may take.
+    """
+    first, name = group[0], group[0].track.platform
+    most, left = platform_of(name).capabilities.max_assignments, group[0].answers_wanted
+    hits = []
+    while left > 0:
+        hits.append(
+            HIT(
+                status="intent",
+                track=first.track,
+                platform=name,
+                order=min(question.order for question in group),
+                max_assignments=min(most, left),
+                reward=sum((question.reward for question in group), ZERO),
+            )
+        )
+        left -= most
+    return hits
+
+
+def _put_up() -> int:
+    """How many HITs were put up: all at once on a platform of our own, one call at a time on
+    another's.
+    """
+    up = 0
+    for name in HIT.objects.filter(status="intent").values_list("platform", flat=True).distinct():
+        if platform_of(name).local:
+            up += HIT.objects.filter(status="intent", platform=name).update(
+                status="open", status_since=timezone.now()
+            )
+        else:
+            up += _put_up_elsewhere(name)
+    return up
+
+
+def _put_up_elsewhere(name: str) -> int:
+    platform, up = platform_of(name), 0
+    try:
+        endpoint = platform.ready()
+    except PlatformDown as down:
+        HIT.objects.filter(platform=name, status="intent").exclude(reason=str(down)).update(
+            reason=str(down)
+        )
+        return 0
+    while (hit := _claim(name, endpoint)) is not None:
+        try:
+            external_id = platform.publish(hit)
+        except (PlatformDown, UnknownOutcome) as error:  # the token makes a repeat of publish safe
+            HIT.objects.filter(pk=hit.pk).update(reason=str(error) or type(error).__name__)
+        except Refused as no:
+            _failed(hit, str(no))
+        except Exception as error:
+            log.exception("HIT %s could not be put up on %s", hit.pk, name)
+            HIT.objects.filter(pk=hit.pk).update(
+                reason=f"An internal error ({type(error).__name__}). We were told."
+            )
+        else:
+            up += _is_up(hit, external_id)
+    return up
+
+
+@transaction.atomic
+def _is_up(hit: HIT, external_id: str) -> int:
+    """1 if the HIT is open now; one that is not wanted any more keeps its new id, and is taken down
+    by it.
+    """
+    row = HIT.objects.select_for_update(of=("self",)).get(pk=hit.pk)
+    if row.status != "intent":
+        HIT.objects.filter(pk=row.pk).update(external_id=external_id)
+        return 0
+    row.move("open", external_id=external_id)
+    return 1
+
+
+@transaction.atomic
+def _claim(platform: str, endpoint: str) -> HIT | None:
+    """A HIT to be put up, its attempt counted and its next one put off, so that no other worker
+    takes it meanwhile. It belongs to the endpoint where it is first called.
+    """
+    rows = HIT.objects.select_for_update(skip_locked=True, of=("self",))
+    now = timezone.now()
+    due = rows.filter(status="intent", platform=platform, next_try_at__lte=now).exclude(
+        pk__in=halted_hits()
+    )
+    hit = due.order_by("order").first()
+    if hit is not None:
+        hit.attempts = min(hit.attempts + 1, MOST_COUNTED)
+        hit.next_try_at = now + BACKOFF * 2 ** min(hit.attempts, MOST_DOUBLINGS)
+        if hit.called_at is None:
+            hit.called_at, hit.endpoint = now, endpoint
+        hit.save(update_fields=["attempts", "next_try_at", "called_at", "endpoint"])
+    return hit
+
+
+def halted_tracks(*scopes: str) -> QuerySet[Track]:
+    """The tracks that are stopped now; with scopes, only those of which that much is stopped."""
+    halts = Halt.objects.filter(
+        lifted_at=None, payer="", **({"scope__in": scopes} if scopes else {})
+    )
+    return (
+        Track.objects.all()
+        if halts.filter(track=None).exists()
+        else Track.objects.filter(halts__in=halts)
+    )
+
+
+def halted_hits(*scopes: str) -> QuerySet[HIT]:
+    """The HITs that are stopped now, with their track or with the batch that pays for one of their
+    questions.
+    """
+    halts = Halt.objects.filter(
+        lifted_at=None, **({"scope__in": scopes} if scopes else {})
+    ).exclude(payer="")
+    paused = HIT.objects.filter(questions__payer__in=halts.values("payer"))
+    return HIT.objects.filter(Q(track__in=halted_tracks(*scopes)) | Q(pk__in=paused.values("pk")))
+
+
+@transaction.atomic
+def _failed(hit: HIT, sentence: str) -> None:
+    """A HIT that its platform refuses is given up, and its questions wait again. Only a refusal
+    ends a HIT: while nobody knows whether it is up it stays an intent, since a second one would be
+    a HIT twice. Questions that a sibling still brings answers to stay with it; those that have
+    answers already are settled with them.
+    """
+    if hit.attempts < MAX_ATTEMPTS:
+        HIT.objects.filter(pk=hit.pk).update(reason=sentence)
+        return
+    asked = list(
+        hit.questions.select_for_update(of=("self",)).order_by("pk")
+    )  # before the HIT: see README.md
+    row = HIT.objects.select_for_update(of=("self",)).get(pk=hit.pk)
+    if row.status != "intent":
+        return
+    row.move("failed", sentence)
+    later = timezone.now() + BACKOFF * 2**8  # about twenty minutes: then it waits for a HIT again
+    siblings = (
+        HIT.objects.filter(status__in=["intent", "open"])
+        .exclude(pk=row.pk)
+        .exclude(platform_status="gone")
+    )
+    elsewhere = set(siblings.filter(questions__in=asked).values_list("questions", flat=True))
+    for question in asked:
+        if question.status != "published" or question.pk in elsewhere:
+            continue
+        if question.responses.filter(excluded_reason="").exists():
+            question.move("answered")
+            nudge("settle")
+        else:
+            question.move("waiting", sentence)
+            Question.objects.filter(pk=question.pk).update(next_try_at=later)

@@ -1,0 +1,52 @@
+"""Step 7: an answer arrives. It is stored raw, once; whoever sends it again gets the same
+outcome.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.hits.lease import is_free
+from annotation.interfaces.registry import interface_of
+from annotation.models import ANSWERED, HIT, Assignment
+from kbpo.queue import nudge
+
+
+class Outcome(Enum):
+    STORED = "stored"
+    ALREADY = "already"  # sent twice; the first one counts
+    LOST = "lost"  # the lease ran out and somebody else has the place
+
+
+@transaction.atomic
+def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
+    """What became of an answer. Raises BadAnswer, with a sentence for the worker, for one that
+    cannot be used.
+
+    A lease that ran out is revived if its place is still free: nobody's work is lost for a slow
+    minute.
+    """
+    row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
+    if row.status not in ("leased", "returned"):
+        return Outcome.ALREADY
+    hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
+    if row.status == "returned" and not is_free(hit, row):
+        return Outcome.LOST
+    for question in hit.questions.all():
+        interface_of(question.interface).parse(question, raw)
+    now = timezone.now()
+    row.move(
+        "submitted",
+        raw=raw,
+        draft=None,
+        submitted_at=now,
+        seconds=(now - row.accepted_at).total_seconds(),
+    )
+    if hit.assignments.filter(status__in=ANSWERED).count() >= hit.max_assignments:
+        hit.move("closed")
+    nudge("settle")
+    return Outcome.STORED

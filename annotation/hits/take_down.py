@@ -1,0 +1,76 @@
+"""The kill switch: everything that is open is taken down at once, and put back when the stop is
+lifted.
+
+On our own pages the HITs expire here; other platforms are told by their reconciler, which sees the
+same stop. Work in hand may be finished and is paid.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotation.desk.command import pause
+from annotation.hits.lease import PLATFORMS
+from annotation.hits.publish import committed, halted_hits, one_publisher
+from annotation.models import HIT, Halt, Question
+from kbpo.accounts.models import User
+from kbpo.money.spend import balance
+from kbpo.tracks.models import Track
+
+TAKEN_DOWN = "Taken down by an administrator."
+GONE = "It was taken down, and its money was given back before it could be put up again."
+
+
+@transaction.atomic
+def take_down(track: Track | None, who: User | None, why: str) -> int:
+    """How many HITs of a track (None: of all) expired; nothing is offered or put up until the stop
+    is lifted.
+    """
+    pause(track, who, why)
+    hits = HIT.objects.filter(
+        platform__in=PLATFORMS, status__in=["intent", "open"], questions__status="published"
+    )
+    if track is not None:
+        hits = hits.filter(track=track)
+    rows = HIT.objects.filter(pk__in=hits.values("pk"))
+    return rows.update(status="expired", status_since=timezone.now(), reason=TAKEN_DOWN)
+
+
+def tick() -> int:
+    """How many HITs were put back, since the stop that took them down was lifted."""
+    down = _down().exclude(pk__in=halted_hits(Halt.Scope.ALL))
+    payers = down.values_list("questions__payer", flat=True).distinct()
+    return sum(_put_back(payer) for payer in sorted(set(payers)))
+
+
+def _down() -> QuerySet[HIT]:
+    return HIT.objects.filter(status="expired", reason=TAKEN_DOWN, questions__status="published")
+
+
+@transaction.atomic
+def _put_back(payer: str) -> int:
+    """How many HITs of a payer are open again, in order, as far as its reservation reaches; the
+    rest is given up.
+    """
+    one_publisher(payer)
+    rows = _down().filter(questions__payer=payer).order_by("order", "pk")
+    put_back = 0
+    asked = Question.objects.filter(pk__in=rows.values("questions"))
+    list(
+        asked.select_for_update(of=("self",)).order_by("pk").values_list("pk")
+    )  # before the HITs: see README.md
+    for hit in (
+        HIT.objects.select_for_update(of=("self",))
+        .filter(pk__in=rows.values("pk"))
+        .order_by("order", "pk")
+    ):
+        hit.move("open")
+        if committed(payer) <= balance(purpose=payer).open:
+            put_back += 1
+            continue
+        hit.move("expired", GONE)
+        for question in hit.questions.filter(status="published"):
+            question.move("given_up", GONE)
+    return put_back

@@ -1,0 +1,188 @@
+"""Step 8: raw answers become responses, many at once; the last one that a question needs makes it
+answered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotation.hits.parts import part, speaks_of
+from annotation.interfaces.base import BadAnswer, ParsedResponse
+from annotation.interfaces.registry import interface_of
+from annotation.models import HIT, Assignment, Question, Response, Worker
+from annotation.platforms.registry import local_names
+from annotation.quality.gold import asked_of, grade, is_gold
+from annotation.quality.signals import MET_BEFORE, hold_against_reading, note_signals
+from kbpo.queue import nudge
+
+PUT_AWAY = ("disposed", "failed")
+DONE = ("accepted", "approved", "paid")
+Parsed = list[tuple[Question, ParsedResponse]]
+"""What one answer says, question by question"""
+Meeting = tuple[int, int, str, int]
+"""Worker, target, interface, round: who answers that twice counts once"""
+
+
+def accept(assignments: Sequence[Assignment]) -> None:
+    """Parses raw answers into responses. The caller holds the assignments' locks; the questions are
+    locked here, in the order of their numbers, and no HIT is (see README.md). An answer that cannot
+    be used fails by itself.
+    """
+    asked = _asked({assignment.hit_id for assignment in assignments})
+    parsed: dict[Assignment, Parsed] = {}
+    for assignment in assignments:
+        try:
+            parsed[assignment] = _parsed(_put_to(assignment, asked[assignment.hit_id]), assignment)
+        except BadAnswer as bad:
+            assignment.move("failed", f"The answer cannot be used: {bad}")
+    Response.objects.bulk_create(_responses(parsed))
+    note_signals({one: sum(question.seconds for question in asked[one.hit_id]) for one in parsed})
+    hold_against_reading({one: asked[one.hit_id] for one in parsed})
+    for one in parsed:
+        if any(is_gold(question) for question in asked[one.hit_id]):
+            grade(one)
+    Assignment.objects.filter(pk__in=[one.pk for one in parsed]).move("accepted")
+    answered = {question for one in parsed for question in asked[one.hit_id]}
+    _make_answered({question for question in answered if question.status == "published"})
+    _use_late_answers(question for question in answered if question.status == "given_up")
+
+
+def _asked(hits: Collection[int]) -> dict[int, list[Question]]:
+    """HIT -> its questions, locked."""
+    pairs = (
+        HIT.questions.through.objects.filter(hit__in=hits)
+        .order_by("question_id")
+        .values_list("hit", "question")
+    )
+    rows = Question.objects.select_for_update(of=("self",)).filter(
+        pk__in={question for _, question in pairs}
+    )
+    rows = rows.select_related("target")
+    questions = {question.pk: question for question in rows.order_by("pk")}
+    found: dict[int, list[Question]] = defaultdict(list)
+    for hit, question in pairs:
+        found[hit].append(questions[question])
+    return found
+
+
+def _put_to(assignment: Assignment, questions: list[Question]) -> list[Question]:
+    """The questions that an answer must speak of: not the gold among others that its worker had met
+    before.
+    """
+    if len(questions) == 1 or not any(is_gold(question) for question in questions):
+        return questions
+    known = {question.pk for question in asked_of(assignment.hit, assignment.worker)}
+    return [one for one in questions if one.pk in known or speaks_of(one, assignment.raw or {})]
+
+
+def _parsed(questions: Sequence[Question], assignment: Assignment) -> Parsed:
+    raw = assignment.raw or {}
+    return [
+        (question, each)
+        for question in questions
+        for each in interface_of(question.interface).parse(question, part(question, raw))
+    ]
+
+
+def _responses(parsed: dict[Assignment, Parsed]) -> list[Response]:
+    """The rows of these answers. What does not count says why: its worker is left out, or had
+    judged it before, as on a platform somebody may get at a question twice. Such answers are paid
+    like any other.
+    """
+    excluded = Worker.objects.filter(
+        pk__in={one.worker_id for one in parsed}, excluded_at__isnull=False
+    )
+    reasons = dict(excluded.values_list("pk", "excluded_reason"))
+    met = _met(parsed)
+    found = []
+    for assignment, answers in parsed.items():
+        before = set(met)
+        for question, each in answers:
+            why = reasons.get(assignment.worker_id, "")
+            if _meeting(assignment.worker_id, question.target_id, question) in before:
+                why = MET_BEFORE
+            met.add(_meeting(assignment.worker_id, each.target_id, question))
+            found.append(
+                Response(
+                    assignment=assignment,
+                    question=question,
+                    target_id=each.target_id,
+                    criterion=each.criterion,
+                    value=each.value,
+                    excluded_reason=why,
+                )
+            )
+    return found
+
+
+def _met(parsed: dict[Assignment, Parsed]) -> set[Meeting]:
+    """What the workers of these answers have judged in others."""
+    targets = {question.target_id for answers in parsed.values() for question, _ in answers}
+    rows = Response.objects.filter(
+        assignment__worker__in={one.worker_id for one in parsed}, target__in=targets
+    )
+    rows = rows.exclude(assignment__in=[one.pk for one in parsed])
+    return set(
+        rows.values_list("assignment__worker", "target", "question__interface", "question__round")
+    )
+
+
+def _meeting(worker: int, target: int, question: Question) -> Meeting:
+    return worker, target, question.interface, question.round
+
+
+def _make_answered(questions: Collection[Question]) -> None:
+    """Nothing; those of these locked questions that have what they want are answered."""
+    if questions:
+        places, done = _places(questions), answers_that_count(questions)
+        full = [
+            one.pk for one in questions if done[one.pk] >= min(places[one.pk], one.answers_wanted)
+        ]
+        if Question.objects.filter(pk__in=full).move("answered"):
+            nudge("settle")
+
+
+def _use_late_answers(questions: Iterable[Question]) -> None:
+    """Nothing; questions that were given up while somebody had them in hand are settled again
+    (`settle.give_up`).
+    """
+    late = Question.objects.filter(pk__in=[question.pk for question in questions])
+    if late.filter(responses__excluded_reason="").update(next_try_at=timezone.now()):
+        nudge("settle")
+
+
+def _places(questions: Collection[Question]) -> Counter[int]:
+    """How many answers each question can get, over its HIT and the siblings of that: one more
+    answer has its own.
+    """
+    pairs = HIT.questions.through.objects.filter(question__in=questions)
+    found: Counter[int] = Counter()
+    for question, places in pairs.exclude(hit__status__in=PUT_AWAY).values_list(
+        "question", "hit__max_assignments"
+    ):
+        found[question] += places
+    return found
+
+
+def answers_that_count(questions: Collection[Question]) -> Counter[int]:
+    """How many answers each question has that may count. On another platform an answer by somebody
+    who had judged it before is none: its place is bought again (`short.py`). Our own pages offer
+    nothing twice.
+    """
+    pairs = HIT.questions.through.objects.filter(
+        question__in=questions, hit__assignments__status__in=DONE
+    )
+    pairs = pairs.exclude(hit__status__in=PUT_AWAY)
+    twice = set(met_before(questions).values_list("question", "assignment"))
+    rows = set(pairs.values_list("question", "hit__assignments")) - twice
+    return Counter(question for question, _ in rows)
+
+
+def met_before(questions: Collection[Question] | QuerySet[Question]) -> QuerySet[Response]:
+    """What other platforms' workers said of questions that they had judged before."""
+    rows = Response.objects.filter(question__in=questions, excluded_reason=MET_BEFORE)
+    return rows.exclude(assignment__hit__platform__in=local_names())

@@ -1,0 +1,155 @@
+"""Adds answers up to labels: those of a question that is settled now, or once more, when its
+answers have changed.
+
+Labels are only appended. What a question says once more stands in the place of all that it had said
+(`in_place` in
+`kbpo.instances.merge`): its origin counts how often that was.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import CharField, F, Func, Value
+
+from annotation.interfaces.base import AggregatedLabel
+from annotation.interfaces.registry import interface_of
+from annotation.models import Question, Response
+from kbpo.instances.merge import AGAIN, in_place, root
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel
+from kbpo.pool.visibility import seen_by_everybody
+
+TAKEN_BACK = "taken_back"
+MEANING = ("shown", "holds", "canonical", "type", "link", "value", "scope", "closed", "mentions")
+"""What of a label says something; votes only tell how it came about"""
+
+
+@dataclass(frozen=True)
+class AddedUp:
+    """What questions add up to: labels to be recorded, and whether each says something else than
+    before.
+    """
+
+    labels: list[NewLabel]
+    changes: list[bool]
+
+
+def added_up(question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+    """The labels that responses add up to; none if too few count."""
+    return interface_of(question.interface).aggregate(question, responses)
+
+
+def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
+    """The responses that count, by question."""
+    found: dict[int, list[Response]] = defaultdict(list)
+    for response in Response.objects.filter(question__in=questions, excluded_reason="").order_by(
+        "pk"
+    ):
+        found[response.question_id].append(response)
+    return found
+
+
+def to_record(
+    found: Mapping[Question, Sequence[AggregatedLabel]], modelled: Collection[int] = ()
+) -> AddedUp:
+    """The labels that questions add up to; of those that had said something before, only what
+    differs from it, and for what they do not speak of any more an empty one. On `modelled` tracks
+    what holds of a target is for their model to say, as long as people could answer at all. What
+    stands in the place of what everybody sees is seen by everybody too. The caller holds the
+    questions' locks.
+    """
+    before = _said_before(found)
+    public = seen_by_everybody([(question.track_id, question.target_id) for question in found])
+    made = AddedUp([], [])
+    for question, some in found.items():
+        for_all = (question.track_id, question.target_id) in public
+        if question.pk not in before:
+            made.labels.extend(_new(question.origin, one, public=for_all) for one in some)
+            made.changes.extend(False for _ in some)
+            continue
+        said = before[question.pk]
+        origin = f"{question.origin}{AGAIN}{1 + max(_times(label) for rows in said.values() for label in rows)}"
+        now = {
+            target: in_place((label, label.origin) for label in rows)[-1]
+            for target, rows in said.items()
+        }
+        spoken_of = {one.target_id for one in some}
+        gone = [
+            _empty(label)
+            for target, label in now.items()
+            if target not in spoken_of and label.value
+        ]
+        for one in [*some, *gone]:
+            old = now.get(one.target_id)
+            if old is not None and not _differs(old, one):
+                continue
+            if (
+                question.track_id in modelled
+                and one.target_id == question.target_id
+                and old
+                and old.value
+                and one.value
+            ):
+                continue
+            was_public = old is not None and old.public_at is not None
+            made.labels.append(_new(origin, one, public=for_all or was_public))
+            made.changes.append(
+                _meaning(one.value) != _meaning(old.value if old is not None else {})
+            )
+    return made
+
+
+def _said_before(questions: Iterable[Question]) -> dict[int, dict[int, list[Label]]]:
+    """question -> target -> its labels in their order, of questions that were settled before."""
+    by_origin = {question.origin: question for question in questions}
+    known = Label.objects.filter(
+        target__in=[one.target_id for one in by_origin.values()], origin__in=by_origin
+    )
+    again = {origin: by_origin[origin] for origin in known.values_list("origin", flat=True)}
+    if not again:
+        return {}
+    documents = {question.target.document_id for question in again.values()}
+    first = Func(F("origin"), Value("/"), Value(1), function="split_part", output_field=CharField())
+    rows = (
+        Label.objects.filter(target__document__in=documents)
+        .annotate(root=first)
+        .filter(root__in=again)
+    )
+    found: dict[int, dict[int, list[Label]]] = defaultdict(lambda: defaultdict(list))
+    for label in rows.order_by("created_at", "pk"):
+        found[again[root(label.origin)].pk][label.target_id].append(label)
+    return found
+
+
+def _times(label: Label) -> int:
+    """How often its question had been added up again when this label was made."""
+    return int(label.origin.partition(AGAIN)[2] or 0)
+
+
+def _differs(old: Label, new: AggregatedLabel) -> bool:
+    return (old.value, old.n, old.source) != (new.value, new.n, new.source)
+
+
+def _meaning(value: Mapping[str, object]) -> dict[str, object]:
+    return {key: value[key] for key in MEANING if key in value}
+
+
+def _empty(label: Label) -> AggregatedLabel:
+    """What takes back a label of which its question does not speak any more."""
+    return AggregatedLabel(label.target_id, {}, TAKEN_BACK, 0, 0.0, label.source)
+
+
+def _new(origin: str, label: AggregatedLabel, *, public: bool) -> NewLabel:
+    return NewLabel(
+        target_id=label.target_id,
+        value=label.value,
+        source=label.source,
+        method=label.method,
+        n=label.n,
+        origin=origin,
+        disagreement=label.disagreement,
+        public=public,
+    )

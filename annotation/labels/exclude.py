@@ -1,0 +1,216 @@
+"""Leaves workers out, and readmits them: soft, with a reason, never of anybody's pay, and undone by
+a click.
+
+When a worker's signals pass a limit, their answers leave the labels, also those that are settled,
+and they get no more questions; admins can do the same with a reason of their own, and undo both.
+Nothing is deleted: settled questions are added up again from the answers that are left
+(`again.py`). Which kinds of signals do so by themselves is the setting LEAVE_OUT_FOR. For the
+others, and while only few people are active, an admin decides: the desk asks for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotation.labels.reaggregate import Again, add_up_again, lock
+from annotation.models import Assignment, Response, Worker
+from annotation.quality.signals import MET_BEFORE, Flag, doubtful, flags_of
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+
+ACTIVE = timedelta(days=7)
+LEAST_LEFT = 4  # active workers: signals alone never leave fewer, or a batch would stand still
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What leaving a worker out, or readmitting them, did: to how many judgments, and to settled
+    questions.
+    """
+
+    judgments: int
+    settled: Again
+
+    def __str__(self) -> str:
+        return f"{self.judgments} judgment{'' if self.judgments == 1 else 's'}; {self.settled}"
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """A worker whose signals passed a limit, and who is not left out by themselves: an admin
+    decides.
+    """
+
+    worker: Worker
+    flags: list[Flag]
+    why: str
+    """Why they are not left out by themselves, as a sentence"""
+
+    @property
+    def reason(self) -> str:
+        """What is known against them."""
+        return " ".join(flag.sentence for flag in self.flags)
+
+
+def review() -> int:
+    """How many workers were left out because their signals passed a limit, the worst first; never
+    so that too few who are active are left. The others wait for an admin (`undecided`).
+    """
+    done: set[int] = set()
+    while (worst := _worst(done)) is not None:
+        worker, some = worst
+        exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in some))
+        done.add(worker)  # and the others look different without their answers
+    return len(done)
+
+
+def _worst(done: set[int]) -> tuple[int, list[Flag]] | None:
+    """The next worker to be left out by signals alone, with their flags of the kinds that do so;
+    None if nobody is.
+    """
+    active = _active()
+    found = {
+        worker: [flag for flag in some if flag.kind in settings.LEAVE_OUT_FOR]
+        for worker, some in _beyond().items()
+        if worker not in done and not _is_needed(worker, active)
+    }
+    rows = [(worker, some) for worker, some in found.items() if some]
+    return min(rows, key=lambda one: (-max(flag.share for flag in one[1]), one[0]), default=None)
+
+
+def _is_needed(worker: int, active: set[int]) -> bool:
+    """Whether too few who are active would be left without somebody, who may have been away for
+    long.
+    """
+    return len(active - {worker}) < LEAST_LEFT
+
+
+def undecided() -> list[Undecided]:
+    """The workers who wait for an admin, the worst first."""
+    found, active = _beyond(), _active()
+    workers = Worker.objects.in_bulk(found)
+    rows = [
+        Undecided(workers[pk], some, _why(some, _is_needed(pk, active)))
+        for pk, some in found.items()
+    ]
+    return sorted(rows, key=lambda one: -max(flag.share for flag in one.flags))
+
+
+def _why(flags: list[Flag], needed: bool) -> str:
+    if not any(flag.kind in settings.LEAVE_OUT_FOR for flag in flags):
+        return "The setting LEAVE_OUT_FOR leaves this to a person."
+    if needed:
+        return (
+            f"No more than {LEAST_LEFT} annotators are active: then signals alone leave nobody out."
+        )
+    return "They are left out when answers are settled next."
+
+
+def _beyond() -> dict[int, list[Flag]]:
+    """worker -> the flags that passed their limits, of all who are not left out."""
+    known = flags_of(doubtful())
+    beyond = {worker: [flag for flag in some if flag.beyond] for worker, some in known.items()}
+    return {worker: some for worker, some in beyond.items() if some}
+
+
+def _active() -> set[int]:
+    rows = Worker.objects.filter(excluded_at=None, last_seen_at__gt=timezone.now() - ACTIVE)
+    return set(rows.values_list("pk", flat=True))
+
+
+@transaction.atomic
+def keep(worker: Worker, who: User, why: str) -> None:
+    """Nothing; somebody looked at what is known against a worker, and they stay: it does not count
+    any more.
+    """
+    if not why.strip():
+        raise ValueError("Say why they stay: it stands in the log.")
+    row = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    if row.excluded_at is not None:
+        raise ValueError("They are left out by now: readmit them instead.")
+    before = " ".join(
+        flag.sentence for flag in flags_of([worker.pk]).get(worker.pk, []) if flag.beyond
+    )
+    Worker.objects.filter(pk=worker.pk).update(readmitted_at=timezone.now())
+    note("keep", f"worker:{worker.handle}", who=who, before=before, why=why)
+
+
+@transaction.atomic
+def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
+    """What no longer counts of a worker's answers, and what became of the labels. Without `who`,
+    signals did it.
+
+    Nothing is deleted, and all work stays paid. Questions in progress settle without this worker.
+    The answers that wait to be read are locked, so that whoever is reading one has written down
+    what it says before.
+    """
+    if not reason.strip():
+        raise ValueError("Say why: the reason is recorded, and the worker may appeal.")
+    Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    Worker.objects.filter(pk=worker.pk).update(excluded_at=timezone.now(), excluded_reason=reason)
+    mine = Assignment.objects.filter(worker=worker)
+    list(
+        mine.filter(status__in=["leased", "submitted"])
+        .select_for_update()
+        .order_by("pk")
+        .values_list("pk")
+    )
+    mine.filter(status="leased").update(
+        status="returned", status_since=timezone.now(), reason="Excluded."
+    )
+    rows = Response.objects.filter(assignment__in=mine, excluded_reason="")
+    return _count_again(worker, rows, reason, "leave out", who, reason)
+
+
+@transaction.atomic
+def readmit(worker: Worker, who: User | None = None, why: str = "") -> LeftOut:
+    """What counts again after an exclusion was taken back. What is known by now does not exclude
+    again.
+    """
+    before = (
+        Worker.objects.select_for_update(of=("self",), no_key=True)
+        .get(pk=worker.pk)
+        .excluded_reason
+    )
+    Worker.objects.filter(pk=worker.pk).update(
+        excluded_at=None, excluded_reason="", readmitted_at=timezone.now()
+    )
+    rows = Response.objects.filter(assignment__worker=worker).exclude(assignment__status="rejected")
+    return _count_again(
+        worker, rows.exclude(excluded_reason__in=["", MET_BEFORE]), "", "readmit", who, why, before
+    )
+
+
+def _count_again(
+    worker: Worker,
+    rows: QuerySet[Response],
+    reason: str,
+    what: str,
+    who: User | None,
+    why: str,
+    before: str = "",
+) -> LeftOut:
+    """These judgments count, or not for a reason, and the settled questions they answer are added
+    up again.
+    """
+    questions = lock(set(rows.values_list("question", flat=True)))
+    judgments = rows.update(excluded_reason=reason)
+    # Why stands in the worker's log alone, which an erasure clears.
+    told = f"Annotator {worker} was {'left out' if reason else 'readmitted'}."
+    settled = add_up_again(questions, told, who, back=not reason)
+    done = LeftOut(judgments, settled)
+    note(
+        what,
+        f"worker:{worker.handle}",
+        who=who,
+        before=before,
+        after=str(done) if judgments else "",
+        why=why,
+    )
+    return done

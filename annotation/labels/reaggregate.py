@@ -1,0 +1,222 @@
+"""Adds settled questions up again when answers are left out or count again, and asks more where too
+few are left. Where they count again, what was asked more is taken back.
+
+Labels are only appended, and what experts said stands above them as before. A question of which no
+answer is left, or whose answers are divided now, goes back to people, as far as its payer's
+reservation reaches; what it had said counts until they answer. Where nobody can be asked any more
+it stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from annotation.hits.ask_again import ASKED_AGAIN, ask_again, take_back, use_again
+from annotation.hits.batch import OPEN
+from annotation.hits.publish import one_publisher
+from annotation.interfaces.base import AggregatedLabel
+from annotation.interfaces.registry import interface_of
+from annotation.labels.aggregate import AddedUp, added_up, counting, to_record
+from annotation.labels.revise import MODEL, add_up_with_model
+from annotation.labels.votes import ASKED
+from annotation.models import Policy, Question, Response
+from annotation.quality.signals import MET_BEFORE, hold_again
+from annotation.questions.read_documents import MENTIONS, RELATIONS
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.instances.merge import root
+from kbpo.instances.record import NewLabel, record
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+
+@dataclass(frozen=True)
+class Again:
+    """What became of settled questions whose answers changed."""
+
+    changed: int = 0
+    """Labels that say something else now"""
+    asked: int = 0
+    """Questions that went back to people; their labels stay until somebody answers"""
+    stayed: int = 0
+    """Labels' questions that stay as they were: too few answers are left, and nobody can be
+    asked"""
+    back: int = 0
+    """Questions that had been asked again or given up, and whose answers count again: they are
+    settled next"""
+
+    def __str__(self) -> str:
+        found = [f"{self.changed} label{'' if self.changed == 1 else 's'} changed"]
+        if self.asked:
+            found.append(f"{self.asked} question{'' if self.asked == 1 else 's'} asked again")
+        if self.stayed:
+            found.append(
+                f"{self.stayed} stay{'s' if self.stayed == 1 else ''} as before: nobody can be"
+                " asked any more"
+            )
+        if self.back:
+            found.append(
+                f"{self.back} question{'' if self.back == 1 else 's'} settled next with what counts"
+                " again"
+            )
+        return ", ".join(found)
+
+
+def lock(questions: Collection[int]) -> list[Question]:
+    """These questions, locked in the order of their numbers; before them the money of whoever pays
+    for them, as where they are published: so `add_up_again` can promise it.
+    """
+    rows = Question.objects.filter(pk__in=questions)
+    for payer in sorted(set(rows.values_list("payer", flat=True))):
+        one_publisher(payer)
+    return list(
+        rows.select_for_update(of=("self",)).select_related("track", "target").order_by("pk")
+    )
+
+
+def add_up_again(
+    questions: Sequence[Question], why: str, who: User | None = None, *, back: bool = False
+) -> Again:
+    """What became of those of these questions that are settled; where answers came `back`, also of
+    those that had been asked again or were given up for want of them. The caller holds their locks
+    (`lock`).
+    """
+    settled = [one for one in questions if one.status == "settled"]
+    modelled = set(
+        Policy.objects.filter(
+            aggregation=MODEL, track__in=[one.track_id for one in questions]
+        ).values_list("track", flat=True)
+    )
+    left = counting(settled)
+    found = _enough(settled, left, modelled)
+    short = [question for question in settled if question not in found]
+    made = _without_lost_names(found, to_record(found, modelled))
+    record(made.labels)
+    _store_facts(found, made.labels)
+    changed = sum(made.changes) + _by_model(settled, modelled)
+    hold_anew(settled)
+    asked = ask_again(short, left)
+    result = Again(changed, asked, len(short) - asked, _undone(questions, modelled) if back else 0)
+    _note(questions, result, why, who)
+    return result
+
+
+def _enough(
+    questions: Sequence[Question], left: Mapping[int, Sequence[Response]], modelled: Collection[int]
+) -> dict[Question, list[AggregatedLabel]]:
+    """What those questions add up to of which the answers that are left suffice."""
+    missed = _with_answers_left_out(questions)
+    found: dict[Question, list[AggregatedLabel]] = {}
+    for question in questions:
+        mine = left.get(question.pk, [])
+        labels = added_up(question, mine)
+        weighed = question.track_id in modelled or question.pk not in missed
+        if not _too_few(question, mine, labels, weighed=weighed):
+            found[question] = labels
+    return found
+
+
+def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
+    """How many questions are settled next, since answers to them count again: those that were asked
+    again, or wait to be since no answer had counted, and need no more; and those that were given up
+    meanwhile.
+    """
+    open_ones = [one for one in questions if one.status in OPEN]
+    left = counting(open_ones)
+    enough = [
+        one
+        for one in _enough(open_ones, left, modelled)
+        if one.reason == ASKED_AGAIN
+        or len({row.assignment_id for row in left[one.pk]}) >= one.answers_wanted
+    ]
+    return take_back(enough) + use_again([one for one in questions if one.status == "given_up"])
+
+
+def _with_answers_left_out(questions: Sequence[Question]) -> set[int]:
+    """The questions some of whose answers do not count, though they once did."""
+    rows = Response.objects.filter(question__in=questions).exclude(
+        excluded_reason__in=["", MET_BEFORE]
+    )
+    return set(rows.values_list("question", flat=True))
+
+
+def _too_few(
+    question: Question,
+    left: Sequence[Response],
+    labels: Sequence[AggregatedLabel],
+    *,
+    weighed: bool,
+) -> bool:
+    """Whether the answers that are left say nothing: there are none, most could not read a whole
+    document, or as many say the one as the other; unless that is `weighed`: by a model, or since
+    all that were given do count.
+    """
+    if not labels or (question.target.kind == "document" and not labels[0].value):
+        return True
+    return not weighed and interface_of(question.interface).divided(question, left)
+
+
+def _without_lost_names(
+    found: Mapping[Question, Sequence[AggregatedLabel]], made: AddedUp
+) -> AddedUp:
+    """The labels without those that take names of a document back whose relations were asked:
+    people read them.
+    """
+    names = [one for one in found if one.interface == MENTIONS]
+    rows = Question.objects.filter(track__in=[one.track_id for one in names], interface=RELATIONS)
+    read = set(
+        rows.filter(target__in=[one.target_id for one in names]).values_list("track", "target")
+    )
+    kept = {one.origin for one in names if (one.track_id, one.target_id) in read}
+    pairs = [
+        (label, change)
+        for label, change in zip(made.labels, made.changes, strict=True)
+        if label.value or root(label.origin) not in kept
+    ]
+    return AddedUp([label for label, _ in pairs], [change for _, change in pairs])
+
+
+def _store_facts(
+    found: Mapping[Question, Sequence[AggregatedLabel]], labels: Sequence[NewLabel]
+) -> None:
+    """Nothing; what is marked now in documents that were read whole are instances."""
+    tracks = {
+        question.origin: question.track for question in found if question.interface == RELATIONS
+    }
+    for origin in sorted({one.origin for one in labels}):
+        if (track := tracks.get(root(origin))) is not None:
+            kind_of(track).store_facts(origin)
+
+
+def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
+    """How many labels changed on tracks that add up by a model: all answers there weigh differently
+    now.
+    """
+    tracks = {one.track_id for one in settled if one.interface in ASKED} & set(modelled)
+    return sum(
+        add_up_with_model(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk")
+    )
+
+
+def hold_anew(settled: Sequence[Question]) -> None:
+    """Nothing; the answers to these questions are held anew against the others that count, each by
+    all that it was an answer to.
+    """
+    answers = Response.objects.filter(question__in=settled, excluded_reason="").values("assignment")
+    asked = (
+        Question.objects.filter(hits__assignments__in=answers, status="settled")
+        .order_by("pk")
+        .distinct()
+    )
+    found = counting(asked)
+    hold_again({question: found[question.pk] for question in asked})
+
+
+def _note(questions: Sequence[Question], result: Again, why: str, who: User | None) -> None:
+    """Nothing; the log of each track says that its labels were added up again, and what came of it
+    in all.
+    """
+    if result != Again():
+        for track in sorted({one.track.slug for one in questions}):
+            note("add up again", f"track:{track}", who=who, why=why, after=str(result), track=track)

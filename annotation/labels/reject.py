@@ -1,0 +1,148 @@
+"""Refuses pay for an answer: a named person, evidence, a second click; and takes it back.
+
+The answer is kept and no longer counts, in settled labels neither. Its money stays set aside, so
+that an undone rejection is paid at once. What has been paid is not asked back.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from annotation.hits.ask_again import want_one_less
+from annotation.labels.reaggregate import add_up_again, lock
+from annotation.models import Assignment, Payment, Rejection, Response
+from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
+from annotation.platforms.registry import platform_of
+from annotation.quality.signals import MET_BEFORE
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.queue import nudge
+
+LEAST_EVIDENCE = 20  # characters: a reason that its worker can answer
+REJECTABLE = ("accepted", "approved")
+
+
+class CannotReject(ValueError):
+    """A rejection that cannot be made or undone; the text is a sentence for the admin."""
+
+
+def check(assignment: Assignment, evidence: str) -> None:
+    """Nothing; raises CannotReject if the answer cannot be rejected, or not like this."""
+    if len(evidence.strip()) < LEAST_EVIDENCE:
+        raise CannotReject(
+            f"Say what is wrong, in {LEAST_EVIDENCE} characters or more: the worker reads it."
+        )
+    if assignment.status == "rejected":
+        raise CannotReject("This answer is rejected already.")
+    if assignment.status not in REJECTABLE:
+        raise CannotReject(f"An answer that is {assignment.status} cannot be rejected.")
+    paid = Payment.objects.filter(assignment=assignment).exclude(status="owed").first()
+    if paid is not None:
+        raise CannotReject(f"Its payment is {paid.status}: what has been paid is not asked back.")
+
+
+def reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
+    """The rejection; the platform is told first, which can be repeated. Raises CannotReject, and
+    nothing changed.
+    """
+    check(assignment, evidence)
+    _tell(assignment, evidence, approve=False)
+    return _reject(assignment, who, evidence.strip()[:2000])
+
+
+@transaction.atomic
+def _reject(assignment: Assignment, who: User, evidence: str) -> Rejection:
+    row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
+    check(row, evidence)
+    rejection = Rejection.objects.create(assignment=row, who=who, evidence=evidence, was=row.status)
+    Payment.objects.filter(assignment=row, status="owed").update(
+        status="withheld", status_since=timezone.now(), reason=evidence
+    )
+    row.move(
+        "rejected", evidence
+    )  # first: it is not among the answers that a question has, if more are asked for
+    _count_again(row, row.responses.filter(excluded_reason=""), f"Rejected: {evidence}", who)
+    note(
+        "reject",
+        f"assignment:{row.pk}",
+        who=who,
+        why=evidence,
+        before=rejection.was,
+        after="rejected",
+    )
+    return rejection
+
+
+def undo(assignment: Assignment, who: User, why: str) -> Rejection:
+    """The rejection, undone: the answer counts and is paid again. Raises CannotReject, also without
+    a reason.
+    """
+    if assignment.status != "rejected":
+        raise CannotReject("This answer is not rejected.")
+    if not why.strip():
+        raise CannotReject("Nothing was undone: say why. It stands in the log.")
+    _tell(assignment, why, approve=True)
+    return _undo(assignment, who, why)
+
+
+@transaction.atomic
+def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
+    row = (
+        Assignment.objects.select_for_update(of=("self",))
+        .select_related("worker")
+        .get(pk=assignment.pk)
+    )
+    rejection = Rejection.objects.select_for_update().filter(assignment=row, undone_at=None).first()
+    if row.status != "rejected" or rejection is None:
+        raise CannotReject("This answer is not rejected.")
+    rejection.undone_at, rejection.undone_by = timezone.now(), who
+    rejection.save(update_fields=["undone_at", "undone_by"])
+    Payment.objects.filter(assignment=row, status="withheld").update(
+        status="owed", status_since=timezone.now(), reason=""
+    )
+    excluded = row.worker.excluded_reason if row.worker.excluded_at else ""
+    row.move(rejection.was)
+    # Whatever the reason was: it may have been left out with its worker before, who was readmitted
+    # since.
+    _count_again(row, row.responses.exclude(excluded_reason__in=["", MET_BEFORE]), excluded, who)
+    note(
+        "undo rejection",
+        f"assignment:{row.pk}",
+        who=who,
+        why=why,
+        before="rejected",
+        after=rejection.was,
+    )
+    nudge("settle")
+    return rejection
+
+
+def _count_again(row: Assignment, responses: QuerySet[Response], reason: str, who: User) -> None:
+    """Nothing; what an answer says counts, or not for a reason, also in labels that are settled."""
+    asked = lock(set(row.responses.values_list("question", flat=True)))
+    changed = set(responses.values_list("question", flat=True))
+    responses.update(excluded_reason=reason)
+    if row.status == "rejected":
+        want_one_less(asked, row.hit)
+    what = "no longer counts" if reason else "counts"
+    questions = [one for one in asked if one.pk in changed]
+    add_up_again(questions, f"The answer in assignment {row.pk} {what}.", who, back=not reason)
+
+
+def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:
+    """Nothing; another platform was told. Both calls may be repeated: what is so already counts as
+    done.
+    """
+    platform = platform_of(assignment.hit.platform)
+    if platform.local:
+        return
+    if not platform.capabilities.rejects:
+        raise CannotReject(f"On {platform.name} nothing is rejected.")
+    try:
+        platform.approve(assignment) if approve else platform.reject(assignment, words)
+    except (PlatformDown, UnknownOutcome, Refused) as error:
+        raise CannotReject(
+            f"{platform.name} did not answer ({error}). Nothing was changed; try again."
+        ) from error

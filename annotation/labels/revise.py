@@ -1,0 +1,329 @@
+"""Adds a track's answers up anew: by majority, or by Dawid and Skene's model of who errs how;
+labels are only appended.
+
+The model is fitted to all answers of a track at once, for each interface that asks about pairs by
+itself: each directed predicate of each pair is one yes or no (`votes`). What mentions refer to, and
+names in documents, stay with the majority. What a document's readers marked is said anew in the
+place of what was said before (`AGAIN`): what is not marked any more is missing again, and not
+false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Avg
+from django.utils import timezone
+
+from annotation.hits.batch import one_more
+from annotation.hits.publish import committed, one_publisher
+from annotation.interfaces.majority import holding
+from annotation.labels.votes import ALONE, ASKED, WHOLE, Votes, votes, votes_on
+from annotation.models import Policy, Question
+from annotation.questions.order import round_up
+from estimators.agreement import dawid_skene
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.instances.merge import AGAIN
+from kbpo.instances.record import NewLabel, record
+from kbpo.money.spend import balance
+from kbpo.pool.visibility import seen_by_everybody
+from kbpo.queue import nudge, one_at_a_time
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+MAJORITY, MODEL = "majority", "dawid_skene"
+UNSURE = (0.1, 0.9)  # a posterior between them asks one more worker
+UNSURE_PAIRS = 0.1
+"""A whole document is read once more if the model is unsure of a greater share of its pairs: it
+costs dollars."""
+CAP = 5  # answers to one question, however divided people are
+PAUSE = timedelta(minutes=10)  # between two fits
+COMMITTING = timedelta(
+    seconds=10
+)  # at most from when a question says that it is settled until others see that
+TYPICAL = ((0.9, 0.1), (0.15, 0.85))
+"""Of somebody of whom the last fit knew nothing: the chances that they say no and yes, where no
+and where yes holds."""
+Sentence = tuple[int, int, str]
+"""A question, a pair that it asks about, and a directed predicate on its page"""
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A label that another way of adding up would change."""
+
+    question: Question
+    names: str
+    """The pair, where the question is about more than one"""
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    posterior: dict[str, float]
+    """directed predicate -> probability that it holds, of those that change; empty for the
+    majority"""
+    label: NewLabel
+
+
+@dataclass(frozen=True)
+class Revision:
+    """What a way of adding up makes of a track's answers."""
+
+    method: str
+    judgments: int
+    """Pairs, asked alone or in documents"""
+    flips: list[Flip]
+    unsure: int
+    """Pairs with a posterior in between"""
+    model: dict[str, Any] = field(default_factory=dict)
+    """Interface -> the fit"""
+
+
+def revision(track: Track, method: str, number: int) -> Revision:
+    """The labels that would change if a track's answers were added up by this method; nothing is
+    written.
+    """
+    if method not in (MAJORITY, MODEL):
+        raise ValueError(
+            f"There is no way of adding up called {method!r}; there are {MAJORITY} and {MODEL}."
+        )
+    flips: list[Flip] = []
+    model: dict[str, Any] = {}
+    judgments = unsure = 0
+    for interface in ASKED:
+        said, posterior = votes(track, interface), dict[Sentence, float]()
+        if method == MODEL:
+            model[interface], posterior = _fit(said)
+            unsure += sum(
+                any(_between(one) for one in _chances(pair, posterior).values()) for pair in said
+            )
+        judgments += len(said)
+        flips += _flips(said, posterior, method, number)
+    return Revision(
+        method, judgments, flips, unsure, {name: fit for name, fit in model.items() if fit}
+    )
+
+
+def _fit(said: Sequence[Votes]) -> tuple[dict[str, Any], dict[Sentence, float]]:
+    """The model, as it is stored, and the probability that each sentence holds."""
+    kinds = _alike(said)
+    if not kinds:
+        return {}, {}
+    answers = [
+        (at, worker, int(worker in yes))
+        for at, (workers, yes) in enumerate(kinds)
+        for worker in workers
+    ]
+    unit, worker, told = np.array(answers, dtype=np.int64).T
+    times = [len(some) for some in kinds.values()]
+    result = dawid_skene(told, unit, worker, n_classes=2, times=times)
+    posterior: dict[Sentence, float] = {}
+    for some, row in zip(kinds.values(), result.posterior, strict=True):
+        posterior |= dict.fromkeys(some, float(row[1]))
+    people = zip(result.annotator.tolist(), result.confusion.tolist(), strict=True)
+    model = {
+        "prior": result.prior.tolist(),
+        "confusion": {str(one): matrix for one, matrix in people},
+        "units": sum(times),
+        "converged": result.converged,
+    }
+    return model, posterior
+
+
+def _alike(said: Sequence[Votes]) -> dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]]:
+    """(who was asked, who of them said yes) -> the sentences. In documents nearly all have nobody's
+    yes: to the model those that the same people read are one, many times.
+    """
+    kinds: dict[tuple[tuple[int, ...], frozenset[int]], list[Sentence]] = {}
+    for pair in said:
+        for one in pair.predicates:
+            key = (pair.workers, pair.yes.get(one["part"], frozenset()))
+            kinds.setdefault(key, []).append((pair.question.pk, pair.target, one["part"]))
+    return kinds
+
+
+def _chances(pair: Votes, posterior: dict[Sentence, float]) -> dict[str, float]:
+    """Directed predicate -> the probability that it holds, of a pair."""
+    keys = [(one["part"], (pair.question.pk, pair.target, one["part"])) for one in pair.predicates]
+    return {part: posterior[key] for part, key in keys if key in posterior}
+
+
+def _flips(
+    said: Sequence[Votes], posterior: dict[Sentence, float], method: str, number: int
+) -> list[Flip]:
+    flips = []
+    for pair in said:
+        chances = _chances(pair, posterior) if method == MODEL else {}
+        likely = pair.expanded({part for part, chance in chances.items() if chance > 0.5})
+        after = likely if method == MODEL else pair.by_majority()
+        changed = set(after) ^ set(pair.holds)
+        if changed:
+            told = {part: chance for part, chance in chances.items() if part in changed}
+            label = _label(pair, after, method, number)
+            flips.append(Flip(pair.question, pair.names, pair.holds, after, told, label))
+    return flips
+
+
+def _label(pair: Votes, holds: tuple[str, ...], method: str, number: int) -> NewLabel:
+    _, counted, disagreement = holding(
+        [pair.said_by(worker) for worker in pair.workers], pair.shown
+    )
+    value: dict[str, Any] = {"shown": list(pair.shown), "holds": list(holds), "votes": counted}
+    origin = f"{pair.question.origin}/{method}-{number}"
+    if pair.question.interface == WHOLE:  # of what is not marked nothing is said
+        value = value | {"shown": sorted(holds), "holds": sorted(holds)} if holds else {}
+        origin += f"{AGAIN}0"
+    source = ASKED[pair.question.interface][1]
+    return NewLabel(pair.target, value, source, method, len(pair.workers), origin, disagreement)
+
+
+@transaction.atomic
+def switch(track: Track, method: str, who: User | None, why: str) -> Revision:
+    """The revision, applied: from now on the track's answers are added up by this method. Labels
+    are appended.
+    """
+    one_at_a_time("annotation.labels.revise", track.pk)
+    policy, _ = Policy.objects.get_or_create(track=track)
+    before = policy.aggregation
+    made = _apply(track, policy, method)
+    note(
+        "add up by",
+        f"track:{track.slug}",
+        who=who,
+        before=before,
+        why=why,
+        track=track.slug,
+        after=f"{method}: {len(made.flips)} of {made.judgments} labels changed",
+    )
+    return made
+
+
+def _apply(track: Track, policy: Policy, method: str) -> Revision:
+    begun = (
+        timezone.now()
+    )  # a question that is settled during the fit may not be in it: it is due for the next
+    made = revision(track, method, policy.revision + 1)
+    policy.revision += 1
+    policy.aggregation, policy.model, policy.fitted_at = method, made.model, begun - COMMITTING
+    policy.save(update_fields=["revision", "aggregation", "model", "fitted_at"])
+    public = seen_by_everybody([_asked(flip) for flip in made.flips]) if made.flips else set()
+    record(replace(flip.label, public=_asked(flip) in public) for flip in made.flips)
+    kind = kind_of(track)
+    for origin in {flip.label.origin for flip in made.flips if flip.question.interface == WHOLE}:
+        kind.store_facts(origin)
+    return made
+
+
+def _asked(flip: Flip) -> tuple[int, int]:
+    return flip.question.track_id, flip.question.target_id
+
+
+def add_up_with_model(track: Track) -> int:
+    """How many labels of a track change since its model is fitted anew, to the answers that count
+    now. Runs in the transaction in which these changed; nothing where the track does not use the
+    model.
+    """
+    one_at_a_time("annotation.labels.revise", track.pk)
+    policy = Policy.objects.filter(track=track, aggregation=MODEL).first()
+    return len(_apply(track, policy, MODEL).flips) if policy is not None else 0
+
+
+def tick() -> int:
+    """How many labels changed where tracks use the model and new answers have come since it was
+    fitted.
+    """
+    changed = 0
+    due = Policy.objects.filter(
+        aggregation=MODEL, fitted_at__lt=timezone.now() - PAUSE
+    ).select_related("track")
+    for policy in due:
+        new = Question.objects.filter(
+            track=policy.track, status="settled", status_since__gt=policy.fitted_at
+        )
+        if new.exists():
+            with transaction.atomic():
+                one_at_a_time("annotation.labels.revise", policy.track_id)
+                made = _apply(policy.track, Policy.objects.get(pk=policy.pk), MODEL)
+                changed += len(made.flips)
+                note(
+                    "add up again",
+                    f"track:{policy.track.slug}",
+                    track=policy.track.slug,
+                    after=f"{MODEL}: {len(made.flips)} of {made.judgments} labels changed",
+                    why="New answers have come since the last fit",
+                )
+    return changed
+
+
+class Busy(Exception):
+    """Somebody else is promising a payer's money at this moment: whoever holds questions must not
+    wait for that.
+    """
+
+
+def ask_one_more(question: Question, free: dict[str, Decimal]) -> bool:
+    """Whether an answered question goes back to people: the model is unsure of it, fewer than five
+    answered, and the money reaches. The caller holds the question's lock, and keeps for each payer
+    what is `free` of its money: that is counted once in a transaction. Raises Busy.
+    """
+    policy = Policy.objects.filter(track=question.track_id, aggregation=MODEL).first()
+    model = policy.model.get(question.interface) if policy is not None else None
+    if not model or question.answers_wanted >= CAP or not _is_unsure(question, model):
+        return False
+    if question.payer not in free:
+        if not one_publisher(question.payer, wait=False):
+            raise Busy
+        free[question.payer] = balance(purpose=question.payer).open - committed(question.payer)
+    if free[question.payer] < question.price:
+        return False
+    free[question.payer] -= question.price
+    one_more([question])
+    question.move("published", "People are divided: one more is asked.")
+    nudge("publish")
+    return True
+
+
+def _is_unsure(question: Question, model: dict[str, Any]) -> bool:
+    """Whether one more answer is worth its price: to a pair, if the model is unsure of any of its
+    sentences; to a whole document, if it is unsure of more than a tenth of its pairs.
+    """
+    said = votes_on(question)
+    unsure = sum(
+        any(_between(chance) for chance in posterior_of(pair, model).values()) for pair in said
+    )
+    return unsure > (0 if question.interface == ALONE else UNSURE_PAIRS * len(said))
+
+
+def posterior_of(pair: Votes, model: dict[str, Any]) -> dict[str, float]:
+    """Directed predicate -> probability that it holds, by the last fit; of workers whom that did
+    not know, the typical ones.
+    """
+    prior = np.log(np.array(model["prior"]))
+    of = {
+        worker: np.log(np.array(model["confusion"].get(str(worker), TYPICAL)))
+        for worker in pair.workers
+    }
+    found = {}
+    for one in pair.predicates:
+        yes = pair.yes.get(one["part"], frozenset())
+        logs = prior + sum(matrix[:, int(worker in yes)] for worker, matrix in of.items())
+        found[one["part"]] = float(1 / (1 + np.exp(logs[0] - logs[1])))
+    return found
+
+
+def _between(chance: float) -> bool:
+    return UNSURE[0] < chance < UNSURE[1]
+
+
+def price_of_reader(track: Track) -> Decimal | None:
+    """What one more reader of a document's pairs costs on a track, on average; None if none was
+    asked yet.
+    """
+    rows = Question.objects.filter(track=track, interface=WHOLE, gold=None)
+    found = rows.aggregate(Avg("price"))["price__avg"]
+    return None if found is None else round_up(found)

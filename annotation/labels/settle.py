@@ -1,0 +1,192 @@
+"""Steps 8 and 9: raw answers become responses, responses become labels, and everybody is paid, each
+exactly once.
+
+Rows are handled many at a time, in one transaction that holds their locks (`work_together` in
+`kbpo.queue`): killed at any point, it has done all or nothing, and the rows are handled again, each
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from django.utils import timezone
+
+from annotation.budget.accrue import approve
+from annotation.hits.ask_again import answers_to, first_places
+from annotation.hits.batch import MOST_ANSWERS
+from annotation.interfaces.base import AggregatedLabel
+from annotation.labels.accept import PUT_AWAY, accept
+from annotation.labels.aggregate import added_up, counting, to_record
+from annotation.labels.exclude import review
+from annotation.labels.reaggregate import hold_anew
+from annotation.labels.revise import MODEL, Busy, ask_one_more
+from annotation.labels.revise import tick as revise
+from annotation.models import HIT, Assignment, Policy, Question
+from annotation.quality.signals import hold_against_the_others
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
+from kbpo.pool.visibility import seen_by_everybody
+from kbpo.queue import work, work_together
+
+BATCH = 200
+ALL_EXCLUDED = "All answers were excluded; it is asked again."
+"""As far as the money reaches, and the number of answers that one question may have"""
+AT_ITS_END = datetime(9000, 1, 1, tzinfo=UTC)
+"""When a question that was given up, and labelled so, is looked at again; a late answer or Retry
+sets another time."""
+LONGEST = timedelta(days=1)
+"""A question that was given up waits no longer for those who have it in hand."""
+SOON = timedelta(minutes=1)
+AT_ONCE = timedelta(seconds=5)
+
+
+def tick() -> int:
+    """How many assignments and questions moved."""
+    moved = work_together(Assignment, "submitted", accept, limit=BATCH)
+    moved += work_together(Question, "answered", settle, limit=BATCH)
+    moved += _work_off(Question, "given_up", give_up)
+    moved += work_together(Assignment, "accepted", approve, limit=BATCH)
+    if moved:
+        review()
+    return moved + revise()
+
+
+def _work_off(model: type[Question], status: str, handle: Callable[[Question], None]) -> int:
+    moved = last = work(model, status, handle, limit=BATCH)
+    while last == BATCH:
+        last = work(model, status, handle, limit=BATCH)
+        moved += last
+    return moved
+
+
+def settle(questions: Sequence[Question]) -> None:
+    """Writes the labels that the responses add up to, and closes the questions. The caller holds
+    their locks.
+    """
+    responses = counting(questions)
+    modelled = set(Policy.objects.filter(aggregation=MODEL).values_list("track", flat=True))
+    labels: dict[Question, list[AggregatedLabel]] = {}
+    again: list[Question] = []
+    free: dict[str, Decimal] = {}
+    for question in questions:
+        found = added_up(question, responses[question.pk])
+        try:
+            if not found:
+                again.append(question)
+            elif not (
+                question.status == "answered"
+                and question.track_id in modelled
+                and ask_one_more(question, free)
+            ):
+                labels[question] = found
+        except Busy:
+            _look_again(question, timezone.now() + AT_ONCE)
+    before = _settled_before(labels)
+    record(to_record(labels).labels)
+    hold_against_the_others({question: responses[question.pk] for question in labels})
+    _close(labels, "closed")
+    Question.objects.filter(pk__in=[one.pk for one in labels]).move("settled")
+    if before:
+        hold_anew(before)
+    _ask_anew(again)
+
+
+def _settled_before(questions: Iterable[Question]) -> list[Question]:
+    """Those of these questions that have a label already: the answers to them were held against
+    others than now.
+    """
+    of = {one.origin: one for one in questions}
+    known = Label.objects.filter(target__in=[one.target_id for one in of.values()], origin__in=of)
+    return [of[origin] for origin in sorted(set(known.values_list("origin", flat=True)))]
+
+
+def _ask_anew(questions: Sequence[Question]) -> None:
+    """Nothing; questions none of whose answers count wait for as many as they were to have at
+    first, however many more had been asked for since; one that has been answered as often as any
+    may be is given up.
+    """
+    places, given = first_places(questions), answers_to(questions)
+    anew = []
+    for question in questions:
+        wanted = min(
+            question.answers_wanted,
+            places.get(question.pk, MOST_ANSWERS),
+            MOST_ANSWERS - given[question.pk],
+        )
+        if wanted <= 0:
+            question.move(
+                "given_up", f"{MOST_ANSWERS} people answered it, and none of their answers counts."
+            )
+        else:
+            question.answers_wanted = wanted
+            anew.append(question)
+    _close(anew, "disposed")
+    Question.objects.bulk_update(anew, ["answers_wanted"])
+    Question.objects.filter(pk__in=[one.pk for one in anew]).move("waiting", ALL_EXCLUDED)
+
+
+def _close(questions: Iterable[Question], status: str) -> None:
+    """Nothing; the HITs of these locked questions are locked after them, in the order of their
+    numbers.
+    """
+    rows = HIT.objects.filter(questions__in=list(questions)).exclude(status__in=PUT_AWAY)
+    locked = (
+        HIT.objects.select_for_update(of=("self",)).filter(pk__in=rows.values("pk")).order_by("pk")
+    )
+    pks = list(locked.values_list("pk", flat=True))
+    HIT.objects.filter(pk__in=pks).update(status=status, status_since=timezone.now())
+
+
+def give_up(question: Question) -> None:
+    """Settles a question that was given up, once nobody has it in hand any more, with the answers
+    it has then; without any, its label says that it is missing; one that a sweep was stopped before
+    has none.
+
+    What comes later still is used too (`accept` makes the question due again): it was paid for, and
+    whether somebody had the question in hand when it was given up does not depend on what is true
+    of it, so nothing is selected by its answer. The label that says "missing" stays; the later one
+    counts, and the share of a stratum that was answered, by which the chances of all its targets
+    are multiplied, is counted anew with every estimate.
+    """
+    _close([question], "expired")
+    if (until := _in_hand(question)) is not None:
+        _look_again(question, until)
+    elif added_up(question, counting([question])[question.pk]):
+        settle([question])
+    else:
+        if not question.is_left_open:
+            _label_given_up(question)
+        _look_again(question, AT_ITS_END)
+
+
+def _label_given_up(question: Question) -> None:
+    """Its label says that it is missing."""
+    origin, public = (
+        f"{question.origin}/given_up",
+        bool(seen_by_everybody([(question.track_id, question.target_id)])),
+    )
+    record(
+        [NewLabel(question.target_id, {}, Label.Source.CROWD, "given_up", 0, origin, public=public)]
+    )
+
+
+def _in_hand(question: Question) -> datetime | None:
+    """When to look again, since somebody has the question in hand or an answer is not read yet;
+    None if not so.
+    """
+    now = timezone.now()
+    if question.status_since < now - LONGEST:
+        return None
+    rows = Assignment.objects.filter(hit__questions=question)
+    if rows.filter(status="submitted").exists():
+        return now + SOON
+    leased = rows.filter(status="leased", leased_until__gt=now).order_by("-leased_until")
+    return leased.values_list("leased_until", flat=True).first()
+
+
+def _look_again(question: Question, at: datetime) -> None:
+    question.attempts, question.next_try_at = 0, at
+    question.save(update_fields=["attempts", "next_try_at"])

@@ -1,0 +1,239 @@
+"""A platform's own books beside ours: balance, HITs, decided assignments; and where the two
+disagree.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, F, Sum
+from django.utils import timezone
+
+from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks
+from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
+from annotation.platforms.mturk.account import Account, account
+from annotation.platforms.mturk.amounts import fee
+from annotation.platforms.proof import hook_path
+from annotation.platforms.registry import other_names, platform_of
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+
+ZERO = Decimal("0.00")
+GRACE = timedelta(minutes=10)
+MOST_SENTENCES = 20
+UNPAID = ("owed", "sent", "unknown")
+
+
+@dataclass(frozen=True)
+class Other:
+    """What was made at an endpoint that is not the one set: nothing is done with it until that is
+    set again.
+    """
+
+    endpoint: str
+    hits: int
+    owed: Decimal
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What an administrator sees of one platform: its books and ours."""
+
+    platform: str
+    account: Account | None
+    row: PlatformBooks
+    paid: Decimal
+    owed: Decimal
+    open_hits: int
+    hits: dict[str, int]
+    others: list[Other]
+
+    @property
+    def hook(self) -> str:
+        """The address that the platform's notifications may be sent to; a secret."""
+        return settings.SITE_URL.rstrip("/") + hook_path(self.platform)
+
+    @property
+    def difference(self) -> Decimal | None:
+        """What the platform's money lacks (negative) or has too much against our books; None if it
+        was never read.
+        """
+        if self.row.available is None or self.row.on_hold is None or self.row.baseline is None:
+            return None
+        return self.row.available + self.row.on_hold + self.paid - self.row.baseline
+
+
+def books_of(platform: str) -> PlatformBooks:
+    """The row of a platform at the endpoint that is set."""
+    found = account()
+    row, _ = PlatformBooks.objects.get_or_create(
+        platform=platform, endpoint=found.endpoint if found else ""
+    )
+    return row
+
+
+def is_due(platform: str) -> bool:
+    """Whether it is time to look again: after some seconds, or at once after a hint. It counts as
+    looked at.
+    """
+    row, now = books_of(platform), timezone.now()
+    hinted = row.hinted_at is not None and (row.polled_at is None or row.hinted_at > row.polled_at)
+    wait = timedelta(seconds=float(settings.MTURK_POLL_SECONDS))
+    if row.polled_at is not None and not hinted and now - row.polled_at < wait:
+        return False
+    PlatformBooks.objects.filter(pk=row.pk).update(polled_at=now)
+    return True
+
+
+def note_confirmation(platform: str, address: str) -> None:
+    """Keeps where an administrator confirms that the platform's notifications may come to us."""
+    PlatformBooks.objects.filter(pk=books_of(platform).pk).update(confirm_url=address)
+
+
+def note_trouble(platform: str, sentence: str) -> None:
+    """Keeps why a platform could not be asked, for the administrators."""
+    PlatformBooks.objects.filter(pk=books_of(platform).pk).update(trouble=sentence)
+
+
+def read(platform: Platform, seen: Iterable[Seen]) -> None:
+    """Reads the balance and notes where the books disagree."""
+    row = books_of(platform.name)
+    try:
+        told = platform.reconcile()
+    except (PlatformDown, UnknownOutcome, Refused) as trouble:
+        note_trouble(platform.name, str(trouble))
+        return
+    row.available, row.on_hold = told.get("available"), told.get("on_hold")
+    paid = paid_there(platform.name)
+    if row.baseline is None and row.available is not None and row.on_hold is not None:
+        row.baseline = row.available + row.on_hold + paid
+    row.differences = list(_differences(platform.name, list(seen)))[:MOST_SENTENCES]
+    row.trouble, row.read_at = "", timezone.now()
+    row.save()
+
+
+def explain(platform: str) -> None:
+    """Takes the balance as it is now for right: somebody paid in or took out, and an administrator
+    knows why.
+    """
+    row = books_of(platform)
+    if row.available is not None and row.on_hold is not None:
+        row.baseline = row.available + row.on_hold + paid_there(platform)
+        row.save(update_fields=["baseline"])
+
+
+def paid_there(platform: str) -> Decimal:
+    """What the platform has taken for us at the endpoint that is set, as far as it has told us:
+    rewards and bonuses, with fees.
+    """
+    here = platform_of(platform).endpoint
+    rows = Assignment.objects.filter(
+        hit__platform=platform, hit__endpoint=here, platform_status="approved"
+    )
+    rewards = (
+        rows.values_list("hit__reward", "hit__max_assignments").annotate(n=Count("pk")).order_by()
+    )
+    paid = sum((n * (reward + fee(reward, 1)) for reward, _, n in rewards), ZERO)
+    paid_bonuses = Bonus.objects.filter(worker__platform=platform, endpoint=here, status="paid")
+    bonuses = paid_bonuses.aggregate(sum=Sum(F("amount") + F("fee")))
+    return paid + (bonuses["sum"] or ZERO)
+
+
+def holdings(platform: str) -> Holdings:
+    """The books of one platform, beside ours."""
+    here = platform_of(platform).endpoint
+    everywhere = Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID)
+    owed = everywhere.filter(endpoint=here)
+    hits = HIT.objects.filter(platform=platform, endpoint__in=["", here])
+    return Holdings(
+        platform,
+        account(),
+        books_of(platform),
+        paid_there(platform),
+        owed.aggregate(sum=Sum("amount"))["sum"] or ZERO,
+        hits.filter(platform_status__in=["open", "busy"]).count(),
+        hits.counts(),
+        _others(platform, here),
+    )
+
+
+def _others(platform: str, here: str) -> list[Other]:
+    """What is not at its end at other endpoints."""
+    living = HIT.objects.filter(platform=platform, called_at__isnull=False).exclude(
+        platform_status="gone"
+    )
+    hits = Counter(living.exclude(endpoint=here).values_list("endpoint", flat=True))
+    unpaid = (
+        Payment.objects.filter(assignment__hit__platform=platform, status__in=UNPAID),
+        Bonus.objects.filter(worker__platform=platform, status__in=UNPAID),
+    )
+    owed: dict[str, Decimal] = defaultdict(Decimal)
+    for rows in unpaid:
+        for endpoint, amount in rows.exclude(endpoint=here).values_list("endpoint", "amount"):
+            owed[endpoint] += amount
+    return [Other(one, hits[one], owed[one]) for one in sorted({*hits, *owed})]
+
+
+def platforms() -> list[Holdings]:
+    """Every platform that is not our own pages."""
+    return [holdings(name) for name in other_names()]
+
+
+def bonuses(limit: int = 50) -> list[Bonus]:
+    """The latest bonuses and compensations on platforms."""
+    return list(Bonus.objects.select_related("worker").order_by("-created_at")[:limit])
+
+
+def explain_balance(platform: str, who: User, why: str) -> bool:
+    """Whether there is such a platform; its balance as it is now counts as right, and who said so
+    is noted.
+    """
+    if platform not in other_names():
+        return False
+    before = holdings(platform).difference
+    with transaction.atomic():
+        explain(platform)
+        note(
+            "explain balance",
+            f"platform:{platform}",
+            who=who,
+            why=why,
+            before=str(before),
+            after="0.00",
+        )
+    return True
+
+
+def _differences(platform: str, seen: list[Seen]) -> Iterable[str]:
+    tokens = set(HIT.objects.filter(platform=platform).values_list("token", flat=True))
+    for row in seen:
+        if row.token and row.token not in tokens:
+            yield f"HIT {row.external_id} carries our mark, but we do not know it."
+    late = timezone.now() - GRACE
+    here = platform_of(platform).endpoint
+    paid = Payment.objects.filter(assignment__hit__platform=platform, endpoint=here, status="paid")
+    for one in paid.exclude(assignment__platform_status="approved").select_related("assignment")[
+        :MOST_SENTENCES
+    ]:
+        if one.assignment is not None:
+            yield (
+                f"Assignment {one.assignment.external_id} is paid here and"
+                f" {one.assignment.platform_status} there."
+            )
+    unpaid = Assignment.objects.filter(
+        hit__platform=platform,
+        hit__endpoint=here,
+        platform_status="approved",
+        status_since__lt=late,
+    )
+    for answer in unpaid.filter(payment__isnull=True)[:MOST_SENTENCES]:
+        yield (
+            f"Assignment {answer.external_id} is paid there, and our books owe nothing for it"
+            f" ({answer.status})."
+        )

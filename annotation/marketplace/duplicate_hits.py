@@ -1,0 +1,76 @@
+"""A HIT of ours that is on a platform twice: its token was forgotten, and a list was short when we
+looked for its mark.
+
+The second one is taken down at once. Who was quicker has worked for us all the same: their answers
+count like those to the first, and are paid.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.marketplace.import_answer import take_in
+from annotation.models import HIT
+from annotation.platforms.base import Platform, Seen
+from annotation.workers.worker import handle_of
+
+log = logging.getLogger(__name__)
+DECIDED = ("approved", "rejected")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The platform's rows with one token of ours."""
+
+    own: Seen | None = None
+    twins: Sequence[Seen] = ()
+
+
+def by_mark(hits: Iterable[HIT], seen: Iterable[Seen]) -> dict[str, Rows]:
+    """The rows for each token of ours; our HIT is the one that we know by its id, else the
+    oldest.
+    """
+    ours = {hit.token: hit.external_id for hit in hits}
+    found: dict[str, dict[str, Seen]] = defaultdict(dict)
+    for row in seen:
+        if row.token in ours:
+            found[row.token][row.external_id] = row
+    return {token: _told_apart(rows, ours[token]) for token, rows in found.items()}
+
+
+def _told_apart(rows: dict[str, Seen], ours: str) -> Rows:
+    own = rows.get(ours) if ours else min(rows.values(), key=lambda row: row.created_at)
+    return Rows(own, [row for row in rows.values() if row is not own])
+
+
+def tend_twin(platform: Platform, hit: HIT, seen: Seen) -> int:
+    """What moved: the second HIT of ours is taken down, its answers are taken in, and at its end it
+    is deleted.
+    """
+    twin = HIT(external_id=seen.external_id, platform=hit.platform, endpoint=hit.endpoint)
+    if seen.status in ("open", "busy") and seen.expires_at > timezone.now():
+        log.error("HIT %s is there twice; %s is taken down", hit.external_id, seen.external_id)
+        platform.expire(twin)
+    answers = list(platform.collect(twin))
+    moved = sum(take_in(hit, one) for one in answers if not _has_answered(hit, one))
+    if seen.status == "done" and all(one["status"] in DECIDED for one in answers):
+        platform.dispose(twin)
+    return moved
+
+
+def _has_answered(hit: HIT, answer: dict[str, Any]) -> bool:
+    """Whether the first HIT has an answer of the same worker: two cannot both count. The platform
+    pays the second by itself when its time has come.
+    """
+    rows = hit.assignments.filter(worker__handle=handle_of(hit.platform, answer["worker_id"]))
+    return (
+        rows.exclude(status__in=["leased", "returned"])
+        .exclude(external_id=answer["external_id"])
+        .exists()
+    )

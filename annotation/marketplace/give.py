@@ -1,0 +1,191 @@
+"""What an administrator gives the workers of a marketplace besides rewards: bonuses, compensations,
+a qualification.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from decimal import Decimal
+from hashlib import sha256
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Assignment, Bonus, Qualification, Worker, WorkerIdentity
+from annotation.platforms.mturk.amounts import fee
+from annotation.platforms.registry import other_names, platform_of
+from annotation.workers.worker import known
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.money.spend import OverBudget, reserve, spend
+from kbpo.queue import nudge
+from kbpo.tracks.models import Track
+
+OWN_ID = re.compile(r"[A-Z][A-Z0-9]{1,39}")
+"""How Mechanical Turk names a worker"""
+
+
+@transaction.atomic
+def grant(
+    worker: Worker,
+    track: Track,
+    amount: Decimal,
+    reason: str,
+    *,
+    assignment: Assignment | None = None,
+    who: User | None = None,
+    key: str = "",
+) -> Bonus:
+    """A bonus for an answer or, without one, a compensation; its money is set aside at once. Raises
+    ValueError.
+
+    A form's key is good for one of them: sent again, it gives the first."""
+    if not reason.strip():
+        raise ValueError("Say what it is for: the worker reads it.")
+    if amount <= 0 or amount != amount.quantize(Decimal("0.01")):
+        raise ValueError(f"${amount} is no amount in dollars and whole cents.")
+    if assignment is not None and assignment.worker_id != worker.pk:
+        raise ValueError("This answer is somebody else's.")
+    _check_payable(worker)
+    token = sha256(f"grant:{key}".encode()).hexdigest() if key else secrets.token_hex()
+    Worker.objects.select_for_update(of=("self",), no_key=True).get(
+        pk=worker.pk
+    )  # two clicks one after the other
+    if (made := Bonus.objects.filter(token=token).first()) is not None:
+        if (made.worker_id, made.track_id, made.amount, made.why) != (
+            worker.pk,
+            track.pk,
+            amount,
+            reason.strip(),
+        ):
+            raise ValueError(
+                f"This form was sent already, for ${made.amount}. Load the page anew to grant more."
+            )
+        return made
+    bonus = Bonus.objects.create(
+        status="owed",
+        token=token,
+        track=track,
+        worker=worker,
+        assignment=assignment,
+        amount=amount,
+        fee=fee(amount),
+        why=reason.strip(),
+        who=who,
+        endpoint=_where(worker, assignment),
+    )
+    try:
+        reserve(
+            track,
+            None,
+            bonus.purpose,
+            amount + bonus.fee,
+            key=f"{bonus.purpose}:reserve",
+            who=who,
+            why=reason,
+        )
+    except OverBudget as over:
+        raise ValueError(str(over)) from over
+    spend(track, bonus.purpose, amount + bonus.fee, key=f"{bonus.purpose}:spend", why=reason)
+    note("grant", bonus.purpose, who=who, why=reason, after=f"${amount}", track=track.slug)
+    nudge("remit")
+    return bonus
+
+
+def _check_payable(worker: Worker) -> None:
+    """Nothing; raises ValueError for a worker whose platform could not be told whom to pay."""
+    if (
+        worker.platform in other_names()
+        and not WorkerIdentity.objects.filter(worker=worker).exists()
+    ):
+        raise ValueError(
+            "We do not know this worker's own id on the platform, so nobody could pay them. Give"
+            " that id."
+        )
+
+
+def _where(worker: Worker, assignment: Assignment | None) -> str:
+    """The endpoint at which a worker is paid: that of the answer, else that of their latest HIT,
+    else the one set.
+    """
+    latest = (
+        assignment
+        or Assignment.objects.filter(worker=worker)
+        .exclude(hit__endpoint="")
+        .order_by("-pk")
+        .first()
+    )
+    return latest.hit.endpoint if latest is not None else platform_of(worker.platform).endpoint
+
+
+def admit(handle: str, who: User, why: str, *, held: bool = True) -> str:
+    """What was noted, as a sentence: a worker of a platform holds the qualification of the
+    tutorial, or no more.
+
+    Raises ValueError with a sentence. The platform is told on the next round."""
+    worker = _of_a_platform(handle)
+    if not why.strip():
+        raise ValueError("Nothing was changed: say why. It stands in the log.")
+    Qualification.objects.update_or_create(
+        worker=worker, name="tutorial", defaults={"wanted": held, "wanted_at": timezone.now()}
+    )
+    note(
+        "admit" if held else "admit no more",
+        f"worker:{worker.handle}",
+        who=who,
+        why=why.strip(),
+        after=str(held),
+    )
+    nudge("remit")
+    return f"{worker} {'may' if held else 'may no more'} accept HITs that ask for the tutorial."
+
+
+def _of_a_platform(said: str) -> Worker:
+    """The worker that an administrator means: by hash or its beginning, or by their own id on
+    Mechanical Turk.
+    """
+    if OWN_ID.fullmatch(said):  # a hash has small letters
+        return known("mturk", said)
+    workers = (
+        list(Worker.objects.filter(handle__startswith=said, platform__in=other_names())[:2])
+        if said
+        else []
+    )
+    if len(workers) != 1:
+        raise ValueError(
+            "Give the hash of one worker of a platform, or their own id there; those of our own"
+            " pages are paid from their list."
+        )
+    return workers[0]
+
+
+@transaction.atomic  # who is refused leaves no worker behind
+def grant_to(
+    said: str,
+    track: Track,
+    amount: Decimal,
+    reason: str,
+    who: User,
+    *,
+    answer: str = "",
+    key: str = "",
+) -> str:
+    """What was granted, as a sentence. The worker by hash, its beginning, or their id on Mechanical
+    Turk.
+
+    Raises ValueError with a sentence."""
+    worker, assignment = _of_a_platform(said), None
+    if answer:
+        assignment = (
+            Assignment.objects.filter(pk=int(answer) if answer.isdecimal() else 0)
+            .exclude(raw=None)
+            .first()
+        )
+        if assignment is None:
+            raise ValueError(f"There is no answer {answer}.")
+    bonus = grant(worker, track, amount, reason, assignment=assignment, who=who, key=key)
+    return (
+        f"${bonus.amount} for {worker}, and ${bonus.fee} of fee: it is paid as soon as the platform"
+        " takes it."
+    )

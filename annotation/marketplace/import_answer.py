@@ -1,0 +1,90 @@
+"""Takes in one answer that a platform has: stored raw, once, whatever we knew of it before.
+
+A platform tells the same answer many times, tells it before or after our own page did, and hands an
+assignment that one worker returned to another. So the key is (assignment, worker), and the
+platform's word counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.hits.lease import lease_time
+from annotation.hits.parts import read
+from annotation.models import HIT, Assignment, Worker, WorkerIdentity
+from annotation.platforms.proof import proves
+from annotation.workers.worker import handle_of
+
+UNPROVEN = "unproven"
+CHANGED_HANDS = "The platform gave it to somebody else."
+
+
+def take_in(hit: HIT, answer: dict[str, Any]) -> int:
+    """1 if the answer was new to us."""
+    status = answer.get("status", "submitted")
+    known = Assignment.objects.filter(
+        hit=hit,
+        external_id=answer["external_id"],
+        worker__handle=handle_of(hit.platform, answer["worker_id"]),
+        worker__identity__isnull=False,
+    ).exclude(status__in=["leased", "returned"])
+    if (row := known.first()) is not None:
+        if row.platform_status != status:
+            Assignment.objects.filter(pk=row.pk).update(platform_status=status)
+        return 0
+    return _take_in(hit, answer, status)
+
+
+@transaction.atomic
+def _take_in(hit: HIT, answer: dict[str, Any], status: str) -> int:
+    handle = handle_of(hit.platform, answer["worker_id"])
+    worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
+    worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    WorkerIdentity.objects.get_or_create(
+        worker=worker, defaults={"external_id": answer["worker_id"]}
+    )
+    now = timezone.now()
+    Worker.objects.filter(pk=worker.pk).update(last_seen_at=now)
+    key = {"hit": hit, "worker": worker, "external_id": answer["external_id"]}
+    row = Assignment.objects.select_for_update(of=("self",)).filter(**key).first()
+    if row is not None and row.status not in ("leased", "returned"):
+        return 0  # somebody else took it in meanwhile
+    _let_go(hit, worker, row, answer["external_id"])
+    if row is None:
+        row = Assignment(
+            status="leased",
+            leased_until=now + lease_time(),
+            accepted_at=answer["accepted_at"],
+            **key,
+        )
+        row.save()
+    sent = answer["submitted_at"]
+    seconds = (sent - answer["accepted_at"]).total_seconds()
+    raw = _raw(hit, answer, handle)
+    row.move(
+        "submitted", raw=raw, draft=None, submitted_at=sent, seconds=seconds, platform_status=status
+    )
+    return 1
+
+
+def _let_go(hit: HIT, worker: Worker, row: Assignment | None, external_id: str) -> None:
+    """Leases that the platform has ended without a word: this worker's other go, and other workers'
+    go at this one.
+    """
+    leased = hit.assignments.filter(status="leased").exclude(pk=row.pk if row else 0)
+    fields = {"status": "returned", "status_since": timezone.now(), "reason": CHANGED_HANDS}
+    leased.filter(worker=worker).update(**fields)
+    leased.filter(external_id=external_id).update(**fields)
+
+
+def _raw(hit: HIT, answer: dict[str, Any], handle: str) -> dict[str, Any]:
+    """The answer as our page composed it; what did not come from our page is kept as it is, and
+    cannot be used.
+    """
+    fields: dict[str, str] = answer["fields"]
+    if proves(fields.get("proof", ""), hit.pk, answer["external_id"], handle):
+        return dict(read(fields.get("answer", "")))
+    return {UNPROVEN: fields}

@@ -1,0 +1,264 @@
+"""Step 9c: what workers of other platforms are owed is paid there: approvals, rejections, bonuses,
+compensations.
+
+Each row is an intent first ("sent", committed), then the call, then the outcome. A row that was
+sent without an outcome is never repeated blindly: the platform's books are asked what became of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.budget.accrue import owe
+from annotation.marketplace import compensations
+from annotation.marketplace.pay_tutorials import pay_lessons
+from annotation.models import HIT, Assignment, Bonus, Payment, Qualification, Worker
+from annotation.platforms.base import Lost, Platform, PlatformDown, Refused, UnknownOutcome
+from annotation.platforms.registry import other_names, platform_of
+from annotation.workers.deliver import deliver
+from annotation.workers.speak import tell_of_exclusions, tell_of_refusals
+from kbpo.money.models import Ledger
+from kbpo.queue import BACKOFF, MAX_ATTEMPTS, Moving
+
+log = logging.getLogger(__name__)
+
+Row = TypeVar("Row", Payment, Bonus)
+CRASHED = 3
+"""After so many times the longest call, a row that is still "sent" belongs to somebody who is
+dead."""
+MOST_DOUBLINGS = 8
+BATCH = 200
+
+
+def tick() -> int:
+    """How many rows moved."""
+    return sum(_pay_out(name) for name in other_names())
+
+
+def _pay_out(name: str) -> int:
+    if (
+        not HIT.objects.filter(platform=name).exists()
+        and not Bonus.objects.filter(worker__platform=name).exists()
+    ):
+        return 0
+    platform = platform_of(name)
+    moved = _owe_unusable(name) + pay_lessons(name) + compensations.put_back(name)
+    compensations.hurry(name)
+    moved += _each(Payment, Q(assignment__hit__platform=name), lambda row: _approve(platform, row))
+    moved += _each(Bonus, Q(worker__platform=name), lambda row: _bonus(platform, row))
+    moved += compensations.clear_away(platform)
+    moved += _reject(platform) + _tell_qualifications(platform)
+    if platform.capabilities.messages:
+        tell_of_exclusions(name)
+        tell_of_refusals(name)
+        moved += deliver(platform)
+    return moved
+
+
+def _owe_unusable(name: str) -> int:
+    """Answers that could not be used are paid all the same: a rejection is a person's decision, not
+    a parser's.
+    """
+    rows = Assignment.objects.filter(
+        hit__platform=name, status="failed", payment=None, next_try_at__lte=timezone.now()
+    )
+    owed = 0
+    for pk in rows.exclude(platform_status__in=["", "rejected"]).values_list("pk", flat=True)[
+        :BATCH
+    ]:
+        with transaction.atomic():
+            owed += len(owe([Assignment.objects.select_for_update(of=("self",)).get(pk=pk)]))
+    return owed
+
+
+def _each(model: type[Row], where: Q, pay: Callable[[Row], bool]) -> int:
+    moved, tried = 0, set[int]()
+    while len(tried) < BATCH and (row := _claim(model, where, tried)) is not None:
+        tried.add(row.pk)
+        moved += _settle(row, pay)
+    return moved
+
+
+@transaction.atomic
+def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
+    """The next row to be paid, now "sent": the intent. What was sent before is "unknown": its
+    outcome is asked for.
+    """
+    now = timezone.now()
+    patience = timedelta(seconds=CRASHED * float(settings.MTURK_TIMEOUT))
+    due = Q(status__in=["owed", "unknown"], next_try_at__lte=now) | Q(
+        status="sent", status_since__lt=now - patience
+    )
+    rows = model._default_manager.select_for_update(skip_locked=True, of=("self",)).filter(
+        due & where
+    )
+    row: Row | None = rows.exclude(pk__in=tried).order_by("status_since", "pk").first()
+    if row is not None:
+        row.asked_before = row.status != "owed"
+        row.attempts = min(row.attempts + 1, 1000)
+        row.status, row.status_since = "sent", now
+        row.save(update_fields=["status", "status_since", "attempts"])
+    return row
+
+
+def _settle(row: Row, pay: Callable[[Row], bool]) -> int:
+    """1 if the row reached its end."""
+    try:
+        done = pay(row)
+    except PlatformDown as down:
+        return _later(row, "unknown" if row.asked_before else "owed", str(down))
+    except UnknownOutcome as doubt:
+        return _later(row, "unknown", str(doubt))
+    except compensations.Withdrawn as no:
+        return compensations.give_back(row, no) if isinstance(row, Bonus) else 0
+    except Lost as lost:
+        return _give_up(row, str(lost))
+    except Refused as no:
+        if row.attempts < MAX_ATTEMPTS:  # a balance may be too small only for now
+            return _later(row, "unknown" if row.asked_before else "owed", str(no))
+        return _give_up(row, str(no))
+    except Exception as error:
+        log.exception("%s could not be paid", row)
+        return _later(row, "unknown", f"An internal error ({type(error).__name__}). We were told.")
+    return _paid(row) if done else _later(row, "owed", "It waits until the worker takes it.")
+
+
+def _later(row: Moving, status: str, sentence: str) -> int:
+    wait = BACKOFF * 2 ** min(row.attempts, MOST_DOUBLINGS)
+    type(row)._default_manager.filter(pk=row.pk, status="sent").update(
+        status=status, reason=sentence, next_try_at=timezone.now() + wait
+    )
+    return 0
+
+
+@transaction.atomic
+def _paid(row: Moving) -> int:
+    now = timezone.now()
+    if (
+        not type(row)
+        ._default_manager.filter(pk=row.pk, status="sent")
+        .update(status="paid", status_since=now, reason="")
+    ):
+        return 0
+    if isinstance(row, Payment):
+        mine = Assignment.objects.filter(payment=row)
+        mine.update(platform_status="approved")
+        mine.filter(status="approved").update(status="paid", status_since=now)
+    return 1
+
+
+@transaction.atomic
+def _give_up(row: Moving, sentence: str) -> int:
+    """The platform will not pay: a person must look. A bonus that was not paid is not spent; what
+    may have been paid through a HIT that is lost stays spent.
+    """
+    row.move("failed", sentence)
+    if isinstance(row, Bonus):
+        lost = row.assignment_id is None
+        state = Ledger.State.UNKNOWN if lost else Ledger.State.FAILED
+        Ledger.objects.filter(purpose=row.purpose).update(state=state)
+        Bonus.objects.filter(pk=row.pk).update(cleared_at=timezone.now() if lost else None)
+    return 1
+
+
+def _approve(platform: Platform, payment: Payment) -> bool:
+    """Approving ends where it would have ended, however often it is done: approved already is
+    done.
+    """
+    assert payment.assignment is not None  # the rows are chosen by their HIT
+    try:
+        platform.approve(payment.assignment)
+    except Refused:
+        if (
+            payment.assignment.platform_status != "approved"
+            and platform.outcome(payment.assignment) != "approved"
+        ):
+            raise
+    return True
+
+
+def _bonus(platform: Platform, bonus: Bonus) -> bool:
+    if bonus.assignment is None:
+        return compensations.offer(platform, bonus)
+    if not (bonus.asked_before and platform.bonus_was_paid(bonus)):
+        platform.pay_bonus(bonus)
+    return True
+
+
+def _reject(platform: Platform) -> int:
+    """Tells the platform of rejections, each of which a person decided, and its worker reads
+    why.
+    """
+    rows = Assignment.objects.filter(
+        hit__platform=platform.name, status="rejected", platform_status="submitted"
+    )
+    told = 0
+    for row in rows.filter(next_try_at__lte=timezone.now())[:BATCH]:
+        try:
+            platform.reject(row, row.reason)
+        except (
+            PlatformDown,
+            UnknownOutcome,
+            Refused,
+        ) as trouble:  # asked again, it ends where it would have ended
+            later = timezone.now() + BACKOFF * 2**MOST_DOUBLINGS
+            Assignment.objects.filter(pk=row.pk).update(next_try_at=later)
+            log.warning(
+                "Assignment %s could not be rejected on %s: %s", row.pk, platform.name, trouble
+            )
+            continue
+        Assignment.objects.filter(pk=row.pk).update(platform_status="rejected")
+        told += 1
+    return told
+
+
+def _tell_qualifications(platform: Platform) -> int:
+    """Tells the platform who is excluded, readmitted, or has passed the tutorial."""
+    _want_exclusions(platform.name)
+    rows = Qualification.objects.filter(
+        worker__platform=platform.name, worker__identity__isnull=False
+    )
+    rows = rows.filter(next_try_at__lte=timezone.now())
+    told = 0
+    for row in rows.filter(Qualification.UNTOLD).select_related("worker__identity")[:BATCH]:
+        try:
+            platform.qualify(row.worker, row.name, row.wanted)
+        except Refused as no:  # this one alone; the platform takes the others
+            log.warning("Worker %s may not be qualified on %s: %s", row.worker, platform.name, no)
+            refusals = min(row.refusals + 1, 1000)
+            wait = BACKOFF * 2 ** min(refusals, MOST_DOUBLINGS)
+            Qualification.objects.filter(pk=row.pk).update(
+                refusals=refusals, reason=str(no), next_try_at=timezone.now() + wait
+            )
+            continue
+        except (PlatformDown, UnknownOutcome) as trouble:
+            log.warning(
+                "Worker %s could not be qualified on %s: %s", row.worker, platform.name, trouble
+            )
+            break
+        Qualification.objects.filter(pk=row.pk).update(
+            told=row.wanted, told_at=timezone.now(), refusals=0, reason=""
+        )
+        told += 1
+    return told
+
+
+def _want_exclusions(name: str) -> None:
+    workers = Worker.objects.filter(platform=name)
+    new = workers.filter(excluded_at__isnull=False).exclude(qualifications__name="excluded")
+    Qualification.objects.bulk_create(
+        [Qualification(worker=worker, name="excluded", wanted=True) for worker in new],
+        ignore_conflicts=True,
+    )
+    rows = Qualification.objects.filter(name="excluded", worker__platform=name)
+    now = timezone.now()
+    rows.filter(worker__excluded_at=None, wanted=True).update(wanted=False, wanted_at=now)
+    rows.filter(worker__excluded_at__isnull=False, wanted=False).update(wanted=True, wanted_at=now)

@@ -1,0 +1,259 @@
+"""Step 7 on other platforms: what they say is laid beside what we have, HIT by HIT.
+
+A platform's own lists are the truth; notifications and our own pages only hint that it is time to
+look. Calls are made outside of transactions, and each can be repeated: expiring, renewing, deleting
+end where they would have ended.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, models
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from annotation.hits.publish import halted_hits
+from annotation.marketplace import books
+from annotation.marketplace.admit import answer_requests
+from annotation.marketplace.duplicate_hits import Rows, by_mark, tend_twin
+from annotation.marketplace.import_answer import take_in
+from annotation.marketplace.under_answered import finish_short
+from annotation.models import HIT, Halt, PlatformBooks
+from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
+from annotation.platforms.registry import other_names, platform_of
+from kbpo.queue import nudge
+
+log = logging.getLogger(__name__)
+
+SENT_IN = ("submitted", "accepted", "approved", "paid", "rejected", "failed")
+CHECK_ANYWAY = timedelta(minutes=15)
+"""How long we believe a platform's counts before a HIT's answers are listed although nothing
+seems to be new."""
+MOST_LOOKUPS = 100
+HALTED = "Taken down:"
+"""The reason of a HIT that was taken down by a stop begins so; lifted, it is offered again."""
+
+
+def tick() -> int:
+    """How many rows moved, over all platforms but our own pages."""
+    return sum(_look_at(name) for name in other_names())
+
+
+def hint(platform: str, external_ids: list[str] | None = None) -> int:
+    """How many HITs are looked at sooner, because something is said to have happened to them: a
+    hint, no more.
+    """
+    PlatformBooks.objects.filter(platform=platform).update(hinted_at=timezone.now())
+    hits = HIT.objects.filter(platform=platform, external_id__in=external_ids or [])
+    marked = hits.update(checked_at=None)
+    nudge("collect")
+    return marked
+
+
+def _look_at(name: str) -> int:
+    """What moved on one platform; nothing if it is not yet time, or somebody else is at it."""
+    platform = platform_of(name)
+    hits = _living(name).filter(endpoint=platform.endpoint)
+    if not hits.exists():
+        return 0
+    with _alone(name) as mine:
+        if not mine or not books.is_due(name):
+            return 0
+        try:
+            seen = list(platform.survey())
+        except (PlatformDown, UnknownOutcome, Refused) as trouble:
+            books.note_trouble(name, str(trouble))
+            return 0
+        moved = _compare(platform, list(hits), seen) + _answer_requests(platform)
+        books.read(platform, seen)
+    if moved:
+        nudge("settle")
+    return moved
+
+
+def _answer_requests(platform: Platform) -> int:
+    try:
+        return answer_requests(platform)
+    except (
+        PlatformDown,
+        UnknownOutcome,
+        Refused,
+    ) as trouble:  # they are listed until they are answered
+        log.warning(
+            "Requests for the qualification could not be answered on %s: %s", platform.name, trouble
+        )
+        return 0
+
+
+def _living(name: str) -> models.QuerySet[HIT]:
+    """HITs that are on a platform or may be: not those that it never was asked for, nor those that
+    are gone.
+    """
+    rows = (
+        HIT.objects.filter(platform=name)
+        .exclude(platform_status="gone")
+        .exclude(status="failed", external_id="")
+    )
+    return rows.exclude(called_at=None).select_related("track")
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[bool]:
+    """Whether nobody else looks at this platform; the lock goes with the connection if we are
+    killed.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_try_advisory_lock(hashtext('annotation.marketplace.reconcile'), hashtext(%s))",
+            [name],
+        )
+        mine = bool(cursor.fetchone()[0])
+    try:
+        yield mine
+    finally:
+        if mine:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT pg_advisory_unlock(hashtext('annotation.marketplace.reconcile'), hashtext(%s))",
+                    [name],
+                )
+
+
+def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
+    """What moved: every HIT of ours beside the platform's row of it."""
+    known = _answers_known(hits)
+    halted = set(halted_hits(Halt.Scope.ALL).values_list("pk", flat=True))
+    by_token = by_mark(hits, seen)
+    moved = lookups = 0
+    for hit in hits:
+        try:
+            rows = by_token.get(hit.token, Rows())
+            row = rows.own
+            moved += sum(tend_twin(platform, hit, twin) for twin in rows.twins)
+            if row is None and hit.external_id and lookups < MOST_LOOKUPS:
+                lookups += 1
+                row = platform.find(
+                    hit
+                )  # a list may be short; only a HIT that cannot be found is gone
+                if row is None or row.status == "gone":
+                    moved += _is_gone(hit)
+            if row is not None and row.status != "gone":
+                moved += _tend(
+                    platform, hit, row, known.get(hit.pk, 0), hit.pk in halted, alone=not rows.twins
+                )
+        except (PlatformDown, UnknownOutcome) as trouble:
+            books.note_trouble(hit.platform, str(trouble))
+            break  # it will not be better for the next one; the clock comes round again
+        except Exception as error:
+            log.exception("HIT %s could not be looked after", hit.pk)
+            HIT.objects.filter(pk=hit.pk).update(
+                reason=f"It could not be looked after ({type(error).__name__})."
+            )
+    return moved
+
+
+def _answers_known(hits: list[HIT]) -> dict[int, int]:
+    """How many answers of each HIT we have, or know to be decided."""
+    rows = HIT.objects.filter(pk__in=[hit.pk for hit in hits])
+    have = Count(
+        "assignments", filter=Q(assignments__status__in=SENT_IN) & ~Q(assignments__external_id="")
+    )
+    return dict(rows.annotate(have=have).values_list("pk", "have"))
+
+
+def _tend(
+    platform: Platform, hit: HIT, seen: Seen, known: int, halted: bool, *, alone: bool
+) -> int:
+    """What moved on one HIT: adopted, collected, taken down or offered again, ended short,
+    deleted.
+    """
+    moved = _adopt(hit, seen)
+    now = timezone.now()
+    stale = (
+        hit.checked_at is None
+        or now - hit.checked_at > CHECK_ANYWAY
+        or hit.platform_status != seen.status
+    )
+    if seen.sent > known or (stale and seen.status != "gone"):
+        moved += sum(take_in(hit, answer) for answer in platform.collect(hit))
+        HIT.objects.filter(pk=hit.pk).update(checked_at=now, platform_status=seen.status)
+    offered = hit.status == "open" and not halted
+    if not offered and seen.expires_at > now:
+        platform.expire(hit)
+        reason = f"{HALTED} everything is stopped." if hit.status == "open" else hit.reason
+        HIT.objects.filter(pk=hit.pk).update(checked_at=None, reason=reason)
+        return moved + 1
+    if offered and seen.status in ("open", "busy", "done") and seen.expires_at <= now:
+        return moved + _offer_again(platform, hit, seen)
+    if seen.status == "done" and not halted:
+        moved += finish_short(platform, hit)
+    if alone and seen.status == "done" and _is_decided(hit):
+        platform.dispose(hit)
+        moved += _is_gone(hit)
+    return moved
+
+
+def _adopt(hit: HIT, seen: Seen) -> int:
+    """1 if the platform has a HIT of which we did not know: we died, or were never told, between
+    call and record.
+    """
+    changed: dict[str, Any] = {}
+    if not hit.external_id:
+        changed["external_id"] = hit.external_id = seen.external_id
+    if hit.max_assignments != seen.max_assignments:
+        changed["max_assignments"] = hit.max_assignments = seen.max_assignments
+    if hit.expires_at != seen.expires_at:
+        hit.expires_at = changed["expires_at"] = seen.expires_at
+    if changed:
+        HIT.objects.filter(pk=hit.pk).update(**changed)
+    if hit.status == "intent" and HIT.objects.filter(pk=hit.pk, status="intent").update(
+        status="open", status_since=timezone.now(), attempts=0, reason=""
+    ):
+        hit.status = "open"
+        return 1
+    return int("external_id" in changed)
+
+
+def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
+    """A HIT that ended before its time is offered again: after a halt, and once more when it
+    expired unfinished.
+    """
+    if seen.sent >= seen.max_assignments:
+        return finish_short(platform, hit)
+    if hit.renewed_at is not None and not hit.reason.startswith(HALTED):
+        return finish_short(platform, hit) if seen.status == "done" else 0
+    until = timezone.now() + timedelta(hours=settings.MTURK_HIT_HOURS)
+    platform.renew(hit, until)
+    fields: dict[str, Any] = {"checked_at": None, "expires_at": until, "reason": ""}
+    if not hit.reason.startswith(HALTED):
+        fields["renewed_at"] = timezone.now()
+    HIT.objects.filter(pk=hit.pk).update(**fields)
+    return 1
+
+
+def _is_decided(hit: HIT) -> bool:
+    """Whether every answer is paid or rejected there, and no question needs the HIT any more."""
+    sent = hit.assignments.filter(status__in=SENT_IN)
+    return (
+        hit.status != "open"
+        and not sent.exclude(platform_status__in=["approved", "rejected"]).exists()
+    )
+
+
+def _is_gone(hit: HIT) -> int:
+    """The platform has the HIT no more; what it still owed us in answers is settled without
+    them.
+    """
+    HIT.objects.filter(pk=hit.pk).update(platform_status="gone", checked_at=timezone.now())
+    hit.platform_status = "gone"
+    moved = finish_short(None, hit)
+    HIT.objects.filter(pk=hit.pk, status__in=["closed", "expired"]).update(
+        status="disposed", status_since=timezone.now()
+    )
+    return moved + 1

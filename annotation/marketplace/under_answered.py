@@ -1,0 +1,115 @@
+"""What becomes of a HIT that ended with too few usable answers: one more place, or a label from
+what there is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import timedelta
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.hits.publish import committed, one_publisher
+from annotation.labels.accept import PUT_AWAY, answers_that_count, met_before
+from annotation.models import HIT, Assignment
+from annotation.platforms.base import Platform, Refused
+from kbpo.money.spend import balance
+from kbpo.queue import nudge
+
+SENT_IN = ("submitted", "accepted", "approved", "paid", "rejected", "failed")
+ENDED = ("done", "gone")
+NOBODY = "Nobody on the platform answered it in time."
+
+
+def finish_short(platform: Platform | None, hit: HIT) -> int:
+    """How many questions of an ended HIT moved: those that get no further answer are settled with
+    what they have.
+    """
+    places = _places_lost(hit)
+    if places is None:
+        return 0
+    if platform is None or places <= 0 or not _promise(platform, hit, places):
+        return _settle_short(hit)
+    total = hit.max_assignments + places
+    try:
+        platform.renew(hit, timezone.now() + timedelta(hours=settings.MTURK_HIT_HOURS))
+        platform.extend(
+            hit, places, f"{hit.token}:{total}"
+        )  # last: once it is done, nothing more is needed
+    except Refused:
+        HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments)
+        return _settle_short(hit)
+    HIT.objects.filter(pk=hit.pk).update(
+        checked_at=None, platform_status="open"
+    )  # its siblings wait for it
+    return 1
+
+
+def _places_lost(hit: HIT) -> int | None:
+    """How many places are to be bought in the stead of those whose answers cannot be used; None if
+    nobody waits for this HIT, answers are still being read, or a sibling may bring more.
+
+    The siblings of a HIT have ended too: one place more here makes up for what cannot be used
+    there. A free place that nobody took is not bought again: it was offered twice, and the question
+    is settled short.
+    """
+    questions = list(hit.questions.filter(status="published"))
+    if not questions or hit.assignments.filter(status="submitted").exists():
+        return None
+    siblings = HIT.objects.filter(questions__in=questions).exclude(pk=hit.pk).distinct()
+    if siblings.filter(status__in=["intent", "open"]).exclude(platform_status__in=ENDED).exists():
+        return None
+    answers = answers_that_count(questions)
+    missing = max(question.answers_wanted - answers[question.pk] for question in questions)
+    hits = HIT.objects.filter(questions__in=questions).exclude(status__in=PUT_AWAY).distinct()
+    twice = met_before(questions).values("assignment").distinct().count()
+    unusable = Assignment.objects.filter(hit__in=hits, status="failed").count() + twice
+    sent = Assignment.objects.filter(hit__in=hits, status__in=SENT_IN).count()
+    free = max(0, sum(one.max_assignments for one in hits) - sent)
+    return min(missing, unusable) - free
+
+
+@transaction.atomic
+def _promise(platform: Platform, hit: HIT, places: int) -> bool:
+    """Whether the platform's limit and every payer's reservation allow more places. They are ours
+    from here on, before the platform is asked for them; if it never hears of it, its own number
+    counts again (`elsewhere._adopt`).
+    """
+    if hit.max_assignments + places > platform.capabilities.max_assignments or hit.status != "open":
+        return False
+    prices: dict[str, Decimal] = defaultdict(Decimal)
+    for question in hit.questions.all():
+        prices[question.payer] += question.price
+    for payer in sorted(prices):
+        one_publisher(payer)
+    if any(_left(payer, price, hit) < price * places for payer, price in prices.items()):
+        return False
+    HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments + places)
+    return True
+
+
+def _left(payer: str, price: Decimal, hit: HIT) -> Decimal:
+    """What is free of a payer's reservation. An answer that failed is paid, and still counted among
+    the open places.
+    """
+    paid = hit.assignments.filter(status="failed", payment__isnull=False).count()
+    return balance(purpose=payer).open - committed(payer) + price * paid
+
+
+@transaction.atomic
+def _settle_short(hit: HIT) -> int:
+    moved = 0
+    for question in (
+        hit.questions.select_for_update(of=("self",)).filter(status="published").order_by("pk")
+    ):
+        if question.responses.filter(excluded_reason="").exists():
+            question.move("answered")
+        else:
+            question.move("given_up", NOBODY)
+        moved += 1
+    if moved:
+        nudge("settle")
+    return moved

@@ -1,0 +1,458 @@
+"""Box 3, human annotation: questions, where they are published, who answered, and what they are
+owed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from decimal import Decimal
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from kbpo.accounts.models import User
+from kbpo.instances.models import Target
+from kbpo.queue import Moving
+from kbpo.sampling.models import DocumentSample, Sample
+from kbpo.tracks.models import Track
+
+COUNTED = ("leased", "submitted", "accepted", "approved", "paid")
+"""Statuses of assignments that take one of a HIT's places."""
+ANSWERED = ("submitted", "accepted", "approved", "paid")
+"""Statuses of assignments that hold an answer which is or may be used."""
+
+
+class Considered(models.Model):
+    """A sample that was considered: its target was asked about, or its labels answered all that it
+    needs.
+    """
+
+    sample = models.OneToOneField(
+        Sample, primary_key=True, on_delete=models.CASCADE, related_name="considered"
+    )
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Samples that were considered for questions, and when"
+
+    def __str__(self) -> str:
+        return f"sample {self.sample_id}"
+
+
+class Halt(models.Model):
+    """An administrator's stop, of one batch (a payer), of one track, or of all, until it is
+    lifted.
+    """
+
+    class Scope(models.TextChoices):
+        PUBLISHING = "publishing"  # nothing new is put up; what is up goes on
+        ALL = "all"  # nothing is offered to anybody; work in hand may be finished
+
+    track = models.ForeignKey(Track, null=True, on_delete=models.CASCADE, related_name="halts")
+    payer = models.CharField(
+        max_length=64, blank=True, help_text="The batch that is stopped; empty for all of them"
+    )
+    scope = models.CharField(max_length=12, choices=Scope.choices)
+    why = models.TextField()
+    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    since = models.DateTimeField(default=timezone.now)
+    lifted_at = models.DateTimeField(null=True)
+    lifted_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        db_table_comment = "Stops of publishing or of all work, by administrators"
+
+    def __str__(self) -> str:
+        return f"{self.scope} stopped since {self.since:%Y-%m-%d %H:%M} UTC"
+
+
+STOPPED = "Stopped:"
+"""The reason of a question that an admin stopped begins so."""
+
+
+class Question(Moving):
+    """What we ask about one target through one interface. A target is asked again only for what was
+    not yet shown.
+    """
+
+    class Status(models.TextChoices):
+        WAITING = "waiting"  # for budget and platform
+        PUBLISHED = "published"  # workers may answer
+        ANSWERED = "answered"  # enough answers; to be settled
+        SETTLED = "settled"  # its labels are written
+        GIVEN_UP = "given_up"  # nobody answered; the label says so
+        CANCELLED = "cancelled"
+        GOLD = "gold"  # its answer is known; it is mixed in among the others and makes no label
+
+    DEADLINES = {
+        "waiting": (timedelta(days=60), "given_up", "It could not be published within sixty days."),
+        "published": (
+            timedelta(days=14),
+            "given_up",
+            "Too few people answered it within fourteen days.",
+        ),
+    }
+    GIVEN_UP = "given_up"
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="questions")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="questions")
+    interface = models.CharField(max_length=32)
+    round = models.PositiveSmallIntegerField(
+        default=1, help_text="Asked again for what was not shown before"
+    )
+    shown = models.JSONField(
+        default=list, help_text="What is shown: for pairs the directed predicates"
+    )
+    payload = models.JSONField(
+        default=dict, help_text="All that the page needs; never who claimed what"
+    )
+    payer = models.CharField(
+        max_length=64, help_text="Ledger purpose that pays, e.g. 'submission:12'"
+    )
+    order = models.FloatField(
+        help_text="u/π: questions go out in this order, not in order of arrival"
+    )
+    answers_wanted = models.PositiveSmallIntegerField(default=3)
+    price = models.DecimalField(
+        max_digits=8, decimal_places=2, help_text="For one answer, with fee"
+    )
+    reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="What one worker gets")
+    seconds = models.PositiveIntegerField(default=20, help_text="Expected seconds for one answer")
+    asked_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Questions about targets"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["track", "target", "interface", "round"], name="question_once_a_round"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["status", "order"]),
+            models.Index(fields=["payer", "status"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"question {self.pk}"
+
+    @property
+    def is_left_open(self) -> bool:
+        """Whether it was a sweep's, and an admin stopped it: nobody was asked in vain, and others
+        may ask it.
+        """
+        return (
+            self.status == self.GIVEN_UP
+            and self.payer.startswith("sweep:")
+            and self.reason.startswith(STOPPED)
+        )
+
+    @property
+    def origin(self) -> str:
+        """The name of this question as the origin of labels."""
+        return f"question:{self.pk}"
+
+
+class HIT(Moving):
+    """Questions on a platform: the unit that a worker accepts. `token` is the platform's
+    idempotency key.
+    """
+
+    class Status(models.TextChoices):
+        INTENT = "intent"  # saved before the platform is called
+        OPEN = "open"
+        CLOSED = "closed"  # no more assignments wanted
+        EXPIRED = "expired"
+        DISPOSED = "disposed"
+        FAILED = "failed"
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="hits")
+    platform = models.CharField(max_length=16)
+    questions = models.ManyToManyField(Question, related_name="hits")
+    external_id = models.CharField(max_length=120, blank=True, db_index=True)
+    token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
+    order = models.FloatField(default=0.0, help_text="Smallest order of its questions")
+    max_assignments = models.PositiveSmallIntegerField(default=3)
+    reward = models.DecimalField(max_digits=8, decimal_places=2)
+    expires_at = models.DateTimeField(null=True)
+    called_at = models.DateTimeField(
+        null=True, help_text="When its platform was first asked to put it up"
+    )
+    endpoint = models.CharField(
+        max_length=200, blank=True, help_text="Where its platform was asked: sandbox, real …"
+    )
+    platform_status = models.CharField(
+        max_length=8, blank=True, help_text="What its platform last said: open, gone …"
+    )
+    renewed_at = models.DateTimeField(
+        null=True, help_text="It is offered again once after it expired"
+    )
+    checked_at = models.DateTimeField(null=True, help_text="When its answers were last listed")
+
+    class Meta:
+        db_table_comment = "Questions as published on a platform"
+        indexes = [models.Index(fields=["platform", "status", "order"])]
+
+    def __str__(self) -> str:
+        return f"HIT {self.pk}"
+
+
+class Worker(models.Model):
+    """Somebody who answers. Only `WorkerIdentity` knows who; here and in exports there is a keyed
+    hash.
+    """
+
+    platform = models.CharField(max_length=16)
+    handle = models.CharField(
+        max_length=32, unique=True, help_text="HMAC of the platform's worker id"
+    )
+    user = models.OneToOneField(User, null=True, on_delete=models.SET_NULL, related_name="worker")
+    excluded_at = models.DateTimeField(null=True)
+    excluded_reason = models.TextField(blank=True)
+    readmitted_at = models.DateTimeField(
+        null=True, help_text="What was noted before does not exclude again"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    last_seen_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "Annotators, pseudonymous"
+
+    def __str__(self) -> str:
+        return self.handle[:4]
+
+
+class WorkerIdentity(models.Model):
+    """The platform's worker id: personal data, kept in this one table because payment needs it."""
+
+    worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="identity")
+    external_id = models.CharField(max_length=120)
+
+    class Meta:
+        db_table_comment = "Personal data: platform worker ids"
+
+    def __str__(self) -> str:
+        return f"identity of {self.worker_id}"
+
+
+class Assignment(Moving):
+    """One worker's go at a HIT. The raw answer is kept exactly as it was sent."""
+
+    RETURNED_BY_WORKER = "Given back."
+    LEASE_LOST = "Nobody worked on it until the lease ran out."
+
+    class Status(models.TextChoices):
+        LEASED = "leased"
+        SUBMITTED = "submitted"  # raw answer stored; to be parsed
+        ACCEPTED = "accepted"  # parsed into responses; counts for labels
+        APPROVED = "approved"  # the money is owed
+        PAID = "paid"
+        RETURNED = "returned"  # given back or lease lost
+        REJECTED = "rejected"
+        FAILED = "failed"
+
+    hit = models.ForeignKey(HIT, on_delete=models.PROTECT, related_name="assignments")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
+    external_id = models.CharField(max_length=120, blank=True)
+    platform_status = models.CharField(
+        max_length=12, blank=True, help_text="What its platform last said of it"
+    )
+    token = models.CharField(
+        max_length=64,
+        unique=True,
+        default=secrets.token_hex,
+        help_text="In the form; makes a submission once",
+    )
+    leased_until = models.DateTimeField()
+    draft = models.JSONField(null=True, help_text="Autosaved, so that a reload loses nothing")
+    raw = models.JSONField(null=True, help_text="The answer as sent")
+    seconds = models.FloatField(null=True, help_text="Time on the page as the server saw it")
+    accepted_at = models.DateTimeField(default=timezone.now)
+    submitted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table_comment = "One worker's go at a HIT"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["hit", "worker"],
+                condition=~Q(status="returned"),
+                name="assignment_once_a_worker",
+            ),
+            models.UniqueConstraint(
+                fields=["hit", "external_id", "worker"],
+                condition=~Q(external_id=""),
+                name="assignment_once_a_platform",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["leased", "returned"]) | Q(raw__isnull=False),
+                name="submitted_has_raw_answer",
+            ),
+        ]
+        indexes = [models.Index(fields=["status", "leased_until"])]
+
+    def __str__(self) -> str:
+        return f"assignment {self.pk}"
+
+
+class Response(models.Model):
+    """The parsed judgment of one worker about one target under one criterion."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="responses")
+    question = models.ForeignKey(Question, on_delete=models.PROTECT, related_name="responses")
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="responses")
+    criterion = models.CharField(max_length=24, help_text="relation, linking, flag …")
+    value = models.JSONField()
+    excluded_reason = models.TextField(
+        blank=True, help_text="Why it does not count, if it does not"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Parsed judgments of single workers"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["assignment", "question", "target", "criterion"],
+                name="response_once_a_question",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"response {self.pk}"
+
+
+class Signal(models.Model):
+    """Something about an answer that makes one doubt it. A signal excludes nobody by itself."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="signals")
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="signals")
+    kind = models.CharField(max_length=24, help_text="too_fast …")
+    detail = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Signals of doubtful quality"
+        constraints = [models.UniqueConstraint(fields=["assignment", "kind"], name="signal_once")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} in assignment {self.assignment_id}"
+
+
+class Payment(Moving):
+    """What one assignment (or a tutorial that was passed: `why` says so) is owed, exactly once."""
+
+    class Status(models.TextChoices):
+        OWED = "owed"
+        SENT = "sent"
+        PAID = "paid"
+        UNKNOWN = "unknown"
+        FAILED = "failed"
+        WITHHELD = (  # the answer was rejected; the money stays set aside in case that is undone
+            "withheld"
+        )
+        WAIVED = "waived"  # its worker gave it up when they left
+
+    asked_before: bool = False
+    """While it is being paid: an earlier call may have reached the platform"""
+
+    assignment = models.OneToOneField(
+        Assignment, null=True, on_delete=models.PROTECT, related_name="payment"
+    )
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payments")
+    amount = models.DecimalField(max_digits=8, decimal_places=2)
+    token = models.CharField(max_length=64, unique=True, default=secrets.token_hex)
+    why = models.CharField(
+        max_length=120, blank=True, help_text="What for, if not for an assignment"
+    )
+    endpoint = models.CharField(
+        max_length=200, blank=True, help_text="Where its platform pays it: that of its HIT"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "What annotators are owed and were paid"
+        constraints = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="payment_positive"),
+            models.CheckConstraint(
+                condition=Q(assignment__isnull=False) | ~Q(why=""), name="payment_for_something"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"payment {self.pk}"
+
+
+class DocumentOrder(models.Model):
+    """An administrator's order to have documents annotated whole: at which price, and out of which
+    reservation.
+    """
+
+    track = models.ForeignKey(Track, on_delete=models.CASCADE, related_name="document_orders")
+    documents = models.PositiveIntegerField(help_text="How many were ordered")
+    per_token = models.DecimalField(
+        max_digits=8, decimal_places=4, help_text="Dollars for one token, to one worker"
+    )
+    per_pair = models.DecimalField(
+        max_digits=8, decimal_places=4, help_text="Dollars for one pair, to one worker"
+    )
+    fee_rate = models.DecimalField(max_digits=4, decimal_places=3, default=Decimal("0"))
+    workers = models.PositiveSmallIntegerField(default=3)
+    who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+    closed_at = models.DateTimeField(
+        null=True, help_text="When nothing of it was left to be done, and its money back"
+    )
+
+    class Meta:
+        db_table_comment = "Orders to annotate documents whole"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(per_token__gt=0, per_pair__gt=0, fee_rate__gte=0),
+                name="document_order_costs",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"documents of order {self.pk}"
+
+    @property
+    def purpose(self) -> str:
+        """The ledger's name for what it pays."""
+        return f"documents:{self.pk}"
+
+
+class OrderedDocument(models.Model):
+    """A drawn document in an order. Where it is follows from its questions and its sample."""
+
+    sample = models.OneToOneField(
+        DocumentSample, primary_key=True, on_delete=models.CASCADE, related_name="ordered"
+    )
+    order = models.ForeignKey(DocumentOrder, on_delete=models.CASCADE, related_name="ordered")
+
+    class Meta:
+        db_table_comment = "Documents of orders, each at most once a track"
+
+    def __str__(self) -> str:
+        return f"sample {self.sample_id} of order {self.order_id}"
+
+
+class Title(models.Model):
+    """A title that is suggested for the links of entities: a page of the reference
+    encyclopaedia.
+    """
+
+    title = models.TextField()
+    folded = models.TextField(
+        help_text="The title in lower case without accents: what is typed is looked up in it"
+    )
+
+    class Meta:
+        db_table_comment = "Titles that are suggested for links"
+        indexes = [
+            models.Index(
+                fields=["folded"], opclasses=["text_pattern_ops"], name="title_by_beginning"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.title

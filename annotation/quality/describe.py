@@ -1,0 +1,226 @@
+"""Reads what an admin may know of a worker: answers, what they were held against, signals,
+refusals, money.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from django.db.models import Avg, Count, F, Sum
+from django.utils import timezone
+
+from annotation.models import ANSWERED, Assignment, Payment, Question, Rejection, Signal, Worker
+from annotation.platforms.registry import local_names
+from annotation.quality.signals import Flag, flags, flags_of
+from annotation.workers.worker import reachable
+from kbpo.accounts.models import Audit
+
+if TYPE_CHECKING:
+    from annotation.workers.models import Appeal, Message
+
+ONLINE = timedelta(minutes=5)
+ZERO = Decimal("0.00")
+SIGNALS = {
+    "too_fast": "too fast",
+    "unread": "faster than reading",
+    "gold_failed": "wrong on gold",
+    "against_majority": "against most of the others",
+}
+
+
+@dataclass(frozen=True)
+class WorkerLine:
+    """One annotator by hash: answers, mean seconds, flags, what is owed, and whether excluded."""
+
+    handle: str
+    platform: str
+    answers: int
+    seconds: float | None
+    signals: int
+    flags: list[Flag]
+    owed: Decimal
+    last_seen_at: datetime | None
+    excluded_reason: str
+
+    @property
+    def online(self) -> bool:
+        return self.last_seen_at is not None and self.last_seen_at > timezone.now() - ONLINE
+
+    @property
+    def agreement(self) -> Flag | None:
+        """What their answers were held against most of the others'."""
+        return next((flag for flag in self.flags if flag.kind == "majority"), None)
+
+    @property
+    def beyond(self) -> list[Flag]:
+        """The signals that pass their limits."""
+        return [flag for flag in self.flags if flag.beyond]
+
+
+@dataclass(frozen=True)
+class AnswerLine:
+    """One answer of a worker."""
+
+    pk: int
+    about: str
+    interface: str
+    question: int
+    sent_at: datetime | None
+    seconds: float | None
+    status: str
+    reward: Decimal
+    majority: bool | None
+    """Whether it agrees with most of the others; None if that is not known"""
+    gold: bool | None
+    signals: list[str]
+    rejection: Rejection | None
+    raw: object
+
+    @property
+    def rejectable(self) -> bool:
+        return self.status in ("accepted", "approved")
+
+
+@dataclass(frozen=True)
+class Record:
+    """All that an admin may know of a worker."""
+
+    worker: Worker
+    line: WorkerLine
+    flags: list[Flag]
+    answers: list[AnswerLine]
+    history: list[Audit]
+    paid: Decimal
+    writable: bool
+    """Whether a message can reach them"""
+    elsewhere: bool
+    """Whether they work on a marketplace, and can be erased by an admin alone"""
+
+    @property
+    def left_out(self) -> str:
+        """What leaving them out did to judgments and labels; empty if it did nothing."""
+        return next((one.after for one in self.history if one.what == "leave out"), "")
+
+    @property
+    def appeals(self) -> list[Appeal]:
+        """What they said against being left out, the latest first."""
+        return list(self.worker.appeals.select_related("answered_by").order_by("-made_at")[:20])
+
+    @property
+    def letters(self) -> list[Message]:
+        """What they were written, the latest first."""
+        return list(self.worker.messages.select_related("by").order_by("-at")[:20])
+
+
+def online() -> int:
+    """How many annotators asked for a question within the last minutes."""
+    return Worker.objects.filter(last_seen_at__gt=timezone.now() - ONLINE).count()
+
+
+def workers(limit: int = 200) -> list[WorkerLine]:
+    """Annotators by hash, most recently seen first."""
+    return _lines(
+        list(Worker.objects.order_by(F("last_seen_at").desc(nulls_last=True), "-pk")[:limit])
+    )
+
+
+def _lines(rows: list[Worker]) -> list[WorkerLine]:
+    ids = [row.pk for row in rows]
+    done = Assignment.objects.filter(worker__in=ids, status__in=ANSWERED)
+    numbers = done.values_list("worker").annotate(Count("pk"), Avg("seconds")).order_by()
+    counts: dict[int, tuple[int, float | None]] = {worker: (n, mean) for worker, n, mean in numbers}
+    signals = dict(
+        Signal.objects.filter(worker__in=ids).values_list("worker").annotate(Count("pk")).order_by()
+    )
+    owed = (
+        Payment.objects.filter(status="owed", worker__in=ids)
+        .values_list("worker")
+        .annotate(Sum("amount"))
+    )
+    debts = dict(owed.order_by())
+    known = flags_of(ids)
+    return [
+        WorkerLine(
+            row.handle,
+            row.platform,
+            *counts.get(row.pk, (0, None)),
+            signals.get(row.pk, 0),
+            known.get(row.pk, []),
+            debts.get(row.pk, ZERO),
+            row.last_seen_at,
+            row.excluded_reason,
+        )
+        for row in rows
+    ]
+
+
+def record(handle: str, limit: int = 60) -> Record | None:
+    """A worker's record with their latest answers; None if there is no such worker."""
+    worker = Worker.objects.filter(handle=handle).first()
+    if worker is None:
+        return None
+    rows = Assignment.objects.filter(worker=worker, raw__isnull=False).select_related("hit")
+    rows = rows.prefetch_related("hit__questions", "comparisons", "signals", "rejections__who")
+    return Record(
+        worker=worker,
+        line=_lines([worker])[0],
+        flags=flags(worker),
+        answers=[_answer(row) for row in rows.order_by("-submitted_at", "-pk")[:limit]],
+        history=list(
+            Audit.objects.filter(about=f"worker:{handle}")
+            .select_related("who")
+            .order_by("-at")[:50]
+        ),
+        paid=Payment.objects.filter(worker=worker, status="paid").aggregate(sum=Sum("amount"))[
+            "sum"
+        ]
+        or ZERO,
+        writable=reachable(worker),
+        elsewhere=worker.platform not in local_names(),
+    )
+
+
+def answer(pk: int) -> tuple[Worker, AnswerLine] | None:
+    """One answer and who gave it; None if there is none."""
+    row = (
+        Assignment.objects.filter(pk=pk, raw__isnull=False).select_related("hit", "worker").first()
+    )
+    return None if row is None else (row.worker, _answer(row))
+
+
+def _answer(row: Assignment) -> AnswerLine:
+    questions = sorted(
+        row.hit.questions.all(), key=lambda one: (one.payer.startswith("gold:"), one.order, one.pk)
+    )
+    held = {one.kind: not one.against for one in row.comparisons.all()}
+    undone = [one for one in row.rejections.all() if one.undone_at is None]
+    return AnswerLine(
+        pk=row.pk,
+        about=title_of(questions[0]) if questions else "",
+        interface=questions[0].interface if questions else "",
+        question=questions[0].pk if questions else 0,
+        sent_at=row.submitted_at,
+        seconds=row.seconds,
+        status=row.status,
+        reward=row.hit.reward,
+        majority=held.get("majority"),
+        gold=held.get("gold"),
+        signals=[SIGNALS.get(one.kind, one.kind) for one in row.signals.all()],
+        rejection=undone[0] if undone else None,
+        raw=row.raw,
+    )
+
+
+def title_of(question: Question) -> str:
+    """What a question is about, in a line."""
+    payload = question.payload
+    document = payload.get("document") or {}
+    sides = [payload[side]["gloss"] for side in ("a", "b") if side in payload]
+    place = document.get("title") or document.get("key") or ""
+    return (
+        " and ".join(sides) + (f", in {place}" if sides and place else place)
+        or f"question {question.pk}"
+    )

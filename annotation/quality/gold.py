@@ -1,0 +1,423 @@
+"""Gold questions: made by admins from answers they are sure of, dealt out among the others, never
+told apart.
+
+A gold question is in a status that no step of the pipeline touches. On our own pages it has a HIT
+of its own, which a worker leases in the place of the next one, under the same kind of token, with
+the same price. On a marketplace it goes out in HITs among others' questions, a part of their
+reward. The right answer is in one table that no page of a worker reads. Answers to it are paid out
+of the track's purpose `gold:TRACK`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Count, Max, Q
+from django.utils import timezone
+
+from annotation.interfaces.base import Judgment, ParsedResponse, Unit
+from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.models import HIT, Assignment, Comparison, Gold, Policy, Question, Signal, Worker
+from annotation.platforms.registry import local_names
+from annotation.quality.describe import title_of
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.money.spend import balance, reserve
+from kbpo.tracks.models import Track
+
+MOST = 30_000  # places of a gold question's HIT; it is retired long before
+MOST_RATE = 0.5
+NOTHING = ("", "no")
+"""What is said of a unit that is not marked"""
+DICE = random.SystemRandom()
+
+NEXT_GOLD = """
+    SELECT g.question_id FROM annotation_gold g
+    JOIN annotation_question q ON q.id = g.question_id
+    WHERE q.track_id = %(track)s AND q.interface = %(interface)s AND q.status = 'gold'
+        AND g.retired_at IS NULL
+      AND NOT q.target_id = ANY(%(apart)s)
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_question met
+          JOIN annotation_hit_questions mhq ON mhq.question_id = met.id
+          JOIN annotation_assignment a ON a.hit_id = mhq.hit_id
+          WHERE met.target_id = q.target_id AND met.interface = q.interface
+              AND a.worker_id = %(worker)s)
+    ORDER BY (SELECT count(*) FROM annotation_hit_questions hq JOIN annotation_assignment a
+        ON a.hit_id = hq.hit_id
+              WHERE hq.question_id = q.id AND a.status <> 'returned')
+           + (SELECT coalesce(sum(h.max_assignments), 0) FROM annotation_hit_questions hq
+              JOIN annotation_hit h ON h.id = hq.hit_id
+              WHERE hq.question_id = q.id AND h.status IN ('intent', 'open')
+                  AND h.max_assignments < %(most)s),
+             random()
+    LIMIT 1
+"""
+"""The gold question of a track that was dealt out least, among those whose target the worker has
+never met; for a HIT that anybody may take there is no worker, and its own targets stay apart."""
+
+
+class CannotMake(ValueError):
+    """A gold question that cannot be made or retired, or a share or sum for gold that cannot be
+    set; the text is a sentence for the admin.
+    """
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A gold question with how often it was answered and how many answers said otherwise."""
+
+    gold: Gold
+    answers: int
+    against: int
+
+    @property
+    def title(self) -> str:
+        return title_of(self.gold.question)
+
+    @property
+    def doubtful(self) -> bool:
+        """Most people say otherwise: perhaps it is the gold that is wrong."""
+        return self.answers >= 4 and 2 * self.against > self.answers
+
+
+def policy_of(track: Track) -> Policy:
+    """The track's policy; the defaults, not stored, where it has none."""
+    return Policy.objects.filter(track=track).first() or Policy(track=track)
+
+
+def purpose_of(track: Track | int) -> str:
+    """The ledger's name for what gold costs on a track."""
+    return f"gold:{track if isinstance(track, int) else track.pk}"
+
+
+def gold_instead(worker: Worker, hit: HIT) -> HIT | None:
+    """A gold question's HIT to be leased in the place of this one; None mostly. Runs where a
+    question is leased.
+    """
+    rate = rate_of(hit.track_id)
+    if not rate or DICE.random() >= rate:
+        return None
+    question = hit.questions.all()[0]
+    gold = _next_gold(hit.track_id, question.interface, worker=worker.pk)
+    return None if gold is None or money_left(hit.track_id) < gold.price else _own_hit(gold)
+
+
+def gold_among(questions: Sequence[Question], places: int) -> Question | None:
+    """A gold question that goes out with these in one HIT of so many places; None mostly. Runs
+    where HITs are made.
+
+    So often that of all that a worker is asked the share of the policy is gold."""
+    first = questions[0]
+    rate = rate_of(first.track_id)
+    if not rate or DICE.random() >= len(questions) * rate / (1 - rate):
+        return None
+    gold = _next_gold(first.track_id, first.interface, apart=[one.target_id for one in questions])
+    return None if gold is None or money_left(first.track_id) < gold.price * places else gold
+
+
+def rate_of(track: int) -> float:
+    """The share of gold that a track's policy asks for."""
+    return Policy.objects.filter(track=track).values_list("gold_rate", flat=True).first() or 0.0
+
+
+def _next_gold(
+    track: int, interface: str, *, worker: int = 0, apart: Sequence[int] = ()
+) -> Question | None:
+    values: dict[str, Any] = {
+        "track": track,
+        "interface": interface,
+        "worker": worker,
+        "apart": list(apart),
+    }
+    with connection.cursor() as cursor:
+        # One at a time for each track, so that no two of them pass what is set aside; the other
+        # gets no gold now.
+        cursor.execute(
+            "SELECT pg_try_advisory_xact_lock(hashtext('annotation.quality.gold'), %s)", [track]
+        )
+        if not cursor.fetchone()[0]:
+            return None
+        cursor.execute(NEXT_GOLD, values | {"most": MOST})
+        row = cursor.fetchone()
+    return Question.objects.get(pk=row[0]) if row else None
+
+
+def _own_hit(question: Question) -> HIT:
+    """The HIT on our own pages that holds this gold question alone, made when it is dealt out there
+    first.
+    """
+    found = question.hits.filter(
+        status="open", platform__in=local_names(), max_assignments=MOST
+    ).first()
+    if found is None:
+        found = HIT.objects.create(
+            status="open",
+            track=question.track,
+            platform="pool",
+            max_assignments=MOST,
+            reward=question.reward,
+        )
+        found.questions.add(question)
+    return found
+
+
+def is_gold(question: Question) -> bool:
+    """Whether a question is gold, or was before it was retired."""
+    return question.payer.startswith("gold:")
+
+
+def asked_of(hit: HIT, worker: Worker | None) -> list[Question]:
+    """The questions of a HIT in its own order, which tells nobody which of them is gold. Gold that
+    this worker has met in another HIT is left out, and paid all the same.
+    """
+    questions = list(hit.questions.all())
+    known = _met_gold(hit, worker, [one for one in questions if one.payer.startswith("gold:")])
+    left = [one for one in questions if one.pk not in known]
+    if len(questions) > 1 and any(one.payer.startswith("gold:") for one in questions):
+        return sorted(left, key=lambda one: sha256(f"{hit.token}:{one.pk}".encode()).digest())
+    return sorted(left, key=lambda one: (one.order, one.pk))
+
+
+def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set[int]:
+    """The gold questions of a HIT whose targets a worker judged, or began to, in a HIT that they
+    took before this.
+    """
+    if worker is None or not golds:
+        return set()
+    met = Assignment.objects.filter(worker=worker).exclude(hit=hit).exclude(raw=None, draft=None)
+    if (mine := hit.assignments.filter(worker=worker).order_by("pk").first()) is not None:
+        met = met.filter(pk__lt=mine.pk)  # of two HITs that somebody has open, one asks it
+    return {
+        one.pk
+        for one in golds
+        if met.filter(
+            hit__questions__target=one.target_id, hit__questions__interface=one.interface
+        ).exists()
+    }
+
+
+def money_left(track: Track | int) -> Decimal:
+    """What is set aside for gold and not yet promised to anybody."""
+    from annotation.hits.publish import committed
+
+    purpose = purpose_of(track)
+    return balance(purpose=purpose).open - committed(purpose)
+
+
+def candidates(track: Track, limit: int = 30) -> list[Question]:
+    """Settled questions whose answer one may be sure of, in random order: an expert's or imported
+    label, or three people or more of one mind. Of whole documents every settled one: whoever makes
+    it gold reads and mends it.
+    """
+    sure = Q(target__labels__source__in=["expert", "import"]) | Q(
+        target__labels__source="crowd", target__labels__disagreement=0, target__labels__n__gte=3
+    )
+    exact = [name for name in INTERFACES if interface_of(name).tolerance == 0.0]
+    whole = Q(interface__in=[name for name in INTERFACES if interface_of(name).tolerance])
+    rows = Question.objects.filter(
+        sure & Q(interface__in=exact) | whole, track=track, status="settled", gold_made=None
+    )
+    ids = sorted(rows.values_list("pk", flat=True).distinct())
+    chosen = DICE.sample(ids, min(limit, len(ids)))
+    found = Question.objects.select_related("target").in_bulk(chosen)
+    return [found[pk] for pk in chosen]
+
+
+@transaction.atomic
+def make_gold(source: Question, raw: dict[str, Any], who: User, why: str) -> Gold:
+    """The gold question with the same page as `source` and this right answer. Raises BadAnswer or
+    CannotMake.
+    """
+    expected = interface_of(source.interface).parse(source, raw)
+    if any(one.criterion == "flag" for one in expected):
+        raise CannotMake(
+            "A question that cannot be answered is no gold: nobody can fail it. Take the flag away."
+        )
+    if Gold.objects.filter(source=source, retired_at=None).exists():
+        raise CannotMake("This question is gold already.")
+    _check_reason(why, "Say how you know that this is right")
+    rounds = Question.objects.filter(
+        track=source.track, target=source.target_id, interface=source.interface
+    )
+    question = Question.objects.create(
+        status="gold",
+        track=source.track,
+        target_id=source.target_id,
+        interface=source.interface,
+        round=(rounds.aggregate(Max("round"))["round__max"] or 0) + 1,
+        shown=source.shown,
+        payload=source.payload,
+        payer=purpose_of(source.track),
+        order=0.0,
+        answers_wanted=source.answers_wanted,
+        price=source.price,
+        reward=source.reward,
+        seconds=source.seconds,
+    )
+    if source.track.platform in local_names():
+        _own_hit(question)
+    gold = Gold.objects.create(
+        question=question,
+        source=source,
+        made_by=who,
+        why=why[:2000],
+        expected=[_stored(one) for one in expected],
+    )
+    note("make gold", f"gold:{gold.pk}", who=who, why=why, track=source.track.slug)
+    return gold
+
+
+def _stored(one: ParsedResponse) -> dict[str, Any]:
+    return {"target": one.target_id, "criterion": one.criterion, "value": one.value}
+
+
+@transaction.atomic
+def retire(gold: Gold, who: User, why: str) -> bool:
+    """Whether a gold question was taken out; what was answered stays paid, and counts as before.
+    Raises CannotMake.
+    """
+    _check_reason(why, "Nothing was retired: say why")
+    if not Gold.objects.filter(pk=gold.pk, retired_at=None).update(retired_at=timezone.now()):
+        return False
+    gold.question.move("cancelled", "It is gold no more.")
+    gold.question.hits.filter(platform__in=local_names()).update(
+        status="closed", status_since=timezone.now()
+    )
+    note("retire gold", f"gold:{gold.pk}", who=who, why=why, track=gold.question.track.slug)
+    return True
+
+
+@transaction.atomic
+def set_rate(track: Track, rate: float, who: User, why: str) -> Policy:
+    """The policy with this share of gold, from 0 to one half. Raises CannotMake."""
+    if not 0 <= rate <= MOST_RATE:
+        raise CannotMake("Between 0 and 50 % of everybody’s questions can be gold.")
+    _check_reason(why, "The share is as it was: say why you change it")
+    policy, _ = Policy.objects.get_or_create(track=track)
+    before, policy.gold_rate = policy.gold_rate, rate
+    policy.save(update_fields=["gold_rate"])
+    note(
+        "gold rate",
+        f"track:{track.slug}",
+        who=who,
+        why=why,
+        before=f"{before:.0%}",
+        after=f"{rate:.0%}",
+        track=track.slug,
+    )
+    return policy
+
+
+def set_aside(track: Track, amount: Decimal, who: User, why: str, *, key: str) -> None:
+    """Nothing; so much more of the track's budget is set aside for gold. Raises OverBudget or
+    CannotMake.
+    """
+    _check_reason(why, "Nothing was set aside: say what for")
+    reserve(
+        track,
+        None,
+        purpose_of(track),
+        amount,
+        key=f"gold:{track.pk}:{key}"[:64],
+        who=who,
+        why=f"Gold: {why}",
+    )
+
+
+def _check_reason(why: str, said: str) -> None:
+    """Nothing; raises CannotMake if nobody said why."""
+    if not why.strip():
+        raise CannotMake(f"{said}. It stands in the log.")
+
+
+def grade(assignment: Assignment) -> bool | None:
+    """Whether an answer to a gold question is right, noted once; None if it is no gold."""
+    golds = {
+        gold.question_id: gold for gold in Gold.objects.filter(question__hits=assignment.hit_id)
+    }
+    if not golds:
+        return None
+    said = {
+        pk: [one for one in assignment.responses.all() if one.question_id == pk] for pk in golds
+    }
+    if not any(said.values()):
+        return None  # its worker had met them before, and was not asked
+    right = all(is_right(golds[pk], responses) for pk, responses in said.items() if responses)
+    Comparison.objects.get_or_create(
+        assignment=assignment, kind="gold", defaults={"against": not right}
+    )
+    if not right:
+        detail = "It is not the answer to a question that we know the answer to."
+        Signal.objects.get_or_create(
+            assignment=assignment,
+            kind="gold_failed",
+            defaults={"worker_id": assignment.worker_id, "detail": detail},
+        )
+    return right
+
+
+def is_right(gold: Gold, responses: Sequence[Judgment]) -> bool:
+    """Whether responses say what the gold answer says, in everything that people can agree on. Of a
+    whole document nobody finds all: there they are right if they differ by no more than its
+    interface tolerates.
+    """
+    question = gold.question
+    expected = [
+        ParsedResponse(one["target"], one["criterion"], one["value"]) for one in gold.expected
+    ]
+    interface = interface_of(question.interface)
+    said = [
+        dict(pair for one in answer for pair in interface.units(question, one))
+        for answer in (expected, responses)
+    ]
+    return f1(*said) >= 1 - interface.tolerance if interface.tolerance else said[0] == said[1]
+
+
+def f1(expected: Mapping[Unit, str], said: Mapping[Unit, str]) -> float:
+    """F1 of what was marked against what should have been, 1 where nothing should be and nothing
+    is. Titles are optional, and a flag is no mark: a flagged document finds nothing.
+    """
+    marks = [
+        {
+            (unit, value)
+            for unit, value in one.items()
+            if unit[0] not in ("link", "flag") and value not in NOTHING
+        }
+        for one in (expected, said)
+    ]
+    if said.get(("flag", "")) == "yes" or not any(marks):
+        return float(said.get(("flag", "")) == expected.get(("flag", "")))
+    return 2 * len(marks[0] & marks[1]) / (len(marks[0]) + len(marks[1]))
+
+
+def standings(track: Track) -> list[Standing]:
+    """The gold questions of a track that are dealt out, newest first, with how people answer
+    them.
+    """
+    rows = list(
+        Gold.objects.filter(question__track=track, retired_at=None).select_related(
+            "question", "made_by"
+        )
+    )
+    found = Comparison.objects.filter(kind="gold", assignment__hit__questions__gold__in=rows)
+    counts: Counter[tuple[int, bool]] = Counter()
+    for question, against, n in (
+        found.values_list("assignment__hit__questions", "against").annotate(Count("pk")).order_by()
+    ):
+        counts[question, against] += n
+    return [
+        Standing(
+            row,
+            counts[row.question_id, True] + counts[row.question_id, False],
+            counts[row.question_id, True],
+        )
+        for row in sorted(rows, key=lambda one: -one.pk)
+    ]

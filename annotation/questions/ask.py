@@ -1,0 +1,216 @@
+"""Step 5: samples of confirmed submissions become questions, in the order of u/π; a target is never
+asked twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from annotation.interfaces.registry import interface_of
+from annotation.models import Considered, Question
+from kbpo.money.models import Price
+from kbpo.queue import nudge
+from kbpo.sampling.models import Sweep
+from kbpo.tracks.base import QuestionDraft
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+log = logging.getLogger(__name__)
+
+BATCH = 500
+OPEN = ("waiting", "published", "answered")
+ASKED = ("settled", "given_up")
+
+CANDIDATES = """
+    SELECT s.id, s.target_id, b.submission_id, t.u / CASE WHEN b.design = 'iid' THEN 1.0 ELSE
+               coalesce((SELECT max(h.pi) FROM sampling_threshold h
+                   WHERE h.target_id = s.target_id), s.probability) END
+    FROM sampling_sample s
+    JOIN sampling_samplebatch b ON b.id = s.batch_id
+    JOIN submissions_submission sub ON sub.id = b.submission_id
+    JOIN instances_target t ON t.id = s.target_id
+    LEFT JOIN annotation_considered c ON c.sample_id = s.id
+    WHERE sub.status = 'judging' AND sub.track_id = %(track)s
+      AND (c.sample_id IS NULL
+           OR EXISTS (SELECT 1 FROM instances_label l WHERE l.target_id = s.target_id
+               AND l.created_at > c.at))
+      AND NOT EXISTS (SELECT 1 FROM annotation_question q WHERE q.target_id = s.target_id
+          AND q.status = ANY(%(open)s))
+    ORDER BY sub.confirmed_at, s.id
+    LIMIT %(limit)s
+"""
+"""Samples to be considered: new ones, and those whose target got a label since, unless it is
+being asked about now."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sample to be considered."""
+
+    sample: int
+    target: int
+    submission: int
+    order: float
+
+    @property
+    def terms(self) -> tuple[str, float]:
+        """Who pays for a question about its target, and when it goes out."""
+        return f"submission:{self.submission}", self.order
+
+
+def tick() -> int:
+    """How many questions were asked."""
+    return sum(
+        _ask_track(track)
+        for track in Track.objects.filter(submissions__status="judging").distinct()
+    )
+
+
+def _ask_track(track: Track) -> int:
+    asked = 0
+    try:
+        while (made := _ask_batch(track)) is not None:
+            asked += made
+    except (
+        Exception
+    ):  # one track's bug must not keep the others waiting; the clock comes round again
+        log.exception("Questions of track %s could not be asked", track.pk)
+    return asked
+
+
+@transaction.atomic
+def _ask_batch(track: Track) -> int | None:
+    """How many questions a batch of samples led to; None if there is nothing left, or another
+    worker is asking.
+    """
+    if not alone():
+        return None
+    candidates = _candidates(track)
+    if not candidates:
+        return None
+    first = _first(track, candidates)
+    by_submission: dict[int, list[int]] = defaultdict(list)
+    for one in first.values():
+        by_submission[one.submission].append(one.target)
+    kind = kind_of(track)
+    drafts = [
+        draft
+        for owner, targets in by_submission.items()
+        for draft in kind.questions(targets, [owner])
+    ]
+    questions = list(
+        new_questions(track, {target: one.terms for target, one in first.items()}, drafts)
+    )
+    Question.objects.bulk_create(questions)
+    now = timezone.now()
+    Considered.objects.bulk_create(
+        [Considered(sample_id=one.sample, at=now) for one in candidates],
+        update_conflicts=True,
+        unique_fields=["sample"],
+        update_fields=["at"],
+    )
+    if questions:
+        nudge("publish")
+    return len(questions)
+
+
+def alone() -> bool:
+    """Whether this transaction is the only one that asks: what was asked before must be seen
+    whole.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('annotation.questions.ask'))")
+        return bool(cursor.fetchone()[0])
+
+
+def _candidates(track: Track) -> list[Candidate]:
+    with connection.cursor() as cursor:
+        cursor.execute(CANDIDATES, {"track": track.pk, "open": list(OPEN), "limit": BATCH})
+        return [Candidate(*row) for row in cursor.fetchall()]
+
+
+def _first(track: Track, candidates: Sequence[Candidate]) -> dict[int, Candidate]:
+    """For each target the first sample whose submission needs an answer: nobody pays for what only
+    others state.
+    """
+    of: dict[int, list[int]] = defaultdict(list)
+    for one in candidates:
+        of[one.submission].append(one.target)
+    needed = kind_of(track).unanswered(of)
+    first: dict[int, Candidate] = {}
+    for one in candidates:
+        if one.target in needed[one.submission]:
+            first.setdefault(one.target, one)
+    return first
+
+
+def new_questions(
+    track: Track,
+    payers: Mapping[int, tuple[str, float]],
+    drafts: Iterable[QuestionDraft],
+    *,
+    like: Sweep | None = None,
+) -> Iterator[Question]:
+    """A question for each draft that holds anything which was not asked before; `payers` says for
+    each target who pays and when it goes out. At the track's price, or `like` a sweep was ordered.
+    """
+    drafts = list(drafts)
+    rounds = _rounds(drafts)
+    terms = {name: terms_of(track, name) for name in {draft.interface for draft in drafts}}
+    for draft in drafts:
+        number, shown = rounds[draft.target_id, draft.interface]
+        if number > 1 and set(draft.shown) <= shown:
+            continue  # all of it was asked before; that it was given up is an answer too
+        (payer, order), price = payers[draft.target_id], terms[draft.interface]
+        yield Question(
+            status="waiting",
+            track=track,
+            target_id=draft.target_id,
+            interface=draft.interface,
+            round=number,
+            shown=draft.shown,
+            payload=draft.payload,
+            payer=payer,
+            order=order,
+            answers_wanted=like.workers if like else track.workers_per_question,
+            price=like.price if like else price.per_answer,
+            reward=(like or price).reward,
+            seconds=(like or price).seconds,
+        )
+
+
+def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int, set[str]]]:
+    """For each target and interface the number of the next round, and all that was asked before, on
+    any track.
+    """
+    number: dict[tuple[int, str], int] = defaultdict(lambda: 1)
+    shown: dict[tuple[int, str], set[str]] = defaultdict(set)
+    rows = Question.objects.filter(target__in=[draft.target_id for draft in drafts]).defer(
+        "payload"
+    )
+    for one in rows:
+        key = (one.target_id, one.interface)
+        number[key] = max(number[key], one.round + 1)
+        if one.status in ASKED and not one.is_left_open:
+            shown[key].update(one.shown)
+    keys = {(draft.target_id, draft.interface) for draft in drafts}
+    return {key: (number[key], shown[key]) for key in keys}
+
+
+def terms_of(track: Track, interface: str) -> Price:
+    """The track's price of one answer; the interface's own where the track has none."""
+    price = Price.objects.filter(track=track, interface=interface).first()
+    kind = interface_of(interface)
+    return price or Price(
+        track=track,
+        interface=interface,
+        reward=Decimal(kind.default_reward),
+        seconds=kind.default_seconds,
+    )

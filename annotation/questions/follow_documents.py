@@ -1,0 +1,105 @@
+"""Tells where the documents of a track's orders are, what they cost so far, and why one does not go
+on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from annotation.models import DocumentOrder, Question
+from annotation.questions.order import missing
+from annotation.questions.read_documents import DEAD, MENTIONS
+from kbpo.instances.models import Label
+from kbpo.money.spend import Balance, balance
+from kbpo.tracks.models import Track
+
+STAGES = ("not asked yet", "at the names", "at the relations", "read", "given up")
+
+
+@dataclass(frozen=True)
+class OrderState:
+    """One order: how many of its documents are in which stage, its money, and what it lacks."""
+
+    pk: int
+    documents: int
+    created_at: datetime
+    closed_at: datetime | None
+    who: str
+    stages: list[tuple[str, int]]
+    money: Balance
+    missing: Decimal
+    reason: str
+
+
+def document_orders(track: Track) -> list[OrderState]:
+    """The track's orders, newest first."""
+    rows = list(DocumentOrder.objects.filter(track=track).select_related("who").order_by("-pk"))
+    questions = _questions(track)
+    return [_state(order, questions) for order in rows]
+
+
+def _questions(track: Track) -> dict[int, list[Question]]:
+    """document -> its questions, without their payloads."""
+    rows = (
+        Question.objects.filter(track=track, target__kind="document")
+        .select_related("target")
+        .defer("payload")
+    )
+    found: dict[int, list[Question]] = {}
+    for question in rows.order_by("pk"):
+        found.setdefault(question.target.document_id, []).append(question)
+    return found
+
+
+def _state(order: DocumentOrder, questions: dict[int, list[Question]]) -> OrderState:
+    samples = [one.sample for one in order.ordered.select_related("sample")]
+    flagged = _flagged(
+        [question for sample in samples for question in questions.get(sample.document_id, [])]
+    )
+    counts: Counter[str] = Counter()
+    for sample in samples:
+        asked = questions.get(sample.document_id, [])
+        counts["read" if sample.settled_at else _stage(asked, flagged)] += 1
+    waiting = [
+        one.reason
+        for sample in samples
+        for one in questions.get(sample.document_id, ())
+        if one.reason
+    ]
+    return OrderState(
+        order.pk,
+        order.documents,
+        order.created_at,
+        order.closed_at,
+        order.who.get_username() if order.who else "a command",
+        [(stage, counts[stage]) for stage in STAGES if counts[stage]],
+        balance(purpose=order.purpose),
+        missing(order),
+        waiting[0] if waiting else "",
+    )
+
+
+def _stage(asked: Sequence[Question], flagged: set[int]) -> str:
+    if any(one.status in DEAD or one.pk in flagged for one in asked):
+        return "given up"
+    if not asked:
+        return "not asked yet"
+    open_ones = [one for one in asked if one.status != "settled"]
+    return (
+        "at the names"
+        if any(one.interface == MENTIONS for one in open_ones)
+        else "at the relations"
+    )
+
+
+def _flagged(questions: Sequence[Question]) -> set[int]:
+    """The settled questions that most flagged: their label is empty."""
+    origins = {
+        question.origin: question.pk for question in questions if question.status == "settled"
+    }
+    rows = Label.objects.filter(origin__in=origins, value={}, target__kind="document")
+    return {origins[origin] for origin in rows.values_list("origin", flat=True)}

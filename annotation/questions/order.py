@@ -1,0 +1,278 @@
+"""Orders documents to be annotated whole: says what it will cost at most, reserves that, and never
+spends more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+
+from django.db import transaction
+from django.db.models import F, Func, IntegerField, Sum
+from django.utils import timezone
+
+from annotation.hits.publish import committed
+from annotation.models import DocumentOrder, OrderedDocument, Question
+from kbpo.accounts.audit import COMMAND, note
+from kbpo.accounts.models import User
+from kbpo.corpus.models import Document
+from kbpo.money.models import Price
+from kbpo.money.spend import balance, reserve
+from kbpo.queue import nudge
+from kbpo.sampling.documents import draw as sampling
+from kbpo.sampling.models import DocumentBatch, DocumentSample, TrackKey
+from kbpo.tracks.models import Track
+
+CENT = Decimal("0.01")
+PER_TOKEN = Decimal("0.0075")
+PER_PAIR = Decimal("0.05")
+PAIRS_A_TOKEN = Decimal("0.2")
+"""Reserved before anything is known: the literature's 45 pairs in 350 tokens, half as many
+again."""
+SURE = 5  # documents after which the track's own number of pairs a token is known well enough
+SPARE = Decimal("1.25")
+
+
+class CannotOrder(ValueError):
+    """An order that was not placed; the text is a sentence for the administrator."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What annotating some documents would cost, in dollars, and how long one of them takes a
+    worker.
+    """
+
+    waiting: list[int]
+    """Documents that are drawn and wait"""
+    new: list[int]
+    """Documents that are drawn with the order, with `seed`"""
+    seed: int
+    tokens: int
+    workers: int
+    entities: Decimal
+    relations: Decimal
+    per_token: Decimal
+    per_pair: Decimal
+    fee_rate: Decimal
+
+    @property
+    def documents(self) -> int:
+        return len(self.waiting) + len(self.new)
+
+    @property
+    def at_most(self) -> Decimal:
+        return self.entities + self.relations
+
+
+def round_up(amount: Decimal) -> Decimal:
+    """An amount of dollars in cents, rounded up."""
+    return amount.quantize(CENT, rounding=ROUND_CEILING)
+
+
+def plan_documents(
+    track: Track, n: int, *, per_token: Decimal = PER_TOKEN, per_pair: Decimal = PER_PAIR
+) -> Plan:
+    """What the next `n` documents would cost: mentions to the cent, relations at most, by the pairs
+    to be expected.
+
+    Raises CannotOrder with a sentence.
+    """
+    if not per_token > 0 or not per_pair > 0:
+        raise CannotOrder("A token and a pair must each cost something.")
+    waiting, new, seed = _next(track, n)
+    fee = fee_of(track)
+    tokens = list(_tokens([*waiting, *new]).values())
+    ratio = _pairs_a_token(track)
+    workers = track.workers_per_question
+    entities = sum((price_of(one, per_token, fee) for one in tokens), Decimal(0)) * workers
+    pairs = [int((one * ratio).to_integral_value(ROUND_CEILING)) for one in tokens]
+    relations = sum((price_of(one, per_pair, fee) for one in pairs), Decimal(0)) * workers
+    return Plan(
+        waiting, new, seed, sum(tokens), workers, entities, relations, per_token, per_pair, fee
+    )
+
+
+@transaction.atomic
+def order_documents(
+    track: Track,
+    n: int,
+    at_most: Decimal,
+    *,
+    who: User | None = None,
+    per_token: Decimal = PER_TOKEN,
+    per_pair: Decimal = PER_PAIR,
+    why: str = "",
+) -> DocumentOrder:
+    """The order: the documents are drawn, their money is set aside, and the clock asks about them.
+
+    `at_most` is the price that was shown; whoever orders says what for. Raises CannotOrder if it
+    would be more by now, OverBudget if a cap forbids it, and then nothing has changed.
+    """
+    if who is not None and not why.strip():
+        raise CannotOrder("Nothing was ordered: say what they are read for. It stands in the log.")
+    Track.objects.select_for_update(of=("self",)).get(
+        pk=track.pk
+    )  # two orders must not draw the same documents
+    plan = plan_documents(track, n, per_token=per_token, per_pair=per_pair)
+    if plan.at_most > at_most:
+        raise CannotOrder(
+            f"These documents would cost up to ${plan.at_most}, not ${at_most}. Look at the price"
+            " again."
+        )
+    order = DocumentOrder.objects.create(
+        track=track,
+        documents=plan.documents,
+        per_token=per_token,
+        per_pair=per_pair,
+        fee_rate=plan.fee_rate,
+        workers=plan.workers,
+        who=who,
+    )
+    if plan.new:
+        sampling.order_documents(
+            track, len(plan.new), seed=plan.seed, user=who, why=why.strip() or COMMAND
+        )
+    samples = DocumentSample.objects.filter(track=track, document__in=[*plan.waiting, *plan.new])
+    OrderedDocument.objects.bulk_create(
+        OrderedDocument(sample=sample, order=order) for sample in samples
+    )
+    told = f"{plan.documents} documents to be annotated whole"
+    reserve(track, None, order.purpose, plan.at_most, key=order.purpose, who=who, why=told)
+    note(
+        "order documents",
+        order.purpose,
+        who=who,
+        why=why.strip(),
+        track=track.slug,
+        after=f"{plan.documents} documents by {plan.workers} workers, at most ${plan.at_most}",
+    )
+    nudge("read")
+    return order
+
+
+def _next(track: Track, n: int) -> tuple[list[int], list[int], int]:
+    """The next `n` documents that nobody has ordered: those that wait, then new ones, drawn
+    uniformly with a seed that nobody can foresee; the same ones until something is drawn or
+    ordered.
+    """
+    if n < 1:
+        raise CannotOrder("Order at least one document.")
+    ordered = set(
+        OrderedDocument.objects.filter(order__track=track).values_list(
+            "sample__document", flat=True
+        )
+    )
+    waiting = [pk for pk in sampling.waiting_documents(track) if pk not in ordered][:n]
+    missing = n - len(waiting)
+    if missing and sampling.in_two_stages(track):
+        raise CannotOrder(
+            f"{len(waiting):,} drawn documents wait to be ordered. This track draws its documents"
+            " in two stages, and the second is drawn once the first is annotated."
+        )
+    key, _ = TrackKey.objects.get_or_create(track=track)
+    message = f"{key.secret}|documents|{DocumentSample.objects.filter(track=track).count()}"
+    seed = int.from_bytes(hashlib.sha256(message.encode()).digest()[:7], "big")
+    batch = DocumentBatch(track=track, size=missing, seed=seed, drawn_at=timezone.now())
+    new = sampling.uniform_draw(batch) if missing else []
+    if len(new) < missing:
+        raise CannotOrder(
+            f"Only {len(waiting) + len(new):,} documents are left; {n:,} cannot be ordered."
+        )
+    return waiting, new, seed
+
+
+@transaction.atomic
+def add_money(order: DocumentOrder, *, who: User | None = None, why: str = "") -> Decimal:
+    """What was set aside besides, so that all questions of the order that wait can be published;
+    0.00 if none needs it.
+
+    Raises OverBudget if a cap forbids it, or CannotOrder if whoever adds it does not say why.
+    """
+    if who is not None and not why.strip():
+        raise CannotOrder("Nothing was added: say why it may cost more. It stands in the log.")
+    order = (
+        DocumentOrder.objects.select_for_update(of=("self",))
+        .select_related("track")
+        .get(pk=order.pk)
+    )
+    amount = missing(order)
+    if amount <= 0:
+        return Decimal("0.00")
+    key = f"{order.purpose}:more:{balance(purpose=order.purpose).reserved}"
+    reserve(
+        order.track,
+        None,
+        order.purpose,
+        amount,
+        key=key,
+        who=who,
+        why="More pairs than were expected",
+    )
+    note(
+        "add money",
+        order.purpose,
+        who=who,
+        after=f"${amount}",
+        why=why.strip() or COMMAND,
+        track=order.track.slug,
+    )
+    nudge("publish")
+    return amount
+
+
+def add_money_to(track: Track, pk: int, *, who: User | None = None, why: str = "") -> Decimal:
+    """What was set aside besides for an order of a track. Raises CannotOrder if there is none, or
+    OverBudget.
+    """
+    order = DocumentOrder.objects.filter(track=track, pk=pk, closed_at=None).first()
+    if order is None:
+        raise CannotOrder("There is no such order, or it is closed.")
+    return add_money(order, who=who, why=why)
+
+
+def missing(order: DocumentOrder) -> Decimal:
+    """What the waiting questions of an order need beyond what is set aside for it."""
+    waiting = Question.objects.filter(payer=order.purpose, status="waiting")
+    needed = waiting.aggregate(sum=Sum(F("price") * F("answers_wanted")))["sum"] or Decimal(0)
+    return max(
+        Decimal("0.00"), needed - (balance(purpose=order.purpose).open - committed(order.purpose))
+    )
+
+
+def price_of(units: int, each: Decimal, fee_rate: Decimal) -> Decimal:
+    """The price of one assignment: its reward, rounded up to the cent, with the platform's fee,
+    rounded up again.
+    """
+    return round_up(reward_of(units, each) * (1 + fee_rate))
+
+
+def reward_of(units: int, each: Decimal) -> Decimal:
+    """What one worker gets for some tokens or pairs, rounded up to the cent."""
+    return max(CENT, round_up(units * each))
+
+
+def fee_of(track: Track) -> Decimal:
+    """The fee that the track pays on any answer: that of its price of a relation."""
+    price = Price.objects.filter(track=track).order_by("-interface").first()
+    return price.fee_rate if price else Decimal(0)
+
+
+def _tokens(documents: list[int]) -> dict[int, int]:
+    length = Func(F("token_begin"), function="cardinality", output_field=IntegerField())
+    return dict(Document.objects.filter(pk__in=documents).annotate(n=length).values_list("pk", "n"))
+
+
+def _pairs_a_token(track: Track) -> Decimal:
+    """How many pairs a token brings: what was found on this track, a quarter more; a guess before
+    that is known.
+    """
+    payloads = Question.objects.filter(track=track, interface="relations_exhaustive").order_by(
+        "-pk"
+    )
+    found = list(payloads.values_list("target__document", "payload__pairs")[:50])
+    if len(found) < SURE:
+        return PAIRS_A_TOKEN
+    tokens = sum(_tokens([document for document, _ in found]).values())
+    return SPARE * sum(len(pairs) for _, pairs in found) / max(1, tokens)

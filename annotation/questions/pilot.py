@@ -1,0 +1,431 @@
+"""Pilot batches: many workers on the same few items, to learn how hard a track's questions are
+before much is spent.
+
+Relations: k workers on n pairs that systems state and nobody was asked about, drawn at random.
+Names: k workers who each mark all names of n documents that nobody has read, drawn at random; the
+marks are held against those of an expert (or an import), or else against what most of them marked.
+The labels that a pilot makes are labels like any others.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import sha256
+from math import comb
+
+from django.db import transaction
+
+from annotation.hits.publish import committed, one_publisher
+from annotation.models import Adjudication, Pilot, Question, Response
+from annotation.quality.agreement import Measured, measure
+from annotation.quality.fewer import OfSoMany, by_number
+from annotation.quality.judged import NAMES as OF_DOCUMENTS
+from annotation.quality.judged import about
+from annotation.questions.ask import terms_of
+from annotation.questions.order import PER_TOKEN, fee_of, price_of, reward_of
+from annotation.questions.read_documents import SECONDS
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.corpus.fetch import fetch
+from kbpo.corpus.models import Document
+from kbpo.instances.models import Label
+from kbpo.money.models import Ledger
+from kbpo.money.spend import balance, release, reserve
+from kbpo.queue import nudge, one_at_a_time
+from kbpo.sampling.models import DocumentSample
+from kbpo.submissions.models import Submission
+from kbpo.tracks.base import QuestionDraft
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+Span = tuple[int, int]
+
+PAIRS, NAMES = "relation", "entities"
+"""The interfaces that can be piloted"""
+WORKERS, ITEMS, DOCUMENTS = 5, 200, 20
+MOST_WORKERS, MOST_ITEMS = 9, 2_000
+PUBLISHED = {
+    ("relation", "relation"): ("κ", 0.61),
+    ("entities", "mention"): ("κ", 0.83),
+    ("entities", "canonical"): ("κ", 0.75),
+    ("entities", "link"): ("κ", 0.75),
+}
+"""What the literature reached with three workers (Chaganty et al. 2017; Chaganty 2018, section
+3.5.3)."""
+PUBLISHED_RECALL = {3: 0.92, 7: 0.96}
+"""Of an expert's spans, the share that the union of so many workers found."""
+
+
+class CannotPilot(ValueError):
+    """A pilot that cannot be launched; the text is a sentence for the admin."""
+
+
+@dataclass(frozen=True)
+class SpanRecall:
+    """The share of the reference's spans that so many workers find together, and the published
+    one.
+    """
+
+    workers: int
+    union: float
+    documents: int
+    published: float | None
+
+
+@dataclass(frozen=True)
+class PilotReport:
+    """What a pilot, or a track's answers as they are, tell."""
+
+    agreement: list[Measured]
+    fewer: list[OfSoMany]
+    """κ had 2 … k of them judged"""
+    recall: list[SpanRecall]
+    reference: str
+    """What spans were held against"""
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A question to be asked, and what each answer to it costs."""
+
+    draft: QuestionDraft
+    price: Decimal
+    reward: Decimal
+    seconds: int
+
+
+@dataclass(frozen=True)
+class PilotPlan:
+    """What a pilot would ask, and what it costs."""
+
+    interface: str
+    workers: int
+    asked: list[Priced]
+
+    @property
+    def items(self) -> int:
+        return len(self.asked)
+
+    @property
+    def cost(self) -> Decimal:
+        return sum((one.price for one in self.asked), Decimal(0)) * self.workers
+
+
+def seed_of(key: str) -> int:
+    """The seed that belongs to a form's key: what its price was shown for is what is asked."""
+    return int.from_bytes(sha256(f"pilot:{key}".encode()).digest()[:7])
+
+
+def plan_pilot(track: Track, *, workers: int, items: int, interface: str, seed: int) -> PilotPlan:
+    """What a pilot with this seed would ask now, and its price. Raises CannotPilot; nothing is
+    changed.
+    """
+    if not 2 <= workers <= MOST_WORKERS or not 1 <= items <= MOST_ITEMS:
+        raise CannotPilot(f"A pilot has 2 to {MOST_WORKERS} workers on 1 to {MOST_ITEMS:,} items.")
+    return PilotPlan(
+        interface, workers, {PAIRS: _pairs, NAMES: _documents}[interface](track, items, seed)
+    )
+
+
+@transaction.atomic
+def launch_pilot(
+    track: Track,
+    who: User | None,
+    *,
+    workers: int = WORKERS,
+    items: int | None = None,
+    seed: int | None = None,
+    key: str = "",
+    interface: str = PAIRS,
+    at_most: Decimal | None = None,
+    why: str = "",
+) -> Pilot:
+    """The pilot, asked and paid for. Raises CannotPilot or OverBudget, and nothing was asked.
+
+    `at_most` is the price that was shown for the seed: if it would be more by now, that is refused.
+
+    Whoever launches one says what for. A form's key is good for one of them: sent again, it gives
+    the first.
+    """
+    if who is not None and not why.strip():
+        raise CannotPilot("Nothing was launched: say what the pilot is for. It stands in the log.")
+    one_at_a_time("annotation.questions.pilot", track.pk)
+    if (
+        key
+        and (paid := Ledger.objects.filter(key=f"launch:{key}", kind="reserve").first()) is not None
+    ):
+        return Pilot.objects.get(pk=int(paid.purpose.partition(":")[2]))
+    items = {PAIRS: ITEMS, NAMES: DOCUMENTS}[interface] if items is None else items
+    seed = secrets.randbits(62) if seed is None else seed
+    plan = plan_pilot(track, workers=workers, items=items, interface=interface, seed=seed)
+    asked, cost = plan.asked, plan.cost
+    if at_most is not None and cost > at_most:
+        raise CannotPilot(
+            f"This pilot would cost ${cost} by now, not ${at_most}. Look at the price again."
+        )
+    pilot = Pilot.objects.create(
+        track=track, interface=interface, workers=workers, items=len(asked), seed=seed, made_by=who
+    )
+    told = f"{workers} workers on {len(asked)} {'items' if interface == PAIRS else 'documents'}"
+    reserve(
+        track,
+        None,
+        pilot.payer,
+        cost,
+        who=who,
+        key=f"launch:{key}" if key else pilot.payer,
+        why=told,
+    )
+    Question.objects.bulk_create(
+        Question(
+            status="waiting",
+            track=track,
+            target_id=one.draft.target_id,
+            interface=one.draft.interface,
+            shown=one.draft.shown,
+            payload=one.draft.payload,
+            payer=pilot.payer,
+            order=at / len(asked),
+            answers_wanted=workers,
+            price=one.price,
+            reward=one.reward,
+            seconds=one.seconds,
+        )
+        for at, one in enumerate(asked)
+    )
+    note("launch", pilot.payer, who=who, why=why.strip(), after=told, track=track.slug)
+    nudge("publish")
+    return pilot
+
+
+def _pairs(track: Track, items: int, seed: int) -> list[Priced]:
+    """Questions about pairs that systems state and nobody was asked about, drawn at random. Raises
+    CannotPilot.
+    """
+    submissions = list(
+        Submission.objects.filter(track=track).confirmed().values_list("pk", flat=True)
+    )
+    targets = _unasked(track, submissions)
+    random.Random(seed).shuffle(targets)
+    drafts = list(kind_of(track).questions(targets[:items], submissions)) if targets else []
+    if not drafts:
+        raise CannotPilot(
+            "There is nothing to ask about: a pilot takes pairs that confirmed submissions state"
+            " and nobody was asked."
+        )
+    price = terms_of(track, drafts[0].interface)
+    return [Priced(draft, price.per_answer, price.reward, price.seconds) for draft in drafts]
+
+
+def _documents(track: Track, items: int, seed: int) -> list[Priced]:
+    """Questions about all names of documents, drawn at random among those that nobody was asked
+    about or will be.
+
+    Raises CannotPilot.
+    """
+    taken = Question.objects.filter(interface=NAMES, target__corpus=track.corpus_id).values(
+        "target__document"
+    )
+    drawn = DocumentSample.objects.filter(track=track).values("document")
+    free = (
+        Document.objects.filter(corpus=track.corpus_id).exclude(pk__in=taken).exclude(pk__in=drawn)
+    )
+    numbers = list(free.order_by("pk").values_list("pk", flat=True))
+    chosen = random.Random(seed).sample(numbers, min(items, len(numbers)))
+    documents, kind = Document.objects.in_bulk(chosen), kind_of(track)
+    drafts = [
+        draft for pk in chosen if (draft := kind.mentions_question(documents[pk])) is not None
+    ]
+    if not drafts:
+        raise CannotPilot(
+            "There is nothing to read: all documents were drawn or asked about, or none can be"
+            " read."
+        )
+    fee = fee_of(track)
+    lengths = [len(draft.payload["tokens"]) for draft in drafts]
+    return [
+        Priced(
+            draft,
+            price_of(n, PER_TOKEN, fee),
+            reward_of(n, PER_TOKEN),
+            max(10, round(n * SECONDS[NAMES])),
+        )
+        for draft, n in zip(drafts, lengths, strict=True)
+    ]
+
+
+def cost_of_as_many(track: Track) -> Decimal:
+    """About what a pilot of as many documents as there are pairs by default would cost, by the
+    corpus's first ones: why so few are the default.
+    """
+    some = (
+        Document.objects.filter(corpus=track.corpus_id)
+        .order_by("pk")
+        .values_list("token_begin", flat=True)[:200]
+    )
+    prices = [price_of(len(tokens), PER_TOKEN, fee_of(track)) for tokens in some]
+    return WORKERS * ITEMS * sum(prices, Decimal(0)) / max(1, len(prices))
+
+
+def _unasked(track: Track, submissions: Sequence[int]) -> list[int]:
+    """Pairs that these submissions state and that no question was ever about, in the order of their
+    numbers.
+    """
+    rows = fetch(
+        "SELECT DISTINCT i.target_id FROM submissions_prediction p JOIN instances_instance i ON"
+        " i.id = p.instance_id WHERE p.submission_id = ANY(%s) AND NOT EXISTS (SELECT 1 FROM"
+        " annotation_question q WHERE q.target_id = i.target_id) ORDER BY 1",
+        [list(submissions)],
+    )
+    return [target for (target,) in rows]
+
+
+def pilot_report(track: Track, pilot: Pilot | None = None) -> PilotReport:
+    """How far people agree, and how much of an expert's names they find: in one pilot, or on the
+    whole track.
+
+    A pilot of pairs marks no names: beside its agreement stands what is found on the whole track.
+    """
+    found, reference = span_recall(
+        track, pilot.payer if pilot is not None and pilot.interface == NAMES else ""
+    )
+    if pilot is not None:
+        return PilotReport(
+            measure(payer=pilot.payer), by_number(payer=pilot.payer), found, reference
+        )
+    return PilotReport(measure(track=track), by_number(track=track), found, reference)
+
+
+def span_recall(track: Track, payer: str = "") -> tuple[list[SpanRecall], str]:
+    """Recall of spans by the union of 1 … k workers, over documents (those of a payer), and what it
+    was measured against.
+
+    Where some of the documents have spans of an expert or an import, those documents alone are
+    looked at: what most workers marked is found by the union of all of them, and would lift the
+    mean.
+    """
+    read = Question.objects.filter(track=track, interface=NAMES, gold=None, responses__isnull=False)
+    read = read.filter(payer=payer) if payer else read
+    documents = [
+        (marked, _expert_spans(question))
+        for question in read.distinct().select_related("target")[:500]
+        if len(marked := _marked(question)) > 1
+    ]
+    known = [(marked, spans) for marked, spans in documents if spans]
+    shares: dict[int, list[float]] = defaultdict(list)
+    for marked, spans in known or documents:
+        for k, share in union_recall(marked, spans or _most_marked(marked)).items():
+            shares[k].append(share)
+    found = [
+        SpanRecall(k, sum(some) / len(some), len(some), PUBLISHED_RECALL.get(k))
+        for k, some in sorted(shares.items())
+    ]
+    return found, _held_against(len(known), len(documents))
+
+
+def _held_against(known: int, read: int) -> str:
+    """What spans are held against, and in how many of the documents that several people read."""
+    if not known:
+        return (
+            "spans that most of them marked, in want of an expert’s: those they find by themselves"
+        )
+    if known == read:
+        return "an expert’s or imported spans, which all of these documents have"
+    return (
+        f"an expert’s or imported spans, which {known} of {read} documents have; the others are"
+        " left out"
+    )
+
+
+def union_recall(marked: Sequence[set[Span]], reference: set[Span]) -> dict[int, float]:
+    """number of workers -> mean share of the reference's spans that so many of them found together.
+
+    The mean is over all sets of so many workers. Of a span that f of m workers found, a set of k
+    finds it but for C(m − f, k) of C(m, k); so no set needs to be listed.
+
+    >>> union_recall([{(0, 2)}, {(0, 2), (3, 4)}], {(0, 2), (3, 4)})
+    {1: 0.75, 2: 1.0}
+    """
+    m = len(marked)
+    if not reference:
+        return {}
+    finders = [sum(span in one for one in marked) for span in reference]
+    return {
+        k: sum(1 - comb(m - f, k) / comb(m, k) for f in finders) / len(finders)
+        for k in range(1, m + 1)
+    }
+
+
+def _marked(question: Question) -> list[set[Span]]:
+    """The spans that each worker marked."""
+    rows = Response.objects.filter(
+        question=question, criterion="mentions", excluded_reason=""
+    ).order_by("pk")
+    return [{(one["span"][0], one["span"][1]) for one in row.value["mentions"]} for row in rows]
+
+
+def _expert_spans(question: Question) -> set[Span]:
+    """The names of a document that an expert or an import marked. Of what experts were asked only
+    random draws count: what is disputed or divided is harder than the rest.
+    """
+    reread = Adjudication.objects.filter(
+        about(OF_DOCUMENTS), target=question.target_id, kind="random", status="answered"
+    )
+    for answer in reread.order_by("-answered_at").values_list("answer", flat=True):
+        if said := (answer or {}).get(str(question.target_id)):
+            return {(one["span"][0], one["span"][1]) for one in said["mentions"]}
+    rows = Label.objects.filter(
+        target__document=question.target.document_id,
+        target__kind="mention",
+        source__in=["expert", "import"],
+    )
+    return set(rows.values_list("target__a_begin", "target__a_end"))
+
+
+def _most_marked(marked: Sequence[set[Span]]) -> set[Span]:
+    """The spans that more than half of the workers marked, exactly so."""
+    every = set().union(*marked)
+    return {span for span in every if 2 * sum(span in one for one in marked) > len(marked)}
+
+
+def pilots(track: Track) -> list[Pilot]:
+    """The pilots of a track, newest first."""
+    return list(track.pilots.order_by("-pk"))
+
+
+def pilot_of(track: Track, pk: int) -> Pilot | None:
+    """One pilot of a track; None if there is none."""
+    return track.pilots.filter(pk=pk).first()
+
+
+def give_back() -> int:
+    """How many ended pilots got back what they did not need."""
+    return sum(_give_back(pilot) for pilot in Pilot.objects.select_related("track").order_by("pk"))
+
+
+@transaction.atomic
+def _give_back(pilot: Pilot) -> bool:
+    """Whether a pilot has ended and got something back: not what is promised at this moment, for
+    one more answer.
+    """
+    if balance(purpose=pilot.payer).open <= 0 or not one_publisher(pilot.payer, wait=False):
+        return False
+    live = Question.objects.filter(
+        payer=pilot.payer, status__in=["waiting", "published", "answered"]
+    ).exists()
+    sums, keep = balance(purpose=pilot.payer), committed(pilot.payer)
+    if live or sums.open <= keep:
+        return False
+    release(
+        pilot.track,
+        pilot.payer,
+        key=f"release:{pilot.payer}:{sums.released}:{sums.spent}",
+        keep=keep,
+        why="The pilot has ended; what is not needed is given back",
+    )
+    return True

@@ -1,0 +1,165 @@
+"""Step 5a: ordered documents are asked about whole: their mentions, then the relations between
+those; then they count.
+
+Where a document is follows from its questions and its sample alone, so that this step may be killed
+anywhere and does each thing once.
+"""
+
+from __future__ import annotations
+
+import logging
+from decimal import Decimal
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from annotation.hits.publish import committed, one_publisher
+from annotation.models import DocumentOrder, OrderedDocument, Question
+from annotation.questions.order import price_of, reward_of
+from kbpo.instances.models import Label
+from kbpo.money.spend import release
+from kbpo.queue import nudge
+from kbpo.sampling.documents.draw import settle_documents
+from kbpo.sampling.models import DocumentSample
+from kbpo.tracks.base import QuestionDraft
+from kbpo.tracks.registry import kind_of
+
+log = logging.getLogger(__name__)
+
+MENTIONS, RELATIONS = "entities", "relations_exhaustive"
+SECONDS = {MENTIONS: 2.25, RELATIONS: 12.0}
+"""Expected for a token, and for a pair"""
+DEAD = ("given_up", "cancelled")
+
+
+def tick() -> int:
+    """How many documents moved, and orders were closed."""
+    moved = 0
+    for row in OrderedDocument.objects.filter(
+        sample__settled_at=None, order__closed_at=None
+    ).order_by("pk"):
+        try:
+            moved += _move(row.pk)
+        except (
+            Exception
+        ):  # one document's bug must not keep the others waiting; the clock comes round again
+            log.exception("Document sample %s could not be asked about", row.pk)
+    return moved + sum(_close(order) for order in DocumentOrder.objects.filter(closed_at=None))
+
+
+@transaction.atomic
+def _move(pk: int) -> int:
+    """1 if the document went a step on."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_try_advisory_xact_lock(hashtext('annotation.questions.read_documents'), %s)",
+            [pk],
+        )
+        if not cursor.fetchone()[0]:
+            return 0
+    row = OrderedDocument.objects.select_related(
+        "order", "sample__track__corpus", "sample__document", "sample__batch"
+    ).get(pk=pk)
+    sample = row.sample
+    if sample.settled_at is not None:
+        return 0
+    kind = kind_of(sample.track)
+    mentions = question_of(sample, MENTIONS)
+    if mentions is None:
+        return _ask(row, kind.mentions_question(sample.document))
+    if not was_read(mentions):
+        return 0
+    relations = question_of(sample, RELATIONS)
+    if relations is None:
+        draft = kind.relations_question(sample.document, mentions.origin)
+        return _ask(row, draft) if draft is not None else _settle(sample, mentions)
+    return _settle(sample, relations) if was_read(relations) else 0
+
+
+def question_of(sample: DocumentSample, interface: str) -> Question | None:
+    """The question about a document that the sample's track asked through an interface."""
+    rows = Question.objects.filter(
+        track=sample.track_id,
+        interface=interface,
+        target__document=sample.document_id,
+        target__kind="document",
+    )
+    return rows.order_by("-round").first()
+
+
+def was_read(question: Question) -> bool:
+    """Whether a question is settled, and people could answer it: most did not flag it."""
+    labels = Label.objects.filter(target=question.target_id, origin=question.origin).exclude(
+        value={}
+    )
+    return question.status == "settled" and labels.exists()
+
+
+def is_dead(question: Question | None) -> bool:
+    """Whether nothing more will come of a question: nobody answered it, or most flagged it."""
+    if question is None:
+        return False
+    return question.status in DEAD or (question.status == "settled" and not was_read(question))
+
+
+def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
+    if draft is None:
+        return 0
+    order, first = row.order, draft.interface == MENTIONS
+    units = len(draft.payload["tokens"] if first else draft.payload["pairs"])
+    each: Decimal = order.per_token if first else order.per_pair
+    size = row.sample.batch.size if row.sample.batch else 1
+    place = min(1.0, row.sample.position / max(1, size))  # a batch goes out in its random order
+    Question.objects.create(
+        status="waiting",
+        track=order.track,
+        target_id=draft.target_id,
+        interface=draft.interface,
+        payload=draft.payload,
+        payer=order.purpose,
+        order=place
+        if first
+        else place - 2,  # what is begun is finished before anything else is begun
+        answers_wanted=order.workers,
+        price=price_of(units, each, order.fee_rate),
+        reward=reward_of(units, each),
+        seconds=max(10, round(units * SECONDS[draft.interface])),
+    )
+    nudge("publish")
+    return 1
+
+
+def _settle(sample: DocumentSample, last: Question) -> int:
+    """1: the facts of the document are instances now, and it counts as annotated whole."""
+    kind_of(sample.track).store_facts(last.origin)
+    settle_documents(sample.track, [sample.document_id])
+    nudge("estimate")
+    return 1
+
+
+@transaction.atomic
+def _close(order: DocumentOrder) -> int:
+    """1 if nothing of the order is left to be done: what it has not spent goes back to the
+    budget.
+    """
+    one_publisher(order.purpose)
+    order = (
+        DocumentOrder.objects.select_for_update(of=("self",))
+        .select_related("track")
+        .get(pk=order.pk)
+    )
+    waiting = OrderedDocument.objects.filter(order=order, sample__settled_at=None).select_related(
+        "sample"
+    )
+    if order.closed_at is not None or any(not _has_ended(row.sample) for row in waiting):
+        return 0
+    if committed(order.purpose):
+        return 0
+    why = "Its documents are read; what was not needed is given back"
+    release(order.track, order.purpose, key=f"release:{order.purpose}", why=why)
+    DocumentOrder.objects.filter(pk=order.pk).update(closed_at=timezone.now())
+    return 1
+
+
+def _has_ended(sample: DocumentSample) -> bool:
+    return any(is_dead(question_of(sample, interface)) for interface in (MENTIONS, RELATIONS))

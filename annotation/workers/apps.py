@@ -1,0 +1,8 @@
+"""Django app."""
+
+from django.apps import AppConfig
+
+
+class AnnotatorsConfig(AppConfig):
+    name = "annotation.workers"
+    label = "annotators"

@@ -1,0 +1,85 @@
+"""Consent to the terms: which version holds, who agreed to it.
+
+A version is one text for ever, since it is what people agreed to. The texts that ship with the
+service are files of their own, `terms_1.txt` and on: a change is a new file, and everybody is asked
+again. Once an admin has published a version, theirs hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotation.models import Worker
+from annotation.workers.models import Consent, Terms
+
+SHIPPED = (1, 2)
+"""The versions that ship with the service"""
+LONGEST = 20_000
+
+
+class StaleTerms(Exception):
+    """Somebody agrees to a version that does not hold any more; the text is a sentence for them."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A version of the terms: parts with a heading and paragraphs."""
+
+    version: int
+    text: str
+
+    @property
+    def parts(self) -> list[tuple[str, list[str]]]:
+        """Every part: its first line, and the lines under it."""
+        blocks = [block.strip().splitlines() for block in self.text.split("\n\n") if block.strip()]
+        return [(lines[0], lines[1:]) for lines in blocks]
+
+
+def current() -> Text:
+    """The terms that hold now."""
+    latest = Terms.objects.order_by("-version").first()
+    return Text(latest.version, latest.text) if latest else _shipped(SHIPPED[-1])
+
+
+def version(number: int) -> Text | None:
+    """The terms of that version; None if there was none."""
+    row = Terms.objects.filter(version=number).first()
+    if row is not None:
+        return Text(row.version, row.text)
+    return _shipped(number) if number in SHIPPED else None
+
+
+def _shipped(number: int) -> Text:
+    return Text(number, Path(__file__).with_name(f"terms_{number}.txt").read_text(encoding="utf-8"))
+
+
+def has_consented(worker: Worker) -> bool:
+    """Whether a worker agreed to the terms that hold now."""
+    return Consent.objects.filter(worker=worker, version=current().version).exists()
+
+
+def consent(worker: Worker, agreed: int) -> Consent:
+    """The consent, noted once. Raises StaleTerms if the version that was read is not the one that
+    holds.
+    """
+    holds = current().version
+    if agreed != holds:
+        raise StaleTerms(
+            f"The terms changed while you read: version {holds} holds now. Please read it again."
+        )
+    return Consent.objects.get_or_create(worker=worker, version=holds)[0]
+
+
+def take(worker: Worker, said: Mapping[str, str]) -> str:
+    """Why the consent that a form sends was not noted, as a sentence; nothing if it was."""
+    if not said.get("agree"):
+        return "Tick the box if you agree. Without it we cannot offer you questions."
+    try:
+        consent(worker, int(said.get("version", "0")))
+    except StaleTerms as stale:
+        return str(stale)
+    except ValueError:
+        return "The form did not arrive as it was sent. Please agree again."
+    return ""

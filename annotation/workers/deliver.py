@@ -1,0 +1,68 @@
+"""Hands messages to the workers of marketplaces, who have no page with us: each is sent once, or it
+is said why not.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Worker
+from annotation.platforms.base import Platform, PlatformDown, Refused, UnknownOutcome
+from annotation.platforms.proof import say_path
+from annotation.workers.models import Message
+
+BATCH = 100
+DOUBT = "Nobody knows whether the marketplace handed it over; it is not sent twice."
+
+
+def deliver(platform: Platform) -> int:
+    """How many messages the platform took. One that was tried and has no outcome is never
+    repeated.
+    """
+    waiting = Message.objects.filter(
+        worker__platform=platform.name, worker__identity__isnull=False, sent_at=None
+    )
+    done = 0
+    for pk in list(
+        waiting.filter(tried_at=None, trouble="")
+        .order_by("pk")
+        .values_list("pk", flat=True)[:BATCH]
+    ):
+        message = _claim(pk)
+        if message is None:
+            continue
+        try:
+            platform.message(
+                message.worker, message.subject, f"{message.text}\n\n{ending(message.worker)}"
+            )
+        except PlatformDown:  # nothing happened: it waits
+            Message.objects.filter(pk=pk).update(tried_at=None)
+            break
+        except UnknownOutcome:
+            Message.objects.filter(pk=pk).update(trouble=DOUBT)
+        except Refused as no:
+            Message.objects.filter(pk=pk).update(trouble=str(no))
+        else:
+            done += Message.objects.filter(pk=pk).update(sent_at=timezone.now())
+    return done
+
+
+@transaction.atomic
+def _claim(pk: int) -> Message | None:
+    """The message, noted as tried before the call; None if somebody else has it."""
+    rows = Message.objects.select_for_update(of=("self",), skip_locked=True).select_related(
+        "worker__identity"
+    )
+    message: Message | None = rows.filter(pk=pk, tried_at=None).first()
+    if message is not None:
+        message.tried_at = timezone.now()
+        message.save(update_fields=["tried_at"])
+    return message
+
+
+def ending(worker: Worker) -> str:
+    """How every message to a worker of a marketplace ends: where they can answer."""
+    address = settings.SITE_URL.rstrip("/") + say_path(worker)
+    return f"You can answer here, without an account; the address is yours alone: {address}"

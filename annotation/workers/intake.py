@@ -1,0 +1,71 @@
+"""How annotators are dealt with: the policy of the service, and where a track has one, the
+track's.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from annotation.models import Question, Worker
+from annotation.platforms.registry import local_names
+from annotation.workers.models import Intake
+from kbpo.money.models import Price
+from kbpo.tracks.models import Track
+
+
+def intake_of(track: Track | None = None) -> Intake:
+    """The policy that holds for a track (None: for the service); nothing is saved where nobody has
+    set one.
+    """
+    rows = list(Intake.objects.filter(track=track) if track is not None else ()) or list(
+        Intake.objects.filter(track=None)
+    )
+    return rows[0] if rows else Intake()
+
+
+def takes_volunteers() -> str:
+    """Whether one can sign up without an invitation: closed, queue or open."""
+    return str(intake_of().volunteers)
+
+
+def tracks_for_volunteers() -> list[int]:
+    """The tracks on which volunteers judge: those whose own policy says so, or the service's where
+    there is none.
+    """
+    own = dict(Intake.objects.exclude(track=None).values_list("track", "volunteers"))
+    service = takes_volunteers()
+    tracks = Track.objects.values_list("pk", flat=True)
+    return [pk for pk in tracks if own.get(pk, service) != Intake.Volunteers.CLOSED]
+
+
+def tutorial_rewards(worker: Worker, interface: str) -> list[tuple[Track, Decimal]]:
+    """The open tracks that pay this worker for an interface's tutorial, and how much: those that
+    ask through it, and whose questions may come to this worker. First where some wait for an answer
+    now, then the oldest.
+    """
+    if worker.excluded_at is not None:
+        return []
+    own = {row.track_id: row.tutorial_reward for row in Intake.objects.exclude(track=None)}
+    service = intake_of().tutorial_reward
+    asked = Question.objects.filter(track=OuterRef("pk"), interface=interface)
+    waits = Exists(asked.filter(status__in=["waiting", "published"]))
+    rows = _open_to(worker).filter(
+        Exists(Price.objects.filter(track=OuterRef("pk"), interface=interface))  # it may ask soon
+        | Exists(asked.exclude(status__in=["cancelled", "gold"]))
+    )
+    found = [
+        (track, own.get(track.pk, service))
+        for track in rows.annotate(waits=waits).order_by("-waits", "pk")
+    ]
+    return [(track, reward) for track, reward in found if reward > 0]
+
+
+def _open_to(worker: Worker) -> QuerySet[Track]:
+    """The open tracks whose questions are put up where this worker is, and are for them."""
+    ours = local_names()
+    where = ours if worker.platform in ours else [worker.platform]
+    tracks = Track.objects.filter(status=Track.Status.OPEN, platform__in=where)
+    volunteer = worker.user is not None and worker.user.is_volunteer
+    return tracks.filter(pk__in=tracks_for_volunteers()) if volunteer else tracks

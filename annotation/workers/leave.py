@@ -1,0 +1,206 @@
+"""Erases annotators who ask for it, once nothing is owed; takes back what was promised for
+tutorials nobody finished.
+
+Answers stay, and belong to nobody: the worker's row loses its account, its id on the platform and
+its hash.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from annotation.marketplace.import_answer import UNPROVEN
+from annotation.models import Assignment, Payment, Qualification, Response, Worker, WorkerIdentity
+from annotation.platforms.registry import local_names
+from annotation.workers.models import Appeal, Consent, Feedback, Leaving, Message, TutorialRun
+from annotation.workers.teach import take_back
+from kbpo.accounts.audit import ERASED, forget, note
+from kbpo.accounts.models import User
+from kbpo.money.spend import release, unspend
+
+PATIENCE = timedelta(days=14)
+"""How long a promise for a tutorial waits for somebody who has begun it."""
+UNPAID = ("owed", "sent", "unknown", "stopped")
+"""Statuses of bonuses for which a marketplace must know its worker"""
+REMARKS = """
+    UPDATE annotation_response r SET value = r.value - 'remark'
+    FROM annotation_assignment a WHERE a.id = r.assignment_id AND a.worker_id = %s
+        AND r.value ? 'remark'
+"""
+
+
+def tick() -> int:
+    """How many annotators were erased and promises taken back."""
+    pending = Leaving.objects.filter(erased_at=None).values_list("worker", flat=True)
+    return sum(finish(pk) for pk in list(pending)) + _stale_promises()
+
+
+def ask(worker: Worker, *, waives: bool) -> bool:
+    """Whether a worker who asked to leave is erased already; else it is done as soon as nothing is
+    owed.
+    """
+    with transaction.atomic():
+        Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+        Leaving.objects.update_or_create(worker=worker, defaults={"waives": waives})
+        Assignment.objects.filter(worker=worker, status="leased").update(
+            status="returned", status_since=timezone.now(), reason=Assignment.RETURNED_BY_WORKER
+        )
+    return finish(worker.pk)
+
+
+def stay(worker: Worker) -> bool:
+    """Whether a request to leave was taken back; one that was done cannot be."""
+    return bool(Leaving.objects.filter(worker=worker, erased_at=None).delete()[0])
+
+
+@transaction.atomic
+def finish(worker_pk: int) -> bool:
+    """Whether a worker who asked for it was erased now: nothing of theirs is being read, nothing is
+    owed.
+    """
+    worker = Worker.objects.select_for_update(of=("self",)).get(pk=worker_pk)
+    leaving = Leaving.objects.filter(worker=worker, erased_at=None).first()
+    if leaving is None or worker.assignments.filter(status__in=["submitted", "accepted"]).exists():
+        return False
+    owed = (
+        Payment.objects.select_for_update(of=("self",))
+        .filter(worker=worker)
+        .exclude(status__in=["paid", "waived", "withheld"])
+    )
+    if owed.exclude(status="owed").exists() or (owed.exists() and not leaving.waives):
+        return False
+    if worker.platform not in local_names() and _is_needed_there(worker):
+        return False
+    leaving.waived = _waive(list(owed))
+    _erase(worker)
+    leaving.erased_at = timezone.now()
+    leaving.save(update_fields=["waived", "erased_at"])
+    return True
+
+
+def erase_elsewhere(worker: Worker, who: User, why: str) -> str:
+    """What became of the erasure of a marketplace's worker that an admin orders, as a sentence.
+    Raises ValueError.
+
+    Their id there goes, and with it every trace of who they are; answers, payments and the ledger
+    stay.
+    """
+    if worker.platform in local_names():
+        raise ValueError("Annotators with an account here erase themselves, from their own page.")
+    if not why.strip():
+        raise ValueError("Say why: it is recorded.")
+    if Leaving.objects.filter(worker=worker, erased_at__isnull=False).exists():
+        raise ValueError("This worker is erased already.")
+    note("erase", f"worker:{worker.handle[:6]}", who=who, why=why)
+    if ask(worker, waives=False):
+        return "Erased. Answers and payments stay, and belong to nobody."
+    return (
+        "Asked for. They are erased once everything of theirs is read, paid, and gone from the"
+        " marketplace."
+    )
+
+
+def _is_needed_there(worker: Worker) -> bool:
+    """Whether a marketplace still shows us answers of theirs, which we must know again, or owes
+    them a bonus.
+    """
+    there = worker.assignments.exclude(status="returned").exclude(hit__platform_status="gone")
+    return there.exists() or worker.bonuses.filter(status__in=UNPAID).exists()
+
+
+def _waive(payments: list[Payment]) -> Decimal:
+    """The sum of what was given up; it goes back to those who would have paid."""
+    for payment in payments:
+        unspend(f"assignment:{payment.assignment_id}" if payment.assignment_id else payment.token)
+        payment.move("waived", "Given up by its worker, who left.")
+    for run in TutorialRun.objects.filter(
+        worker__payments__in=payments, promised__gt=0, passed=True
+    ).distinct():
+        if run.track is not None:
+            release(
+                run.track,
+                run.purpose,
+                key=f"{run.purpose}/waived",
+                why="Given up by its worker, who left",
+            )
+    return sum((payment.amount for payment in payments), Decimal("0.00"))
+
+
+def _erase(worker: Worker) -> None:
+    for run in TutorialRun.objects.filter(worker=worker, passed=None):
+        take_back(run, "The annotator left")
+    for model in (Consent, Message, Feedback, Appeal, TutorialRun):
+        model._default_manager.filter(worker=worker).delete()
+    WorkerIdentity.objects.filter(worker=worker).delete()
+    Qualification.objects.filter(worker=worker).delete()
+    mine = Assignment.objects.filter(worker=worker)
+    mine.update(draft=None, external_id="")
+    for assignment in mine.exclude(raw=None):
+        raw = assignment.raw if isinstance(assignment.raw, dict) else {}
+        kept = {
+            name: said
+            for name, said in raw.items()
+            if name.rpartition(".")[2] != "remark" and name != UNPROVEN
+        }
+        if kept != raw:
+            Assignment.objects.filter(pk=assignment.pk).update(raw=kept)
+    with connection.cursor() as cursor:
+        cursor.execute(REMARKS, [worker.pk])
+    user, worker.user = worker.user, None
+    if worker.excluded_reason:  # somebody's words about them
+        said = Response.objects.filter(
+            assignment__worker=worker, excluded_reason=worker.excluded_reason
+        )
+        said.update(excluded_reason=ERASED)
+        worker.excluded_reason = ERASED
+    before, worker.handle, worker.last_seen_at = worker.handle, secrets.token_hex(16), None
+    forget(f"worker:{before}", f"worker:{worker.handle}")
+    worker.save(update_fields=["user", "handle", "last_seen_at", "excluded_reason"])
+    if user is not None:
+        _close(user)
+
+
+def _close(user: User) -> None:
+    """Deletes an account that was an annotator's alone; takes the role off one that is more."""
+    if user.is_staff or user.is_researcher or user.teams.exists():
+        user.is_annotator = user.is_volunteer = False
+        user.save(update_fields=["is_annotator", "is_volunteer"])
+    else:
+        user.delete()
+
+
+def _stale_promises() -> int:
+    late = timezone.now() - PATIENCE
+    taken = 0
+    for run in TutorialRun.objects.filter(passed=None, promised__gt=0, started_at__lt=late)[:500]:
+        with transaction.atomic():
+            row = TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+            if row.passed is None:
+                take_back(row, "The tutorial was not finished within a fortnight")
+                taken += 1
+    return taken + _never_claimed(late)
+
+
+def _never_claimed(late: datetime) -> int:
+    """Promises to workers of marketplaces who passed and never sent a HIT in: the platform cannot
+    pay them.
+    """
+    rows = TutorialRun.objects.filter(passed=True, promised__gt=0, ended_at__lt=late).exclude(
+        purpose=""
+    )
+    sent = Assignment.objects.filter(worker=OuterRef("worker"), raw__isnull=False)
+    taken = 0
+    for run in rows.exclude(worker__platform__in=local_names()).exclude(Exists(sent))[:500]:
+        with transaction.atomic():
+            take_back(
+                TutorialRun.objects.select_for_update(of=("self",)).get(pk=run.pk),
+                "Nothing was sent in after it",
+            )
+            taken += 1
+    return taken

@@ -1,0 +1,250 @@
+"""Payouts of annotators of the pool: who is owed what, and the note that it was paid, exactly once.
+
+The money itself moves outside of this service (a bank, vouchers): an admin pays from the list and
+then says so here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+
+from annotation.hits.lease import PLATFORMS
+from annotation.models import Assignment, Payment, Worker
+from annotation.workers.intake import intake_of
+from annotation.workers.models import Leaving, Payout, PayoutItem
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+
+LONGEST = 120
+
+
+class CannotPay(Exception):
+    """Nothing was marked as paid; the text is a sentence for the admin."""
+
+
+@dataclass(frozen=True)
+class Owed:
+    """What one annotator is owed. `upto` is the last payment in it: what comes later is of the next
+    payout.
+    """
+
+    worker: Worker
+    amount: Decimal
+    n: int
+    since: datetime
+    upto: int
+    enough: bool
+    leaving: bool
+
+    @property
+    def due(self) -> bool:
+        """Whether it is to be paid now: enough for a payout, or all that somebody waits for who
+        leaves.
+        """
+        return self.enough or self.leaving
+
+
+def owed() -> list[Owed]:
+    """Everybody of the pool who is owed something, the most first."""
+    rows = (
+        Payment.objects.filter(status="owed", worker__platform__in=PLATFORMS)
+        .values("worker")
+        .annotate(amount=Sum("amount"), n=Count("pk"), since=Min("created_at"), upto=Max("pk"))
+        .order_by("-amount", "worker")
+    )
+    found = list(rows)
+    workers = Worker.objects.select_related("user").in_bulk([row["worker"] for row in found])
+    leaving = set(Leaving.objects.filter(erased_at=None).values_list("worker", flat=True))
+    minimum = intake_of().payout_minimum
+    return [
+        Owed(
+            workers[row["worker"]],
+            row["amount"],
+            row["n"],
+            row["since"],
+            row["upto"],
+            row["amount"] >= minimum,
+            row["worker"] in leaving,
+        )
+        for row in found
+    ]
+
+
+@transaction.atomic
+def pay(
+    worker: Worker, *, upto: int, amount: Decimal, reference: str, key: str, who: User
+) -> Payout:
+    """The payout of all that a worker was owed up to a payment; the same one if the form is sent
+    again.
+
+    Raises CannotPay if that is not `amount` any more: somebody else has paid, or the list was
+    another.
+    """
+    Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    if (made := Payout.objects.filter(key=key).first()) is not None:
+        return made
+    reference = " ".join(reference.replace("\x00", "").split())
+    if not 1 <= len(reference) <= LONGEST:
+        raise CannotPay(
+            f"Give a reference of 1 to {LONGEST} characters, by which the payment can be found"
+            " again."
+        )
+    here = {"status": "owed", "pk__lte": upto}
+    assignments = Assignment.objects.select_for_update(of=("self",)).filter(
+        worker=worker, **{f"payment__{name}": value for name, value in here.items()}
+    )
+    answers = list(assignments.order_by("pk"))  # before the payments: everybody locks in this order
+    rows = Payment.objects.select_for_update(of=("self",)).filter(worker=worker, **here)
+    payments = list(rows.order_by("pk"))
+    total = sum((payment.amount for payment in payments), Decimal("0.00"))
+    if not payments:
+        raise CannotPay(f"Nothing was marked: {_last(worker)}")
+    if total != amount:
+        raise CannotPay(
+            f"Nothing was marked: ${total} are owed, and the form said ${amount}. Look at the list"
+            " again."
+        )
+    payout = Payout.objects.create(
+        worker=worker, amount=total, reference=reference, key=key, paid_by=who
+    )
+    PayoutItem.objects.bulk_create(
+        PayoutItem(payout=payout, payment=payment) for payment in payments
+    )
+    for payment in payments:
+        payment.move("paid")
+    for assignment in answers:
+        if assignment.status == "approved":
+            assignment.move("paid")
+    note("payout", f"payout:{payout.number}", who=who, why=reference, after=f"${total}")
+    return payout
+
+
+@transaction.atomic
+def undo(number: str, who: User, why: str) -> Payout:
+    """The row that takes a payout back which was marked by mistake: its payments are owed again.
+    Raises CannotPay.
+
+    A second click gives the same row."""
+    reason = " ".join(why.replace("\x00", "").split())
+    found = Payout.objects.filter(number=number, undoes=None).first()
+    if found is None:
+        raise CannotPay("There is no such payout.")
+    worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=found.worker_id)
+    if (made := Payout.objects.filter(undoes=found).first()) is not None:
+        return made
+    if not 1 <= len(reason) <= LONGEST:
+        raise CannotPay(
+            f"Nothing was undone: say why, in 1 to {LONGEST} characters. It is recorded."
+        )
+    if worker.user_id is None:
+        raise CannotPay(
+            "Nothing was undone: this annotator has left and was erased, and cannot be paid any"
+            " more."
+        )
+    items = PayoutItem.objects.filter(payout=found, undone=False)
+    answers = Assignment.objects.select_for_update(of=("self",)).filter(
+        payment__payout_items__in=items
+    )
+    paid = list(answers.order_by("pk"))  # before the payments: everybody locks in this order
+    rows = Payment.objects.select_for_update(of=("self",)).filter(payout_items__in=items)
+    for payment in rows.order_by("pk"):
+        payment.move("owed", "Its payout was undone.")
+    for assignment in paid:
+        if assignment.status == "paid":
+            assignment.move("approved")
+    items.update(undone=True)
+    undone = Payout.objects.create(
+        worker=worker,
+        amount=-found.amount,
+        reference=reason,
+        key=f"undo:{found.number}",
+        paid_by=who,
+        undoes=found,
+    )
+    note(
+        "undo payout",
+        f"payout:{found.number}",
+        who=who,
+        why=reason,
+        before=f"${found.amount}",
+        after="owed",
+    )
+    return undone
+
+
+def _last(worker: Worker) -> str:
+    marks = worker.payouts.filter(undoes=None, undone_by=None)
+    payout = marks.order_by("-paid_at").select_related("paid_by").first()
+    if payout is None:
+        return "this annotator is owed nothing."
+    name = payout.paid_by.get_username() if payout.paid_by else "somebody"
+    return f"{name} has marked ${payout.amount} as paid on {payout.paid_at:%d %B %Y, %H:%M} UTC."
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a receipt: what for, how many, how much."""
+
+    what: str
+    n: int
+    amount: Decimal
+
+
+def lines_of(payout: Payout) -> list[Line]:
+    """The lines of a receipt: answers by interface and price, and what was paid besides. Their sum
+    is the payout.
+    """
+    payments = Payment.objects.filter(payout_items__payout=payout)
+    answers = (
+        payments.filter(assignment__isnull=False)
+        .annotate(interface=Min("assignment__hit__questions__interface"))
+        .values_list("interface", "amount")
+    )
+    sums: dict[str, tuple[int, Decimal]] = {}
+    for what, amount in [*answers, *payments.filter(assignment=None).values_list("why", "amount")]:
+        n, total = sums.get(what, (0, Decimal("0.00")))
+        sums[what] = n + 1, total + amount
+    return [Line(what, n, total) for what, (n, total) in sorted(sums.items())]
+
+
+def period_of(payout: Payout) -> tuple[datetime, datetime]:
+    """When the first and the last of what was paid was earned."""
+    span = Payment.objects.filter(payout_items__payout=payout).aggregate(
+        first=Min("created_at"), last=Max("created_at")
+    )
+    return span["first"], span["last"]
+
+
+@dataclass(frozen=True)
+class Earnings:
+    """What a worker has earned, by state."""
+
+    answered: Decimal
+    approved: Decimal
+    paid: Decimal
+
+    @property
+    def total(self) -> Decimal:
+        return self.answered + self.approved + self.paid
+
+
+def earnings(worker: Worker) -> Earnings:
+    """What a worker's answers and tutorials come to: sent, approved (owed), paid."""
+    being_read = Assignment.objects.filter(worker=worker, status__in=["submitted", "accepted"])
+    sums = payments_of(worker).aggregate(
+        owed=Sum("amount", filter=Q(status__in=["owed", "sent", "unknown"])),
+        paid=Sum("amount", filter=Q(status="paid")),
+    )
+    answered = being_read.aggregate(sum=Sum("hit__reward"))["sum"]
+    zero = Decimal("0.00")
+    return Earnings(answered or zero, sums["owed"] or zero, sums["paid"] or zero)
+
+
+def payments_of(worker: Worker) -> QuerySet[Payment]:
+    """Everything that a worker is or was owed."""
+    return Payment.objects.filter(worker=worker)

@@ -1,0 +1,252 @@
+"""What annotators and admins say to each other: messages, feedback, appeals."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from annotation.desk.command import readmit_worker, undo_rejection
+from annotation.labels.reject import CannotReject
+from annotation.models import Rejection, Worker, WorkerIdentity
+from annotation.platforms.registry import local_names, platform_of
+from annotation.workers.models import Appeal, Feedback, Message
+from annotation.workers.worker import reachable
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.queue import nudge
+
+LONGEST = 4000
+A_DAY = 20
+"""Feedback that one annotator may give in a day."""
+LONGEST_OUT, A_DAY_OUT = 3000, 3
+"""What a marketplace takes: characters (our own ending comes to it), and messages of admins to
+one worker in a day."""
+LEFT_OUT = "We do not offer you more questions"
+REFUSED = "We refused pay for an answer"
+
+
+class CannotSay(Exception):
+    """Nothing was noted; the text is a sentence for whoever tried."""
+
+
+def clean(text: str, what: str, *, most: int = LONGEST, needed: bool = True) -> str:
+    """The text, trimmed. Raises CannotSay if it is empty or too long."""
+    said = text.replace("\x00", "").strip()
+    if needed and not said:
+        raise CannotSay(f"{what} is empty. Write a sentence or two.")
+    if len(said) > most:
+        raise CannotSay(f"{what} is {len(said)} characters long; {most} is the most.")
+    return said
+
+
+def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
+    """The message to a worker, who finds it on their page, or gets it from their marketplace.
+    Raises CannotSay.
+    """
+    if worker.platform not in local_names():
+        return _write_elsewhere(worker, subject, text, by)
+    if worker.user_id is None:
+        raise CannotSay("This annotator has no account here any more.")
+    subject = clean(subject, "The subject", most=120)
+    return Message.objects.create(
+        worker=worker, subject=subject, text=clean(text, "The message"), by=by
+    )
+
+
+def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:
+    """A message that waits for its marketplace. Its rules: only to people who have worked for us,
+    and not too long.
+    """
+    if not platform_of(worker.platform).capabilities.messages:
+        raise CannotSay("This marketplace hands no messages over.")
+    if not reachable(worker):
+        raise CannotSay("A marketplace hands messages only to people who have sent something in.")
+    today = timezone.now() - timedelta(days=1)
+    if (
+        by is not None
+        and Message.objects.filter(worker=worker, at__gte=today).exclude(by=None).count()
+        >= A_DAY_OUT
+    ):
+        raise CannotSay(
+            f"They got {A_DAY_OUT} messages within a day. A marketplace calls more than that a"
+            " nuisance."
+        )
+    subject = clean(subject, "The subject", most=120)
+    message = Message.objects.create(
+        worker=worker, subject=subject, text=clean(text, "The message", most=LONGEST_OUT), by=by
+    )
+    note("write", f"worker:{worker.handle}", who=by, why=subject)
+    nudge("remit")
+    return message
+
+
+def tell_of_exclusions(platform: str) -> int:
+    """How many workers of a marketplace were written why they were left out, and where they can
+    appeal; each once.
+    """
+    rows = Worker.objects.filter(
+        platform=platform, excluded_at__isnull=False, identity__isnull=False
+    )
+    since = Message.objects.filter(
+        worker=OuterRef("pk"), subject=LEFT_OUT, at__gte=OuterRef("excluded_at")
+    )
+    told = 0
+    for worker in rows.exclude(Exists(since))[:100]:
+        text = (
+            f"{worker.excluded_reason[:2000]}\n\nEverything that you have answered stays paid. You"
+            " may appeal."
+        )
+        Message.objects.create(worker=worker, subject=LEFT_OUT, text=text)
+        told += 1
+    return told
+
+
+def tell_of_refusals(platform: str) -> int:
+    """How many workers of a marketplace were written why pay was refused, and where they can
+    appeal; each refusal once, those of one worker together.
+    """
+    rows = Rejection.objects.filter(undone_at=None, assignment__worker__platform=platform)
+    since = Message.objects.filter(
+        worker=OuterRef("assignment__worker"), subject=REFUSED, at__gte=OuterRef("made_at")
+    )
+    untold = rows.filter(assignment__worker__identity__isnull=False).exclude(Exists(since))
+    workers = sorted(set(untold.values_list("assignment__worker", flat=True)))[:100]
+    for worker in workers:
+        mine = (
+            untold.filter(assignment__worker=worker)
+            .order_by("pk")
+            .values_list("evidence", flat=True)
+        )
+        said = "\n\n".join(mine)[:2000]
+        Message.objects.create(
+            worker_id=worker, subject=REFUSED, text=f"{said}\n\nYou may appeal; a person answers."
+        )
+    return len(workers)
+
+
+def write_to_all(subject: str, text: str, by: User | None) -> int:
+    """How many annotators got a message: all who have an account. Raises CannotSay."""
+    subject, text = clean(subject, "The subject", most=120), clean(text, "The message")
+    workers = Worker.objects.filter(user__is_annotator=True, user__is_active=True)
+    return len(
+        Message.objects.bulk_create(
+            Message(worker=one, subject=subject, text=text, by=by) for one in workers
+        )
+    )
+
+
+def read(worker: Worker) -> None:
+    """Notes that a worker has read all messages."""
+    Message.objects.filter(worker=worker, read_at=None).update(read_at=timezone.now())
+
+
+def give_feedback(
+    worker: Worker, interface: str, *, clear: bool, fair: bool, comment: str
+) -> Feedback:
+    """The feedback, for admins only. Raises CannotSay."""
+    today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    if Feedback.objects.filter(worker=worker, at__gte=today).count() >= A_DAY:
+        raise CannotSay("That was a lot of feedback for one day. Thank you; come back tomorrow.")
+    comment = clean(comment, "The comment", needed=False)
+    return Feedback.objects.create(
+        worker=worker, interface=interface, clear=clear, fair=fair, comment=comment
+    )
+
+
+def refusals(worker: Worker) -> QuerySet[Rejection]:
+    """The answers of a worker for which pay is refused, as it stands."""
+    return Rejection.objects.filter(assignment__worker=worker, undone_at=None).order_by("pk")
+
+
+def appeal(worker: Worker, text: str) -> Appeal:
+    """The appeal of a worker who is left out, or whose pay was refused; one at a time. Raises
+    CannotSay.
+    """
+    reason, about_pay = worker.excluded_reason, worker.excluded_at is None
+    if about_pay:
+        why = " / ".join(refusals(worker).values_list("evidence", flat=True))
+        if not why:
+            raise CannotSay(
+                "You are not left out, and no pay was refused: there is nothing to appeal."
+            )
+        reason = f"Pay was refused: {why}"
+    said = clean(text, "The appeal")
+    try:
+        with transaction.atomic():
+            return Appeal.objects.create(
+                worker=worker, about_pay=about_pay, excluded_reason=reason, text=said
+            )
+    except IntegrityError as twice:
+        raise CannotSay("Your appeal is being read. You will find the answer here.") from twice
+
+
+def answer(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
+    """The appeal, answered once; its worker readmitted, or what was refused paid, if so decided.
+    Raises CannotSay.
+
+    What is paid after all is told the marketplace first, outside of any transaction: if that fails,
+    or we are killed, the appeal is still open, and what was paid counts as paid when it is answered
+    again.
+    """
+    said = clean(text, "The answer")
+    row = Appeal.objects.select_related("worker").filter(pk=appeal_pk, answered_at=None).first()
+    if row is not None and row.about_pay and readmit:
+        _pay_after_all(row, who, f"Appeal: {said}")
+    return _answer(appeal_pk, who, said, readmit=readmit)
+
+
+@transaction.atomic
+def _answer(appeal_pk: int, who: User, said: str, *, readmit: bool) -> Appeal:
+    row = (
+        Appeal.objects.select_for_update(of=("self",))
+        .select_related("worker")
+        .filter(pk=appeal_pk)
+        .first()
+    )
+    if row is None:
+        raise CannotSay("There is no such appeal any more.")
+    if row.answered_at is not None:
+        raise CannotSay("This appeal was answered already.")
+    row.answer, row.readmitted, row.answered_at, row.answered_by = (
+        said,
+        readmit,
+        timezone.now(),
+        who,
+    )
+    row.save(update_fields=["answer", "readmitted", "answered_at", "answered_by"])
+    if readmit and not row.about_pay:
+        readmit_worker(row.worker.handle, who, f"Appeal: {said}")
+    elif not readmit:
+        what = "uphold rejection" if row.about_pay else "uphold exclusion"
+        note(
+            what,
+            f"worker:{row.worker.handle}",
+            who=who,
+            before=row.excluded_reason,
+            why=f"Appeal: {said}",
+        )
+    if (
+        WorkerIdentity.objects.filter(worker=row.worker)
+        .exclude(worker__platform__in=local_names())
+        .exists()
+    ):
+        Message.objects.create(
+            worker=row.worker, subject="Your appeal is answered", text=said[:LONGEST_OUT], by=who
+        )
+    return row
+
+
+def _pay_after_all(row: Appeal, who: User, why: str) -> None:
+    """Nothing; what was refused until the appeal is paid after all. Raises CannotSay."""
+    try:
+        for pk in (
+            refusals(row.worker)
+            .filter(made_at__lte=row.made_at)
+            .values_list("assignment", flat=True)
+        ):
+            undo_rejection(pk, who, why)
+    except CannotReject as cannot:
+        raise CannotSay(str(cannot)) from cannot

@@ -1,0 +1,49 @@
+"""How a worker stands today: answers, earnings. All from assignments: what was sent counts at
+once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db.models import QuerySet, Sum
+from django.utils import timezone
+
+from annotation.hits.lease import open_to
+from annotation.models import ANSWERED, Assignment, Worker
+
+SET = 20  # questions that make a set: progress that one can see the end of
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The top line of a judging page."""
+
+    number: int
+    of: int
+    earned: Decimal
+
+
+def standing(worker: Worker, holding: bool) -> Standing:
+    """Where a worker is in today's set, and what they earned today; `holding` says that they have a
+    question now.
+    """
+    today = answered(worker).filter(submitted_at__gte=midnight())
+    done = today.count()
+    number = done + 1
+    set_end = -(-number // SET) * SET
+    left = done + int(holding) + open_to(worker, most=SET)
+    earned = today.aggregate(sum=Sum("hit__reward"))["sum"] or Decimal("0.00")
+    return Standing(number, max(number, min(set_end, left)), earned)
+
+
+def answered(worker: Worker) -> QuerySet[Assignment]:
+    """The assignments that a worker answered."""
+    return Assignment.objects.filter(worker=worker, status__in=ANSWERED)
+
+
+def midnight() -> datetime:
+    """The beginning of the day, UTC."""
+    return timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)

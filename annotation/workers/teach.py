@@ -1,0 +1,322 @@
+"""Teaches an interface: a tutorial of explained questions, two attempts, remembered by version,
+paid once if promised.
+
+A tutorial is a file `tutorials/<interface>.json`: its version, how many answers must be right, and
+questions, each with the payload as a track would write it, the right answer as the form would send
+it, and the explanation. Answers are compared as the interface parses them, so a new interface needs
+nothing but its file.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.interfaces.base import ParsedResponse
+from annotation.interfaces.registry import INTERFACES, interface_of
+from annotation.models import Bonus, Payment, Qualification, Question, Worker
+from annotation.platforms.registry import fee_rate_of, local_names
+from annotation.workers.intake import tutorial_rewards
+from annotation.workers.models import TutorialRun
+from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
+
+DIRECTORY = Path(__file__).with_name("tutorials")
+ATTEMPTS = 2
+CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True)
+class Tutorial:
+    """What is taught of one interface."""
+
+    interface: str
+    version: int
+    needed: int
+    minutes: int
+    """About how long it takes, with reading what is explained"""
+    intro: list[str]
+    criteria: dict[str, str]
+    questions: list[dict[str, Any]]
+
+    @property
+    def seconds(self) -> int:
+        """About how long it takes."""
+        return 60 * self.minutes
+
+    def question(self, number: int) -> Question:
+        """The number-th question (from 1), as an unsaved row that the interface can show and
+        parse.
+        """
+        interface = interface_of(self.interface)
+        return Question(
+            interface=self.interface,
+            payload=self.questions[number - 1]["payload"],
+            target_id=0,
+            reward=interface.default_reward,
+            seconds=interface.default_seconds,
+        )
+
+
+@cache
+def tutorials() -> dict[str, Tutorial]:
+    """The tutorials there are, by interface."""
+    found = [
+        Tutorial(**json.loads(path.read_text(encoding="utf-8")))
+        for path in sorted(DIRECTORY.glob("*.json"))
+    ]
+    return {one.interface: one for one in found if one.interface in INTERFACES}
+
+
+def taught(worker: Worker) -> list[str]:
+    """The interfaces that a worker may be asked through: without a tutorial, or with one that they
+    passed.
+    """
+    passed = set(
+        TutorialRun.objects.filter(worker=worker, passed=True).values_list("interface", "version")
+    )
+    known = tutorials()
+    return [
+        name for name in INTERFACES if name not in known or (name, known[name].version) in passed
+    ]
+
+
+def runs_of(worker: Worker, tutorial: Tutorial) -> list[TutorialRun]:
+    """A worker's attempts at this version of a tutorial, the first one first."""
+    rows = TutorialRun.objects.filter(
+        worker=worker, interface=tutorial.interface, version=tutorial.version
+    )
+    return list(rows.order_by("attempt"))
+
+
+def learnable(worker: Worker) -> list[str]:
+    """The interfaces that a worker can still learn: with a tutorial that is not passed, and an
+    attempt left at it.
+    """
+    known = taught(worker)
+    return [
+        name
+        for name, one in tutorials().items()
+        if name not in known and attempts_left(runs_of(worker, one))
+    ]
+
+
+def attempts_left(runs: list[TutorialRun]) -> int:
+    """How many attempts are left after these, the one under way included; none once it is
+    passed.
+    """
+    return (
+        0
+        if any(run.passed for run in runs)
+        else ATTEMPTS - sum(run.passed is False for run in runs)
+    )
+
+
+@transaction.atomic
+def begin(worker: Worker, tutorial: Tutorial) -> TutorialRun | None:
+    """The attempt under way, or a new one; None if the tutorial is passed or no attempt is left.
+
+    What is paid for passing it is reserved here, before the work: a promise that cannot be kept is
+    not made.
+    """
+    Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    runs = runs_of(worker, tutorial)
+    if runs and runs[-1].passed is None:
+        return runs[-1]
+    if len(runs) >= ATTEMPTS or any(run.passed for run in runs):
+        return None
+    run = TutorialRun.objects.create(
+        worker=worker, interface=tutorial.interface, version=tutorial.version, attempt=len(runs) + 1
+    )
+    if runs:  # the second attempt takes over what the first was promised
+        _take_over(runs[-1], run)
+    else:
+        _promise(run)
+    return run
+
+
+def _take_over(before: TutorialRun, run: TutorialRun) -> None:
+    run.promised, run.track, run.purpose = before.promised, before.track, before.purpose
+    run.save(update_fields=["promised", "track", "purpose"])
+    TutorialRun.objects.filter(pk=before.pk).update(promised=ZERO)
+
+
+def payment_key(run: TutorialRun) -> str:
+    """The key of what a worker is paid for an interface's tutorial: once, whatever its version."""
+    return f"tutorial:{run.interface}:{run.worker_id}"
+
+
+def passed_reason(run: TutorialRun) -> str:
+    """What a worker reads of being paid for a tutorial."""
+    return f"Tutorial passed: {interface_of(run.interface).offered_as}"
+
+
+def was_paid(worker: Worker, interface: str) -> bool:
+    """Whether a worker was paid for an interface's tutorial, in whatever version: from our list, by
+    a bonus, or by one that waits for their first HIT.
+    """
+    key = f"tutorial:{interface}:{worker.pk}"
+    waits = TutorialRun.objects.filter(
+        worker=worker, interface=interface, passed=True, promised__gt=0
+    )
+    return (
+        Payment.objects.filter(token=key).exists()
+        or Bonus.objects.filter(token=bonus_token(key)).exists()
+        or waits.exists()
+    )
+
+
+def bonus_token(key: str) -> str:
+    """The token of the bonus that is granted under a key."""
+    return sha256(f"grant:{key}".encode()).hexdigest()
+
+
+def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
+    """What passing would be paid if somebody began now; nothing if they were paid before, or no
+    track can pay.
+    """
+    if was_paid(worker, tutorial.interface):
+        return ZERO
+    for track, reward in tutorial_rewards(worker, tutorial.interface):
+        left = allowance(track, None, "tutorial:").left
+        if left is None or _cost(worker, reward) <= left:
+            return reward
+    return ZERO
+
+
+def _cost(worker: Worker, reward: Decimal) -> Decimal:
+    """What a reward costs its track: a marketplace takes its fee of it."""
+    return reward + (reward * fee_rate_of(worker.platform)).quantize(CENT, ROUND_UP)
+
+
+def _promise(run: TutorialRun) -> None:
+    """Reserves the reward on the first track that pays this worker for this tutorial and can; else
+    nothing is promised.
+    """
+    if was_paid(run.worker, run.interface):
+        return
+    purpose = f"tutorial:{run.pk}"
+    for track, reward in tutorial_rewards(run.worker, run.interface):
+        cost = _cost(run.worker, reward)
+        try:
+            reserve(
+                track,
+                None,
+                purpose,
+                cost,
+                key=f"{purpose}/reserve",
+                why=f"Tutorial, {run.interface}",
+            )
+        except OverBudget:
+            continue
+        run.promised, run.track, run.purpose = reward, track, purpose
+        run.save(update_fields=["promised", "track", "purpose"])
+        return
+
+
+@transaction.atomic
+def forget(worker: Worker, tutorial: Tutorial) -> bool:
+    """Whether a worker who failed every attempt may begin anew: the attempts are deleted, no
+    promise is open.
+    """
+    Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
+    runs = runs_of(worker, tutorial)
+    if len(runs) < ATTEMPTS or any(run.passed is not False for run in runs):
+        return False
+    TutorialRun.objects.filter(pk__in=[run.pk for run in runs]).delete()
+    return True
+
+
+@transaction.atomic
+def answer(run: TutorialRun, number: int, raw: dict[str, Any]) -> TutorialRun:
+    """The attempt with the answer to its number-th question. The first answer counts; one out of
+    turn changes nothing.
+
+    Raises BadAnswer for one that the interface would not accept.
+    """
+    tutorial = tutorials()[run.interface]
+    asked = tutorial.question(number)
+    given = interface_of(run.interface).parse(asked, raw)
+    row = TutorialRun.objects.select_for_update(of=("self",)).select_related("track").get(pk=run.pk)
+    if number != len(row.answers) + 1 or row.passed is not None:
+        return row
+    missed = missed_by(given, right_of(tutorial, number))
+    row.answers.append({"right": not missed, "missed": missed, "raw": raw})
+    if len(row.answers) == len(tutorial.questions):
+        _end(row, tutorial)
+    row.save()
+    return row
+
+
+def right_of(tutorial: Tutorial, number: int) -> list[ParsedResponse]:
+    """The right answer to a question, as its interface reads it."""
+    return interface_of(tutorial.interface).parse(
+        tutorial.question(number), tutorial.questions[number - 1]["right"]
+    )
+
+
+def missed_by(given: list[ParsedResponse], right: list[ParsedResponse]) -> list[str]:
+    """The criteria under which an answer is not the right one; parts that the right answer leaves
+    open do not count.
+    """
+    said = {(one.target_id, one.criterion): one.value for one in given}
+    wrong = [
+        one.criterion
+        for one in right
+        if any(
+            said.get((one.target_id, one.criterion), {}).get(name) != value
+            for name, value in one.value.items()
+        )
+    ]
+    return sorted(set(wrong))
+
+
+def _end(run: TutorialRun, tutorial: Tutorial) -> None:
+    run.passed = sum(one["right"] for one in run.answers) >= tutorial.needed
+    run.ended_at = timezone.now()
+    if run.passed:
+        _pay(run)
+    elif run.attempt == ATTEMPTS:
+        take_back(run, "The tutorial was not passed")
+
+
+def _pay(run: TutorialRun) -> None:
+    """Spends the promise and notes what is owed, once for each worker and interface. On a
+    marketplace it is paid by a bonus once the platform knows its worker (`pay_lessons.py`); until
+    then the promise stands.
+    """
+    if run.worker.platform not in local_names():
+        Qualification.objects.update_or_create(
+            worker=run.worker,
+            name="tutorial",
+            defaults={"wanted": True, "wanted_at": timezone.now()},
+        )
+        return
+    if run.promised <= 0 or run.track is None:
+        return
+    key = payment_key(run)
+    spend(run.track, run.purpose, run.promised, key=key, why=f"Tutorial, {run.interface}")
+    Payment.objects.get_or_create(
+        token=key,
+        defaults={
+            "status": "owed",
+            "worker_id": run.worker_id,
+            "amount": run.promised,
+            "why": passed_reason(run),
+        },
+    )
+
+
+def take_back(run: TutorialRun, why: str) -> None:
+    """Gives a promise back to its track: it was not earned, or nobody came for it."""
+    if run.promised > 0 and run.track is not None:
+        release(run.track, run.purpose, key=f"{run.purpose}/release", why=why)
+        run.promised = Decimal(0)
+        run.save(update_fields=["promised"])

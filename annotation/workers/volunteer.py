@@ -1,0 +1,80 @@
+"""The volunteer queue: who asks to judge without an invitation, and who is admitted."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+
+from django.core.cache import cache
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.workers.intake import takes_volunteers
+from annotation.workers.models import Application, Intake
+from kbpo.accounts.models import User
+
+MOST_WAITING = 500
+AN_HOUR = 10
+"""Accounts that one address may make in an hour."""
+CLOSED = (
+    "We take no volunteers at the moment. You can try judging without an account, and come back"
+    " later."
+)
+FULL = "The queue is full. Come back in some days."
+TOO_MANY = "Many accounts were made from your network in the last hour. Try again later."
+
+
+class CannotVolunteer(Exception):
+    """Nobody was added to the queue; the text is a sentence for them."""
+
+
+def check(address: str) -> None:
+    """Nothing, if somebody at this address may sign up now. Raises CannotVolunteer."""
+    if takes_volunteers() == Intake.Volunteers.CLOSED:
+        raise CannotVolunteer(CLOSED)
+    if Application.objects.filter(admitted=None).count() >= MOST_WAITING:
+        raise CannotVolunteer(FULL)
+    key = f"annotators.volunteer.{hashlib.sha256(address.encode()).hexdigest()[:32]}"
+    with suppress(ConnectionError, OSError):  # without a cache nobody is counted
+        if not cache.add(key, 1, 3600) and cache.incr(key) > AN_HOUR:
+            raise CannotVolunteer(TOO_MANY)
+
+
+@transaction.atomic
+def apply(user: User, why: str = "") -> Application:
+    """The application of a user: admitted at once where everybody may come in, else it waits for an
+    admin.
+    """
+    if user.is_annotator:
+        raise CannotVolunteer("You are an annotator already.")
+    mode = takes_volunteers()
+    if mode == Intake.Volunteers.CLOSED:
+        raise CannotVolunteer(CLOSED)
+    row, _ = Application.objects.get_or_create(
+        user=user, defaults={"why": why.replace("\x00", "").strip()[:1000]}
+    )
+    if mode == Intake.Volunteers.OPEN and row.admitted is None:
+        _admit(row, None)
+    return row
+
+
+@transaction.atomic
+def decide(pk: int, who: User, *, admit: bool) -> Application | None:
+    """The application, decided once; None if there is none that waits."""
+    rows = Application.objects.select_for_update(of=("self",)).select_related("user")
+    row = rows.filter(pk=pk, admitted=None).first()
+    if row is None:
+        return None
+    if admit:
+        _admit(row, who)
+    else:
+        row.admitted, row.answered_at, row.answered_by = False, timezone.now(), who
+        row.save(update_fields=["admitted", "answered_at", "answered_by"])
+    return row
+
+
+def _admit(row: Application, who: User | None) -> None:
+    row.admitted, row.answered_at, row.answered_by = True, timezone.now(), who
+    row.save(update_fields=["admitted", "answered_at", "answered_by"])
+    row.user.is_annotator = row.user.is_volunteer = True
+    row.user.save(update_fields=["is_annotator", "is_volunteer"])

@@ -1,0 +1,132 @@
+"""How two systems of a board differ in the precision of each relation, all relations at once, from
+labels that exist.
+
+A slice's influences give its covariances as the whole's do. Only the standard error of every pair's
+difference is kept.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from estimators.design import Design
+from estimators.estimate import Estimate as Found
+from kbpo.evaluation.compare.difference import Difference
+from kbpo.evaluation.compare.overlap import MOST
+from kbpo.evaluation.compare.ranks import covariance_of
+from kbpo.evaluation.data import Data
+from kbpo.evaluation.leaderboard import Figure
+from kbpo.evaluation.models import Evaluation
+from kbpo.evaluation.slices.estimate import Cut
+
+KEY = "relations"
+"""Where the standard errors of all pairs stand among an evaluation's comparisons."""
+
+
+class Errors:
+    """Collects the standard errors of differences while the slices are scored."""
+
+    def __init__(self, data: Data, board: set[int]) -> None:
+        self.columns = np.array(
+            [at for at, system in enumerate(data.systems) if system in board], dtype=np.int64
+        )
+        self.systems = [data.systems[column] for column in self.columns]
+        self.found: dict[str, list[float | None]] = {}
+
+    def take(self, cut: Cut, estimate: Found, design: Design) -> None:
+        """Keeps what a slice has to tell, if it is one relation."""
+        if cut.group != "relation" or not 2 <= self.columns.size <= MOST:
+            return
+        known = np.isfinite(np.asarray(estimate.value)[self.columns])
+        covariance = covariance_of(estimate, design, self.columns)
+        self.found[cut.name] = [
+            _error(covariance, i, k) if known[i] and known[k] else None
+            for i, k in combinations(range(known.size), 2)
+        ]
+
+    def stored(self) -> dict[str, Any]:
+        """For each relation the errors of all pairs of systems, the pairs in the order of
+        `combinations`.
+        """
+        return {KEY: {"systems": self.systems, "errors": self.found}} if self.found else {}
+
+
+def _error(covariance: Any, i: int, k: int) -> float:
+    variance = covariance[i, i] + covariance[k, k] - 2 * covariance[i, k]
+    return float(f"{np.sqrt(max(variance, 0.0)):.6g}")
+
+
+def differences_by_relation(
+    evaluation: Evaluation, first: int, second: int, *, least: int
+) -> list[Difference]:
+    """The first's precision minus the second's in every relation in which both have `least`
+    judgments; the greatest difference first.
+
+    The intervals hold for all these relations at once: each has the level whose power by their
+    number is the level said, which for normal estimates is enough however they depend on each other
+    (Šidák 1967). Which relations there are depends on numbers of judgments, never on what was
+    found.
+    """
+    stored = evaluation.comparisons.get(KEY, {"systems": [], "errors": {}})
+    if not {first, second} <= set(stored["systems"]) or first == second:
+        return []
+    places = sorted(stored["systems"].index(one) for one in (first, second))
+    pair = list(combinations(range(len(stored["systems"])), 2)).index((places[0], places[1]))
+    figures = _figures(evaluation, first, second)
+    told = [
+        (name, *figures[name], errors[pair])
+        for name, errors in stored["errors"].items()
+        if name in figures
+        and errors[pair] is not None
+        and min(one.n_labels for one in figures[name]) >= least
+    ]
+    z80, z95 = (simultaneous(level, len(told)) for level in (0.80, 0.95))
+    found = [_difference(*one, z80, z95) for one in told]
+    return sorted(found, key=lambda one: (-one.value, one.quantity))
+
+
+def simultaneous(level: float, n: int) -> float:
+    """The normal quantile with which n two-sided intervals hold together at a level, whatever their
+    dependence.
+    """
+    return float(norm.ppf(0.5 + level ** (1 / max(n, 1)) / 2))
+
+
+def _figures(evaluation: Evaluation, first: int, second: int) -> dict[str, tuple[Figure, Figure]]:
+    """The precision of both systems in every relation in which both have one."""
+    rows = evaluation.estimates.filter(
+        submission__in=[first, second],
+        quantity="precision",
+        slice__startswith="relation:",
+        value__isnull=False,
+    )
+    of = {(row.slice.partition(":")[2], row.submission_id): Figure.of(row) for row in rows}
+    return {
+        name: (of[name, first], of[name, second])
+        for name, owner in of
+        if owner == first and (name, second) in of
+    }
+
+
+def _difference(
+    name: str, one: Figure, other: Figure, error: float, z80: float, z95: float
+) -> Difference:
+    assert one.value is not None and other.value is not None
+    value = one.value - other.value
+    low, high = value - z95 * error, value + z95 * error
+    return Difference(
+        name,
+        one,
+        other,
+        value,
+        error,
+        value - z80 * error,
+        value + z80 * error,
+        low,
+        high,
+        low > 0 or high < 0,
+    )

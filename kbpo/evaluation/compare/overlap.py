@@ -1,0 +1,124 @@
+"""What two systems state both and what only one of them states, and how much of each part is
+right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimators.horvitz_thompson import hajek
+from kbpo.evaluation.data import Data
+from kbpo.evaluation.default import Centred
+from kbpo.sampling.probabilities import Floats, Ids
+
+KEY = "parts"
+"""Where the parts of all pairs stand among an evaluation's comparisons."""
+MOST = 45
+"""More systems than this have too many pairs to be stored."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Predictions that both systems state, or only one, and the share of them that is right (None:
+    nothing known).
+    """
+
+    n: int
+    value: float | None = None
+    low80: float | None = None
+    high80: float | None = None
+    n_labels: int = 0
+
+
+def parts(data: Data, criterion: str, board: set[int]) -> dict[str, dict[str, Any]]:
+    """For all pairs of systems on the board: [n, share, low, high, judgments] of what both state,
+    and of what each of them states and the other does not, under "first|second" and in this order:
+    both, first, second.
+
+    Every prediction counts the same. What both state may be right for one and wrong for the other,
+    which links its names differently: then it counts half. What a team had seen when it confirmed
+    counts in its own way, so of what it shares with others no share is told.
+    """
+    columns = [at for at, system in enumerate(data.systems) if system in board]
+    if not 2 <= len(columns) <= MOST or not data.judged.size:
+        return {}
+    member = data.pool.member[:, columns].tocsc()
+    member.data = np.ones_like(member.data)
+    sizes = np.asarray((member.T @ member).todense()).astype(np.int64)
+    arranged = Centred(data, criterion)
+    stated = member[arranged.row].toarray() > 0
+    label = arranged.verdicts[:, columns]
+    seen = [column in data.seen for column in columns]
+    told: dict[str, Any] = {}
+    for i, column in enumerate(columns):
+        shared = _shares(
+            arranged, stated * stated[:, [i]], sizes[i], (label + label[:, [i]]) / 2, column
+        )
+        only = _shares(
+            arranged,
+            stated[:, [i]] & ~stated,
+            sizes[i, i] - sizes[i],
+            label[:, [i]] + 0 * stated,
+            column,
+        )
+        for k in range(len(columns)):
+            if k != i:
+                told[f"{i}|{k}"] = [
+                    _unknown(shared[k]) if seen[i] or seen[k] else shared[k],
+                    only[k],
+                ]
+    pairs = {
+        f"{data.systems[columns[i]]}|{data.systems[columns[k]]}": [
+            *told[f"{i}|{k}"],
+            told[f"{k}|{i}"][1],
+        ]
+        for i in range(len(columns))
+        for k in range(i + 1, len(columns))
+    }
+    return {KEY: {"criterion": criterion, "pairs": pairs}}
+
+
+def part_of(stored: dict[str, Any], first: int, second: int) -> list[Part]:
+    """The three parts of a pair (both, first, second) as an evaluation stored them; empty if it did
+    not.
+    """
+    pairs = stored.get(KEY, {}).get("pairs", {})
+    if found := pairs.get(f"{first}|{second}"):
+        return [Part(*one) for one in found]
+    if found := pairs.get(f"{second}|{first}"):
+        return [Part(*found[0]), Part(*found[2]), Part(*found[1])]
+    return []
+
+
+def _shares(
+    arranged: Centred, inside: Any, sizes: Ids, label: Floats, column: int
+) -> list[list[Any]]:
+    """Of each column of `inside` (rows that count × systems): size, share right, its 80 % interval,
+    judgments.
+    """
+    data = arranged.data
+    used, pi = arranged.own(column) if column in data.seen else (arranged.counts, arranged.row_pi)
+    p = inside * used[:, None] / np.maximum(sizes, 1)
+    found = hajek(
+        p,
+        pi,
+        label,
+        target=arranged.targets[1],
+        n_targets=arranged.targets[0].size,
+        design=None if column in data.seen else arranged.design,
+    )
+    low, high = (np.asarray(end) for end in found.confidence_interval(0.80, method="wilson"))
+    n, value = np.asarray(found.n), np.asarray(found.value)
+    return [
+        [int(size), float(value[k]), float(low[k]), float(high[k]), int(n[k])]
+        if np.isfinite(value[k])
+        else [int(size), None, None, None, 0]
+        for k, size in enumerate(sizes)
+    ]
+
+
+def _unknown(part: list[Any]) -> list[Any]:
+    return [part[0], None, None, None, 0]

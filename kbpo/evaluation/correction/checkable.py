@@ -1,0 +1,115 @@
+"""What an expert could check now, and with which weight and doubt."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from estimators.sums import by_code
+from kbpo.evaluation.data import Bools, Data
+from kbpo.evaluation.default import Centred
+from kbpo.experts.answers import read_checks
+from kbpo.experts.draw import Frame
+from kbpo.instances.models import Label
+from kbpo.sampling.in_documents import NEVER
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.tracks.models import Track
+
+
+def frame_of(track: Track, data: Data) -> Frame:
+    """What an expert could check now: targets that were drawn and count, and whose label is the
+    crowd's, or a mark of readers of its document: they err too, and nobody was asked about it
+    since.
+    """
+    data = data.drawn_alone()
+    if not data.judged.size:
+        nothing = np.zeros(0)
+        return Frame(np.zeros(0, dtype=np.int64), np.zeros((0, 1)), nothing, nothing, nothing)
+    arranged = Centred(data, track.criterion)
+    codes, row_target = arranged.targets
+    ids = data.pool.target_id[codes]
+    counts = arranged.counts
+    weight = data.pool.p[track.distribution][arranged.row].toarray()
+    a = weight * (counts / arranged.row_pi)[:, None]
+    for column in data.seen:
+        used, pi = arranged.own(column)
+        a[:, column] = weight[:, column] * used / pi
+    able = ~_in_vain(arranged)
+    verdicts = np.where(able[:, None], data.f[track.criterion][arranged.at], np.nan)
+    a = np.where(np.isnan(verdicts), 0.0, a * data.shown)
+    a = by_code(
+        np.column_stack([a, _of_everybodys_recall(arranged) * able]), row_target, codes.size
+    )
+    n, disagreement = votes_of(ids)
+    able = (n > 0) & (a.sum(axis=1) > 0)
+    doubt = _doubt(arranged, data, verdicts, n, disagreement)
+    checks = read_checks(track, ids, data.inclusion.asked[codes])
+    return Frame(
+        target_id=ids[able],
+        a=a[able],
+        doubt=doubt[able],
+        inclusion=np.where(data.inclusion.drawn, data.inclusion.asked, 0.0)[codes][able],
+        checked=checks.alone[able] if checks else np.zeros(int(able.sum())),
+    )
+
+
+def _in_vain(arranged: Centred) -> Bools:
+    """(n,) what somebody was asked in vain before it was marked: it counts for nobody. Marks that
+    do not count now, because questions beside them are still open or were given up, may count
+    later: they can be checked.
+    """
+    inside = arranged.data.in_documents
+    if inside is None:
+        return np.zeros(arranged.row.size, dtype=np.bool_)
+    return np.asarray(inside.mark[arranged.data.pool.target[arranged.row]] >= NEVER)
+
+
+def _of_everybodys_recall(arranged: Centred) -> Floats:
+    """(n,) weight over inclusion probability under the number of true facts that all systems state
+    together, withdrawn ones too: every recall rests on it. 0 where a track has no recall.
+    """
+    if arranged.data.facts is None:
+        return np.zeros(arranged.row.size)
+    share = arranged.shares[1]
+    known = arranged.counts & ~np.isnan(arranged.data.f["relation"][arranged.at, 0])
+    return np.asarray(share[arranged.row] / max(share.sum(), 1.0) * known / arranged.row_pi)
+
+
+def votes_of(ids: Ids) -> tuple[Ids, Floats]:
+    """How many people answered about each target, or where nobody was asked, read its document and
+    marked it; and their disagreement. 0 where somebody better knows the answer.
+    """
+    n, disagreement = np.zeros(ids.size, dtype=np.int64), np.zeros(ids.size)
+    labels = (
+        Label.objects.filter(target__in=ids.tolist()).exclude(value={}).order_by("created_at", "pk")
+    )
+    asked, known = set[int](), set[int]()
+    for target, source, size, share in labels.values_list(
+        "target_id", "source", "n", "disagreement"
+    ):
+        at = int(np.searchsorted(ids, target))
+        if source == Label.Source.CROWD:
+            n[at], disagreement[at] = max(size, 1), share
+            asked.add(at)
+        elif source == Label.Source.DOCUMENT and at not in asked:
+            n[at], disagreement[at] = max(size, 1), share
+        elif source in (Label.Source.EXPERT, Label.Source.IMPORT):
+            known.add(at)
+    n[list(known)] = 0
+    return n, disagreement
+
+
+def _doubt(arranged: Centred, data: Data, verdicts: Floats, n: Ids, disagreement: Floats) -> Floats:
+    """(t',) q (1 − q) of the most doubtful row: q from the votes and from the model's opinion,
+    taken as independent.
+    """
+    row_target = arranged.targets[1]
+    said = ((n * (1 - disagreement) + 1) / (n + 2))[
+        row_target
+    ]  # half a vote each way, twice: none is certain
+    g = np.clip(data.g["relation"][arranged.row], 0.05, 0.95)
+    c = np.nan_to_num(verdicts).max(axis=1)
+    agrees = np.where(c > 0, g, 1 - g)
+    q = said * agrees / (said * agrees + (1 - said) * (1 - agrees))
+    doubt = np.zeros(arranged.targets[0].size)
+    np.maximum.at(doubt, row_target, q * (1 - q))
+    return doubt

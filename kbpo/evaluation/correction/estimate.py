@@ -1,0 +1,333 @@
+"""What the crowd judged, put right by what an expert says of a random part of it.
+
+The crowd's verdicts c stay as they are, and the expert's f* stand beside them, drawn with recorded
+probability e: the sum of (f* − c) over the checked, weighted by 1/e, is what the crowd's errors
+cost (`estimators.noise`). Where nobody was asked because readers of the document had marked it,
+their mark is what the crowd says. What an expert says is no label: it would take the place of the
+crowd's, and nobody could measure the errors any more. What counts only because a sweep asked about
+its document has no part in this: checks are drawn of what was drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from estimators.estimate import Estimate
+from estimators.horvitz_thompson import hajek
+from estimators.noise import corrected
+from estimators.seen import on_common_design
+from estimators.sums import by_code
+from kbpo.evaluation.correction.checkable import votes_of
+from kbpo.evaluation.data import Bools, Data
+from kbpo.evaluation.default import Centred
+from kbpo.experts.answers import Checks, read_checks
+from kbpo.sampling.models import SampleBatch
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+LEAST = 10
+"""Checked judgments of a system below which its number is not corrected: the correction would be
+mostly chance."""
+
+
+Terms: TypeAlias = tuple[Floats, Floats, Floats, Floats]
+"""Weight, π and e of each row (n,) for one number, and what its influence is scaled with (t,)"""
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """An estimate of every system, m of them, put right; t targets that count."""
+
+    estimate: Estimate
+    """NaN where that cannot be. Influences have a row a target, then one a check of it, all on
+    one design."""
+    checked: Ids
+    """(m,) targets of each that an expert has checked"""
+    reach: Floats
+    """(t, m) what a check that contradicted the crowd would add to the standard error"""
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A track's data with what experts said. Rows are those of `arranged`."""
+
+    track: Track
+    arranged: Centred
+    checks: Checks
+
+    @classmethod
+    def of(cls, track: Track, data: Data) -> Corrected | None:
+        """None if no expert has answered anything that counts."""
+        if not data.judged.size:
+            return None
+        data = data.drawn_alone()
+        arranged = Centred(data)
+        codes = arranged.targets[0]
+        checks = read_checks(track, data.pool.target_id[codes], data.inclusion.asked[codes])
+        return None if checks is None or not checks.checked.any() else cls(track, arranged, checks)
+
+    @property
+    def data(self) -> Data:
+        return self.arranged.data
+
+    @cached_property
+    def rows(self) -> Bools:
+        """(n,) whether an expert has checked the row's target."""
+        return np.asarray(self.checks.checked[self.arranged.targets[1]])
+
+    @cached_property
+    def expert(self) -> dict[str, Floats]:
+        """criterion -> (n, m) f*, NaN where not checked or not answered."""
+        pool, at = self.data.pool, np.flatnonzero(self.rows)
+        found = kind_of(self.track).rejudge(
+            pool.instance[self.arranged.row[at]], pool.systems, self.checks.values
+        )
+        verdicts = {}
+        for criterion, some in found.items():
+            verdicts[criterion] = np.full((self.rows.size, len(pool.systems)), np.nan)
+            verdicts[criterion][at] = some
+        return verdicts
+
+    def crowd(self, criterion: str) -> Floats:
+        """(n, m) c, NaN where missing, and where a mark does not count."""
+        arranged = self.arranged.under(criterion)
+        verdicts = arranged.verdicts.copy()
+        for column in self.data.seen:
+            verdicts[:, column] = arranged.verdicts_of(column)
+        return verdicts
+
+    @cached_property
+    def member(self) -> Bools:
+        """(n, m) whether the system states the row."""
+        return np.asarray(self.data.pool.member[self.arranged.row].toarray() > 0)
+
+    def answered(self, criterion: str) -> float:
+        """The share of what was checked that got an answer: a flag is none."""
+        asked = self.member & self.rows[:, None] & ~np.isnan(self.crowd(criterion))
+        known = ~np.isnan(self.expert[criterion])[asked]
+        return float(known.mean()) if known.any() else 1.0
+
+    def error(self, criterion: str) -> float:
+        """How often the expert contradicts the crowd, with half a contradiction added."""
+        both = np.abs(self.expert[criterion] - self.crowd(criterion))[self.member]
+        both, n = both[~np.isnan(both)], int(self.checks.checked.sum())
+        return float(((both.mean() if both.size else 0.0) * n + 0.5) / (n + 1))
+
+    @cached_property
+    def since(self) -> Bools:
+        """(m,) whether each system's sample was judged, at least a stage of it, before the last
+        round was drawn: then everything that it states had a chance.
+        """
+        by = SampleBatch.objects.filter(
+            settled_at__lte=self.checks.settled_by, submission__in=self.data.systems
+        )
+        return np.isin(self.data.systems, list(by.values_list("submission_id", flat=True)))
+
+    def checked_of(self, column: int) -> int:
+        """How many targets that a system states an expert has checked."""
+        return int(np.unique(self.arranged.targets[1][self.member[:, column] & self.rows]).size)
+
+    def chance_of_check(self, criterion: str) -> Floats:
+        """(t,) e of the one design that all influences are put on; of what no round could draw it
+        does not matter.
+        """
+        e = np.where(self.checks.checked & (self.checks.chance > 0), self.checks.chance, 0.5)
+        return np.asarray(e * self.answered(criterion))
+
+    def late(self, column: int) -> bool:
+        """Whether a system states what no round could draw when it was judged."""
+        return (
+            self._terms(column, np.ones(self.rows.size) * self.member[:, column], "relation")
+            is None
+        )
+
+    def put_right(self, criterion: str, alone: Estimate, weight: Floats) -> Repaired:
+        """An estimate of every system from the crowd's verdicts, its terms `weight` (n, m) times
+        verdict over π, put right where it can be.
+        """
+        m, n = len(self.data.systems), self.arranged.targets[0].size
+        value, variance, influence = np.full(m, np.nan), np.full(m, np.nan), np.zeros((2 * n, m))
+        checked, reach = np.zeros(m, dtype=np.int64), np.zeros((n, m))
+        crowd, expert = self.crowd(criterion), self.expert[criterion]
+        for column in range(m):
+            terms = self._terms(column, weight[:, column], criterion)
+            if terms is None:
+                continue
+            known = (terms[0] > 0) & ~np.isnan(crowd[:, column] + expert[:, column])
+            checked[column] = np.unique(self.arranged.targets[1][known]).size
+            if checked[column] < LEAST:
+                continue
+            found, reach[:, column] = self._add(
+                _column(alone, column),
+                terms,
+                crowd[:, column],
+                expert[:, column],
+                criterion,
+                criterion,
+            )
+            value[column], variance[column], influence[:, column] = (
+                found.value,
+                found.variance,
+                found.influence,
+            )
+        return Repaired(
+            replace(alone, value=value, variance=variance, influence=influence), checked, reach
+        )
+
+    def put_pool_right(
+        self, criterion: str, alone: Estimate, weight: Floats
+    ) -> tuple[Estimate, Floats]:
+        """The number of true relations of the pool put right, on the design of a criterion; and its
+        reach (t,).
+        """
+        e = self.checks.chance[self.arranged.targets[1]]
+        used = self.arranged.counts & (e > 0)
+        pi, scale = self.arranged.under(criterion).row_pi, np.ones(self.arranged.targets[0].size)
+        terms = weight * used, pi, np.where(used, e, 1.0), scale
+        crowd, expert = (
+            self.arranged.under("relation").verdicts[:, 0],
+            self.expert["relation"][:, 0],
+        )
+        return self._add(alone, terms, crowd, expert, "relation", criterion)
+
+    def _add(
+        self,
+        alone: Estimate,
+        terms: Terms,
+        crowd: Floats,
+        expert: Floats,
+        criterion: str,
+        design: str,
+    ) -> tuple[Estimate, Floats]:
+        """An estimate with what experts add to it, on the design of a criterion; and its reach
+        (t,).
+        """
+        p, pi, e, scale = terms
+        code, n = self.arranged.targets[1], self.arranged.targets[0].size
+        e = np.where(self.rows, e * self.answered(criterion), 1.0)
+        found = corrected(
+            alone,
+            self.arranged.under(design).design,
+            p,
+            pi,
+            crowd,
+            expert,
+            e,
+            target=code,
+            scale=scale,
+        )
+        checks = on_common_design(
+            found.influence[n:], self.arranged.by_target(e), self.chance_of_check(design)
+        )
+        known = (p > 0) & ~np.isnan(crowd + expert)
+        reach = by_code(np.where(known, p / pi * np.sqrt(1 - e) / e, 0.0)[:, None], code, n)[:, 0]
+        return replace(found, influence=np.concatenate([found.influence[:n], checks])), reach
+
+    def covers_pool(self) -> bool:
+        """Whether every round of checks that counts could draw whatever all systems state together
+        in the scope.
+
+        What a system states whose sample was judged after the last round could not be drawn; what
+        only withdrawn ones state could be where they still took part, or where recall had a weight.
+        """
+        facts, pool = self.data.facts, self.data.pool
+        if facts is None:
+            return False
+        inside = facts.in_scope
+        judged = np.asarray(pool.member[:, np.flatnonzero(self.since)].sum(axis=1)).ravel() > 0
+        if (inside & ~judged).any():
+            return False
+        standing = (
+            np.asarray(
+                pool.member[:, np.flatnonzero(self.since & self.data.shown)].sum(axis=1)
+            ).ravel()
+            > 0
+        )
+        row, code = self.arranged.row, self.arranged.targets[1]
+        left = inside[row] & ~standing[row] & self.arranged.counts & ~self.checks.framed[code]
+        return not np.any(
+            left & (votes_of(self.data.pool.target_id[self.arranged.targets[0]])[0][code] > 0)
+        )
+
+    def _terms(self, column: int, weight: Floats, criterion: str) -> Terms | None:
+        """p, π and e of each row for a system, and what its influence is scaled with; None if it is
+        not covered.
+        """
+        arranged, target = self.arranged.under(criterion), self.arranged.targets[1]
+        if not self.data.shown[column]:
+            return None
+        if column not in self.data.seen:
+            e = self.checks.chance[target]
+            used = arranged.counts & (e > 0)
+            if not self.since[column]:
+                return None
+            return (
+                weight * used,
+                arranged.row_pi,
+                np.where(used, e, 1.0),
+                np.ones(arranged.targets[0].size),
+            )
+        # What counts for it alone was asked in its own way: all of it must have been in a round.
+        used, pi = arranged.own(column)
+        crowds = votes_of(self.data.pool.target_id[arranged.targets[0]])[0][target] > 0
+        if np.any(used & crowds & (weight > 0) & ~self.checks.framed[target]):
+            return None
+        scale = on_common_design(
+            np.ones(arranged.targets[0].size), arranged.by_target(pi), arranged.design.pi
+        )
+        e = self.checks.alone[target]
+        return weight * used, pi, np.where(e > 0, e, 1.0), scale
+
+    def confusion(self, criterion: str) -> dict[str, Any]:
+        """Counts of what was checked by what the crowd and the expert say, and what they estimate
+        for all judgments.
+
+        A relation counts once, as the first system states it.
+        """
+        first = self.member.argmax(axis=1)
+        at = np.arange(first.size)
+        crowd, expert = self.crowd(criterion)[at, first], self.expert[criterion][at, first]
+        e = self.checks.chance[self.arranged.targets[1]] * self.answered(criterion)
+        kept = self.arranged.counts & self.rows & (e > 0) & ~np.isnan(crowd + expert)
+        crowd, expert, e = crowd[kept] > 0.5, expert[kept] > 0.5, e[kept]
+        code = np.unique(self.arranged.targets[1][kept], return_inverse=True)[1]
+        counts = [
+            [int(((crowd == c) & (expert == f)).sum()) for f in (True, False)]
+            for c in (True, False)
+        ]
+        return {
+            "checked": int(np.unique(code).size),
+            "counts": counts,
+            "agree": _share(crowd == expert, e, code),
+            "right_of_right": _share(expert[crowd], e[crowd], code[crowd]),
+            "wrong_of_wrong": _share(~expert[~crowd], e[~crowd], code[~crowd]),
+        }
+
+
+def _column(estimate: Estimate, column: int) -> Estimate:
+    def one(values: Any) -> float:
+        return float(np.broadcast_to(values, np.shape(estimate.value))[column])
+
+    return Estimate(
+        value=one(estimate.value),
+        variance=one(estimate.variance),
+        n=int(one(estimate.n)),
+        influence=estimate.influence[:, column],
+        anticipated=one(estimate.anticipated),
+        total_g=one(estimate.total_g),
+    )
+
+
+def _share(holds: Bools, e: Floats, code: Ids) -> dict[str, float | None]:
+    """A share of all judgments, from the checked ones, with its 80 % interval."""
+    if not holds.size:
+        return {"value": None, "low80": None, "high80": None}
+    target = np.unique(code, return_inverse=True)[1]
+    found = hajek(np.full(e.size, 1 / (1 / e).sum()), e, holds.astype(np.float64), target=target)
+    low, high = found.confidence_interval(0.8, method="wilson")
+    return {"value": float(found.value), "low80": float(low), "high80": float(high)}

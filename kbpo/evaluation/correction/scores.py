@@ -1,0 +1,192 @@
+"""Precision, recall and F1 from the crowd's judgments, each as expert checks correct it.
+
+Recall is made of totals; each is corrected by the same checks as precision, the number of true
+relations of all systems together too, so that what experts take from a system's finds is taken from
+what there is to find as well. What people found in documents and nobody predicted is not checked by
+experts: it stays as it is. F1 joins both, with the covariance that they have by judgments and by
+checks. As everywhere here, what counts because a sweep asked about its document has no part in it:
+a corrected number rests on what was drawn, where the one beside it may rest on more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from estimators.anticipated import f1_weights
+from estimators.estimate import Estimate
+from estimators.noise import corrected_recall
+from estimators.recall import Recall, f1
+from kbpo.evaluation.correction.estimate import LEAST, Corrected, Repaired
+from kbpo.evaluation.floors import Floors
+from kbpo.evaluation.score import Score, rows
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+METHOD = "expert"
+WIDEST = 0.5
+"""A corrected number whose 80 % interval is wider says nothing: it is not printed."""
+LATE = (
+    "No round of expert checks could draw from its judgments yet, so its scores are not corrected."
+)
+UNCOVERED = (
+    "Recall and F1 are not corrected: they rest on what all systems state together, and of some of"
+    " that no round of expert checks could draw yet."
+)
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """The corrected numbers of a track, and why some systems have none."""
+
+    scores: list[Score] = field(default_factory=list)
+    why: dict[int, list[str]] = field(default_factory=dict)
+    """submission -> sentences"""
+
+
+def corrections(track: Track, found: Corrected | None) -> Corrections:
+    """All that expert checks correct on a track; nothing if nobody has checked anything that
+    counts.
+    """
+    if found is None:
+        return Corrections()
+    made = _Maker(track, found)
+    scores = [row for row in made.scores() if found.data.shown[row.column]]
+    kept = [row for row in scores if row.high80 - row.low80 <= WIDEST]
+    why = {
+        system: said
+        for column, system in enumerate(found.data.systems)
+        if found.data.shown[column] and (said := made.why(column, scores, kept))
+    }
+    return Corrections(kept, why)
+
+
+class _Maker:
+    """Makes the corrected numbers of one track."""
+
+    def __init__(self, track: Track, found: Corrected) -> None:
+        self.track, self.found, self.data = track, found, found.data
+        self.arranged, self.kind, self.floors = (
+            found.arranged,
+            kind_of(track),
+            Floors(found.arranged),
+        )
+        self.covered = bool(self.kind.recall_criteria) and found.covers_pool()
+
+    def scores(self) -> Iterator[Score]:
+        """Every number that can be corrected."""
+        for criterion in self.kind.criteria:
+            recall = self._recall(criterion)
+            if recall is not None:
+                plain, told, parts = recall
+                yield from self._rows(told.recall, "recall", criterion, "instance", parts.checked)
+            for kind in self.data.pool.p:
+                crowd = self.arranged.precision(kind, criterion)
+                weight = self.data.pool.p[kind][self.arranged.row].toarray()
+                better = self.found.put_right(criterion, crowd, weight)
+                told_p = self._with_floor(
+                    better.estimate, crowd.anticipated, better.reach, criterion
+                )
+                yield from self._rows(told_p, "precision", criterion, kind, better.checked)
+                if recall is not None:
+                    both = f1(told_p, told.recall, told.design)
+                    by_precision, by_recall = f1_weights(told_p, told.recall)
+                    reach = by_precision * better.reach + by_recall * parts.reach
+                    model = self.floors.f1(kind, criterion, crowd, plain).anticipated
+                    both = self._with_floor(both, model, reach, criterion)
+                    checked = np.minimum(better.checked, parts.checked)
+                    yield from self._rows(both, "f1", criterion, kind, checked)
+
+    def _recall(self, criterion: str) -> tuple[Recall, Recall, Repaired] | None:
+        """Recall from the crowd's judgments, as experts correct it, and what went into that:
+        `reach` is of recall. None where it cannot be.
+        """
+        if not self.covered or criterion not in self.kind.recall_criteria:
+            return None
+        plain = self.floors.recall(criterion)
+        if plain is None:
+            return None
+        under, row = self.arranged.under(criterion), self.arranged.row
+        share = self.arranged.shares[0]
+        systems = self.found.put_right(criterion, plain.totals.systems, share[row].toarray())
+        pool, pool_reach = self.found.put_pool_right(
+            criterion, plain.totals.pool, under.pool_weight("fact")
+        )
+        told = corrected_recall(
+            plain, systems.estimate, pool, self.found.chance_of_check(criterion)
+        )
+        truth = float(pool.value) + float(told.unseen.value)
+        values = np.nan_to_num(np.asarray(told.recall.value))
+        reach = (
+            (np.abs(systems.reach - np.outer(pool_reach, values)) / truth)
+            if truth > 0
+            else systems.reach
+        )
+        better = self._with_floor(told.recall, plain.recall.anticipated, reach, criterion)
+        df = np.minimum(
+            np.asarray(told.recall.degrees_of_freedom), np.maximum(systems.checked - 1, 1)
+        )
+        told = replace(told, recall=replace(better, degrees_of_freedom=df))
+        return plain, told, replace(systems, reach=reach)
+
+    def _with_floor(
+        self, estimate: Estimate, anticipated: object, reach: Floats, criterion: str
+    ) -> Estimate:
+        """The estimate with a floor under its variance: what the model expects, and what the checks
+        would add if the expert went on to contradict the crowd as often as so far.
+        """
+        known = np.nan_to_num(reach)
+        floor = np.asarray(anticipated, dtype=np.float64) + self.found.error(criterion) * (
+            known**2
+        ).sum(axis=0)
+        return replace(estimate, anticipated=floor)
+
+    def _rows(
+        self, estimate: Estimate, quantity: str, criterion: str, kind: str, checked: Ids
+    ) -> Iterator[Score]:
+        for row in rows(self.data, estimate, quantity, criterion, kind, METHOD):
+            if not np.isnan(row.value + row.variance):
+                yield replace(row, n_checked=int(checked[row.column]))
+
+    def why(self, column: int, scores: list[Score], kept: list[Score]) -> list[str]:
+        """Why a system's guaranteed precision, or its recall, is not corrected; nothing if both
+        are.
+        """
+        key = "precision", self.track.criterion, self.track.distribution
+        made, printed = (
+            {
+                row.quantity: row
+                for row in some
+                if row.column == column
+                and row.criterion == self.track.criterion
+                and (
+                    row.quantity != "precision"
+                    or (row.quantity, row.criterion, row.distribution) == key
+                )
+            }
+            for some in (scores, kept)
+        )
+        if self.found.late(column):
+            return [LATE]
+        if "precision" not in made:
+            n = self.found.checked_of(column)
+            return [
+                f"An expert has checked {n} of its judgments so far: scores are corrected from"
+                f" {LEAST} checks on, for fewer say little."
+            ]
+        said = [
+            f"The expert checks so far leave its corrected {name} anywhere within more than"
+            f" {WIDEST * 100:.0f} points: they are too few to print it."
+            for quantity, name in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
+            if quantity in made and quantity not in printed
+        ]
+        if (
+            self.track.criterion in self.kind.recall_criteria
+            and self.data.facts is not None
+            and not self.covered
+        ):
+            said.append(UNCOVERED)
+        return said

@@ -1,0 +1,541 @@
+"""The default estimators on a track's targets: centred difference for precision, totals for recall.
+
+One set of judged targets, each with the probability that it counts; every number is a sum of terms
+over them, so that every variance and covariance is a quadratic form of one design. A submission
+whose team had seen judgments when it uploaded has probabilities of its own; its terms are so scaled
+that the common design gives their variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from estimators import horvitz_thompson, misses
+from estimators import recall as totals
+from estimators.checks import Numbers
+from estimators.design import Design
+from estimators.estimate import Estimate, with_columns
+from estimators.seen import on_common_design
+from estimators.sums import by_code
+from kbpo.evaluation.answered import share_answered
+from kbpo.evaluation.data import Data, Swept
+from kbpo.pool.pool import Matrix
+from kbpo.sampling.in_documents import NEVER, NO_MARK
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.tracks.base import Facts
+
+SHARED = ("at", "row", "counts", "targets", "shares", "units", "stratum")
+"""What does not depend on the criterion."""
+
+
+@dataclass(frozen=True)
+class Centred:
+    """A track's data arranged for the default estimators: rows are the instances of targets that
+    count.
+    """
+
+    data: Data
+    criterion: str = "relation"
+    """Whose answers the probabilities allow for"""
+
+    @cached_property
+    def at(self) -> Ids:
+        """(n,) positions in `data.judged` of the rows that count for anybody."""
+        known = self.data.inclusion.counts.copy()
+        for column, seen in self.data.seen.items():
+            known |= seen.exact | self.data.own[column].counts
+        return np.flatnonzero(known[self.data.pool.target[self.data.judged]])
+
+    @cached_property
+    def row(self) -> Ids:
+        """(n,) their rows in the pool."""
+        return self.data.judged[self.at]
+
+    @cached_property
+    def counts(self) -> NDArray[np.bool_]:
+        """(n,) whether they count for everybody, with the probability of the design."""
+        return self.data.inclusion.counts[self.data.pool.target[self.row]]
+
+    @cached_property
+    def targets(self) -> tuple[Ids, Ids]:
+        """(t',) the targets that count, and (n,) the code of each row's target among them."""
+        unique, code = np.unique(self.data.pool.target[self.row], return_inverse=True)
+        return unique, code.astype(np.int64)
+
+    def under(self, criterion: str) -> Centred:
+        """The same data for another criterion: a question may be answered for one and not for the
+        other.
+        """
+        if criterion not in self._siblings:
+            other = Centred(self.data, criterion)
+            shared = {name: value for name, value in self.__dict__.items() if name in SHARED}
+            other.__dict__.update(shared, _siblings=self._siblings)
+            self._siblings[criterion] = other
+        return self._siblings[criterion]
+
+    @cached_property
+    def _siblings(self) -> dict[str, Centred]:
+        return {self.criterion: self}
+
+    @cached_property
+    def answered(self) -> Floats:
+        """(t,) the share of questions that got an answer, in the stratum of each target of the
+        pool.
+
+        Those that were answered stand for those of their own stratum that were given up, so that it
+        does no harm if some relations are harder to answer than others. A stratum is the relation
+        that is said of a target (the first of several); those of which too little was asked to
+        tell, or of which nothing was answered, are one together.
+        """
+        return self._share_answered(self.counts & (self._row_cluster < 0) & ~self._row_swept)
+
+    @cached_property
+    def answered_inside(self) -> Floats:
+        """(t,) the same of what sweeps asked: in their documents nothing else is asked any more."""
+        return self._share_answered(self._row_swept, self.data.fold.answered)
+
+    @cached_property
+    def given_document(self) -> Floats:
+        """(t,) probability that a target is judged if its document is annotated, and brings it
+        in.
+        """
+        return self._by_document(self.data.inclusion.before)
+
+    def _by_document(self, before: Floats) -> Floats:
+        """(t,) the same, from the probability that it was drawn before a sweep asked about what had
+        no label.
+        """
+        if self.data.fold.closed:  # what is not marked is judged, too
+            return np.ones(before.size)
+        return before * self.answered + (1 - before) * self.answered_inside
+
+    @cached_property
+    def _row_target(self) -> Ids:
+        return self.data.pool.target[self.row]
+
+    @cached_property
+    def _row_swept(self) -> NDArray[np.bool_]:
+        inside = self.data.in_documents
+        return (
+            np.zeros(self.row.size, dtype=np.bool_)
+            if inside is None
+            else inside.asked[self._row_target]
+        )
+
+    @cached_property
+    def _row_cluster(self) -> Ids:
+        return self.data.inclusion.cluster[self._row_target]
+
+    @cached_property
+    def _row_mark(self) -> Floats:
+        inside = self.data.in_documents
+        return np.full(self.row.size, NO_MARK) if inside is None else inside.mark[self._row_target]
+
+    @cached_property
+    def verdicts(self) -> Floats:
+        """(n, m) f of each row under this criterion.
+
+        What readers marked is always known, and it is true; what they did not is known if its
+        question got an answer. So that the known are not too often true, what is known by its mark
+        alone counts by chance, as often as a question beside it was answered: always, unless some
+        were given up. What was asked in vain before it was marked does not count at all.
+        """
+        f = self.data.f[self.criterion][self.at]
+        return np.where(self._lost[:, None], np.nan, f) if self._lost.any() else f
+
+    def verdicts_of(self, column: int) -> Floats:
+        """(n,) the same of a system whose team had seen judgments: of those, which are no chance,
+        none is left out.
+        """
+        saw = self.data.seen_drawn.get(column, self.data.seen[column])
+        exact = saw.exact[self._row_target]
+        return np.where(self._lost & ~exact, np.nan, self.data.f[self.criterion][self.at, column])
+
+    def said_of(self, column: int) -> Floats:
+        """(n,) f of each row for one system, whatever its team had seen."""
+        return self.verdicts_of(column) if column in self.data.seen else self.verdicts[:, column]
+
+    @cached_property
+    def _lost(self) -> NDArray[np.bool_]:
+        """(n,) marks that do not count."""
+        if self.data.in_documents is None:
+            return np.zeros(self.row.size, dtype=np.bool_)
+        share = np.where(self.data.in_documents.covered, self.answered_inside, self.answered)
+        return self._row_mark >= share[self._row_target]
+
+    def _share_answered(self, some: NDArray[np.bool_], untold: float = 1.0) -> Floats:
+        """(t,) the share of some of the rows that got an answer, in the stratum of each target; 1
+        without any such row,
+        `untold` if there are some and none did. What nobody had to be asked about says nothing."""
+        pool = self.data.pool
+        some = some & ~((self._row_mark >= 0) & (self._row_mark < NEVER))
+        asked, mark = self.row[some], self._row_mark[some]
+        known = ~np.isnan(self.data.f[self.criterion][self.at[some], 0]) & (mark < 0)
+        return share_answered(self.stratum, pool.target[asked], known, untold)
+
+    @cached_property
+    def stratum(self) -> Ids:
+        """(t,) a code of the relation that is said of each target."""
+        pool = self.data.pool
+        targets, first = np.unique(pool.target, return_index=True)
+        found = np.zeros(
+            pool.target_id.size, dtype=np.int64
+        )  # of a slice not every target has a row
+        found[targets] = np.unique(pool.predicate[first], return_inverse=True)[1]
+        return found
+
+    @cached_property
+    def pi(self) -> Floats:
+        """(u,) probability that each instance counts: that of being asked, or of coming in by an
+        annotated document, each times the share of its questions that got an answer.
+        """
+        chance = self.data.inclusion
+        return self._with_answers(chance.asked, chance.beta, chance.before)[self.data.pool.target]
+
+    def _with_answers(self, asked: Floats, beta: Floats, before: Floats) -> Floats:
+        """(t,) the probability of a judgment, from those of the two ways in, and of the first
+        before a sweep.
+        """
+        alone = asked * self.answered
+        if (
+            self.data.in_documents is not None
+        ):  # where a swept document is no way in, it has answered all the same
+            late = np.maximum(asked - before, 0) * self.answered_inside
+            alone = np.where(
+                self.data.in_documents.covered & (beta == 0), before * self.answered + late, alone
+            )
+        return (1 - beta) * alone + beta * self._by_document(before)
+
+    @cached_property
+    def row_pi(self) -> Floats:
+        """(n,) the same of each row. One that does not count for everybody has a term only for who
+        it was asked for, and any probability will do: the term is scaled to its own.
+        """
+        return np.where(self.counts, self.pi[self.row], 0.5)
+
+    @cached_property
+    def design(self) -> Design:
+        """How the targets that count came in."""
+        unique, _ = self.targets
+        pi = self.by_target(self.row_pi)
+        chance = self.data.inclusion
+        if not chance.n_clusters:
+            return Design(pi)
+        return Design(
+            pi,
+            cluster=chance.cluster[unique],
+            beta=chance.of_document,
+            n_clusters=chance.n_clusters,
+            answered=self.given_document[unique],
+        )
+
+    def precision(self, kind: str, criterion: str, *, floor: bool = True) -> Estimate:
+        """The precision of every system under a distribution; without a floor if nothing is to be
+        expected of g.
+        """
+        if criterion != self.criterion:
+            return self.under(criterion).precision(kind, criterion, floor=floor)
+        data, p = self.data, self.data.pool.p[kind]
+        g, f = data.g[criterion], self.verdicts
+        total = np.asarray(p.T @ g).ravel()
+        weight = p[self.row].toarray()
+        found = horvitz_thompson.centred(
+            weight * self.counts[:, None],
+            self.row_pi,
+            f,
+            g[self.row],
+            total,
+            target=self.targets[1],
+            n_targets=self.targets[0].size,
+            design=self.design,
+        )
+        own = {}
+        for column in data.seen:
+            label = self.verdicts_of(column)
+            alone = self._alone(
+                horvitz_thompson.centred, column, weight[:, column], label, g, total[column]
+            )
+            if floor:
+                [expected] = np.asarray(
+                    self._anticipated(p[:, [column]], self.pi_of(column), criterion, alone)
+                )
+                alone = replace(alone, anticipated=float(expected))
+            own[column] = alone
+        if floor:
+            found = replace(
+                found, anticipated=self._anticipated(p, self.pi, criterion, found), total_g=total
+            )
+        estimate = with_columns(found, own)
+        return where_known(estimate, np.asarray(estimate.n) > 0)
+
+    def _anticipated(self, p: Matrix, pi: Floats, criterion: str, found: Estimate) -> Numbers:
+        """The variance that the model expects, of instances with these probabilities."""
+        g, f = self.data.g[criterion], self.verdicts
+        influence = np.reshape(found.influence, (-1, p.shape[1]))
+        term = self.design.document_term(influence) if self.data.inclusion.n_clusters else 0.0
+        return horvitz_thompson.anticipated_variance(
+            p,
+            pi,
+            g,
+            self.one_verdict(f),
+            g[self.row],
+            target=self.data.pool.target,
+            document_term=term,
+            correlation=self.data.rho[criterion],
+        )
+
+    def pi_of(self, column: int) -> Floats:
+        """(u,) the probabilities of a system whose team had seen judgments: 1 for those.
+
+        Of what it had seen given up nothing is known: others stand for it, and what that may err by
+        is one term of variance p² f (1 − f), as if it were known with one half.
+        """
+        seen, now = self.data.seen[column], self.data.own[column]
+        own = self._with_answers(*seen.ways(now), seen.before(now))
+        found = np.asarray(np.where(seen.exact, 1.0, own)[self.data.pool.target])
+        stated = np.asarray(self.data.pool.member[:, [column]].toarray()).ravel()[self.row] > 0
+        lost = stated & seen.exact[self._row_target] & np.isnan(self.said_of(column))
+        found[np.isin(self.data.pool.target, self._row_target[lost])] = (
+            0.5  # of a target all rows have one probability
+        )
+        return found
+
+    def of_one(self, kind: str, column: int) -> Estimate:
+        """The precision of one system under a distribution and this criterion, without a floor: all
+        that is read of it are its own rows.
+        """
+        mine = self.data.pool.p[kind][:, [column]].toarray().ravel()
+        at, total = mine[self.row], float(mine @ self.data.g[self.criterion])
+        f, g = self.said_of(column), self.data.g[self.criterion][self.row]
+        used, pi, exact = self.counts, self.row_pi, np.zeros(self.row.size, dtype=np.bool_)
+        if column in self.data.seen:
+            used, pi = self.own(column)
+            exact = self.data.seen[column].exact[self._row_target]
+        return horvitz_thompson.centred(
+            at * used,
+            pi,
+            f,
+            g,
+            total,
+            target=self.targets[1],
+            n_targets=self.targets[0].size,
+            exact=exact,
+        )
+
+    def chance_of_one(self, kind: str, column: int) -> float:
+        """Σ (1 − π) a² of what is known of one system: the variance of its precision over that of a
+        single label.
+        """
+        used, pi = self.own(column) if column in self.data.seen else (self.counts, self.row_pi)
+        mine = self.data.pool.p[kind][:, [column]].toarray().ravel()[self.row]
+        a = np.where(used & ~np.isnan(self.said_of(column)), mine / pi, 0.0)
+        together = by_code(a[:, None], self.targets[1], self.targets[0].size)[:, 0]
+        return float((1 - self.by_target(pi)) @ together**2)
+
+    def _alone(
+        self,
+        estimator: Callable[..., Estimate],
+        column: int,
+        weight: Floats,
+        f: Floats,
+        g: Floats,
+        total: float,
+    ) -> Estimate:
+        """The estimate of a system whose team had seen judgments: what it saw counts for itself
+        alone, the rest with its own probabilities; its influence is that on the design of all.
+        """
+        used, pi = self.own(column)
+        exact = self.data.seen[column].exact[self.data.pool.target[self.row]]
+        found = estimator(
+            weight * used,
+            pi,
+            f,
+            g[self.row],
+            total,
+            target=self.targets[1],
+            n_targets=self.targets[0].size,
+            exact=exact,
+        )
+        influence = on_common_design(found.influence, self.by_target(pi), self.design.pi)
+        return replace(found, influence=influence, variance=self.design.variance(influence))
+
+    def own(self, column: int) -> tuple[NDArray[np.bool_], Floats]:
+        """(n,) rows that count for a system whose team had seen judgments, and their probabilities
+        for it.
+        """
+        target = self.data.pool.target[self.row]
+        own = self.pi_of(column)[self.row]
+        seen, now = self.data.seen[column], self.data.own[column]
+        came_in = now.drawn | (now.counts & ~seen.inside)
+        used = seen.exact[target] | (came_in[target] & (own > 0))
+        return used, np.where(used, own, 1.0)
+
+    def by_target(self, values: Floats) -> Floats:
+        """One value a target, of values that are the same on all of its rows."""
+        found = np.ones(self.targets[0].size)
+        found[self.targets[1]] = values
+        return found
+
+    def one_verdict(self, f: Floats) -> Floats:
+        """One verdict a row: the mean over the systems that state it."""
+        member = self.data.pool.member[self.row].toarray() > 0
+        return np.asarray(np.where(member, f, 0.0).sum(axis=1) / np.maximum(member.sum(axis=1), 1))
+
+    def recall(self, criterion: str, *, unit: str = "fact") -> totals.Recall | None:
+        """The recall of every system, a fact counted once, or each instance of it, as yet without a
+        floor; None without two annotated documents.
+        """
+        facts = self.data.facts
+        if facts is None or facts.n_annotated < 2:
+            return None
+        if criterion != self.criterion:
+            return self.under(criterion).recall(criterion, unit=unit)
+        share, pool_share = self.shares_of(unit)
+        data, row = self.data, self.row
+        relation, g = self.under("relation").verdicts[:, 0], data.g["relation"]
+        own = self.verdicts if criterion != "relation" else None
+        own_g = data.g[criterion]
+        total = np.asarray(share.T @ own_g).ravel()
+        weight = share[row].toarray()
+        alone = {
+            column: self._alone(
+                horvitz_thompson.difference,
+                column,
+                weight[:, column],
+                self.verdicts_of(column),
+                own_g,
+                total[column],
+            )
+            for column in data.seen
+        }
+        missed = (
+            np.bincount(facts.document[~facts.found], minlength=facts.n_annotated)
+            if unit == "fact"
+            else facts.missed
+        )
+        chance = data.inclusion
+        found = totals.recall(
+            weight * self.counts[:, None],
+            self.row_pi,
+            relation if own is None else own,
+            own_g[row],
+            total,
+            float(pool_share @ g),
+            missed,
+            facts.n_documents,
+            target=self.targets[1],
+            n_targets=self.targets[0].size,
+            pool_label=relation,
+            pool_g=g[row],
+            pool_weight=self.pool_weight(unit),
+            document=chance.cluster[data.pool.target[row]] if chance.n_clusters else None,
+            inclusion=data.documents.inclusion,
+            own=alone,
+            answered=self.given_document[data.pool.target[row]],
+        )
+        # What states nothing in the scope finds nothing, without a guess and without a judgment.
+        known = (np.asarray(found.totals.systems.n) > 0) | (total == 0)
+        return replace(found, recall=where_known(found.recall, known))
+
+    def pool_weight(self, unit: str) -> Floats:
+        """(n,) the share of a fact of the pool that each row stands for, with π of this
+        criterion.
+        """
+        return np.minimum(self.shares_of(unit)[1][self.row] * self._of_relation, 1.0) * self.counts
+
+    @cached_property
+    def _of_relation(self) -> Floats:
+        """(n,) π of each row under this criterion over that under `relation`, whose labels the
+        pool's total takes.
+        """
+        return np.asarray(self.row_pi / self.under("relation").row_pi)
+
+    def found_share(self, found: totals.Recall) -> Estimate | None:
+        """The share of true predictions in annotated documents that annotation had found, on the
+        design of `found`.
+
+        Where a sweep covers the documents, of all that systems state in them; else of what was
+        drawn. What was marked is taken for true, what was not was asked. None where what is not
+        marked is false: there nobody misses anything.
+        """
+        facts, data = self.data.facts, self.data
+        if facts is None or data.fold.closed:
+            return None
+        if data.swept is not None:
+            return self._of_all_swept(found, facts, data.swept)
+        relation = np.where(self.counts, self.under("relation").verdicts[:, 0], np.nan)
+        return misses.found_share(
+            relation,
+            facts.marked[self.row],
+            self.shares[1][self.row],
+            self.under("relation").row_pi,
+            facts.inside[self.row],
+            found.design,
+            target=self.targets[1],
+        )
+
+    def _of_all_swept(self, found: totals.Recall, facts: Facts, swept: Swept) -> Estimate:
+        """The same of all predictions in swept documents: those that were answered stand for those
+        given up.
+        """
+        row, target = swept.row, self.data.pool.target[swept.row]
+        assert self.data.in_documents is not None
+        asked, known = ~self.data.in_documents.marked[target], ~np.isnan(swept.true)
+        answered = float(known[asked].mean()) if known[asked].any() else 1.0
+        weight = self.shares[1][row] / np.where(asked, answered, 1.0)
+        return misses.found_share(
+            swept.true,
+            facts.marked[row],
+            weight,
+            np.ones(row.size),
+            facts.inside[row],
+            found.design,
+            target=target,
+        )
+
+    def shares_of(self, unit: str) -> tuple[sparse.csr_array, Floats]:
+        """`shares` where a fact counts once, `units` where each instance of it does."""
+        return self.shares if unit == "fact" else self.units
+
+    @cached_property
+    def shares(self) -> tuple[sparse.csr_array, Floats]:
+        """Share of a fact that each instance stands for: of the system's own (u, m), and of the
+        pool's (u,).
+
+        0 outside the scope.
+        """
+        facts, member = self.data.facts, self.data.pool.member
+        assert facts is not None
+        inside = sparse.csr_array(member * facts.in_scope[:, None])
+        inside.eliminate_zeros()
+        chooser = sparse.csr_array(
+            (np.ones(facts.fact.size), (facts.fact, np.arange(facts.fact.size)))
+        )
+        own = sparse.coo_array(inside)
+        of_system = np.asarray((chooser @ inside)[facts.fact[own.coords[0]], own.coords[1]]).ravel()
+        share = sparse.csr_array((own.data / of_system, own.coords), shape=own.shape)
+        of_pool = (chooser @ facts.in_scope.astype(np.float64))[facts.fact]
+        return share, np.where(facts.in_scope, 1 / np.maximum(of_pool, 1), 0.0)
+
+    @cached_property
+    def units(self) -> tuple[sparse.csr_array, Floats]:
+        """The same where each instance in the scope stands for itself."""
+        facts = self.data.facts
+        assert facts is not None
+        inside = facts.in_scope.astype(np.float64)
+        return sparse.csr_array(self.data.pool.member * inside[:, None]), inside
+
+
+def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:
+    """The estimate, its value NaN where nothing that a system states has been judged: the model's
+    guess is no score.
+
+    Its variance stays: it says how much is to be asked.
+    """
+    return replace(estimate, value=np.where(known, estimate.value, np.nan))

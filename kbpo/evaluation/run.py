@@ -1,0 +1,303 @@
+"""Step 10: labels, samples and probabilities become an Evaluation and its Estimates; debounced;
+stage ends are kept.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.db.models import Count, Max
+from django.utils import timezone
+
+from estimators.design import Design
+from estimators.estimate import Estimate as Found
+from kbpo.evaluation.compare.by_relation import Errors
+from kbpo.evaluation.compare.overlap import parts
+from kbpo.evaluation.compare.ranks import comparisons
+from kbpo.evaluation.correction.estimate import Corrected
+from kbpo.evaluation.correction.scores import corrections
+from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.live import take_look
+from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
+from kbpo.evaluation.score import DEFAULT, Key, Score, default_estimates, found_share, scores
+from kbpo.evaluation.slices.estimate import SliceScore, slice_scores
+from kbpo.instances.models import Label
+from kbpo.queue import nudge, one_at_a_time, work
+from kbpo.sampling.designs import design_of
+from kbpo.sampling.designs.base import Realised, last_batch
+from kbpo.sampling.guess import VERSION
+from kbpo.sampling.models import (
+    DocumentSample,
+    ExpertCheck,
+    ExpertRound,
+    Sample,
+    SampleBatch,
+    Sweep,
+)
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+REST = 5
+"""A live score is made again only after this many times what the last one took: scoring never
+fills a worker."""
+
+NO_LABEL = "Nothing that this system states has a label yet."
+COUNTS_NOT = (
+    "Labels of what this system states exist, but none counts yet: questions that come before them"
+    " still wait."
+)
+
+
+def tick() -> int:
+    """How many tracks were looked at because their scores may be stale."""
+    for track in Track.objects.filter(rescoring__isnull=True).exclude(status="draft"):
+        Rescoring.objects.get_or_create(track=track, defaults={"status": "watching"})
+    for row in Rescoring.objects.filter(
+        next_try_at__gt=timezone.now(), track__submissions__status="judging"
+    ).distinct():
+        if finished(row.track):  # the end of a stage waits for no debounce
+            Rescoring.objects.filter(pk=row.pk).update(next_try_at=timezone.now())
+    return work(Rescoring, "watching", _watch)
+
+
+def _watch(row: Rescoring) -> None:
+    """Scores the track again if anything that its scores depend on has changed since the last
+    time.
+    """
+    state = state_of(row.track)
+    ended = finished(row.track)
+    seconds = 0.0
+    if state != row.state or ended:
+        seconds = evaluate(row.track, ended).seconds
+    row.move("watching", state=state)
+    row.next_try_at = timezone.now() + timedelta(
+        seconds=max(float(settings.DEBOUNCE_SECONDS), REST * seconds)
+    )
+    row.save(update_fields=["next_try_at"])
+
+
+def state_of(track: Track) -> dict[str, Any]:
+    """What the scores depend on, as counts: they are stale as soon as one of these differs."""
+    labels = Label.objects.filter(target__corpus=track.corpus_id).aggregate(
+        n=Count("pk"), last=Max("pk")
+    )
+    batches = SampleBatch.objects.filter(submission__track=track).aggregate(
+        n=Count("pk"), last=Max("pk")
+    )
+    return {
+        "labels": [labels["n"], labels["last"]],
+        "batches": [batches["n"], batches["last"]],
+        "taking_part": Submission.objects.filter(track=track).confirmed().count(),
+        "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),
+        "sweeps": Sweep.objects.filter(track=track, settled_at__isnull=False).count(),
+        "checks": ExpertCheck.objects.filter(track=track, answered_at__isnull=False).count(),
+        "rounds": ExpertRound.objects.filter(track=track, ended_at__isnull=False).count(),
+    }
+
+
+def finished(track: Track) -> list[Submission]:
+    """Submissions being judged whose whole sample is judged, or known to be unanswerable."""
+    judging = Submission.objects.filter(track=track, status="judging")
+    return [one for one in judging if not open_targets(one)]
+
+
+def open_targets(submission: Submission) -> set[int]:
+    """Targets of a submission's sample that still wait for a judgment."""
+    targets = list(
+        Sample.objects.filter(batch__submission=submission)
+        .values_list("target_id", flat=True)
+        .distinct()
+    )
+    return kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
+
+
+def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
+    """A new Evaluation. Submissions with enough judgments move to the board, the others on to their
+    next stage; an earlier evaluation that ended no stage is replaced.
+    """
+    began = time.monotonic()
+    one_at_a_time("sample or score", track.pk)
+    done = _lock(ended)
+    SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
+        settled_at=timezone.now()
+    )
+    data = read(track)
+    kind = kind_of(track)
+    found = default_estimates(data, kind.criteria, kind.recall_criteria) if data.judged.size else {}
+    checked = Corrected.of(track, data)
+    better = corrections(track, checked)
+    rows = [*scores(data, found, kind.criteria, kind.recall_criteria), *better.scores]
+    for one in done:
+        _move_on(one, _guaranteed(track, data, found, one))
+    last = track.evaluations.aggregate(Max("number"))["number__max"] or 0
+    track.evaluations.filter(stage_end=False).delete()
+    evaluation = Evaluation.objects.create(
+        track=track,
+        number=last + 1,
+        stage_end=bool(done),
+        settings=_settings(track, data, found)
+        | {
+            "expert": (
+                {criterion: checked.confusion(criterion) for criterion in kind.criteria}
+                if checked
+                else {}
+            ),
+            "not_corrected": {str(system): said for system, said in better.why.items()},
+        },
+    )
+    final = set(Submission.objects.filter(track=track).scored().values_list("pk", flat=True))
+    Estimate.objects.bulk_create(
+        (_stored(evaluation, data, row, final) for row in rows if data.shown[row.column]),
+        batch_size=2000,
+    )
+    standing = set(Submission.objects.filter(track=track).on_board().values_list("pk", flat=True))
+    errors = Errors(data, standing)
+    sliced = (one for one in slice_scores(track, data, errors.take) if data.shown[one.score.column])
+    Estimate.objects.bulk_create(
+        (_of_slice(evaluation, data, one, final) for one in sliced), batch_size=2000
+    )
+    _look(track, data, rows, done)
+    evaluation.comparisons = (
+        comparisons(data, found, standing)
+        | parts(data, track.criterion, standing)
+        | errors.stored()
+    )
+    evaluation.seconds = time.monotonic() - began
+    evaluation.save(update_fields=["comparisons", "seconds"])
+    return evaluation
+
+
+def _lock(ended: Iterable[Submission]) -> list[Submission]:
+    rows = Submission.objects.select_for_update(of=("self",)).select_related("track")
+    return list(rows.filter(pk__in=[one.pk for one in ended], status="judging").order_by("pk"))
+
+
+def _guaranteed(
+    track: Track, data: Data, found: dict[Key, tuple[Found, Design]], submission: Submission
+) -> Realised | None:
+    """The variances of a submission's guaranteed number, realised and anticipated."""
+    key = ("precision", track.criterion, track.distribution)
+    if submission.pk not in data.systems or key not in found:  # nothing was drawn of its own
+        return None
+    column, estimate = data.systems.index(submission.pk), found[key][0]
+    shape = np.shape(estimate.value)
+    variance, anticipated = (
+        float(np.broadcast_to(one, shape)[column])
+        for one in (estimate.variance, estimate.anticipated)
+    )
+    return None if math.isnan(variance) else Realised(variance, anticipated)
+
+
+def _move_on(submission: Submission, realised: Realised | None) -> None:
+    """To the board; or to its next stage. What the stage came to is kept with its batch."""
+    if realised is not None and (last := last_batch(submission)) is not None:
+        realised.keep(last)
+    why = design_of(submission.track).enough(submission, realised.larger if realised else None)
+    if not why:
+        submission.move("confirmed")
+        nudge("draw")
+        return
+    submission.move("scored", scored_at=timezone.now(), stage_reason=why)
+    nudge("give_back")
+    nudge("plan")
+
+
+def _settings(track: Track, data: Data, found: dict[Key, tuple[Found, Design]]) -> dict[str, Any]:
+    """What the numbers depend on; with the model's totals Σ p g, which say what it alone would have
+    printed.
+    """
+    totals = {
+        f"{criterion}|{kind}": dict(
+            zip(map(str, data.systems), np.asarray(one.total_g).tolist(), strict=True)
+        )
+        for (quantity, criterion, kind), (one, _) in found.items()
+        if quantity == "precision"
+    }
+    return {
+        "scope": track.scope,
+        "draws": {kind: int(draws.row.size) for kind, draws in data.draws.items()},
+        "targets": int(data.inclusion.counts.sum()),
+        "released": data.inclusion.released,
+        "model": VERSION,
+        "correlation": data.rho,
+        "totals": totals,
+        "documents": data.facts.n_annotated if data.facts else 0,
+        "of_documents": track.corpus.n_documents,
+        "misses": _misses(data),
+        "labels": Label.objects.filter(target__corpus=track.corpus_id).count(),
+        "version": settings.VERSION,
+    }
+
+
+def _misses(data: Data) -> dict[str, Any] | None:
+    """What share of verified true predictions in annotated documents their annotation had found;
+    None if unknown.
+    """
+    share = found_share(data)
+    if share is None or not share.n:
+        return None
+    value = min(1.0, float(share.value))
+    inside = min(max(value, 0.5 / share.n), 1 - 0.5 / share.n)
+    share = replace(
+        share, value=value, anticipated=inside * (1 - inside) / share.n
+    )  # where all agree none is seen
+    ends: dict[str, float] = {}
+    for level in (80, 95):
+        low, high = share.confidence_interval(level / 100, method="wilson")
+        ends |= {f"low{level}": float(low), f"high{level}": float(high)}
+    return {"share": value, "n": share.n, **ends}
+
+
+def _look(track: Track, data: Data, rows: list[Score], done: list[Submission]) -> None:
+    """Nothing; stores what may be watched of the guaranteed numbers of submissions that are being
+    judged.
+    """
+    wanted = ("precision", track.criterion, track.distribution, DEFAULT)
+    values = {
+        data.systems[row.column]: row.value
+        for row in rows
+        if (row.quantity, row.criterion, row.distribution, row.method) == wanted
+        and not math.isnan(row.value)
+    }
+    judging = Submission.objects.filter(track=track, status="judging").select_related("track")
+    for one in {row.pk: row for row in (*judging, *done)}.values():
+        if one.pk in values:
+            take_look(one, data, values[one.pk])
+
+
+def _of_slice(evaluation: Evaluation, data: Data, one: SliceScore, final: set[int]) -> Estimate:
+    row = _stored(evaluation, data, one.score, final)
+    row.slice, row.n_predictions = one.slice, one.n_predictions
+    return row
+
+
+def _stored(evaluation: Evaluation, data: Data, row: Score, final: set[int]) -> Estimate:
+    numbers = {
+        name: None if math.isnan(number) else number
+        for name in ("value", "variance", "low80", "high80", "low95", "high95")
+        for number in [getattr(row, name)]
+    }
+    submission = data.systems[row.column]
+    return Estimate(
+        evaluation=evaluation,
+        submission_id=submission,
+        quantity=row.quantity,
+        criterion=row.criterion,
+        distribution=row.distribution,
+        method=row.method,
+        n_labels=row.n_labels,
+        n_missing=row.n_missing,
+        n_documents=row.n_documents,
+        n_checked=row.n_checked,
+        kind="final" if submission in final else "provisional",
+        note="" if numbers["value"] is not None else COUNTS_NOT if row.n_labels else NO_LABEL,
+        **numbers,
+    )

@@ -1,0 +1,310 @@
+"""Cuts a track's data into slices and scores each: new questions to labels that exist, without a
+new judgment.
+
+Precision in a slice S weighs its predictions by p_i(x) / Σ_S p_i, and is estimated as the whole is
+(Chaganty 2018, section 6.1.2): the labels keep the probabilities with which they came in, so that
+every cut is as unbiased as the whole, only less sure. Built-in groups are cut under `instance`,
+where every prediction counts the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from estimators.design import Design
+from estimators.estimate import Estimate
+from estimators.sample_size import for_half_width
+from kbpo.corpus.models import Predicate
+from kbpo.evaluation.data import Bools, Data, Swept
+from kbpo.evaluation.default import Centred
+from kbpo.evaluation.floors import Floors
+from kbpo.evaluation.models import Slice
+from kbpo.evaluation.score import DEFAULT, Score, rows
+from kbpo.evaluation.slices.rule import CONFIDENCE, FREQUENCIES, BadRule, Rule, Table, read
+from kbpo.evaluation.slices.traits import Traits, read_traits
+from kbpo.pool.pool import Matrix, Pool
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.tracks.base import Facts
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+GROUPS = ("relation", "type", "frequency", "sentence", "own")
+TABLE = "table"
+"""What a slice is weighted by that an admin gave numbers"""
+ENOUGH = 0.10
+"""Half-width of the 80 % interval from which a slice says something."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One slice of a pool."""
+
+    group: str
+    name: str
+    inside: Bools
+    """(u,)"""
+    kind: str
+    """What weighs it: a distribution, CONFIDENCE or TABLE"""
+    confidence: tuple[float, float] | None = None
+    weight: Floats | None = None
+    """(u,) of each instance, where a table weighs it"""
+    predicate: int | None = None
+    """Where the slice is one predicate, it has recall too"""
+
+    @property
+    def key(self) -> str:
+        """What its estimates are stored under."""
+        return f"{self.group}:{self.name}"
+
+
+@dataclass(frozen=True)
+class SliceScore:
+    """One number of one system in one slice."""
+
+    slice: str
+    n_predictions: int
+    score: Score
+
+
+Keep: TypeAlias = Callable[[Cut, Estimate, Design], None]
+"""What else is to be done with the precisions of a slice"""
+
+
+def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iterator[SliceScore]:
+    """Precision of every system in every slice that it has predictions in; for a predicate its
+    recall too.
+    """
+    if not data.judged.size:
+        return
+    with_recall = track.criterion in kind_of(track).recall_criteria
+    for cut in cuts(track, data, read_traits(track.corpus, data.pool)):
+        part = restricted(data, cut)
+        size = np.asarray(part.pool.member.sum(axis=0)).ravel().astype(np.int64)
+        for score in _scores(part, cut, track.criterion, with_recall, keep):
+            if size[score.column]:
+                yield SliceScore(cut.key, int(size[score.column]), score)
+
+
+def cuts(track: Track, data: Data, traits: Traits) -> Iterator[Cut]:
+    """The built-in slices of a pool, then those that admins defined for the track."""
+    pool = data.pool
+    kind = "instance" if "instance" in pool.p else next(iter(pool.p))
+    names = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("pk", "name"))
+    for predicate in np.unique(pool.predicate).tolist():
+        yield Cut(
+            "relation", names[predicate], pool.predicate == predicate, kind, predicate=predicate
+        )
+    for name in np.unique(traits.subject_type).tolist():
+        yield Cut("type", name, traits.subject_type == name, kind)
+    for name in FREQUENCIES:
+        yield Cut("frequency", name, traits.frequency == name, kind)
+    yield Cut("sentence", "same", traits.same_sentence, kind)
+    yield Cut("sentence", "across", ~traits.same_sentence, kind)
+    numbers = {name: pk for pk, name in names.items()}
+    for row in Slice.objects.filter(track=track).order_by("pk"):
+        try:
+            rule = rule_of(row)
+        except BadRule:  # the schema or the distributions have changed since; the desk says so
+            continue
+        inside = matching(rule, pool.predicate, numbers, traits)
+        table = rule.weight if isinstance(rule.weight, Table) else None
+        weight = weights_of(table, pool.predicate, numbers, traits) if table else None
+        kind = rule.weight if isinstance(rule.weight, str) else TABLE
+        predicate = numbers.get(rule.only_predicate or "") if kind in pool.p else None
+        yield Cut(
+            "own",
+            row.name,
+            inside,
+            kind,
+            confidence=rule.confidence,
+            predicate=predicate,
+            weight=weight,
+        )
+
+
+def rule_of(row: Slice) -> Rule:
+    """The rule of a slice, checked against its track as it is now. Raises BadRule."""
+    return read_for(row.track, row.rule)
+
+
+def read_for(track: Track, raw: object) -> Rule:
+    """The rule that a JSON object stands for on a track. Raises BadRule."""
+    schema = track.corpus.schema
+    return read(
+        raw,
+        predicates=[one["name"] for one in schema["predicates"]],
+        types=[one["name"] for one in schema["entity_types"]],
+        weights=track.distributions,
+    )
+
+
+def matching(rule: Rule, predicate: Ids, numbers: dict[str, int], traits: Traits) -> Bools:
+    """(u,) whether each instance is what a rule asks for; its confidences are each system's own."""
+    inside = np.ones(predicate.size, dtype=np.bool_)
+    if rule.predicate:
+        inside &= np.isin(predicate, [numbers[name] for name in rule.predicate if name in numbers])
+    if rule.subject_type:
+        inside &= np.isin(traits.subject_type, rule.subject_type)
+    if rule.object_type:
+        inside &= np.isin(traits.object_type, rule.object_type)
+    if rule.frequency:
+        inside &= np.isin(traits.frequency, rule.frequency)
+    if rule.same_sentence is not None:
+        inside &= traits.same_sentence == rule.same_sentence
+    if rule.document:
+        inside &= np.char.startswith(traits.document, rule.document)
+    if rule.date:
+        inside &= (traits.date >= rule.date[0]) & (traits.date <= rule.date[1])
+    return inside
+
+
+def weights_of(table: Table, predicate: Ids, numbers: dict[str, int], traits: Traits) -> Floats:
+    """(u,) the weight of each instance by a table."""
+    found = np.full(predicate.size, table.other)
+    for name, weight in table.weight:
+        if table.trait == "predicate":
+            found[predicate == numbers.get(name, -1)] = weight
+        else:
+            found[getattr(traits, table.trait) == name] = weight
+    return found
+
+
+def restricted(data: Data, cut: Cut) -> Data:
+    """The data of a slice alone: its instances, their labels and facts, and its distribution, which
+    sums to 1 again.
+    """
+    pool, inside = data.pool, np.flatnonzero(cut.inside)
+    p = _within(_weighed(pool, cut)[inside], pool.confidence[inside], cut.confidence)
+    place = np.full(pool.instance.size, -1, dtype=np.int64)
+    place[inside] = np.arange(inside.size)
+    kept = np.flatnonzero(place[data.judged] >= 0)
+    return replace(
+        data,
+        pool=replace(
+            pool,
+            instance=pool.instance[inside],
+            target=pool.target[inside],
+            document=pool.document[inside],
+            predicate=pool.predicate[inside],
+            types=pool.types[inside],
+            subject=pool.subject[inside],
+            object=pool.object[inside],
+            p={cut.kind: p},
+            confidence=pool.confidence[inside],
+        ),
+        judged=place[data.judged[kept]],
+        f={criterion: verdicts[kept] for criterion, verdicts in data.f.items()},
+        g={criterion: guesses[inside] for criterion, guesses in data.g.items()},
+        draws={},
+        swept=_cut_swept(data.swept, place),
+        facts=_facts(data.facts, inside, cut.predicate) if data.facts else None,
+    )
+
+
+def _cut_swept(swept: Swept | None, place: Ids) -> Swept | None:
+    """The same of a slice; `place` has the new row of each instance, -1 for one that is not in
+    it.
+    """
+    if swept is None:
+        return None
+    kept = place[swept.row] >= 0
+    return Swept(place[swept.row[kept]], swept.true[kept])
+
+
+def _weighed(pool: Pool, cut: Cut) -> Matrix:
+    """What each system's predictions weigh, before they are made to sum to 1."""
+    if cut.kind == CONFIDENCE:
+        return sparse.csr_array(pool.member.multiply(pool.confidence))
+    if cut.weight is not None:
+        return sparse.csr_array(pool.member.multiply(cut.weight[:, None]))
+    return pool.p[cut.kind]
+
+
+def _within(p: Matrix, confidence: Matrix, ends: tuple[float, float] | None) -> Matrix:
+    """Probabilities of the predictions with such a confidence, in columns that sum to 1 (or to 0:
+    there are none).
+    """
+    kept = sparse.csr_array(p, copy=True)
+    kept.eliminate_zeros()  # what weighs nothing is none of it
+    if ends is not None:
+        outside = sparse.csr_array(confidence, copy=True)
+        outside.data = ((outside.data < ends[0]) | (outside.data > ends[1])).astype(np.float64)
+        kept = sparse.csr_array(kept - kept.multiply(outside))
+        kept.eliminate_zeros()
+    totals = np.asarray(kept.sum(axis=0)).ravel()
+    return sparse.csr_array(kept @ sparse.diags_array(1 / np.where(totals > 0, totals, 1.0)))
+
+
+def _facts(facts: Facts, inside: Ids, predicate: int | None) -> Facts:
+    """The facts of some instances; of the true ones those of the predicate (none where the slice is
+    not one).
+    """
+    true = (
+        facts.predicate == predicate
+        if predicate is not None
+        else np.zeros(facts.predicate.size, dtype=np.bool_)
+    )
+    return replace(
+        facts,
+        fact=facts.fact[inside],
+        in_scope=facts.in_scope[inside],
+        pool_weight=facts.pool_weight[inside],
+        stated=facts.stated[inside],
+        document=facts.document[true],
+        predicate=facts.predicate[true],
+        found=facts.found[true],
+        code=facts.code[true],
+        links=facts.links[true],
+        inside=facts.inside[inside],
+        marked=facts.marked[inside],
+    )
+
+
+def _scores(part: Data, cut: Cut, criterion: str, with_recall: bool, keep: Keep) -> Iterator[Score]:
+    """The numbers of a slice. A model's guess alone is no number: without a label of its own a
+    system has none.
+    """
+    if not part.judged.size:
+        for column in range(len(part.systems)):
+            yield _unknown(
+                Score(column, "precision", criterion, cut.kind, DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+            )
+        return
+    arranged = Centred(part)
+    precision = arranged.precision(cut.kind, criterion)
+    keep(cut, precision, arranged.under(criterion).design)
+    found: Iterable[Score] = rows(part, precision, "precision", criterion, cut.kind, DEFAULT)
+    yield from (one if one.n_labels else _unknown(one) for one in found)
+    recall = (
+        Floors(arranged).recall(criterion) if with_recall and cut.predicate is not None else None
+    )
+    if recall is not None:
+        found = rows(part, recall.recall, "recall", criterion, cut.kind, DEFAULT)
+        yield from (one for one in found if not math.isnan(one.value))
+
+
+def _unknown(score: Score) -> Score:
+    nan = math.nan
+    return replace(score, value=nan, variance=nan, low80=nan, high80=nan, low95=nan, high95=nan)
+
+
+def would_do(value: float | None, variance: float | None, n_labels: int) -> int:
+    """How many judgments more would bring the interval to ±10 %, if they are worth what those so
+    far are.
+
+    Reckoned with the middle of what the value may be (half a right and half a wrong judgment
+    added), since a few judgments that agree prove little; 42 where nothing is known, as where the
+    variance has no bound (a claim of the slice could not have been drawn).
+    """
+    if value is None or variance is None or not math.isfinite(variance) or not n_labels:
+        return for_half_width(ENOUGH, 0.8)
+    share = (min(1.0, max(0.0, value)) * n_labels + 0.5) / (n_labels + 1)
+    spread = max(variance * n_labels, share * (1 - share))
+    needed = for_half_width(ENOUGH, 0.8) * spread / 0.25
+    return max(0, math.ceil(needed) - n_labels)

@@ -1,0 +1,238 @@
+"""Tells what samples reach: which entities recur among drawn documents, and what a thousand draws
+of a run would see.
+
+Diagnostics for admins, by simulation: nothing of it is drawn, stored or used by an estimate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from django.utils import timezone
+from numpy.typing import NDArray
+from scipy import sparse
+
+from estimators.second_stage import proportional, systematic, tf_idf
+from kbpo.corpus.fetch import fetch
+from kbpo.corpus.models import Predicate
+from kbpo.corpus.names import entity_types, occurrences
+from kbpo.evaluation.slices.rule import FREQUENCIES
+from kbpo.evaluation.slices.traits import HIGH, MEDIUM, read_traits
+from kbpo.pool.pool import Matrix, read_pool
+from kbpo.sampling.documents.draw import first_stage
+from kbpo.sampling.documents.second_stage import UNIFORM_SHARE, entities_found
+from kbpo.sampling.models import DocumentSample
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+DESIGNS = ("uniform", "two_stage")
+DOCUMENTS = 200
+SIMULATED = 25
+"""Draws of documents that are averaged"""
+DRAWS, REPEATS = 1_000, 100
+SEED = 20_171_017
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """Which document names which entity, and how often."""
+
+    table: Matrix
+    """(D, E) counts"""
+    source: str
+    """corpus: mentions that came with it; people: names that annotation found, wherever a text
+    says them"""
+
+    @property
+    def frequency(self) -> Ids:
+        """(E,) documents that name each entity."""
+        return np.asarray((self.table > 0).sum(axis=0)).ravel().astype(np.int64)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Document frequency up to which an entity is rare, and above which it is frequent."""
+        known = self.frequency[self.frequency > 0]
+        low, high = np.percentile(known, [MEDIUM, HIGH]) if known.size else (1.0, 1.0)
+        return float(low), float(high)
+
+    @property
+    def classes(self) -> NDArray[np.str_]:
+        """(E,) low, medium or high."""
+        low, high = self.limits
+        return np.where(
+            self.frequency <= low, "low", np.where(self.frequency <= high, "medium", "high")
+        )
+
+    def by_frequency(self) -> list[tuple[int, int]]:
+        """(number of documents, number of entities that occur in so many), ascending."""
+        return sorted(Counter(self.frequency[self.frequency > 0].tolist()).items())
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What documents of a sample have in common, the mean of several draws."""
+
+    design: str
+    n: int
+    by_documents: list[tuple[int, float]]
+    """(number of drawn documents, mean number of entities that are in so many)"""
+    shared: dict[str, float]
+    """class of frequency -> mean number of entities that two or more drawn documents name"""
+    documents: float
+    """mean number of drawn documents that share an entity with another one"""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What draws from one distribution of a submission see, the mean of many repeats."""
+
+    kind: str
+    entities: dict[str, float]
+    """class of frequency -> distinct subject entities"""
+    predicates: float
+    """distinct predicates"""
+    several: float
+    """distinct subject entities with more than one relation among the draws"""
+    by_predicate: dict[str, float]
+    """predicate -> draws"""
+
+
+def read_incidence(track: Track) -> Incidence | None:
+    """The entities of a track's corpus: of the mentions that came with it, else those that people
+    found in annotated documents. None if neither is there.
+    """
+    total = track.corpus.n_documents
+    rows = fetch(
+        "SELECT m.document_id, lower(CASE WHEN m.link <> '' THEN m.link ELSE substring(d.text FROM"
+        ' coalesce(m.canonical_begin, m.begin) + 1 FOR coalesce(m.canonical_end, m."end") -'
+        " coalesce(m.canonical_begin, m.begin)) END) AS name, count(*) FROM corpus_mention m JOIN"
+        " corpus_document d ON d.id = m.document_id WHERE d.corpus_id = %s AND m.type = ANY(%s)"
+        " GROUP BY 1, 2",
+        [track.corpus_id, sorted(entity_types(track.corpus))],
+    )
+    source = "corpus"
+    if not rows:
+        read = DocumentSample.objects.filter(track=track, settled_at__isnull=False)
+        names = entities_found(
+            track.corpus, list(read.values_list("document_id", flat=True)), timezone.now()
+        )
+        rows, source = list(occurrences(track.corpus, names)), "people"
+    if not rows:
+        return None
+    documents, entities, counts = zip(*rows, strict=True)
+    _, document = np.unique(np.array(documents), return_inverse=True)
+    _, entity = np.unique(np.array(entities), return_inverse=True)
+    shape = (max(total, int(document.max()) + 1), int(entity.max()) + 1)
+    table = sparse.csr_array((np.array(counts, dtype=np.float64), (document, entity)), shape=shape)
+    return Incidence(table, source)
+
+
+def sharing(found: Incidence, n: int | None = None) -> list[Sharing]:
+    """What n documents share, drawn uniformly and in two stages; 200 if none is given, or a third
+    of a small corpus.
+
+    The second stage is simulated with all entities of the first, as if its annotation missed none.
+    """
+    total = found.table.shape[0]
+    n = min(n or min(DOCUMENTS, -(-total // 3)), total)
+    return [_sharing(found, design, n) for design in DESIGNS]
+
+
+def _sharing(found: Incidence, design: str, n: int) -> Sharing:
+    rng = np.random.default_rng(SEED)
+    present, classes = sparse.csr_array((found.table > 0).astype(np.float64)), found.classes
+    times: Counter[int] = Counter()
+    shared: Counter[str] = Counter()
+    documents = 0
+    for _ in range(SIMULATED):
+        drawn = _draw(found, design, n, rng)
+        inside = present[drawn]
+        number = np.asarray(inside.sum(axis=0)).ravel().astype(np.int64)
+        times.update(number[number > 0].tolist())
+        shared.update(classes[number > 1].tolist())
+        documents += int((np.asarray(inside @ (number > 1)).ravel() > 0).sum())
+    return Sharing(
+        design,
+        n,
+        [(one, total / SIMULATED) for one, total in sorted(times.items())],
+        {name: shared[name] / SIMULATED for name in FREQUENCIES},
+        documents / SIMULATED,
+    )
+
+
+def _draw(found: Incidence, design: str, n: int, rng: np.random.Generator) -> Ids:
+    order = rng.permutation(found.table.shape[0])
+    first = min(first_stage(n), n)
+    if design == "uniform" or first == n:
+        return order[:n]
+    known = np.flatnonzero(np.asarray(found.table[order[:first]].sum(axis=0)).ravel() > 0)
+    part = sparse.coo_array(found.table[:, known])
+    weight = tf_idf(part.coords[0], part.coords[1], part.data, found.table.shape[0])
+    rest = order[first:]
+    drawn = systematic(proportional(weight[rest], n - first, uniform=UNIFORM_SHARE), rng)
+    return np.concatenate([order[:first], rest[drawn]])
+
+
+def reach(submission: Submission) -> list[Reach]:
+    """What so many draws of a submission would reach under each distribution of its kind of track,
+    shown or not: what a distribution reaches is what it is chosen for.
+    """
+    track = submission.track
+    pool = read_pool(track, [submission.pk], list(kind_of(track).distributions))
+    frequency = read_traits(track.corpus, pool).frequency
+    rows = fetch(
+        "SELECT subject_entity, object_entity FROM submissions_prediction WHERE submission_id = %s"
+        " ORDER BY instance_id",
+        [submission.pk],
+    )
+    subject, object_ = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    _, entity = np.unique(subject, return_inverse=True)
+    _, fact = np.unique(
+        np.column_stack([subject, pool.predicate, object_]), axis=0, return_inverse=True
+    )
+    names = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("pk", "name"))
+    rng = np.random.default_rng(SEED)
+    return [
+        _reach(
+            kind, p.toarray().ravel(), entity, fact.ravel(), pool.predicate, frequency, names, rng
+        )
+        for kind, p in pool.p.items()
+    ]
+
+
+def _reach(
+    kind: str,
+    p: Floats,
+    entity: Ids,
+    fact: Ids,
+    predicate: Ids,
+    frequency: NDArray[np.str_],
+    names: dict[int, str],
+    rng: np.random.Generator,
+) -> Reach:
+    ends = np.cumsum(p)
+    _, first = np.unique(entity, return_index=True)
+    class_of = frequency[first]
+    entities: Counter[str] = Counter()
+    by_predicate: Counter[int] = Counter()
+    predicates = several = 0
+    for _ in range(REPEATS):
+        drawn = np.minimum(
+            np.searchsorted(ends, rng.random(DRAWS) * ends[-1], side="right"), p.size - 1
+        )
+        entities.update(class_of[np.unique(entity[drawn])].tolist())
+        by_predicate.update(predicate[drawn].tolist())
+        predicates += np.unique(predicate[drawn]).size
+        _, at = np.unique(fact[drawn], return_index=True)
+        several += int((np.bincount(entity[drawn[at]]) > 1).sum())
+    return Reach(
+        kind,
+        {name: entities[name] / REPEATS for name in FREQUENCIES},
+        predicates / REPEATS,
+        several / REPEATS,
+        {names[pk]: number / REPEATS for pk, number in by_predicate.most_common()},
+    )

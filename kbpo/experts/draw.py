@@ -1,0 +1,234 @@
+"""Expert checks: judged targets, drawn with recorded probabilities, that an expert answers again
+without seeing the crowd's answer.
+
+Every target has one keyed random number v per track and is checked iff v < e, its chance. A later
+round raises chances and never lowers them, so that what was checked stays checked. Checks are
+answered in the order of v/e: what is answered at any moment is then a sample too, with chances
+multiplied by the smallest v/e that waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Min, Q, QuerySet
+from django.utils import timezone
+
+from estimators.noise import expert_probabilities
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.corpus.copy import copy
+from kbpo.pool.random_numbers import numbers
+from kbpo.queue import nudge, one_at_a_time
+from kbpo.sampling.models import ExpertCheck, ExpertRound
+from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+HOLD = timedelta(minutes=30)
+"""How long a check stays with the expert who opened it last."""
+MOST = 5_000
+
+
+class CannotDraw(Exception):
+    """A round that cannot be drawn now; the text is a sentence."""
+
+
+class Outcome(Enum):
+    STORED = "stored"
+    ALREADY = "already"  # answered before: the first answer counts
+    LOST = "lost"  # somebody else has it now
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What an expert may be asked about now: t judged targets that count."""
+
+    target_id: Ids
+    """(t,) ascending"""
+    a: Floats
+    """(t, m) weight over inclusion probability under every system that matters"""
+    doubt: Floats
+    """(t,) q (1 − q), q the chance that the crowd's answer is right"""
+    inclusion: Floats
+    """(t,) probability that the target counts for everybody; 0 where it counts for single
+    systems alone"""
+    checked: Floats
+    """(t,) the chance that it had in earlier rounds"""
+
+
+@transaction.atomic
+def draw_round(track: Track, frame: Frame, budget: int, by: User, why: str = "") -> ExpertRound:
+    """The next round, drawn. Raises CannotDraw.
+
+    `budget` is the expected number of new checks; how many there are is chance.
+    """
+    one_at_a_time("draw checks", track.pk)
+    if not 1 <= budget <= MOST:
+        raise CannotDraw(f"Ask for between 1 and {MOST:,} checks.")
+    if ExpertRound.objects.filter(track=track, ended_at__isnull=True).exists():
+        raise CannotDraw("The last round is still open: answer it or end it first.")
+    v = numbers(track, "expert", frame.target_id)
+    known = frame.checked > v
+    if not frame.target_id.size or known.all():
+        raise CannotDraw("There is no judgment that was not checked yet.")
+    e = raised(frame, known, budget)
+    number = track.expert_rounds.count() + 1
+    row = ExpertRound.objects.create(track=track, number=number, budget=budget, drawn_by=by)
+    able = e > 0
+    ids, then = frame.target_id[able].tolist(), frame.inclusion[able].tolist()
+    copy(
+        "sampling_expertchance",
+        ("round_id", "target_id", "probability", "inclusion"),
+        zip([row.pk] * len(ids), ids, e[able].tolist(), then, strict=True),
+    )
+    chosen = (v < e) & ~known & ~np.isin(frame.target_id, _answered(track))
+    order = dict(
+        zip(frame.target_id[chosen].tolist(), (v[chosen] / e[chosen]).tolist(), strict=True)
+    )
+    drafts = list(kind_of(track).again(list(order)))
+    if len(drafts) != len(order):
+        raise CannotDraw("This kind of track cannot be checked by experts.")
+    ExpertCheck.objects.bulk_create(
+        ExpertCheck(
+            track=track,
+            round=row,
+            target_id=one.target_id,
+            order=order[one.target_id],
+            interface=one.interface,
+            payload=one.payload,
+            shown=one.shown,
+        )
+        for one in drafts
+    )
+    note(
+        "draw checks",
+        f"track:{track.slug}",
+        who=by,
+        why=why,
+        track=track.slug,
+        after=f"round {number}, {len(drafts)} judgments",
+    )
+    _end_if_done(row)
+    return row
+
+
+def _answered(track: Track) -> list[int]:
+    """Targets that were answered, of an ended round beyond the part that counts too: they are not
+    asked again.
+    """
+    rows = ExpertCheck.objects.filter(track=track, answered_at__isnull=False)
+    return list(rows.values_list("target_id", flat=True))
+
+
+def raised(frame: Frame, known: np.ndarray[Any, Any], budget: float) -> Floats:
+    """The chances of a round: e ∝ √(Σ a²) √doubt, nowhere below those of earlier rounds, and such
+    that the expected number of checks that are not known yet is the budget.
+    """
+    unknown = ~known
+
+    def new(total: float) -> tuple[Floats, float]:
+        e = np.maximum(frame.checked, expert_probabilities(frame.a, frame.doubt, budget=total))
+        gain = (e - frame.checked)[unknown] / (1 - frame.checked[unknown])
+        return e, float(gain.sum())
+
+    low, high = 0.0, 2.0 * frame.target_id.size + budget
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if new(middle)[1] < budget else (low, middle)
+    return new(high)[0]
+
+
+@transaction.atomic
+def end_round(row: ExpertRound, who: User | None = None, why: str = "") -> ExpertRound:
+    """The round, ended: what is not answered is given up, and of the rest the part counts that is a
+    sample.
+    """
+    one_at_a_time("draw checks", row.track_id)
+    locked = ExpertRound.objects.select_for_update(of=("self",)).get(pk=row.pk)
+    if locked.ended_at is not None:
+        return locked
+    waiting = locked.checks.filter(answered_at__isnull=True)
+    least = waiting.aggregate(least=Min("order"))["least"]
+    n, _ = waiting.delete()
+    note(
+        "end checks",
+        f"track:{row.track.slug}",
+        who=who,
+        why=why,
+        track=row.track.slug,
+        after=f"round {row.number}, {n} not answered",
+    )
+    locked.released = 1.0 if least is None else least
+    locked.ended_at = timezone.now()
+    locked.save(update_fields=["released", "ended_at"])
+    nudge("estimate")
+    return locked
+
+
+def _end_if_done(row: ExpertRound) -> None:
+    if not row.checks.filter(answered_at__isnull=True).exists():
+        ExpertRound.objects.filter(pk=row.pk, ended_at__isnull=True).update(ended_at=timezone.now())
+
+
+def waiting(track: Track) -> QuerySet[ExpertCheck]:
+    """The checks of a track that nobody has answered, in the order in which they are to be."""
+    return ExpertCheck.objects.filter(track=track, answered_at__isnull=True).order_by("order", "pk")
+
+
+@transaction.atomic
+def take(track: Track, user: User, *, known: QuerySet[Any] | None = None) -> ExpertCheck | None:
+    """The next check for an expert, theirs for half an hour; None if nothing waits for them.
+
+    `known` are targets that they answered as one of the crowd: somebody else has to check those.
+    """
+    rows = waiting(track).select_for_update(skip_locked=True, of=("self",)).filter(_free(user))
+    if known is not None:
+        rows = rows.exclude(target__in=known)
+    row = rows.first()
+    if row is not None:
+        row.taken_by, row.taken_at = user, timezone.now()
+        row.save(update_fields=["taken_by", "taken_at"])
+    return row
+
+
+def _free(user: User) -> Q:
+    return Q(taken_by=None) | Q(taken_by=user) | Q(taken_at__lt=timezone.now() - HOLD)
+
+
+@transaction.atomic
+def hold(check: ExpertCheck, user: User, draft: dict[str, Any] | None = None) -> Outcome:
+    """What became of a draft: the check stays with its expert for another half an hour."""
+    row = ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
+    if row is None or row.answered_at is not None:
+        return Outcome.ALREADY
+    if not ExpertCheck.objects.filter(_free(user), pk=row.pk).exists():
+        return Outcome.LOST
+    row.taken_by, row.taken_at = user, timezone.now()
+    row.draft = draft if draft is not None else row.draft
+    row.save(update_fields=["taken_by", "taken_at", "draft"])
+    return Outcome.STORED
+
+
+@transaction.atomic
+def answer(check: ExpertCheck, user: User, raw: dict[str, Any], value: dict[int, Any]) -> Outcome:
+    """What became of an expert's answer; the last one of a round ends it. An empty value: it cannot
+    be answered.
+    """
+    one_at_a_time("draw checks", check.track_id)
+    row = ExpertCheck.objects.select_for_update(of=("self",)).filter(pk=check.pk).first()
+    if row is None or row.answered_at is not None:
+        return Outcome.ALREADY
+    if not ExpertCheck.objects.filter(_free(user), pk=row.pk).exists():
+        return Outcome.LOST
+    row.raw, row.value, row.draft = raw, {str(target): one for target, one in value.items()}, None
+    row.answered_by, row.answered_at = user, timezone.now()
+    row.save(update_fields=["raw", "value", "draft", "answered_by", "answered_at"])
+    _end_if_done(row.round)
+    nudge("estimate")
+    return Outcome.STORED

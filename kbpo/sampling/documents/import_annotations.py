@@ -1,0 +1,115 @@
+"""Imports exhaustive annotation of documents as labels, so that recall can be measured before
+anybody annotates.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from kbpo.corpus.annotations import gold_in, mentions_in
+from kbpo.corpus.lookup import DatabaseCorpus
+from kbpo.corpus.models import Corpus
+from kbpo.instances.models import Label
+from kbpo.instances.record import NewLabel, record
+from kbpo.instances.targets import Place, targets_at
+from kbpo.pool.visibility import is_closed
+from kbpo.sampling.documents.draw import settle_documents
+from kbpo.tracks.models import Track
+
+CHUNK = 5_000
+METHOD = "gold"
+Values = Iterator[tuple[Place, dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What was imported: labels of mentions and of pairs, and how many documents of the track are
+    annotated now.
+    """
+
+    mentions: int
+    pairs: int
+    documents: int
+    annotated: int
+
+
+@transaction.atomic
+def import_annotations(
+    track: Track,
+    gold: Path,
+    mentions: Path,
+    documents: Sequence[int],
+    *,
+    closed: bool = False,
+    seed: int | None = None,
+) -> Imported:
+    """What was imported for these documents, which are settled then. Whole or not at all; a repeat
+    changes nothing.
+
+    What is marked is true. What is not marked is missing, unless the annotation is `closed`: then
+    it is false, and the label of the document alone says so. The files may cover more documents.
+    Raises CannotLoad (kbpo.corpus.load).
+    """
+    corpus, wanted = track.corpus, set(documents)
+    origin = f"import:{_digest(gold, mentions)}"
+    lookup = DatabaseCorpus(corpus)
+    public = is_closed(track)
+    n_mentions = _label(corpus, origin, _mention_values(mentions, corpus, lookup, wanted), public)
+    n_pairs = _label(corpus, origin, _pair_values(gold, corpus, lookup, wanted), public)
+    whole = {"scope": "document", "closed": closed}
+    of_documents = ((Place("document", pk), whole) for pk in documents)
+    _label(corpus, f"{origin}:{'closed' if closed else 'open'}", of_documents, public)
+    return Imported(n_mentions, n_pairs, len(wanted), settle_documents(track, documents, seed=seed))
+
+
+def _mention_values(path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set[int]) -> Values:
+    for mention in mentions_in(path, corpus, lookup):
+        if (document := lookup.pk(mention.document)) in wanted:
+            value = {"canonical": list(mention.canonical), "type": mention.type}
+            if mention.link:
+                value["link"] = mention.link.replace("_", " ")
+            yield Place("mention", document, mention.span), value
+
+
+def _pair_values(path: Path, corpus: Corpus, lookup: DatabaseCorpus, wanted: set[int]) -> Values:
+    """The pairs of which something holds; what holds of one pair may be spread over the file."""
+    holds: dict[Place, set[str]] = defaultdict(set)
+    for fact in gold_in(path, corpus, lookup):
+        if (document := lookup.pk(fact.document)) in wanted:
+            direction = ">" if fact.subject <= fact.object else "<"
+            holds[Place.pair(document, fact.subject, fact.object)].add(fact.predicate + direction)
+    for place, parts in holds.items():
+        yield place, {"shown": sorted(parts), "holds": sorted(parts)}
+
+
+def _label(corpus: Corpus, origin: str, values: Values, public: bool) -> int:
+    """How many values were recorded as labels, some thousands at a time; on a closed track
+    everybody sees them.
+    """
+    total = 0
+    while some := list(islice(values, CHUNK)):
+        targets = targets_at(corpus, [place for place, _ in some])
+        source = Label.Source.IMPORT
+        record(
+            NewLabel(targets[place], value, source, METHOD, 1, origin, public=public)
+            for place, value in some
+        )
+        total += len(some)
+    return total
+
+
+def _digest(*paths: Path) -> str:
+    """A short name of the files' content."""
+    found = hashlib.sha256()
+    for path in paths:
+        if path.exists():
+            found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()[:16]

@@ -1,0 +1,209 @@
+"""Draws the second stage of documents: in proportion to what they say of the entities that people
+found in the first.
+
+Entities are those of settled annotation (experts, imports, whole documents), never of a system's
+linker or of the corpus's own mentions: else what systems find would decide which documents are
+read. A document is weighed by the TF-IDF of their names, mixed with uniform, so that every document
+has a probability. It is given the first stage, whose documents count for themselves.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.utils import timezone
+
+from estimators.second_stage import proportional, systematic, tf_idf
+from kbpo.corpus.models import Corpus, Document
+from kbpo.corpus.names import entity_types, occurrences
+from kbpo.instances.merge import merged
+from kbpo.instances.models import Label
+from kbpo.queue import nudge
+from kbpo.sampling.annotated import given_up
+from kbpo.sampling.documents.draw import LEAST, TWO_STAGE
+from kbpo.sampling.models import DocumentBatch, DocumentSample
+from kbpo.sampling.probabilities import Floats
+from kbpo.tracks.models import Track
+
+UNIFORM_SHARE = 0.5
+"""Share of the second stage's probabilities that is uniform: no document weighs more than twice
+what it would there."""
+FROM_PEOPLE = ("expert", "import", "document")
+log = logging.getLogger(__name__)
+
+
+def tick() -> int:
+    """How many second stages were drawn."""
+    waiting = DocumentBatch.objects.filter(design=TWO_STAGE, stage=1).exclude(
+        track__in=DocumentBatch.objects.filter(stage=2).values("track")
+    )
+    return sum(
+        _drawn_for(one.track) for one in waiting.select_related("track__corpus").order_by("pk")
+    )
+
+
+def _drawn_for(track: Track) -> bool:
+    try:
+        return draw_second_stage(track) is not None
+    except (
+        Exception
+    ):  # one track's bug must not keep the others waiting; the clock comes round again
+        log.exception("The second stage of %s could not be drawn", track.name)
+        return False
+
+
+def draw_second_stage(track: Track, *, seed: int | None = None) -> DocumentBatch | None:
+    """The second stage; None while the first is not annotated, or where there is one already."""
+    if not _due(track):
+        return None
+    when, seed = timezone.now(), secrets.randbelow(2**31) if seed is None else seed
+    first = DocumentBatch.objects.get(track=track, design=TWO_STAGE, stage=1)
+    before = _drawn(track)
+    size = min(first.settings["both_stages"], track.corpus.n_documents) - len(before)
+    if size < LEAST:
+        log.warning("The second stage of %s has nothing left to draw.", track.name)
+        return None
+    documents, pi, said = _probabilities(
+        track, before, size, when
+    )  # reads all texts: not while the track is locked
+    with transaction.atomic():
+        Track.objects.select_for_update().only("pk").get(pk=track.pk)
+        if not _due(track) or _drawn(track) != before:
+            return None
+        batch = DocumentBatch.objects.create(
+            track=track,
+            design=TWO_STAGE,
+            stage=2,
+            size=size,
+            seed=seed,
+            settings=said,
+            user=first.user,
+            drawn_at=when,
+        )
+        DocumentSample.objects.bulk_create(
+            DocumentSample(
+                track=track,
+                batch=batch,
+                document_id=documents[at],
+                position=place,
+                design=TWO_STAGE,
+                stage=2,
+                probability=min(1.0, float(pi[at])),
+                seed=seed,
+                drawn_at=when,
+            )
+            for place, at in enumerate(systematic(pi, _random(seed)).tolist())
+        )
+        nudge("documents")
+    return batch
+
+
+def second_draw(batch: DocumentBatch) -> list[tuple[int, float]]:
+    """The documents of a second stage in their order, each with its probability, worked out again
+    from its seed.
+    """
+    before = _drawn(batch.track, batch.drawn_at)
+    documents, pi, _ = _probabilities(
+        batch.track, before, batch.size, batch.drawn_at, batch.settings["uniform_share"]
+    )
+    return [
+        (documents[at], min(1.0, float(pi[at])))
+        for at in systematic(pi, _random(batch.seed)).tolist()
+    ]
+
+
+def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> dict[str, int]:
+    """Name -> code of its entity, of all entities of the world that people had found in these
+    documents by then.
+
+    The names are those of canonical mentions; with a link two names are one entity.
+    """
+    rows = Label.objects.filter(
+        target__document__in=documents,
+        target__kind="mention",
+        source__in=FROM_PEOPLE,
+        created_at__lte=when,
+    ).select_related("target")
+    labels: dict[tuple[int, int, int], list[Label]] = defaultdict(list)
+    for row in rows.order_by("target__document__key", "target__a_begin", "target__a_end", "pk"):
+        labels[row.target.document_id, row.target.a_begin, row.target.a_end].append(row)
+    values = {place: merged(some) for place, some in labels.items()}
+    texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
+    known = entity_types(corpus)
+    codes: dict[str, int] = {}
+    names: dict[str, int] = {}
+    for (document, _, _), value in values.items():
+        if value.get("type") not in known or not value.get("canonical"):
+            continue
+        at = tuple(value["canonical"])
+        name = " ".join(texts[document][slice(*at)].split())
+        link = value.get("link") or values.get((document, *at), {}).get("link") or name.casefold()
+        if name:
+            names.setdefault(name, codes.setdefault(link, len(codes)))
+    return names
+
+
+def weights(corpus: Corpus, names: dict[str, int], documents: Sequence[int]) -> Floats:
+    """The summed TF-IDF of entities in some documents; frequencies are those of the whole
+    corpus.
+    """
+    total = corpus.n_documents
+    place: dict[int, int] = {}
+    triples = [
+        (place.setdefault(one, len(place)), code, number)
+        for one, code, number in occurrences(corpus, names)
+    ]
+    if not triples:
+        return np.zeros(len(documents))
+    document, entity, count = (
+        np.array(column, dtype=np.int64) for column in zip(*triples, strict=True)
+    )
+    found = tf_idf(document, entity, count, max(total, len(place)))
+    return np.array([found[place[one]] if one in place else 0.0 for one in documents])
+
+
+def _probabilities(
+    track: Track, before: set[int], size: int, when: datetime, uniform: float = UNIFORM_SHARE
+) -> tuple[list[int], Floats, dict[str, Any]]:
+    """The documents that are left, the probability of each, and what that was made of."""
+    left = Document.objects.filter(corpus=track.corpus_id).exclude(pk__in=before).order_by("key")
+    documents = list(left.values_list("pk", flat=True))
+    names = entities_found(track.corpus, sorted(before), when)
+    found = weights(track.corpus, names, documents)
+    said = {
+        "entities": len(set(names.values())),
+        "naming_some": int((found > 0).sum()),
+        "uniform_share": uniform,
+        "first_stage": len(before),
+    }
+    return documents, proportional(found, size, uniform=uniform), said
+
+
+def _due(track: Track) -> bool:
+    """Whether the first stage is annotated, as far as anybody could, and the second is not
+    drawn.
+    """
+    batches = DocumentBatch.objects.filter(track=track, design=TWO_STAGE)
+    if set(batches.values_list("stage", flat=True)) != {1}:
+        return False
+    rows = DocumentSample.objects.filter(track=track)
+    waiting = set(rows.filter(settled_at__isnull=True).values_list("document_id", flat=True))
+    return rows.filter(settled_at__isnull=False).exists() and not waiting - given_up(waiting)
+
+
+def _drawn(track: Track, before: datetime | None = None) -> set[int]:
+    rows = DocumentSample.objects.filter(track=track)
+    if before is not None:
+        rows = rows.filter(drawn_at__lt=before)
+    return set(rows.values_list("document_id", flat=True))
+
+
+def _random(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed))

@@ -1,0 +1,353 @@
+"""The one place that draws intervals: scales, bars, differences and tie lines as SVG text.
+
+Everything is a fraction of one (0.3 is 30 %). Positions are percentages of the drawing's width, so
+a bar fills whatever column it stands in and nothing has to be measured in the browser. Colours come
+from the style sheet by class. Nothing here knows Django: the result is SVG whose every piece of
+text has been escaped.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+from kbpo.web.components.figures import coefficient_text, interval_text, number_text
+
+Kind = Literal["final", "live", "moment", "published", "few"]
+Tone = Literal["a", "b", "quiet"]
+Part = Literal["start", "middle", "end", "gap"]
+
+SAID: dict[Kind, str] = {
+    "final": "",
+    "live": ", provisional, may be watched",
+    "moment": ", provisional, for one look",
+    "published": ", as published",
+    "few": ", too few judgments",
+}
+LEGENDS: dict[Kind, str] = {
+    "final": "estimate, 80 % and 95 % interval",
+    "live": "hatched: may be looked at as often as you like",
+    "moment": (
+        "outlined: for one look; watched, it is wrong sooner or later, so wait for the final one"
+    ),
+}
+HEIGHT = 24
+BAR = 9
+LANE = 9
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 80 % and 95 % intervals; any of them may be None where it is not
+    known.
+    """
+
+    estimate: float | None
+    low80: float | None = None
+    high80: float | None = None
+    low95: float | None = None
+    high95: float | None = None
+
+    @property
+    def known(self) -> list[float]:
+        """The figures that exist, for choosing an axis."""
+        figures = (self.estimate, self.low80, self.high80, self.low95, self.high95)
+        return [figure for figure in figures if is_known(figure)]  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A scale from `low` to `high` with its ticks, shared by all the bars of a column."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+
+    def position(self, value: float) -> float:
+        """Where a value stands, in per cent of the width, never outside it."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(100 * min(1.0, max(0.0, share)), 3)
+
+
+def is_known(value: float | None) -> bool:
+    """Whether a figure can be drawn at all."""
+    return value is not None and math.isfinite(value)
+
+
+def axis_over(
+    intervals: Iterable[Interval],
+    *,
+    ticks: int = 5,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    zero: bool = False,
+) -> Axis:
+    """The rounded range of all the rows, inside `bounds`, with at most `ticks` ticks.
+
+    It need not start at 0: the bars mark points. With `zero` the range is made to hold zero, as
+    differences need.
+    """
+    known = [
+        min(bounds[1], max(bounds[0], figure))
+        for interval in intervals
+        for figure in interval.known
+    ]
+    if zero:
+        known.append(0.0)
+    if not known:
+        known = [max(bounds[0], 0.0), bounds[1]]
+    if ticks <= 3:
+        return _axis_of_ends(min(known), max(known), bounds)
+    return _axis_of_steps(min(known), max(known), ticks, bounds)
+
+
+def _axis_of_steps(low: float, high: float, ticks: int, bounds: tuple[float, float]) -> Axis:
+    # Steps in thousandths, so that 0.15 + 0.05 is 0.2 and not nearly so.
+    for step in (10, 20, 50, 100, 200, 250, 500, 1000):
+        first = math.floor(low * 1000 / step + 1e-9) * step
+        last = max(math.ceil(high * 1000 / step - 1e-9) * step, first + step)
+        if (last - first) // step < ticks:
+            break
+    if last > bounds[1] * 1000 and first - step >= bounds[0] * 1000:
+        first, last = first - step, last - step
+    marks = tuple(mark / 1000 for mark in range(first, last + 1, step))
+    return Axis(marks[0], marks[-1], marks)
+
+
+def _axis_of_ends(low: float, high: float, bounds: tuple[float, float]) -> Axis:
+    """Both ends and the middle only, for narrow columns; rounded to 5 points, the middle too."""
+    first = math.floor(low * 20 + 1e-9)
+    last = max(math.ceil(high * 20 - 1e-9), first + 2)
+    last += (last - first) % 2
+    over = max(0, last - round(bounds[1] * 20))
+    first, last = first - over, last - over
+    marks = (first / 20, (first + last) / 40, last / 20)
+    return Axis(marks[0], marks[2], marks)
+
+
+def draw_interval(
+    interval: Interval, axis: Axis, *, kind: Kind = "final", tone: Tone = "a", name: str = ""
+) -> str:
+    """One interval: a line for 95 %, a bar for 80 %, an upright tick for the estimate; clipped to
+    [0, 1].
+
+    Parameters
+    ----------
+    kind
+        final is solid; live, which may be watched, is hatched with a dashed line; moment,
+        provisional and for one look alone, is a dashed outline; published is hollow, few is grey.
+    tone
+        a (blue), b (orange, the second of two systems) or quiet (grey, for figures that stand
+        second).
+    name
+        what the figure is of; put before the figures that a screen reader says.
+    """
+    label = interval_label(interval, kind=kind, name=name)
+    tone = "quiet" if kind == "few" else tone
+    return _svg(
+        f"iv iv-{kind} iv-{tone}",
+        label,
+        _ticks(axis) + _glyph(interval, axis, kind, tone, (0.0, 1.0)),
+    )
+
+
+def interval_label(interval: Interval, *, kind: Kind = "final", name: str = "") -> str:
+    """What a screen reader says of an interval: “30.0, 80 % interval 28.6 to 31.4”."""
+    if not is_known(interval.estimate):
+        said = "no estimate yet"
+    else:
+        said = number_text(_clip(interval.estimate))
+        if is_known(interval.low80) and is_known(interval.high80):
+            said += (
+                f", 80 % interval {number_text(_clip(interval.low80))} to"
+                f" {number_text(_clip(interval.high80))}"
+            )
+    said += SAID[kind]
+    return f"{name} {said}" if name else said
+
+
+def draw_agreement(interval: Interval, axis: Axis, *, name: str = "") -> str:
+    """A coefficient of agreement with its interval; clipped to [−1, 1], and said as it is written:
+    “0.76”.
+    """
+    said = coefficient_text(interval.estimate) if is_known(interval.estimate) else "no estimate yet"
+    if is_known(interval.low80) and is_known(interval.high80):
+        said += (
+            f", 80 % interval {coefficient_text(interval.low80)} to"
+            f" {coefficient_text(interval.high80)}"
+        )
+    label = f"{name} {said}" if name else said
+    return _svg(
+        "iv iv-final iv-a", label, _ticks(axis) + _glyph(interval, axis, "final", "a", (-1.0, 1.0))
+    )
+
+
+def draw_difference(interval: Interval, axis: Axis, *, name: str = "") -> str:
+    """A difference on an axis with a zero line; blue above zero, orange below, grey when 80 % holds
+    zero.
+    """
+    tone = difference_tone(interval)
+    said = f"{number_text(interval.estimate, signed=True)} points"
+    if is_known(interval.low80) and is_known(interval.high80):
+        said += (
+            f", 80 % interval {number_text(interval.low80, signed=True)} to"
+            f" {number_text(interval.high80, signed=True)}"
+        )
+    if tone == "quiet":
+        said += ", no difference shown"
+    zero = axis.position(0.0)
+    ground = f'<line class="iv-zero" x1="{zero:g}%" x2="{zero:g}%" y1="1" y2="{HEIGHT - 1}"/>'
+    label = f"{name} {said}" if name else said
+    return _svg(
+        f"iv iv-final iv-{tone}", label, ground + _glyph(interval, axis, "final", tone, (-1.0, 1.0))
+    )
+
+
+def draw_legend(kind: Kind = "final") -> str:
+    """The glyph by itself, to explain it."""
+    sample = Interval(0.5, 0.2, 0.8, 0.0, 1.0)
+    return _svg(
+        f"iv iv-{kind} iv-a",
+        LEGENDS[kind],
+        _glyph(sample, Axis(0.0, 1.0, ()), kind, "a", (0.0, 1.0)),
+    )
+
+
+def difference_tone(interval: Interval) -> Tone:
+    """a when the 80 % interval lies above zero, b when below, quiet when it holds zero or is
+    unknown.
+    """
+    if is_known(interval.low80) and interval.low80 > 0:  # type: ignore[operator]
+        return "a"
+    if is_known(interval.high80) and interval.high80 < 0:  # type: ignore[operator]
+        return "b"
+    return "quiet"
+
+
+def draw_axis(axis: Axis, *, signed: bool = False, coefficient: bool = False) -> str:
+    """The labels of an axis, to stand once in the head of a column of bars; in per cent, but for a
+    coefficient.
+    """
+    marks = []
+    for tick in axis.ticks:
+        text = number_text(
+            tick, decimals=0 if round(tick * 100, 6).is_integer() else 1, signed=signed
+        )
+        text = coefficient_text(tick) if coefficient else text
+        marks.append(f'<text x="{axis.position(tick):g}%" y="12">{escape(text)}</text>')
+    return f'<svg class="axis" width="100%" height="16" aria-hidden="true">{"".join(marks)}</svg>'
+
+
+def pack_ties(
+    groups: Sequence[Iterable[int]], rows: int
+) -> tuple[int, list[list[tuple[int, Part]]]]:
+    """The number of lanes, and for each row the (lane, part) of every tie line that crosses it.
+
+    A group is the indices of the rows that cannot be told apart; groups of one row need no line.
+    Lanes are as few as can be: groups are taken from the top, each into the first lane that is
+    free, which meets the lower bound given by the row that most lines cross. A row between two
+    members that is not itself one gets the part "gap".
+    """
+    parts: list[list[tuple[int, Part]]] = [[] for _ in range(rows)]
+    free_from: list[int] = []
+    members = (set(group) for group in groups)
+    for group in sorted(
+        (group for group in members if len(group) > 1), key=lambda group: (min(group), max(group))
+    ):
+        first, last = min(group), max(group)
+        if first < 0 or last >= rows:
+            raise ValueError(
+                f"tie group from row {first} to {last} does not fit a board of {rows} rows"
+            )
+        lane = next((lane for lane, free in enumerate(free_from) if free <= first), len(free_from))
+        free_from[lane : lane + 1] = [last + 1]
+        for row in range(first, last + 1):
+            part: Part = (
+                "start"
+                if row == first
+                else "end"
+                if row == last
+                else "middle"
+                if row in group
+                else "gap"
+            )
+            parts[row].append((lane, part))
+    return len(free_from), parts
+
+
+def draw_ties(lanes: int, parts: Sequence[tuple[int, Part]]) -> str:
+    """One row's share of the tie lines: upright, as high as the row, a little short where a group
+    starts or ends.
+    """
+    lines = []
+    for lane, part in parts:
+        x = lane * LANE + 2
+        top = "12%" if part == "start" else "0"
+        bottom = "88%" if part == "end" else "100%"
+        lines.append(f'<line class="tie tie-{part}" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>')
+    width = max(lanes * LANE, 1)
+    return (
+        f'<svg class="ties" width="{width}" height="100%" aria-hidden="true">{"".join(lines)}</svg>'
+    )
+
+
+def figures_of(interval: Interval, *, n: int | None = None, level: int = 80) -> tuple[str, str]:
+    """The estimate and its interval as written beside a bar: (“30.0”, “28.6–31.4”)."""
+    low, high = (
+        (interval.low95, interval.high95) if level == 95 else (interval.low80, interval.high80)
+    )
+    return number_text(_clip(interval.estimate), n=n), interval_text(_clip(low), _clip(high), n=n)
+
+
+def _clip(value: float | None) -> float | None:
+    return min(1.0, max(0.0, value)) if value is not None and math.isfinite(value) else None
+
+
+def _svg(classes: str, label: str, body: str) -> str:
+    # A label is attribute text: quotes are escaped too.
+    return (
+        f'<svg class="{classes}" role="img" aria-label="{escape(label)}" width="100%"'
+        f' height="{HEIGHT}">{body}</svg>'
+    )
+
+
+def _ticks(axis: Axis) -> str:
+    lines = []
+    for tick in axis.ticks:
+        x = axis.position(tick)
+        lines.append(f'<line class="iv-tick" x1="{x:g}%" x2="{x:g}%" y1="2" y2="{HEIGHT - 2}"/>')
+    return "".join(lines)
+
+
+def _glyph(
+    interval: Interval, axis: Axis, kind: Kind, tone: Tone, bounds: tuple[float, float]
+) -> str:
+    if not is_known(interval.estimate):
+        return ""
+
+    def place(value: float | None) -> float | None:
+        if value is None or not math.isfinite(value):
+            return None
+        return axis.position(min(bounds[1], max(bounds[0], value)))
+
+    middle = HEIGHT / 2
+    drawn = []
+    left, right = place(interval.low95), place(interval.high95)
+    if left is not None and right is not None:
+        drawn.append(
+            f'<line class="iv-95" x1="{left:g}%" x2="{right:g}%" y1="{middle:g}" y2="{middle:g}"/>'
+        )
+    left, right = place(interval.low80), place(interval.high80)
+    if left is not None and right is not None:
+        # The pattern is an attribute because a style sheet's url(#…) would be looked for in the
+        # style sheet.
+        fill = f' fill="url(#hatch-{tone})"' if kind == "live" else ""
+        drawn.append(
+            f'<rect class="iv-80"{fill} x="{left:g}%" y="{middle - BAR / 2:g}"'
+            f' width="{max(right - left, 0):g}%" height="{BAR}" rx="1.5"/>'
+        )
+    x = place(interval.estimate)
+    drawn.append(
+        f'<line class="iv-est" x1="{x:g}%" x2="{x:g}%" y1="{middle - 7:g}" y2="{middle + 7:g}"/>'
+    )
+    return "".join(drawn)

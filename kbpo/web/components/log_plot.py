@@ -1,0 +1,87 @@
+"""Plots on two logarithmic axes as inline SVG: how many things occur how often."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from django.utils.safestring import SafeString, mark_safe
+
+from kbpo.web.components.figures import count_text
+
+HEIGHT = 280
+FORMS = ("dot-a", "dot-b")
+"""Round and filled, or square: colour never speaks alone."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One set of points (x, y), both above 0, with its name."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+
+
+def draw_log_log(series: Sequence[Series], alt: str, *, x_name: str, y_name: str) -> SafeString:
+    """The points of up to two series on axes of powers of ten."""
+    drawable = [[(x, y) for x, y in one.points if x > 0 and y > 0] for one in series]
+    xs = [x for some in drawable for x, _ in some] or [1.0]
+    ys = [y for some in drawable for _, y in some] or [1.0]
+    across, up = _powers(xs), _powers(ys)
+    body = "".join(
+        f'<line class="grid" x1="0" x2="100%" y1="{_y(up, t)}%" y2="{_y(up, t)}%"/>' for t in up
+    )
+    body += "".join(
+        f'<line class="grid" x1="{_x(across, t)}%" x2="{_x(across, t)}%" y1="0" y2="100%"/>'
+        for t in across
+    )
+    for form, one, some in zip(FORMS, series, drawable, strict=False):
+        body += f'<g class="{form}"><title>{escape(one.name)}</title>'
+        body += "".join(_mark(form, _x(across, x), _y(up, y)) for x, y in some) + "</g>"
+    y_labels = "".join(f'<text x="28" y="{_y(up, t)}%">{_power(t)}</text>' for t in up)
+    x_labels = "".join(f'<text x="{_x(across, t)}%" y="14">{_power(t)}</text>' for t in across)
+    return mark_safe(  # all text is ours or escaped
+        f'<div class="plot"><span class="y-name">{escape(y_name)}</span><svg class="y-axis"'
+        f' height="{HEIGHT}" aria-hidden="true">{y_labels}</svg><svg class="area" role="img"'
+        f' aria-label="{escape(alt)}" width="100%" height="{HEIGHT}">{body}</svg><svg'
+        f' class="x-axis" height="18" aria-hidden="true">{x_labels}</svg><span'
+        f' class="x-name">{escape(x_name)}</span></div>'
+    )
+
+
+def draw_key(series: Sequence[Series]) -> SafeString:
+    """What each form of point stands for."""
+    items = (
+        '<span class="plot-name"><svg class="plot-key" width="12" height="12"'
+        f' aria-hidden="true"><g class="{form}">{_mark(form, 50, 50)}</g></svg>'
+        f" {escape(one.name)}</span>"
+        for form, one in zip(FORMS, series, strict=False)
+    )
+    return mark_safe(" ".join(items))
+
+
+def _mark(form: str, x: float, y: float) -> str:
+    if form == "dot-a":
+        return f'<circle cx="{x}%" cy="{y}%" r="3.5"/>'
+    return f'<rect x="{x}%" y="{y}%" width="7" height="7" transform="translate(-3.5 -3.5)"/>'
+
+
+def _powers(values: Sequence[float]) -> list[float]:
+    first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    return [10.0**power for power in range(first, max(last, first + 1) + 1)]
+
+
+def _x(axis: Sequence[float], value: float) -> float:
+    """Where a value stands, in per cent, a little inside both ends so that no point is cut."""
+    low, high = math.log10(axis[0]), math.log10(axis[-1])
+    return round(2 + 96 * (math.log10(value) - low) / (high - low), 3)
+
+
+def _y(axis: Sequence[float], value: float) -> float:
+    return round(100 - _x(axis, value), 3)
+
+
+def _power(value: float) -> str:
+    return count_text(value) if value >= 1 else f"{value:g}"

@@ -1,0 +1,344 @@
+"""Plots as inline SVG: precision against recall, and an estimate as judgments arrive.
+
+A plot is a small grid of drawings whose positions are percentages, so that it fills any width while
+its text keeps its size. Curves stand in an inner drawing that is stretched, with strokes that are
+not.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from zlib import crc32
+
+from kbpo.web.components.drawing import Axis, Interval, axis_over, is_known
+from kbpo.web.components.figures import count_text, number_text
+
+PLOT_HEIGHT = 400
+ARRIVAL_HEIGHT = 230
+# What the labels are placed against: the width a plot has on a wide page, and the size of a letter
+# there.
+NOMINAL_WIDTH = 580
+LETTER = 6.5
+LINE = 15
+
+
+@dataclass(frozen=True)
+class Point:
+    """A system on the plot: its short name, both intervals, and whether it stands in the first tie
+    group.
+    """
+
+    name: str
+    precision: Interval
+    recall: Interval
+    first: bool = False
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An estimate after n judgments, with the interval that stays valid however often one looks."""
+
+    n: int
+    estimate: float
+    low: float
+    high: float
+
+
+def draw_precision_recall(points: Sequence[Point], alt: str) -> str:
+    """Crosses of 80 % intervals with dotted curves of equal F1; the first group and the extremes
+    carry their names.
+    """
+    drawable = [
+        point
+        for point in points
+        if is_known(point.precision.estimate) and is_known(point.recall.estimate)
+    ]
+    across = _from_zero(drawable, "recall", ticks=6)
+    up = _from_zero(drawable, "precision", ticks=5)
+    body = _grid(across, up, PLOT_HEIGHT) + _equal_curves(across, up)
+    labels = _placed_labels(drawable, across, up)
+    body += "".join(
+        _cross(point, across, up, labels.get(index)) for index, point in enumerate(drawable)
+    )
+    return _framed(body, across, up, PLOT_HEIGHT, alt, "Precision, %", "Recall, %")
+
+
+def draw_arrival(
+    moments: Sequence[Moment],
+    alt: str,
+    *,
+    name: str = "Precision, %",
+    free: int = 0,
+    plan: tuple[int, float] | None = None,
+) -> str:
+    """An estimate as judgments arrive, in a hatched band; `free` labels existed, `plan` is (n,
+    half-width) to come.
+    """
+    if not moments:
+        raise ValueError("a plot of judgments needs at least one moment")
+    now = moments[-1]
+    most = max(now.n, plan[0] if plan else 0)
+    across = _counts(most)
+    late = [Interval(m.estimate, m.low, m.high) for m in moments if m.n >= min(20, now.n)]
+    up = axis_over(late)
+    body = (
+        _grid(across, up, ARRIVAL_HEIGHT) + _band(moments, across, up) + _path(moments, across, up)
+    )
+    body += _existing(free, across) if 0 < free < most else ""
+    body += _now(now, across, up) + (_plan(now, plan, across, up) if plan else "")
+    return _framed(
+        body, across, up, ARRIVAL_HEIGHT, alt, name, "Judgments of this system", counts=True
+    )
+
+
+def _from_zero(points: Sequence[Point], which: str, *, ticks: int) -> Axis:
+    # Curves of equal F1 only make sense from the origin.
+    intervals = [getattr(point, which) for point in points]
+    high = max((max(interval.known) for interval in intervals if interval.known), default=1.0)
+    return axis_over([Interval(0.0), Interval(high)], ticks=ticks)
+
+
+def _counts(most: int) -> Axis:
+    raw = max(most, 1) / 7
+    magnitude = 10 ** math.floor(math.log10(raw)) if raw >= 1 else 1
+    step = next(
+        step for step in (magnitude, 2 * magnitude, 5 * magnitude, 10 * magnitude) if step >= raw
+    )
+    ticks = tuple(float(tick) for tick in range(0, most + step, step))
+    return Axis(0.0, ticks[-1], ticks)
+
+
+def _y(axis: Axis, value: float) -> float:
+    return round(100 - axis.position(value), 3)
+
+
+def _grid(across: Axis, up: Axis, height: int) -> str:
+    lines = [
+        f'<line class="grid" x1="0" x2="100%" y1="{_y(up, t):g}%" y2="{_y(up, t):g}%"/>'
+        for t in up.ticks
+    ]
+    lines += [
+        f'<line class="grid" x1="{across.position(t):g}%" x2="{across.position(t):g}%" y1="0"'
+        ' y2="100%"/>'
+        for t in across.ticks
+    ]
+    return "".join(lines)
+
+
+def _equal_curves(across: Axis, up: Axis) -> str:
+    paths, names = [], []
+    for f1 in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
+        top = min(up.high, 1.0)
+        first = f1 * top / (2 * top - f1) if 2 * top > f1 else across.high
+        if first >= across.high:
+            continue
+        dots = []
+        for step in range(61):
+            # Closer together at the start, where the curve is steep.
+            recall = first + (across.high - first) * (step / 60) ** 2
+            dots.append((across.position(recall), _y(up, f1 * recall / (2 * recall - f1))))
+        paths.append(f'<path class="equal" d="{_line(dots)}"/>')
+        x = dots[0][0]
+        names.append(f'<text class="equal-name" x="{x:g}%" dx="5" y="12">F1 {f1 * 100:.0f}</text>')
+    return _stretched("".join(paths)) + "".join(names)
+
+
+def _cross(point: Point, across: Axis, up: Axis, label: tuple[int, int, str] | None) -> str:
+    x, y = across.position(_known(point.recall.estimate)), _y(up, _known(point.precision.estimate))
+    left, right = (
+        across.position(_or(v, point.recall.estimate))
+        for v in (point.recall.low80, point.recall.high80)
+    )
+    low, high = (
+        _y(up, _or(v, point.precision.estimate))
+        for v in (point.precision.low80, point.precision.high80)
+    )
+    text = ""
+    if label:
+        dx, dy, anchor = label
+        text = (
+            f'<text x="{x:g}%" y="{y:g}%" dx="{dx}" dy="{dy}"'
+            f' text-anchor="{anchor}">{escape(point.name)}</text>'
+        )
+    said = (
+        f"{point.name}: precision {number_text(point.precision.estimate)}, recall"
+        f" {number_text(point.recall.estimate)}"
+    )
+    return (
+        f'<g class="cross{" first" if point.first else ""}"><title>{escape(said)}</title>'
+        f'<line x1="{left:g}%" x2="{right:g}%" y1="{y:g}%" y2="{y:g}%"/>'
+        f'<line x1="{x:g}%" x2="{x:g}%" y1="{high:g}%" y2="{low:g}%"/>{text}</g>'
+    )
+
+
+def _placed_labels(
+    points: Sequence[Point], across: Axis, up: Axis
+) -> dict[int, tuple[int, int, str]]:
+    """For each point that is named, where its name goes so that it covers neither a name nor a
+    cross.
+    """
+    centres = []
+    for point in points:
+        x = across.position(_known(point.recall.estimate)) / 100 * NOMINAL_WIDTH
+        centres.append((x, _y(up, _known(point.precision.estimate)) / 100 * PLOT_HEIGHT))
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in centres]
+    placed: dict[int, tuple[int, int, str]] = {}
+    for index in _named(points):
+        x, y = centres[index]
+        width = len(points[index].name) * LETTER
+        own = taken[index]
+        for dx, dy, anchor in (
+            (8, -8, "start"),
+            (8, 16, "start"),
+            (-8, -8, "end"),
+            (-8, 16, "end"),
+            (0, -20, "middle"),
+        ):
+            left = x + dx - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
+            box = (left, y + dy - LINE + 3, left + width, y + dy + 3)
+            inside = (
+                box[0] >= 0 and box[2] <= NOMINAL_WIDTH and box[1] >= 0 and box[3] <= PLOT_HEIGHT
+            )
+            if inside and not any(_overlap(box, other) for other in taken if other is not own):
+                placed[index] = (dx, dy, anchor)
+                taken.append(box)
+                break
+    return placed
+
+
+def _named(points: Sequence[Point]) -> list[int]:
+    """The first group, then the extremes of both axes."""
+    first = [index for index, point in enumerate(points) if point.first]
+    if not points:
+        return []
+    every = range(len(points))
+    extremes = []
+    for which in ("precision", "recall"):
+        extremes += [
+            max(every, key=lambda i: getattr(points[i], which).estimate),
+            min(every, key=lambda i: getattr(points[i], which).estimate),
+        ]
+    return list(dict.fromkeys(first + extremes))
+
+
+def _overlap(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _band(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
+    upper = [(across.position(m.n), _y(up, m.high)) for m in moments]
+    lower = [(across.position(m.n), _y(up, m.low)) for m in reversed(moments)]
+    # The hatching must not be stretched with the plot, so the band is a clip of a hatched ground,
+    # in shares of its box.
+    shape = _line([(x / 100, y / 100) for x, y in upper + lower]) + "Z"
+    name = f"band-{crc32(shape.encode()):08x}"
+    return (
+        f'<clipPath id="{name}" clipPathUnits="objectBoundingBox"><path d="{shape}"/></clipPath>'
+        f'<rect width="100%" height="100%" fill="url(#hatch-a)" clip-path="url(#{name})"/>'
+    )
+
+
+def _path(moments: Sequence[Moment], across: Axis, up: Axis) -> str:
+    dots = [(across.position(m.n), _y(up, m.estimate)) for m in moments]
+    return _stretched(f'<path class="path" d="{_line(dots)}"/>')
+
+
+def _existing(free: int, across: Axis) -> str:
+    x = across.position(free)
+    return (
+        f'<line class="mark" x1="{x:g}%" x2="{x:g}%" y1="0" y2="100%"/>'
+        # Left of the line only where there is room for it on a phone too.
+        + (
+            f'<text x="{x:g}%" dx="-5" y="12" text-anchor="end">labels that existed</text>'
+            if x > 40
+            else ""
+        )
+        + f'<text x="{x:g}%" dx="5" y="12">{"" if x > 40 else "← labels that existed · "}judged for'
+        " you</text>"
+    )
+
+
+def _now(now: Moment, across: Axis, up: Axis) -> str:
+    x = across.position(now.n)
+    half = (now.high - now.low) / 2
+    return (
+        f'<line class="now" x1="{x:g}%" x2="{x:g}%" y1="{_y(up, now.high):g}%"'
+        f' y2="{_y(up, now.low):g}%"/><circle class="now-dot" cx="{x:g}%"'
+        f' cy="{_y(up, now.estimate):g}%" r="4"/><text class="strong" x="{x:g}%"'
+        f' y="{_y(up, now.high):g}%" dx="5" dy="-6"'
+        f' text-anchor="{"end" if x > 80 else "start"}">now ±{number_text(half)}</text>'
+    )
+
+
+def _plan(now: Moment, plan: tuple[int, float], across: Axis, up: Axis) -> str:
+    n, half = plan
+    x0, x1 = across.position(now.n), across.position(n)
+    lines = []
+    for start, end in ((now.high, now.estimate + half), (now.low, now.estimate - half)):
+        lines.append(
+            f'<line class="plan" x1="{x0:g}%" x2="{x1:g}%" y1="{_y(up, start):g}%"'
+            f' y2="{_y(up, end):g}%"/>'
+        )
+    top, foot = _y(up, now.estimate + half), _y(up, now.estimate - half)
+    return (
+        "".join(lines)
+        + f'<line class="now" x1="{x1:g}%" x2="{x1:g}%" y1="{top:g}%" y2="{foot:g}%"/><text'
+        f' x="{x1:g}%" y="{foot:g}%" dy="16" text-anchor="end">±{number_text(half)} at'
+        f" {n:,}</text>"
+    )
+
+
+def _framed(
+    body: str,
+    across: Axis,
+    up: Axis,
+    height: int,
+    alt: str,
+    y_name: str,
+    x_name: str,
+    *,
+    counts: bool = False,
+) -> str:
+    y_labels = "".join(
+        f'<text x="28" y="{_y(up, tick):g}%">{_whole(tick)}</text>' for tick in up.ticks
+    )
+    written = count_text if counts else _whole
+    x_labels = "".join(
+        f'<text x="{across.position(tick):g}%" y="14">{written(tick)}</text>'
+        for tick in across.ticks
+    )
+    return (
+        f'<div class="plot"><span class="y-name">{escape(y_name)}</span><svg class="y-axis"'
+        f' height="{height}" aria-hidden="true">{y_labels}</svg><svg class="area" role="img"'
+        f' aria-label="{escape(alt)}" width="100%" height="{height}">{body}</svg><svg'
+        f' class="x-axis" height="18" aria-hidden="true">{x_labels}</svg><span'
+        f' class="x-name">{escape(x_name)}</span></div>'
+    )
+
+
+def _whole(share: float) -> str:
+    """A tick of a share in whole per cent, with a decimal only where ticks are closer than that."""
+    return number_text(share, decimals=0 if round(share * 100, 6).is_integer() else 1)
+
+
+def _stretched(body: str) -> str:
+    return (
+        '<svg viewBox="0 0 100 100" preserveAspectRatio="none" width="100%"'
+        f' height="100%">{body}</svg>'
+    )
+
+
+def _line(dots: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.4g} {y:.4g}" for x, y in dots)
+
+
+def _known(value: float | None) -> float:
+    assert value is not None  # points without estimates are not drawn
+    return value
+
+
+def _or(value: float | None, instead: float | None) -> float:
+    return value if value is not None and math.isfinite(value) else _known(instead)

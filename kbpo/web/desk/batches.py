@@ -1,0 +1,79 @@
+"""The admins' page of one batch: how far it is, and pausing, extending and stopping it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
+
+from annotation.desk import report
+from kbpo.accounts.models import User
+from kbpo.web.components.drawing import axis_over
+from kbpo.web.desk.home import for_admins
+from kbpo.web.desk.quality.agreement import agreement_lines
+
+
+@for_admins
+def one(request: HttpRequest, payer: str) -> HttpResponse:
+    """One batch. A POST pauses, continues, extends or stops it."""
+    found = report.batch(payer)
+    if found is None:
+        raise Http404("There is no such batch.")
+    refusal = _change(request, payer) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-batch", payer=payer)
+    n, cost, missing = report.cost_of_extending(payer)
+    lines = agreement_lines(report.measure(payer=payer))
+    context: dict[str, Any] = {
+        "batch": found,
+        "address": reverse("submission", args=[payer.split(":")[1]])
+        if payer.startswith("submission:")
+        else "",
+        "progress": report.progress(payer=payer),
+        "extension": {"n": n, "cost": cost, "missing": missing},
+        "word": "stop",
+        "agreement": lines,
+        "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
+        "refusal": refusal,
+    }
+    return render(request, "desk/batch.html", context, status=422 if refusal else 200)
+
+
+def _change(request: HttpRequest, payer: str) -> str:
+    """Why the batch was not changed, as a sentence; nothing if it was."""
+    user, verb = cast(User, request.user), request.POST.get("verb", "")
+    why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    try:
+        if verb == "pause":
+            report.pause_batch(payer, user, why)
+            messages.warning(request, "Paused. Work in hand may be finished, and is paid.")
+        elif verb == "go on":
+            report.resume_batch(payer, user, why)
+            messages.success(request, "It goes on.")
+        elif verb == "extend":
+            wanted = request.POST.get("wanted", "")
+            seen = (
+                int(wanted)
+                if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10
+                else None
+            )
+            n = report.extend_batch(payer, user, why, wanted=seen)
+            messages.success(
+                request, f"{n} questions get one more answer, and the whole time for it."
+            )
+        elif verb == "stop":
+            if request.POST.get("word", "").strip().lower() != "stop":
+                return "Nothing was stopped: type the word stop to arm the button."
+            n = report.stop_batch(payer, user, why)
+            messages.warning(request, f"Stopped: {n} questions were given up.")
+        else:
+            return "Say whether to pause, continue, extend or stop it."
+    except report.CannotChange as refusal:
+        return str(refusal)
+    return ""
+
+
+urlpatterns = [path("desk/batches/<str:payer>/", one, name="desk-batch")]

@@ -1,0 +1,102 @@
+"""The desk's page where admins define slices, and the numbers behind the plot of arriving
+judgments.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from kbpo.evaluation.models import Look, Slice
+from kbpo.evaluation.slices.estimate import read_for, rule_of
+from kbpo.evaluation.slices.rule import BadRule, parse
+from kbpo.tracks.models import Track
+from kbpo.web.desk.home import for_admins
+from kbpo.web.research.submissions import find
+
+EXAMPLE = '{"predicate": ["per:parents"], "same_sentence": true, "weight": "instance"}'
+
+
+def looks_csv(request: HttpRequest, pk: int) -> HttpResponse:
+    """The numbers behind the plot of arriving judgments."""
+    submission = find(request, pk)
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="judgments-{submission.pk}.csv"'
+    names = ["made_at", "n", "n_before", "value", "low80", "high80", "low95", "high95"]
+    writer = csv.writer(response)
+    writer.writerow(names)
+    writer.writerows(
+        [getattr(one, name) for name in names]
+        for one in Look.objects.filter(submission=submission).order_by("n")
+    )
+    return response
+
+
+@for_admins
+def listing(request: HttpRequest, slug: str) -> HttpResponse:
+    """The slices of a track. A POST defines one, or removes one."""
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    refusal = _change(track, request) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-slices", slug=slug)
+    schema = track.corpus.schema
+    context = {
+        "track": track,
+        "slices": [
+            _told(row) for row in Slice.objects.filter(track=track).select_related("track__corpus")
+        ],
+        "refusal": refusal,
+        "said": request.POST,
+        "example": EXAMPLE,
+        "predicates": [one["name"] for one in schema["predicates"]],
+        "types": [one["name"] for one in schema["entity_types"]],
+    }
+    return render(request, "desk/slices.html", context, status=422 if refusal else 200)
+
+
+def _told(row: Slice) -> dict[str, Any]:
+    try:
+        rule_of(row)
+        wrong = ""
+    except BadRule as problem:
+        wrong = str(problem)
+    return {"row": row, "rule": json.dumps(row.rule, ensure_ascii=False), "wrong": wrong}
+
+
+def _change(track: Track, request: HttpRequest) -> str:
+    """Why nothing was changed, as a sentence; nothing if it was."""
+    remove = request.POST.get("remove", "")
+    if remove:
+        row = Slice.objects.filter(track=track, name=remove).first()
+        if row is None:
+            return "There is no such slice any more."
+        row.delete()
+        messages.success(request, f"{remove} is removed. Its figures go with the next scores.")
+        return ""
+    name = " ".join(request.POST.get("name", "").replace("\x00", "").split())
+    if not 1 <= len(name) <= 80:
+        return "A slice needs a name of 1 to 80 characters."
+    if Slice.objects.filter(track=track, name=name).exists():
+        return f"There is a slice {name} already."
+    try:
+        rule = read_for(track, parse(request.POST.get("rule", "")))
+    except BadRule as problem:
+        return str(problem)
+    Slice.objects.create(track=track, name=name, rule=rule.as_json())
+    messages.success(
+        request,
+        f"{name} is defined. Its figures come with the next scores, from labels that exist.",
+    )
+    return ""
+
+
+urlpatterns = [
+    path("submissions/<int:pk>/looks.csv", looks_csv, name="submission-looks"),
+    path("desk/tracks/<slug:slug>/slices/", listing, name="desk-slices"),
+]

@@ -1,0 +1,187 @@
+"""The admins' page of what samples reach: entities in the corpus, among drawn documents, and among
+draws of a run.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path
+
+from kbpo.evaluation.slices.rule import FREQUENCIES
+from kbpo.evaluation.studies.reach import DOCUMENTS, DRAWS, REPEATS, SIMULATED, Reach, Sharing
+from kbpo.evaluation.studies.reach_cache import entities_of, reach_of
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.web.components.log_plot import Series, draw_key, draw_log_log
+from kbpo.web.desk.home import for_admins
+from kbpo.web.public.board import DISTRIBUTIONS
+
+DESIGNS = {"uniform": "Uniform", "two_stage": "In two stages"}
+
+
+@for_admins
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """The diagnostics of a track, and of one of its submissions."""
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    found = entities_of(track)
+    chosen = _chosen(track, request.GET.get("submission", ""))
+    context: dict[str, Any] = {
+        "track": track,
+        "submissions": _submissions(track).order_by("team__name", "name"),
+        "chosen": chosen,
+        "reach": [_told(one) for one in reach_of(chosen)] if chosen else [],
+        "draws": DRAWS,
+        "repeats": REPEATS,
+        "simulated": SIMULATED,
+    }
+    if found is not None:
+        context |= {
+            "source": found.source,
+            "frequency": _frequency_plot(found.by_frequency),
+            "limits": found.limits,
+        }
+        context |= _shared_context(found.sharing, wanted=DOCUMENTS)
+    return render(request, "desk/diagnostics.html", context)
+
+
+@for_admins
+def as_csv(request: HttpRequest, slug: str, what: str) -> HttpResponse:
+    """The numbers behind one of the drawings: frequency, shared or reach."""
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    rows = _rows(track, what, request.GET.get("submission", ""))
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{what}-{slug}.csv"'
+    csv.writer(response).writerows(rows)
+    return response
+
+
+def _rows(track: Track, what: str, submission: str) -> Iterable[list[Any]]:
+    if what == "reach":
+        chosen = _chosen(track, submission)
+        if chosen is None:
+            raise Http404("No submission has predictions yet.")
+        yield ["distribution", "what", "name", "mean"]
+        for one in reach_of(chosen):
+            yield from (
+                [one.kind, "entities", name, number] for name, number in one.entities.items()
+            )
+            yield [one.kind, "predicates", "", one.predicates]
+            yield [one.kind, "entities with several relations", "", one.several]
+            yield from (
+                [one.kind, "draws", name, number] for name, number in one.by_predicate.items()
+            )
+        return
+    found = entities_of(track)
+    if found is None:
+        raise Http404("No entity is known yet.")
+    if what == "frequency":
+        yield ["documents", "entities"]
+        yield from (list(pair) for pair in found.by_frequency)
+        return
+    yield ["design", "documents_drawn", "what", "value", "mean_entities"]
+    for design in found.sharing:
+        yield from (
+            [design.design, design.n, "in so many documents", n, mean]
+            for n, mean in design.by_documents
+        )
+        yield from (
+            [design.design, design.n, "shared", name, mean] for name, mean in design.shared.items()
+        )
+        yield [design.design, design.n, "documents that share one", "", design.documents]
+
+
+def _frequency_plot(points: list[tuple[int, int]]) -> Any:
+    once = next((entities for documents, entities in points if documents == 1), 0)
+    alt = (
+        f"{sum(entities for _, entities in points):,} entities; {once:,} occur in one document,"
+        f" the most frequent in {points[-1][0]:,}."
+    )
+    return draw_log_log(
+        [Series("Entities", [(float(x), float(y)) for x, y in points])],
+        alt,
+        x_name="Documents in which an entity occurs",
+        y_name="Entities",
+    )
+
+
+def _shared_context(shared: list[Sharing], *, wanted: int) -> dict[str, Any]:
+    series = [
+        Series(DESIGNS[one.design], [(float(x), y) for x, y in one.by_documents]) for one in shared
+    ]
+    said = "; ".join(
+        f"{DESIGNS[one.design].lower()}: {sum(one.shared.values()):,.0f} entities are in two or"
+        " more"
+        for one in shared
+    )
+    plot = draw_log_log(
+        series,
+        f"Of {shared[0].n:,} documents drawn, {said}.",
+        x_name="Drawn documents that name an entity",
+        y_name="Entities, mean",
+    )
+    rows = [
+        {
+            "name": DESIGNS[one.design],
+            "documents": one.documents,
+            "classes": [one.shared[f] for f in FREQUENCIES],
+            "all": sum(one.shared.values()),
+        }
+        for one in shared
+    ]
+    return {
+        "shared": rows,
+        "shared_plot": plot,
+        "shared_key": draw_key(series),
+        "n": shared[0].n,
+        "wanted": wanted,
+    }
+
+
+def _told(one: Reach) -> dict[str, Any]:
+    return {
+        "name": DISTRIBUTIONS.get(one.kind, one.kind),
+        "classes": [one.entities[name] for name in FREQUENCIES],
+        "predicates": one.predicates,
+        "several": one.several,
+        "most": list(one.by_predicate.items()),
+    }
+
+
+def _submissions(track: Track) -> Any:
+    return (
+        Submission.objects.filter(track=track, predictions__isnull=False)
+        .distinct()
+        .select_related("team")
+    )
+
+
+def _chosen(track: Track, said: str) -> Submission | None:
+    """The submission that is asked for, else the newest that has predictions."""
+    rows = _submissions(track).select_related("track__corpus", "team")
+    if said:
+        if not said.isdecimal() or len(said) > 12:
+            raise Http404("There is no such submission on this track.")
+        rows = rows.filter(pk=int(said))
+    found: Submission | None = rows.order_by("-pk").first()
+    if said and found is None:
+        raise Http404("There is no such submission on this track.")
+    return found
+
+
+urlpatterns = [
+    path("desk/tracks/<slug:slug>/diagnostics/", show, name="desk-diagnostics"),
+    *(
+        path(
+            f"desk/tracks/<slug:slug>/diagnostics/{what}.csv",
+            as_csv,
+            {"what": what},
+            name=f"desk-diagnostics-{what}",
+        )
+        for what in ("frequency", "shared", "reach")
+    ),
+]

@@ -1,0 +1,311 @@
+"""The desk: one page that says whether everything moves, what failed, what is spent; and who may
+come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.utils import timezone
+from django.utils.text import slugify
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from annotation.desk import report
+from kbpo.accounts.audit import DISMISS, note
+from kbpo.accounts.models import Invitation, Team, User
+from kbpo.money.models import Budget
+from kbpo.money.spend import balance, committed_under
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.web.components.drawing import axis_over
+from kbpo.web.desk.quality.agreement import agreement_lines
+from kbpo.web.desk.reason import why_of
+from kbpo.web.desk.stages import failures, stages
+from kbpo.web.research.submissions import put_back
+from kbpo.web.research.teams import invite, links, usable, withdraw
+
+P = ParamSpec("P")
+MOST_USES = 200
+
+
+def for_admins(
+    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """The view, for admins; everybody else who is logged in is refused."""
+
+    @wraps(view)
+    @never_cache
+    @login_required
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not cast(User, request.user).is_staff:
+            raise PermissionDenied("This page is for the admins of this service.")
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+@for_admins
+def show(request: HttpRequest) -> HttpResponse:
+    """What needs an admin: what is late first, then what failed, then the money."""
+    return render(request, "desk/desk.html", _context())
+
+
+@for_admins
+def live(request: HttpRequest) -> HttpResponse:
+    """The part of the desk that refreshes itself."""
+    return render(request, "desk/live.html", _context())
+
+
+def _context() -> dict[str, Any]:
+    rows, failed, quarrels, spent = stages(), failures(), report.quarrels(), money()
+    late = [row for row in rows if row.late]
+    halts = [halt for halt in report.halts() if not halt.payer]
+    undecided = report.undecided()
+    check = spent["check"].row
+    return {
+        "stages": rows,
+        "late": late,
+        "failures": failed,
+        "first_again": next((one for one in failed if one.again), None),
+        "quarrels": quarrels,
+        "money": spent,
+        "halts": halts,
+        "undecided": undecided,
+        "well": not (
+            late
+            or failed
+            or quarrels
+            or halts
+            or undecided
+            or (check and (check.trouble or check.findings))
+        ),
+        "workers": report.workers(8),
+        "online": report.online(),
+        "batches": report.batches(12),
+        **_agreement(),
+        "now": timezone.now(),
+    }
+
+
+def _agreement() -> dict[str, Any]:
+    """How far people agree on each track that is judged, and the axis that all of it is drawn
+    on.
+    """
+    tracks = Track.objects.filter(status__in=["open", "frozen"]).order_by("name")
+    found: list[dict[str, Any]] = [
+        {"track": track, "lines": agreement_lines(report.measure(track=track))} for track in tracks
+    ]
+    intervals = [line["interval"] for one in found for line in one["lines"]]
+    return {"agreement": found, "axis": axis_over(intervals, bounds=(-1.0, 1.0), ticks=3)}
+
+
+def money() -> dict[str, Any]:
+    """Today's spending, what is set aside, and every cap with what it leaves."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    everything = balance()
+    spent_today = balance(created_at__gte=today)
+    return {
+        "today": spent_today.spent,
+        "spent": everything.spent,
+        "open": everything.open,
+        "owed": report.owed(),
+        "in_doubt": report.in_doubt(),
+        "check": report.last_check(),
+        "caps": [_cap(row) for row in _caps()],
+    }
+
+
+def _caps() -> list[Budget]:
+    rows = Budget.objects.filter(
+        track__status__in=["open", "frozen"], scope__in=["track", "day", "team"]
+    )
+    return list(
+        rows.exclude(scope="team", team=None)
+        .select_related("track", "team")
+        .order_by("track__name", "scope")
+    )
+
+
+def _cap(row: Budget) -> dict[str, Any]:
+    used = committed_under(row, row.team, "")
+    name = {"track": "in all", "day": "today", "team": f"by {row.team.name}" if row.team else ""}[
+        row.scope
+    ]
+    return {
+        "name": f"{row.track.name}, {name}",
+        "used": used,
+        "cap": row.cap,
+        "full": used >= row.cap,
+    }
+
+
+@for_admins
+@require_POST
+def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
+    """Tries a row again at once."""
+    if kind == "submission":
+        row = get_object_or_404(Submission, pk=pk)
+        user, before, reason = cast(User, request.user), row.status, row.reason
+        if row.status == "failed":
+            put_back(row, user)
+        else:
+            row.retry()
+        why = report.why_again(why_of(request), reason)
+        note(
+            "retry",
+            row.purpose,
+            who=user,
+            why=why,
+            before=before,
+            after=row.status,
+            track=row.track.slug,
+        )
+        messages.success(request, f"{row.name} is tried again.")
+        return redirect("desk")
+    try:
+        status = report.retry(kind, pk, cast(User, request.user), why_of(request))
+        messages.success(request, f"{kind.capitalize()} {pk} is {status} again.")
+    except (report.CannotRetry, KeyError) as refusal:
+        messages.error(
+            request,
+            str(refusal) if isinstance(refusal, report.CannotRetry) else f"There is no {kind}.",
+        )
+    return redirect("desk")
+
+
+@for_admins
+@require_POST
+def dismiss(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
+    """Takes a failure off the list; the log keeps it, with who and why."""
+    user, why = cast(User, request.user), why_of(request)
+    try:
+        if kind == "submission":
+            row = get_object_or_404(Submission, pk=pk)
+            report.check_dismissal(kind, row.status, why)
+            note(DISMISS, row.purpose, who=user, before=row.status, why=why, track=row.track.slug)
+        else:
+            report.dismiss(kind, pk, user, why)
+        messages.success(request, f"{kind.capitalize()} {pk} is off the list. The log says why.")
+    except report.CannotDismiss as refusal:
+        messages.error(request, str(refusal))
+    return redirect("desk")
+
+
+@for_admins
+@require_POST
+def stop(request: HttpRequest) -> HttpResponse:
+    """The one stop: of publishing everywhere, or of everything that is open, if the word was
+    typed.
+    """
+    why = request.POST.get("why", "").replace("\x00", "").strip()
+    if request.POST.get("word", "").strip().lower() != "stop":
+        messages.error(request, "Nothing was stopped: type the word stop to arm the button.")
+    elif not why:
+        messages.error(request, "Nothing was stopped: say why. Whoever waits will read it.")
+    elif request.POST.get("scope") == "all":
+        n = report.take_down(None, cast(User, request.user), why[:500])
+        messages.warning(
+            request, f"Everything is stopped; {n} open question{'' if n == 1 else 's'} taken down."
+        )
+    else:
+        report.stop_publishing(None, cast(User, request.user), why[:500])
+        messages.warning(request, "Publishing is stopped. What is up goes on and is paid.")
+    return redirect("desk-platforms" if request.POST.get("back") == "desk-platforms" else "desk")
+
+
+@for_admins
+@require_POST
+def resume(request: HttpRequest) -> HttpResponse:
+    """Lifts every stop of publishing but those of single batches."""
+    user, why = cast(User, request.user), why_of(request)
+    tracks = {halt.track for halt in report.halts() if not halt.payer}
+    if tracks and not why:
+        messages.error(request, "Nothing goes on yet: say why it may. It stands in the log.")
+        return redirect("desk")
+    lifted = sum(report.resume(track, user, why) for track in tracks)
+    messages.success(request, "Publishing goes on." if lifted else "Nothing was stopped.")
+    return redirect("desk")
+
+
+@for_admins
+@require_POST
+def check_now(request: HttpRequest) -> HttpResponse:
+    """Queues a check of the books; the clock makes it, and this page shows what it found."""
+    queued = report.ask_to_check(cast(User, request.user))
+    messages.success(
+        request,
+        "The books are checked now; look here in a moment." if queued else "It is queued already.",
+    )
+    return redirect("desk")
+
+
+@for_admins
+def people(request: HttpRequest) -> HttpResponse:
+    """Teams and invitation links. A POST makes a link, and its team if that is new."""
+    refusal = _invite(request) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-people")
+    context = {
+        "teams": Team.objects.prefetch_related("members").order_by("name"),
+        "links": links(request, usable()),
+        "refusal": refusal,
+        "said": request.POST,
+        "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
+    }
+    return render(request, "desk/people.html", context, status=422 if refusal else 200)
+
+
+def _invite(request: HttpRequest) -> str:
+    """Why no link was made, as a sentence; nothing if one was."""
+    role, user = request.POST.get("role", ""), cast(User, request.user)
+    uses = request.POST.get("uses", "1")
+    if role not in ("annotator", "researcher"):
+        return "Say whom the link is for: an annotator or a researcher."
+    if not uses.isdecimal() or not 1 <= int(uses) <= MOST_USES:
+        return f"A link works between 1 and {MOST_USES} times."
+    team = None
+    if role == "researcher":
+        name = " ".join(request.POST.get("team", "").replace("\x00", "").split())
+        slug = slugify(name)[:80]
+        if not slug or len(name) > 80:
+            return "A researcher submits for a team: give its name, of 1 to 80 characters."
+        team = (
+            Team.objects.filter(name__iexact=name).first() or Team.objects.filter(slug=slug).first()
+        )
+        team = team or Team.objects.create(name=name, slug=slug)
+    invite(role, user, team=team, uses=int(uses), why=why_of(request, "Invited from the desk."))
+    messages.success(request, "The link is made; it stands first below.")
+    return ""
+
+
+@for_admins
+@require_POST
+def take_back(request: HttpRequest, pk: int) -> HttpResponse:
+    """An invitation works no more."""
+    why = why_of(request, "Taken back from the desk.")
+    withdraw(Invitation.objects.filter(pk=pk), cast(User, request.user), why)
+    messages.success(request, "The link works no more.")
+    return redirect("desk-people")
+
+
+urlpatterns = [
+    path("desk/", show, name="desk"),
+    path("desk/live/", live, name="desk-live"),
+    path("desk/retry/<str:kind>/<int:pk>/", retry, name="desk-retry"),
+    path("desk/dismiss/<str:kind>/<int:pk>/", dismiss, name="desk-dismiss"),
+    path("desk/stop/", stop, name="desk-stop"),
+    path("desk/check-books/", check_now, name="desk-check-books"),
+    path("desk/resume/", resume, name="desk-resume"),
+    path("desk/people/", people, name="desk-people"),
+    path("desk/people/<int:pk>/take-back/", take_back, name="desk-take-back"),
+]

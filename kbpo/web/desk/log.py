@@ -1,0 +1,127 @@
+"""The audit log: who changed which state and who moved which money, with the reason; a page and a
+CSV file.
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import Any, cast
+
+from django.core.paginator import Paginator
+from django.db.models import CharField, F, QuerySet, Value
+from django.db.models.functions import Cast, Coalesce, Concat
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import path
+
+from kbpo.accounts.models import Audit
+from kbpo.money.models import Ledger
+from kbpo.tracks.models import Track
+from kbpo.web.desk.home import for_admins
+
+PAGE = 100
+COLUMNS = ("at", "what", "about", "who", "before", "after", "why", "track", "book")
+TEXT: CharField[str, str] = CharField()
+NOBODY = "the service"
+
+
+class _Echo:
+    def write(self, value: str) -> str:
+        return value
+
+
+def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") -> Any:
+    """The entries of both books, states and money, newest first, as mappings of COLUMNS."""
+    states = Audit.objects.all()
+    money = Ledger.objects.all()
+    if about:
+        states, money = states.filter(about=about), money.filter(purpose=about)
+    if track:
+        states, money = states.filter(track=track), money.filter(track__slug=track)
+    if who:
+        states, money = states.filter(who__username=who), money.filter(who__username=who)
+    rows = [_states(states), _money(money)]
+    if book in ("states", "money"):
+        return rows[0 if book == "states" else 1].order_by("-at_")
+    return rows[0].union(rows[1], all=True).order_by("-at_")
+
+
+def _states(rows: QuerySet[Audit]) -> Any:
+    return rows.order_by().values(
+        at_=F("at"),
+        what_=F("what"),
+        about_=F("about"),
+        who_=Coalesce("who__username", Value(NOBODY)),
+        before_=F("before"),
+        after_=F("after"),
+        why_=F("why"),
+        track_=F("track"),
+        book_=Value("states", output_field=TEXT),
+    )
+
+
+def _money(rows: QuerySet[Ledger]) -> Any:
+    return rows.order_by().values(
+        at_=F("created_at"),
+        what_=F("kind"),
+        about_=F("purpose"),
+        who_=Coalesce("who__username", Value(NOBODY)),
+        before_=Value("", output_field=TEXT),
+        after_=Concat(Value("$"), Cast("amount", TEXT), output_field=TEXT),
+        why_=F("why"),
+        track_=F("track__slug"),
+        book_=Value("money", output_field=TEXT),
+    )
+
+
+def _asked(request: HttpRequest) -> dict[str, str]:
+    asked = {
+        name: request.GET.get(name, "").replace("\x00", "")[:120]
+        for name in ("book", "about", "track", "who")
+    }
+    return asked | {"book": asked["book"] if asked["book"] in ("states", "money") else ""}
+
+
+@for_admins
+def show(request: HttpRequest) -> HttpResponse:
+    """The log, a hundred entries a page."""
+    asked = _asked(request)
+    page = Paginator(entries(**asked), PAGE).get_page(request.GET.get("page"))
+    rows = [{name: row[f"{name}_"] for name in COLUMNS} for row in page]
+    query = request.GET.copy()
+    query.pop("page", None)
+    tracks = Track.objects.order_by("name")
+    context = {
+        "page": page,
+        "rows": rows,
+        "asked": asked,
+        "tracks": tracks,
+        "query": query.urlencode(),
+    }
+    return render(request, "desk/log.html", context)
+
+
+@for_admins
+def as_csv(request: HttpRequest) -> HttpResponse:
+    """The same entries, all of them, as CSV."""
+    writer = csv.writer(_Echo())
+    rows = (
+        [_cell(row[f"{name}_"]) for name in COLUMNS]
+        for row in entries(**_asked(request)).iterator()
+    )
+    stream = (writer.writerow(row) for part in ([list(COLUMNS)], rows) for row in part)
+    response = StreamingHttpResponse(stream, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="log.csv"'
+    return cast(HttpResponse, response)
+
+
+def _cell(value: Any) -> str:
+    """A value as a spreadsheet may have it: no text begins a formula."""
+    text = value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return f"'{text}" if text[:1] in "=+-@\t" else text
+
+
+urlpatterns = [
+    path("desk/log/", show, name="desk-log"),
+    path("desk/log.csv", as_csv, name="desk-log-csv"),
+]

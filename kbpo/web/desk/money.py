@@ -1,0 +1,249 @@
+"""The desk's pages of money: every cent by track, submission, worker and state; caps; an estimate;
+CSV of all of it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST
+
+from annotation.desk import report
+from kbpo.accounts.models import User
+from kbpo.money.caps import BadCap, caps_of, set_cap
+from kbpo.money.models import Ledger, Price
+from kbpo.money.quote import Quote, quote
+from kbpo.money.spend import balance
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.web.desk.home import for_admins
+
+ZERO = Decimal("0.00")
+KINDS = {
+    "tutorial": "Tutorials",
+    "gold": "Gold questions",
+    "bonus": "Bonuses and compensations",
+    "documents": "Whole documents",
+    "sweep": "What readers left unmarked",
+}
+"""What a purpose that is no submission's is for, by its first word."""
+MOST_SHOWN = 500
+
+
+@for_admins
+def show(request: HttpRequest) -> HttpResponse:
+    """Every cent: by track, by what it is for, by worker; caps; an estimate."""
+    track = _track(request)
+    rows = report.cents(track.pk if track else None)
+    submissions = _submissions(rows)
+    context = {
+        "track": track,
+        "tracks": _switches(track),
+        "states": report.STATES,
+        "by_track": _table(rows, lambda one: (one.track_name, "")),
+        "by_purpose": _table(rows, lambda one: _purpose(one, submissions)),
+        "by_worker": _table([one for one in rows if one.worker], lambda one: (one.worker[:8], "")),
+        "sums": balance(track=track) if track else balance(),
+        "caps": caps_of(track) if track else [],
+        "shared": _shared(track) if track else [],
+        "interfaces": Price.objects.filter(track=track).order_by("interface") if track else [],
+        "said": request.GET,
+        **_quoted(request, track),
+    }
+    return render(request, "desk/money.html", context)
+
+
+def _track(request: HttpRequest) -> Track | None:
+    slug = request.GET.get("track", "")
+    return get_object_or_404(Track, slug=slug) if slug else None
+
+
+def _switches(chosen: Track | None) -> list[dict[str, Any]]:
+    address = reverse("desk-money")
+    tracks = Track.objects.order_by("name").values_list("slug", "name")
+    return [
+        {"url": address, "text": "All tracks", "current": chosen is None},
+        *(
+            {
+                "url": f"{address}?track={slug}",
+                "text": name,
+                "current": chosen is not None and chosen.slug == slug,
+            }
+            for slug, name in tracks
+        ),
+    ]
+
+
+def _submissions(rows: Iterable[report.Cents]) -> dict[str, Submission]:
+    numbers = {
+        one.purpose.partition(":")[2] for one in rows if one.purpose.startswith("submission:")
+    }
+    found = Submission.objects.select_related("team").in_bulk(
+        [int(one) for one in numbers if one.isdecimal()]
+    )
+    return {row.purpose: row for row in found.values()}
+
+
+def _purpose(one: report.Cents, submissions: dict[str, Submission]) -> tuple[str, str]:
+    """What money is for, in words, and the address of its page."""
+    row = submissions.get(one.purpose)
+    if row is not None:
+        return f"{row.team.name} {row.name}", reverse("submission", args=[row.pk])
+    first, _, number = one.purpose.partition(":")
+    if first == "pilot":
+        return f"Pilot {number}", reverse("desk-batch", args=[one.purpose])
+    return KINDS.get(first, one.purpose), ""
+
+
+def _table(rows: Iterable[report.Cents], name_of: Any) -> dict[str, Any]:
+    """Sums by name: what was reserved, and its parts by the states that occur; the largest
+    first.
+    """
+    sums: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
+    for one in rows:
+        sums[name_of(one)][one.state] += one.amount
+    states = [state for state in report.STATES if any(state in parts for parts in sums.values())]
+    found: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "url": url,
+            "total": sum(parts.values(), ZERO),
+            "cells": [(one, parts[one]) for one in states],
+        }
+        for (name, url), parts in sums.items()
+    ]
+    return {
+        "states": states,
+        "rows": sorted(found, key=lambda row: (-row["total"], row["name"]))[:MOST_SHOWN],
+    }
+
+
+def _shared(track: Track) -> list[dict[str, Any]]:
+    rows = (
+        track.submissions.exclude(confirmed_at=None)
+        .select_related("team")
+        .order_by("confirmed_at")[:50]
+    )
+    return [{"row": row, "shared": report.shared(row)} for row in rows]
+
+
+def _quoted(request: HttpRequest, track: Track | None) -> dict[str, Any]:
+    """The estimate that was asked for, or why there is none."""
+    found: Quote | None = None
+    refusal = ""
+    asked = request.GET.get("questions", "")
+    if track is not None and asked:
+        people = request.GET.get("people", "") or str(track.workers_per_question)
+        price = Price.objects.filter(
+            track=track, interface=request.GET.get("interface", "")
+        ).first()
+        if price is None:
+            refusal = "This track has no price for that kind of question."
+        elif not asked.isdecimal() or not people.isdecimal() or len(asked) > 9 or len(people) > 3:
+            refusal = "Give whole numbers of questions and people."
+        else:
+            try:
+                found = quote(price, int(asked), int(people))
+            except ValueError as wrong:
+                refusal = str(wrong)
+    return {"quote": found, "refusal": refusal}
+
+
+@for_admins
+@require_POST
+def cap(request: HttpRequest) -> HttpResponse:
+    """Sets, changes or removes a cap."""
+    said = request.POST
+    track = get_object_or_404(Track, slug=said.get("track", ""))
+    text = said.get("cap", "").strip().removeprefix("$")
+    try:
+        value = Decimal(text) if text else None
+        row = set_cap(
+            track,
+            said.get("scope", ""),
+            value,
+            who=cast(User, request.user),
+            why=said.get("why", "").replace("\x00", "")[:500],
+        )
+    except InvalidOperation:
+        messages.error(request, f"“{text[:40]}” is no amount in dollars.")
+    except BadCap as bad:
+        messages.error(request, str(bad))
+    else:
+        messages.success(
+            request, f"The cap is ${row.cap} now." if row else "There is no such cap any more."
+        )
+    return redirect(f"{reverse('desk-money')}?track={track.slug}")
+
+
+@for_admins
+def cents_csv(request: HttpRequest) -> HttpResponse:
+    """Every cent in its finest parts; the sum of the amounts of a purpose is what was reserved for
+    it.
+    """
+    track = _track(request)
+    rows = report.cents(track.pk if track else None)
+    submissions = _submissions(rows)
+    response, writer = _csv("money.csv")
+    writer.writerow(["track", "purpose", "for", "worker", "state", "amount"])
+    for one in rows:
+        name, _ = _purpose(one, submissions)
+        writer.writerow(
+            [_safe(one.track_name), one.purpose, _safe(name), one.worker, one.state, one.amount]
+        )
+    return response
+
+
+@for_admins
+def ledger_csv(request: HttpRequest) -> HttpResponse:
+    """Every movement of the ledger, as it stands there."""
+    track = _track(request)
+    rows = Ledger.objects.select_related("track", "team").order_by("pk")
+    response, writer = _csv("ledger.csv")
+    writer.writerow(
+        ["id", "at", "track", "team", "purpose", "kind", "state", "amount", "key", "why"]
+    )
+    for row in (rows.filter(track=track) if track else rows).iterator():
+        team = row.team.name if row.team else ""
+        writer.writerow(
+            [
+                row.pk,
+                row.created_at.isoformat(),
+                _safe(row.track.name),
+                _safe(team),
+                row.purpose,
+                row.kind,
+                row.state,
+                row.amount,
+                row.key,
+                _safe(row.why),
+            ]
+        )
+    return response
+
+
+def _csv(name: str) -> tuple[HttpResponse, Any]:
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response, csv.writer(response)
+
+
+def _safe(cell: str) -> str:
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+urlpatterns = [
+    path("desk/money/", show, name="desk-money"),
+    path("desk/money/cap/", cap, name="desk-cap"),
+    path("desk/money/money.csv", cents_csv, name="desk-money-csv"),
+    path("desk/money/ledger.csv", ledger_csv, name="desk-ledger-csv"),
+]

@@ -1,0 +1,399 @@
+"""The admins' pages about annotators: who wants in, appeals, feedback, messages, terms and rules,
+payouts.
+"""
+
+from __future__ import annotations
+
+import csv
+import secrets
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Q, Sum
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from annotation.models import Worker
+from annotation.workers import consent, payout, speak, teach, volunteer
+from annotation.workers.intake import intake_of, takes_volunteers
+from annotation.workers.models import (
+    Appeal,
+    Application,
+    Feedback,
+    Intake,
+    Payout,
+    Terms,
+    TutorialRun,
+)
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.tracks.models import Track
+from kbpo.web.judging.own_pages import show_receipt, title_of
+
+P = ParamSpec("P")
+MOST = Decimal("100000")
+TAKEN_BACK = {True: "What was refused is paid.", False: "Readmitted."}
+MOST_SHOWN = 200
+
+
+def for_admins(
+    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """The view, for admins; everybody else who is logged in is refused."""
+
+    @wraps(view)
+    @never_cache
+    @login_required
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not admin_of(request).is_staff:
+            raise PermissionDenied("This page is for the admins of this service.")
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+def admin_of(request: HttpRequest) -> User:
+    """Who asks; somebody who is logged in."""
+    return cast(User, request.user)
+
+
+@for_admins
+def overview(request: HttpRequest) -> HttpResponse:
+    """What needs an answer first, then what annotators say, then who they are."""
+    told = Feedback.objects.aggregate(
+        n=Count("pk"),
+        clear=Count("pk", filter=Q(clear=True)),
+        fair=Count("pk", filter=Q(fair=True)),
+    )
+    context = {
+        "appeals": (
+            Appeal.objects.filter(answered_at=None).select_related("worker").order_by("made_at")
+        ),
+        "volunteers": (
+            Application.objects.filter(admitted=None)
+            .select_related("user")
+            .order_by("made_at")[:MOST_SHOWN]
+        ),
+        "told": told,
+        "feedback": [
+            {"row": row, "title": title_of(row.interface) if row.interface else ""}
+            for row in Feedback.objects.select_related("worker").order_by("-at")[:50]
+        ],
+        "annotators": _annotators(),
+        "failed": (
+            TutorialRun.objects.filter(passed=False, attempt=teach.ATTEMPTS).select_related(
+                "worker__user"
+            )[:50]
+        ),
+        "mode": takes_volunteers(),
+    }
+    return render(request, "annotators/desk/overview.html", context)
+
+
+def _annotators() -> list[dict[str, Any]]:
+    """Annotators with an account: what they did, what they are owed."""
+    rows = Worker.objects.exclude(user=None).select_related("user")
+    rows = rows.annotate(n=Count("assignments", filter=Q(assignments__submitted_at__isnull=False)))
+    rows = rows.order_by("-last_seen_at", "pk")[:MOST_SHOWN]
+    owed = {one.worker.pk: one.amount for one in payout.owed()}
+    return [{"worker": row, "n": row.n, "owed": owed.get(row.pk)} for row in rows]
+
+
+def _why(request: HttpRequest) -> str:
+    """The reason that an admin gives; it stands in the log."""
+    return request.POST.get("why", "").replace("\x00", "").strip()[:500]
+
+
+@for_admins
+@require_POST
+def write(request: HttpRequest) -> HttpResponse:
+    """A message to one annotator (by their whole hash, or their login), or to all."""
+    said, admin = request.POST, admin_of(request)
+    to, subject, text = said.get("to", "").strip(), said.get("subject", ""), said.get("text", "")
+    try:
+        if said.get("all"):
+            n = speak.write_to_all(subject, text, admin)
+            messages.success(request, f"Sent to {n} annotator{'' if n == 1 else 's'}.")
+        else:
+            found = list(Worker.objects.filter(Q(handle=to) | Q(user__username=to))[:2])
+            if len(found) != 1:
+                raise speak.CannotSay(f"There is no annotator “{to[:40]}” with an account.")
+            speak.write(found[0], subject, text, admin)
+            there = (
+                "It stands on their page."
+                if found[0].user_id
+                else "The marketplace is asked to hand it over."
+            )
+            messages.success(request, f"Sent. {there}")
+    except speak.CannotSay as cannot:
+        messages.error(request, str(cannot))
+    return redirect("desk-requests")
+
+
+@for_admins
+@require_POST
+def answer(request: HttpRequest, pk: int) -> HttpResponse:
+    """The answer to an appeal, which may take back what it is against."""
+    decision = request.POST.get("decision", "")
+    if decision not in ("readmit", "keep"):
+        messages.error(request, "Say whether you take it back.")
+        return redirect("desk-requests")
+    try:
+        row = speak.answer(
+            pk, admin_of(request), request.POST.get("text", ""), readmit=decision == "readmit"
+        )
+        messages.success(
+            request,
+            TAKEN_BACK[row.about_pay] if row.readmitted else "Answered; it stands as it is.",
+        )
+    except speak.CannotSay as cannot:
+        messages.error(request, str(cannot))
+    return redirect("desk-requests")
+
+
+@for_admins
+@require_POST
+def admit(request: HttpRequest, pk: int) -> HttpResponse:
+    """A volunteer is admitted, or not."""
+    admits, why = request.POST.get("decision") == "admit", _why(request)
+    if not admits and not why:
+        messages.error(request, "Nobody was turned away: say why. It stands in the log.")
+        return redirect("desk-requests")
+    row = volunteer.decide(pk, admin_of(request), admit=admits)
+    if row is None:
+        messages.info(request, "That was decided already.")
+    else:
+        done = "admitted" if row.admitted else "turned away"
+        note("volunteer", f"user:{row.user_id}", who=admin_of(request), why=why, after=done)
+        messages.success(request, f"{row.user.get_username()} is {done}.")
+    return redirect("desk-requests")
+
+
+@for_admins
+@require_POST
+def another_attempt(request: HttpRequest, handle: str, interface: str) -> HttpResponse:
+    """Lets somebody who failed a tutorial twice try it again."""
+    lesson = teach.tutorials().get(interface)
+    worker = get_object_or_404(Worker, handle=handle)
+    if not (why := _why(request)):
+        messages.error(
+            request, "They may not try it again yet: say why you let them. It stands in the log."
+        )
+    elif lesson is not None and teach.forget(worker, lesson):
+        note(
+            "tutorial",
+            f"worker:{worker.handle}",
+            who=admin_of(request),
+            why=why,
+            after=f"another attempt: {interface}, version {lesson.version}",
+        )
+        messages.success(request, "They may try it again, from the first question.")
+    else:
+        messages.info(request, "They have not failed it.")
+    return redirect("desk-requests")
+
+
+@for_admins
+def rules(request: HttpRequest) -> HttpResponse:
+    """Who may come in, what a tutorial pays, the least payout; the terms. A POST makes a new
+    version of the terms.
+    """
+    refusal = _new_terms(request) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-rules")
+    tracks = (
+        Track.objects.exclude(status=Track.Status.CLOSED).select_related("intake").order_by("name")
+    )
+    context = {
+        "service": intake_of(),
+        "tracks": [{"track": track, "own": getattr(track, "intake", None)} for track in tracks],
+        "modes": Intake.Volunteers.choices,
+        "terms": consent.current(),
+        "versions": Terms.objects.select_related("made_by").order_by("-version"),
+        "refusal": refusal,
+        "why": _why(request),
+        "text": request.POST.get("text") if refusal else consent.current().text,
+    }
+    return render(request, "annotators/desk/rules.html", context, status=422 if refusal else 200)
+
+
+def _new_terms(request: HttpRequest) -> str:
+    """Why there is no new version of the terms, as a sentence; nothing if there is."""
+    text = request.POST.get("text", "").replace("\x00", "").replace("\r\n", "\n").strip()
+    holds = consent.current()
+    if request.POST.get("word", "").strip().lower() != "publish":
+        return "Nothing was changed: type the word publish to arm the button."
+    if not 100 <= len(text) <= consent.LONGEST:
+        return f"Terms have 100 to {consent.LONGEST} characters; these have {len(text)}."
+    if text == holds.text.strip():
+        return "Nothing was changed: this is the text that holds."
+    if not _why(request):
+        return "Nothing was changed: say what is new in it, and why. It stands in the log."
+    try:
+        with transaction.atomic():
+            row = Terms.objects.create(
+                version=holds.version + 1, text=text, made_by=admin_of(request)
+            )
+            note(
+                "terms",
+                f"terms:{row.version}",
+                who=admin_of(request),
+                why=_why(request),
+                before=str(holds.version),
+            )
+    except IntegrityError:
+        return "Somebody else has just published a version. Look at it first."
+    messages.success(
+        request, f"Version {row.version} holds. Everybody is asked before their next answer."
+    )
+    return ""
+
+
+@for_admins
+@require_POST
+def set_intake(request: HttpRequest) -> HttpResponse:
+    """Sets the rules of the service, or of a track; a track can go back to the service's."""
+    slug = request.POST.get("track", "")
+    track = get_object_or_404(Track, slug=slug) if slug else None
+    name, about = (track.name, f"track:{track.slug}") if track else ("the service", "service")
+    if not _why(request):
+        messages.error(request, "Nothing was changed: say why. It stands in the log.")
+        return redirect("desk-rules")
+    if track is not None and request.POST.get("mode") == "":
+        Intake.objects.filter(track=track).delete()
+        note("intake", about, who=admin_of(request), why=_why(request), after="as the service")
+        messages.success(request, f"{name} follows the service again.")
+        return redirect("desk-rules")
+    mode = request.POST.get("mode", "")
+    reward, least = (
+        amount_of(request.POST.get("reward", "")),
+        amount_of(request.POST.get("minimum", "5.00")),
+    )
+    if mode not in Intake.Volunteers.values or reward is None or least is None:
+        messages.error(
+            request, "Nothing was changed: choose who may come in, and give dollars such as 0.75."
+        )
+        return redirect("desk-rules")
+    fields = {"volunteers": mode, "tutorial_reward": reward} | (
+        {} if track else {"payout_minimum": least}
+    )
+    Intake.objects.update_or_create(track=track, defaults=fields)
+    said = ", ".join(f"{field} {value}" for field, value in fields.items())
+    note("intake", about, who=admin_of(request), why=_why(request), after=said)
+    messages.success(request, f"The rules of {name} are changed.")
+    return redirect("desk-rules")
+
+
+def amount_of(text: str) -> Decimal | None:
+    """An amount that somebody typed, to the cent; None if it is none, or below zero."""
+    try:
+        value = Decimal(text.strip().removeprefix("$"))
+    except InvalidOperation:
+        return None
+    cents = value.is_finite() and 0 <= value <= MOST and value == value.quantize(Decimal("0.01"))
+    return value.quantize(Decimal("0.01")) if cents else None
+
+
+@for_admins
+def payouts(request: HttpRequest) -> HttpResponse:
+    """Who is owed what, and what was paid. A POST marks one as paid, or undoes a mark."""
+    refusal = ""
+    if request.method == "POST":
+        refusal = _undo(request) if request.POST.get("undo") else _pay(request)
+        if not refusal:
+            return redirect("desk-payouts")
+    rows = payout.owed()
+    marks = Payout.objects.select_related(
+        "worker__user", "paid_by", "undone_by", "undoes"
+    ).order_by("-paid_at")
+    context = {
+        "rows": [{"owed": one, "key": secrets.token_hex(16)} for one in rows],
+        "total": sum((one.amount for one in rows), Decimal("0.00")),
+        "due": sum((one.amount for one in rows if one.due), Decimal("0.00")),
+        "minimum": intake_of().payout_minimum,
+        "paid": marks[:MOST_SHOWN],
+        "paid_in_all": Payout.objects.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00"),
+        "refusal": refusal,
+    }
+    return render(request, "annotators/desk/payouts.html", context, status=409 if refusal else 200)
+
+
+def _pay(request: HttpRequest) -> str:
+    """Why nothing was marked as paid, as a sentence; nothing if it was."""
+    said = request.POST
+    worker = Worker.objects.filter(handle=said.get("worker", "")).first()
+    amount, upto, key = amount_of(said.get("amount", "")), said.get("upto", ""), said.get("key", "")
+    if worker is None or amount is None or not upto.isdecimal() or not 8 <= len(key) <= 64:
+        return (
+            "Nothing was marked: the form did not arrive as it was sent. Try again from the list"
+            " below."
+        )
+    try:
+        made = payout.pay(
+            worker,
+            upto=int(upto),
+            amount=amount,
+            reference=said.get("reference", ""),
+            key=key,
+            who=admin_of(request),
+        )
+    except payout.CannotPay as cannot:
+        return str(cannot)
+    messages.success(request, f"${made.amount} are marked as paid. Receipt {made.number}.")
+    return ""
+
+
+def _undo(request: HttpRequest) -> str:
+    """Why no mark was undone, as a sentence; nothing if one was."""
+    try:
+        undone = payout.undo(request.POST["undo"], admin_of(request), request.POST.get("why", ""))
+    except payout.CannotPay as cannot:
+        return str(cannot)
+    messages.warning(
+        request,
+        f"${-undone.amount} are owed again. If the money did move, ask for it back yourself.",
+    )
+    return ""
+
+
+@for_admins
+def owed_csv(request: HttpRequest) -> HttpResponse:
+    """What is to be paid now, as a list for the bank. Holds names: for admins only."""
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="owed.csv"'
+    writer = csv.writer(response)
+    writer.writerow(["worker", "login", "email", "amount", "payments", "since"])
+    for one in payout.owed():
+        if one.due:
+            user = one.worker.user
+            name, email = (user.get_username(), user.email) if user else ("", "")
+            writer.writerow(
+                [
+                    one.worker.handle,
+                    safe(name),
+                    safe(email),
+                    one.amount,
+                    one.n,
+                    one.since.isoformat(),
+                ]
+            )
+    return response
+
+
+def safe(cell: str) -> str:
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+@for_admins
+def receipt(request: HttpRequest, number: str) -> HttpResponse:
+    """One receipt."""
+    return show_receipt(request, get_object_or_404(Payout, number=number, undoes=None))

@@ -1,0 +1,191 @@
+"""The admins' pages of annotators: what is known; leaving out, keeping, readmitting, refusing pay,
+undoing it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from annotation.desk import report
+from kbpo.accounts.models import User
+from kbpo.web.desk.home import for_admins
+
+LONG = 80
+"""Characters of a field that stand in a line"""
+
+
+@for_admins
+def listing(request: HttpRequest) -> HttpResponse:
+    """Every annotator, last seen first."""
+    lines = report.workers(500)
+    return render(request, "desk/workers.html", {"workers": lines, "online": report.online()})
+
+
+@for_admins
+def one(request: HttpRequest, handle: str) -> HttpResponse:
+    """One annotator: signals, agreement, answers, history. A POST leaves them out or readmits
+    them.
+    """
+    refusal = _change(request, handle) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        there = (
+            report.record(handle, 1) is not None
+        )  # an erased worker has another hash, which nobody is told
+        return redirect("desk-worker", handle=handle) if there else redirect("desk-workers")
+    record = report.record(handle)
+    if record is None:
+        raise Http404("There is no such annotator.")
+    context = {"record": record, "worker": record.worker, "line": record.line, "refusal": refusal}
+    return render(request, "desk/worker.html", context, status=422 if refusal else 200)
+
+
+def _change(request: HttpRequest, handle: str) -> str:
+    """Why nothing was changed, as a sentence; nothing if something was."""
+    if report.record(handle, 1) is None:
+        raise Http404("There is no such annotator.")
+    user, why = cast(User, request.user), _text(request, "why")
+    verb = request.POST.get("verb")
+    if verb in ("write", "erase"):
+        return _write_or_erase(request, handle, verb)
+    if verb not in ("exclude", "readmit", "keep"):
+        return "Say whether to leave them out, to keep them or to readmit them."
+    if not why:
+        return "Say why: it is recorded, and the annotator reads it."
+    if verb == "exclude":
+        messages.warning(
+            request, f"Left out: {report.exclude_worker(handle, user, why)}. All work stays paid."
+        )
+    elif verb == "keep":
+        return _keep(request, handle, why)
+    else:
+        messages.success(
+            request, f"Readmitted, and counting again: {report.readmit_worker(handle, user, why)}."
+        )
+    return ""
+
+
+def _keep(request: HttpRequest, handle: str, why: str) -> str:
+    """Why nothing was changed, as a sentence; nothing if they stay."""
+    try:
+        report.keep_worker(handle, cast(User, request.user), why)
+    except ValueError as no:
+        return str(no)
+    messages.success(
+        request, "They stay. What was known against them by now does not count any more."
+    )
+    return ""
+
+
+def _write_or_erase(request: HttpRequest, handle: str, verb: str) -> str:
+    """Why nothing was sent or erased, as a sentence; nothing if it was."""
+    user = cast(User, request.user)
+    try:
+        if verb == "write":
+            messages.success(
+                request,
+                report.write_to(handle, user, _text(request, "subject"), request.POST["text"]),
+            )
+        elif _text(request, "word").lower() != "erase":
+            return "Nothing was erased: type the word erase to arm the button."
+        else:
+            messages.warning(request, report.erase_worker(handle, user, _text(request, "why")))
+    except (ValueError, KeyError) as no:
+        return (
+            str(no)
+            if isinstance(no, ValueError)
+            else "The message is empty. Write a sentence or two."
+        )
+    return ""
+
+
+@for_admins
+def reject(request: HttpRequest, pk: int) -> HttpResponse:
+    """Refusing pay for an answer: the evidence first, then what follows from it, then the second
+    click.
+    """
+    found = report.answer(pk)
+    if found is None:
+        raise Http404("There is no such answer.")
+    worker, answer = found
+    user, evidence, refusal, sure = cast(User, request.user), _text(request, "evidence"), "", False
+    if request.method == "POST":
+        try:
+            report.check_rejection(pk, evidence)
+            sure = True
+            if request.POST.get("sure") == "yes":
+                report.reject_answer(pk, user, evidence)
+                messages.warning(
+                    request, "Pay is refused. The money stays set aside, and you can undo it."
+                )
+                return redirect("desk-worker", handle=worker.handle)
+        except report.CannotReject as wrong:
+            refusal, sure = str(wrong), False
+    context = {
+        "worker": worker,
+        "answer": answer,
+        "evidence": evidence,
+        "refusal": refusal,
+        "sure": sure,
+        "sent": _sent(answer.raw),
+    }
+    return render(request, "desk/reject.html", context, status=422 if refusal else 200)
+
+
+def _sent(raw: object) -> list[tuple[str, str, str]]:
+    """What a form said, field by field, without what it left empty: name, value, and what is too
+    long for a line.
+    """
+    found = []
+    for name, said in (raw if isinstance(raw, dict) else {}).items():
+        text = ", ".join(map(str, said)) if isinstance(said, list) else str(said)
+        if len(text) > LONG:
+            found.append((name, _size_of(text), text))
+        elif text:
+            found.append((name, text, ""))
+    return found
+
+
+def _size_of(text: str) -> str:
+    """How much a long field holds."""
+    try:
+        inside = json.loads(text)
+    except ValueError:
+        inside = None
+    listed = isinstance(inside, list | dict)
+    n = len(inside) if listed else len(text)
+    one, many = ("entry", "entries") if listed else ("character", "characters")
+    return f"{n:,} {one if n == 1 else many}"
+
+
+@for_admins
+@require_POST
+def undo(request: HttpRequest, pk: int) -> HttpResponse:
+    """A rejection is undone: the answer is paid."""
+    found = report.answer(pk)
+    if found is None:
+        raise Http404("There is no such answer.")
+    try:
+        report.undo_rejection(pk, cast(User, request.user), _text(request, "why"))
+        messages.success(request, "The rejection is undone: the answer counts and is paid.")
+    except report.CannotReject as wrong:
+        messages.error(request, str(wrong))
+    return redirect("desk-worker", handle=found[0].handle)
+
+
+def _text(request: HttpRequest, name: str) -> str:
+    return request.POST.get(name, "").replace("\x00", "").strip()[:2000]
+
+
+urlpatterns = [
+    path("desk/annotators/", listing, name="desk-workers"),
+    path("desk/annotators/<str:handle>/", one, name="desk-worker"),
+    path("desk/answers/<int:pk>/reject/", reject, name="desk-reject"),
+    path("desk/answers/<int:pk>/undo/", undo, name="desk-undo"),
+]

@@ -1,0 +1,35 @@
+"""Names what agreement was measured on, and makes it ready to be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from annotation.desk import report
+from kbpo.web.components.drawing import Interval
+
+NAMES = {
+    ("relation", "relation"): "Relation",
+    ("relation", "linking"): "Linking",
+    ("relations_exhaustive", "relation"): "Relations of documents",
+    ("entities", "mention"): "Names and types",
+    ("entities", "canonical"): "Names: refers to",
+    ("entities", "link"): "Names: title",
+}
+
+
+def name_of(interface: str, what: str) -> str:
+    """What one kind of unit is called on pages."""
+    return NAMES.get((interface, what), f"{interface}, {what}".replace("_", " ").capitalize())
+
+
+def agreement_lines(measured: Sequence[report.Measured]) -> list[dict[str, Any]]:
+    """What was measured, each with its name and the interval of α."""
+    return [
+        {
+            "name": name_of(one.interface, one.what),
+            "told": one,
+            "interval": Interval(one.alpha, one.low80, one.high80, one.low95, one.high95),
+        }
+        for one in measured
+    ]

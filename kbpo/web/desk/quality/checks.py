@@ -1,0 +1,157 @@
+"""The admins' page of expert checks: draw a round, answer it, what it says of the crowd and of the
+scores.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from kbpo.accounts.models import User
+from kbpo.evaluation.correction.checkable import frame_of
+from kbpo.evaluation.correction.estimate import LEAST
+from kbpo.evaluation.correction.scores import METHOD
+from kbpo.evaluation.data import read
+from kbpo.evaluation.leaderboard import Figure
+from kbpo.evaluation.models import Evaluation
+from kbpo.experts.draw import MOST, CannotDraw, draw_round, end_round
+from kbpo.sampling.models import ExpertRound
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.web.components import drawing
+from kbpo.web.desk.home import for_admins
+from kbpo.web.desk.reason import why_of
+from kbpo.web.public.board import CRITERIA, DISTRIBUTIONS, interval
+
+USUAL = 40
+
+
+@for_admins
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """The page. A POST draws a round or ends the open one."""
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    refusal = _move(track, request) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-checks", slug=slug)
+    latest = track.evaluations.order_by("-number").first()
+    rounds = list(
+        ExpertRound.objects.filter(track=track)
+        .select_related("drawn_by")
+        .annotate(
+            n=Count("checks"), done=Count("checks", filter=Q(checks__answered_at__isnull=False))
+        )
+        .order_by("-number")
+    )
+    context = {
+        "track": track,
+        "refusal": refusal,
+        "rounds": rounds,
+        "open": next((one for one in rounds if one.ended_at is None), None),
+        "usual": request.POST.get("budget", USUAL),
+        "most": MOST,
+        "least": LEAST,
+        "evaluation": latest,
+        "matrices": sorted(matrices(latest), key=lambda one: one["criterion"] != track.criterion),
+        "scores": scores(track, latest),
+        "weighted": DISTRIBUTIONS.get(track.distribution, track.distribution).lower(),
+        "criterion": CRITERIA.get(track.criterion, track.criterion).lower(),
+    }
+    return render(request, "desk/checks.html", context, status=409 if refusal else 200)
+
+
+def _move(track: Track, request: HttpRequest) -> str:
+    """Why nothing was drawn or ended, as a sentence; nothing if it was."""
+    user = cast(User, request.user)
+    why = why_of(request)
+    if request.POST.get("verb") == "end":
+        if not why:
+            return "Nothing was ended: say why. It stands in the log."
+        for row in ExpertRound.objects.filter(track=track, ended_at__isnull=True):
+            end_round(row, user, why)
+            messages.success(
+                request, f"Round {row.number} is ended. What was answered of it in order counts."
+            )
+        return ""
+    budget = request.POST.get("budget", "").strip()
+    if not (budget.isascii() and budget.isdecimal() and len(budget) < 9):
+        return f"Say how many judgments are to be checked: a number between 1 and {MOST:,}."
+    if not why:
+        return "Nothing was drawn: say what the check is for. It stands in the log."
+    try:
+        row = draw_round(track, frame_of(track, read(track)), int(budget), user, why)
+    except CannotDraw as refused:
+        return str(refused)
+    n = row.checks.count()
+    messages.success(
+        request, f"Round {row.number} drew {n:,} judgment{'' if n == 1 else 's'} to check."
+    )
+    return ""
+
+
+def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
+    """The crowd against experts, a table for each criterion."""
+    stored = evaluation.settings.get("expert", {}) if evaluation else {}
+    return [
+        {
+            "criterion": criterion,
+            "name": CRITERIA.get(criterion, criterion),
+            "checked": told["checked"],
+            "rows": [
+                {"says": says, "right": counts[0], "wrong": counts[1], "share": _share(told[key])}
+                for says, counts, key in zip(
+                    ("right", "wrong"),
+                    told["counts"],
+                    ("right_of_right", "wrong_of_wrong"),
+                    strict=True,
+                )
+            ],
+            "agree": _share(told["agree"]),
+        }
+        for criterion, told in stored.items()
+        if told["checked"]
+    ]
+
+
+def _share(told: dict[str, float | None]) -> drawing.Interval:
+    return drawing.Interval(told["value"], told["low80"], told["high80"])
+
+
+def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
+    """The guaranteed precision of every corrected system, as the crowd says it and corrected, on
+    one axis.
+    """
+    if evaluation is None:
+        return {"rows": [], "axis": None}
+    stored = evaluation.estimates.filter(
+        quantity="precision",
+        criterion=track.criterion,
+        distribution=track.distribution,
+        slice="",
+        method__in=["centred", METHOD],
+    )
+    found: dict[int, dict[str, Any]] = {}
+    for one in stored:
+        found.setdefault(one.submission_id, {})[one.method] = one
+    systems = Submission.objects.select_related("team").in_bulk(found)
+    rows = [
+        {
+            "submission": systems[pk],
+            "crowd": interval(Figure.of(some["centred"])),
+            "expert": interval(Figure.of(some[METHOD])),
+            "n": some[METHOD].n_labels,
+            "checked": some[METHOD].n_checked,
+        }
+        for pk, some in found.items()
+        if METHOD in some and "centred" in some
+    ]
+    rows.sort(key=lambda row: -(row["expert"].estimate or 0.0))
+    axis = drawing.axis_over([row[which] for row in rows for which in ("crowd", "expert")])
+    return {"rows": rows, "axis": axis, "left_out": len(found) - len(rows)}
+
+
+urlpatterns = [path("desk/tracks/<slug:slug>/checks/", show, name="desk-checks")]

@@ -1,0 +1,146 @@
+"""The admins' pages of quality: how far people agree on a track, and its gold questions."""
+
+from __future__ import annotations
+
+import secrets
+from decimal import Decimal, InvalidOperation
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from annotation.desk import report
+from kbpo.accounts.models import User
+from kbpo.money.spend import OverBudget
+from kbpo.tracks.models import Track
+from kbpo.web.components.drawing import axis_over
+from kbpo.web.desk.home import for_admins
+from kbpo.web.desk.quality.agreement import agreement_lines
+
+PUBLISHED_KAPPA = 0.61
+
+
+@for_admins
+def index(request: HttpRequest) -> HttpResponse:
+    """To the one track that is judged now; a list where there are several."""
+    tracks = list(Track.objects.exclude(status="draft").order_by("-pk"))
+    if len(tracks) == 1:
+        return redirect("desk-track-quality", slug=tracks[0].slug)
+    return render(request, "desk/quality_tracks.html", {"tracks": tracks})
+
+
+@for_admins
+def track(request: HttpRequest, slug: str) -> HttpResponse:
+    """How far people agree on a track, in all and in its batches, and what is done about doubt."""
+    found = get_object_or_404(Track, slug=slug)
+    lines = agreement_lines(report.measure(track=found))
+    batches = [one for one in report.batches(50) if one.track == found]
+    measured = [(one, agreement_lines(report.measure(payer=one.payer))) for one in batches[:10]]
+    by_batch = [
+        (one, some) for one, some in measured if any(line["told"].questions for line in some)
+    ]
+    axis = axis_over(
+        [line["interval"] for line in [*lines, *(x for _, some in by_batch for x in some)]],
+        bounds=(-1.0, 1.0),
+        ticks=3,
+    )
+    context = {
+        "track": found,
+        "lines": lines,
+        "by_batch": by_batch,
+        "axis": axis,
+        "policy": report.policy_of(found),
+        "golds": report.golds(found),
+        "published": PUBLISHED_KAPPA,
+    }
+    return render(request, "desk/quality.html", context)
+
+
+@for_admins
+def gold(request: HttpRequest, slug: str) -> HttpResponse:
+    """The gold questions of a track, and what could be made one. A POST sets the rate, sets money
+    aside or retires.
+    """
+    found = get_object_or_404(Track, slug=slug)
+    refusal = _change_gold(request, found) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-gold", slug=slug)
+    context = {
+        "track": found,
+        "policy": report.policy_of(found),
+        "golds": report.golds(found),
+        "money": report.gold_money(found),
+        "candidates": [(one, _named(one)) for one in report.gold_candidates(found, 20)],
+        "refusal": refusal,
+        "percent": f"{100 * report.policy_of(found).gold_rate:g}",
+        "key": secrets.token_hex(8),
+    }
+    return render(request, "desk/gold.html", context, status=422 if refusal else 200)
+
+
+def _named(candidate: Any) -> str:
+    """What a candidate is about; of whole documents also what is asked, for each is asked about
+    twice.
+    """
+    kind = {"entities": ": every name", "relations_exhaustive": ": every relation"}.get(
+        candidate.interface, ""
+    )
+    return report.title_of(candidate) + kind
+
+
+def _change_gold(request: HttpRequest, track: Track) -> str:
+    """Why nothing was changed, as a sentence; nothing if something was."""
+    verbs = {"retire": _retire, "rate": _set_rate, "money": _set_aside}
+    verb = request.POST.get("verb", "")
+    if verb not in verbs:
+        return "Say what to change."
+    why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    try:
+        messages.success(request, verbs[verb](request, track, why))
+    except (report.CannotMake, OverBudget) as refusal:
+        return str(refusal)
+    return ""
+
+
+def _retire(request: HttpRequest, track: Track, why: str) -> str:
+    """What was done, as a sentence. Raises CannotMake, as do the others."""
+    chosen = [one for one in report.golds(track) if str(one.gold.pk) == request.POST.get("gold")]
+    if not chosen:
+        raise report.CannotMake("That gold question is not dealt out any more.")
+    report.retire_gold(chosen[0].gold, cast(User, request.user), why)
+    return "It is gold no more. Answers to it stay paid."
+
+
+def _set_rate(request: HttpRequest, track: Track, why: str) -> str:
+    share = _number(request.POST.get("percent", ""))
+    if share is None or not 0 <= share <= 50:
+        raise report.CannotMake("Give a share between 0 and 50 %.")
+    report.set_gold_rate(track, float(share / 100), cast(User, request.user), why)
+    return f"{share} % of the questions are gold from now on."
+
+
+def _set_aside(request: HttpRequest, track: Track, why: str) -> str:
+    amount = _number(request.POST.get("amount", ""))
+    if amount is None or not 0 < amount <= 10_000 or amount != round(amount, 2):
+        raise report.CannotMake("Give an amount of dollars above 0, to the cent.")
+    report.set_gold_aside(
+        track, amount, cast(User, request.user), why, key=request.POST.get("key", "")[:32]
+    )
+    return f"${amount} of the budget of {track.name} is set aside for gold."
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        value = Decimal(text.strip())
+    except InvalidOperation:
+        return None
+    return value if value.is_finite() else None
+
+
+urlpatterns = [
+    path("desk/quality/", index, name="desk-quality"),
+    path("desk/tracks/<slug:slug>/quality/", track, name="desk-track-quality"),
+    path("desk/tracks/<slug:slug>/gold/", gold, name="desk-gold"),
+]

@@ -1,0 +1,158 @@
+"""The admins' page of pilots: see the price of one, launch it, and read what it says beside the
+published values.
+"""
+
+from __future__ import annotations
+
+import secrets
+from decimal import Decimal
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from annotation.desk import report
+from kbpo.accounts.models import User
+from kbpo.money.spend import OverBudget, allowance
+from kbpo.tracks.models import Track
+from kbpo.web.components.drawing import axis_over
+from kbpo.web.desk.home import for_admins
+from kbpo.web.desk.quality.agreement import agreement_lines, name_of
+
+ITEMS = {"relation": report.PILOT_ITEMS, "entities": report.PILOT_DOCUMENTS}
+"""What can be piloted, and on how many items if nobody says"""
+
+
+@for_admins
+def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
+    """A pilot's report, or that of the whole track. Numbers in a GET show a price; a POST with it
+    launches.
+    """
+    track = get_object_or_404(Track, slug=slug)
+    refusal = ""
+    if request.method == "POST":
+        refusal = _launch(request, track)
+        if not refusal:
+            return redirect("desk-pilots", slug=slug)
+    asked = request.POST if request.method == "POST" else request.GET
+    pilot = report.pilot_of(track, pk) if pk is not None else None
+    if pk is not None and pilot is None:
+        raise Http404("There is no such pilot.")
+    found = report.pilot_report(track, pilot)
+    lines = agreement_lines(found.agreement)
+    for line in lines:
+        line["published"] = report.PUBLISHED_AGREEMENT.get(
+            (line["told"].interface, line["told"].what)
+        )
+    context = {
+        "fewer": [_of_so_many(one) for one in found.fewer],
+        "track": track,
+        "pilot": pilot,
+        "pilots": report.pilots(track),
+        "found": found,
+        "lines": lines,
+        "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
+        "kinds": [_kind(track, asked, interface) for interface in ITEMS],
+        "left": allowance(track, None, "pilot").left,
+        "refusal": refusal,
+    }
+    return render(request, "desk/pilots.html", context, status=422 if refusal else 200)
+
+
+def _of_so_many(one: report.OfSoMany) -> dict[str, Any]:
+    """κ of so many people, with the published value where that is of as many."""
+    published = (
+        report.PUBLISHED_AGREEMENT.get((one.interface, one.what)) if one.workers == 3 else None
+    )
+    return {"name": name_of(one.interface, one.what), "told": one, "published": published}
+
+
+def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
+    """The form of one kind of pilot: what was said in it and, if that was something, its price."""
+    mine = asked.get("interface") == interface
+    key = secrets.token_hex(16)  # a form's own: sent twice, it launches once
+    plan, refusal = (
+        _price(track, asked, interface, key) if mine and "workers" in asked else (None, "")
+    )
+    return {
+        "interface": interface,
+        "key": key,
+        "said_workers": asked.get("workers", "") if mine else report.PILOT_WORKERS,
+        "why": asked.get("why", "") if mine else "",
+        "said_items": asked.get("items", "") if mine else ITEMS[interface],
+        "plan": plan,
+        "refusal": refusal,
+        "default": ITEMS[interface],
+        "as_many": (report.PILOT_WORKERS, report.PILOT_ITEMS),
+        "large": report.cost_of_large_pilot(track) if interface == "entities" else None,
+    }
+
+
+def _price(
+    track: Track, asked: QueryDict, interface: str, key: str
+) -> tuple[report.PilotPlan | None, str]:
+    """What is asked for, with its price; or why there is none, as a sentence."""
+    try:
+        workers, items = _numbers(asked)
+        seed = report.seed_of_pilot(key)
+        return report.plan_pilot(
+            track, workers=workers, items=items, interface=interface, seed=seed
+        ), ""
+    except report.CannotPilot as refusal:
+        return None, str(refusal)
+
+
+def _numbers(asked: QueryDict) -> tuple[int, int]:
+    """How many workers and items. Raises CannotPilot."""
+    numbers = [asked.get(name, "") for name in ("workers", "items")]
+    if not all(one.isdecimal() and one.isascii() and len(one) < 6 for one in numbers):
+        raise report.CannotPilot("Say how many workers and how many items.")
+    return int(numbers[0]), int(numbers[1])
+
+
+def _launch(request: HttpRequest, track: Track) -> str:
+    """Why no pilot was launched, as a sentence; nothing if one was."""
+    interface, key = request.POST.get("interface", "relation"), request.POST.get("key", "")[:40]
+    if interface not in ITEMS:
+        return "A pilot is of pairs or of documents."
+    try:
+        workers, items = _numbers(request.POST)
+        made = report.launch_pilot(
+            track,
+            cast(User, request.user),
+            workers=workers,
+            items=items,
+            key=key,
+            interface=interface,
+            seed=report.seed_of_pilot(key),
+            at_most=_shown(request),
+            why=_why(request),
+        )
+    except (report.CannotPilot, OverBudget) as refusal:
+        return str(refusal)
+    told = f"{made.items} {'documents' if made.interface == 'entities' else 'items'}"
+    messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {told}.")
+    return ""
+
+
+def _why(request: HttpRequest) -> str:
+    return request.POST.get("why", "").replace("\x00", "").strip()[:500]
+
+
+def _shown(request: HttpRequest) -> Decimal:
+    """The price that was shown. Raises CannotPilot without one."""
+    try:
+        shown = Decimal(request.POST.get("at_most", ""))
+    except ArithmeticError as error:
+        raise report.CannotPilot("Look at the price first, then launch.") from error
+    if not shown.is_finite() or not request.POST.get("key"):
+        raise report.CannotPilot("Look at the price first, then launch.")
+    return shown
+
+
+urlpatterns = [
+    path("desk/tracks/<slug:slug>/pilots/", pilots, name="desk-pilots"),
+    path("desk/tracks/<slug:slug>/pilots/<int:pk>/", pilots, name="desk-pilot"),
+]

@@ -1,0 +1,134 @@
+"""Reads where everything stands: every waiting status of the journey, and what has failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Min
+from django.utils import timezone
+
+from annotation.desk import report
+from kbpo.accounts.audit import dismissed
+from kbpo.submissions.models import Submission
+
+SUBMISSIONS = (
+    # what is done to it, step, status, when somebody should look
+    ("Read uploads", "ingest", "received", timedelta(minutes=10)),
+    ("Make plans", "plan", "read", timedelta(minutes=10)),
+    ("Draw samples", "draw", "confirmed", timedelta(minutes=5)),
+)
+SCORE = ("Judge and score", "estimate", "judging", timedelta(days=7))
+NAMES = {
+    "question": "Question",
+    "hit": "HIT",
+    "assignment": "Answer",
+    "payment": "Payment",
+    "bonus": "Bonus",
+}
+LISTED = timedelta(days=14)
+"""What was given up longer ago needs nobody any more."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One waiting status: rows in it, how long the oldest has waited, and how long it may."""
+
+    name: str
+    step: str
+    waiting: int
+    oldest: timedelta | None
+    limit: timedelta | None
+
+    @property
+    def late(self) -> bool:
+        """Whether somebody should look."""
+        return self.limit is not None and self.oldest is not None and self.oldest > self.limit
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A row that was given up or is tried again, with its reason and what Retry needs to find
+    it.
+    """
+
+    kind: str
+    pk: int
+    name: str
+    state: str
+    given_up: bool
+    reason: str
+    since: datetime
+    next_try_at: datetime | None
+    again: bool = True
+    """Whether a click tries it again"""
+    is_money: bool = False
+
+
+def stages() -> list[Stage]:
+    """Every waiting status in the order of the journey."""
+    now = timezone.now()
+    rows = (
+        Submission.objects.order_by()
+        .values_list("status")
+        .annotate(Count("pk"), Min("status_since"))
+    )
+    found = {status: (n, oldest) for status, n, oldest in rows}
+    ours = [_stage(*what, *found.get(what[2], (0, None)), now) for what in (*SUBMISSIONS, SCORE)]
+    crowd = [
+        Stage(one.what, one.step, one.waiting, now - one.oldest if one.oldest else None, one.limit)
+        for one in report.oldest()
+    ]
+    return [*ours[:-1], *crowd, ours[-1]]
+
+
+def _stage(
+    name: str,
+    step: str,
+    status: str,
+    limit: timedelta,
+    waiting: int,
+    oldest: datetime | None,
+    now: datetime,
+) -> Stage:
+    return Stage(name, step, waiting, now - oldest if oldest else None, limit)
+
+
+def failures(most: int = 30) -> list[Failed]:
+    """What needs a person, money first, then the newest: submissions that were given up of late or
+    are tried again, and the crowd's rows.
+    """
+    given_up = Submission.objects.filter(status="failed", status_since__gte=timezone.now() - LISTED)
+    again = Submission.objects.filter(
+        status__in=["received", "read", "confirmed", "judging"], attempts__gt=0
+    )
+    rows = given_up.exclude(dismissed("submission")) | again.exclude(reason="")
+    ours = [
+        Failed(
+            kind="submission",
+            pk=row.pk,
+            name=f"{row.team.name} {row.name}",
+            state=row.get_status_display(),
+            given_up=row.status == "failed",
+            reason=row.reason,
+            since=row.status_since,
+            next_try_at=None if row.status == "failed" else row.next_try_at,
+        )
+        for row in rows.select_related("team").order_by("-status_since")[:most]
+    ]
+    crowd = [
+        Failed(
+            one.kind,
+            one.pk,
+            f"{NAMES[one.kind]} {one.pk}: {one.about}",
+            one.status,
+            one.given_up,
+            one.reason,
+            one.since,
+            None if one.given_up else one.next_try_at,
+            one.again,
+            one.is_money,
+        )
+        for one in report.failures(most)
+    ]
+    return sorted([*ours, *crowd], key=lambda one: (one.is_money, one.since), reverse=True)[:most]

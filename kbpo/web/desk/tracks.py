@@ -1,0 +1,275 @@
+"""The admins' pages of tracks: make one, open, freeze, close it; the corpora there are."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from annotation.desk import report
+from kbpo.accounts.models import User
+from kbpo.corpus.models import Corpus
+from kbpo.money.models import Budget, Price
+from kbpo.money.spend import balance
+from kbpo.sampling.models import DocumentSample
+from kbpo.sampling.open_track import (
+    MOVES,
+    REWARD,
+    SECONDS,
+    CannotMove,
+    Money,
+    close_track,
+    create_track,
+    freeze_track,
+    open_track,
+)
+from kbpo.tracks.models import DISTRIBUTIONS, Track
+from kbpo.tracks.registry import KINDS, kind_of
+from kbpo.web.desk.home import for_admins
+from kbpo.web.public.board import CRITERIA
+from kbpo.web.public.board import DISTRIBUTIONS as DISTRIBUTION_NAMES
+
+VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
+BECOMES = {"open": "open", "freeze": "frozen", "close": "closed"}
+CONSEQUENCES = {
+    "open": (
+        "Everybody sees its board, and teams with an account can submit to it and spend its budget."
+    ),
+    "freeze": (
+        "It takes no more submissions. Those that are confirmed are judged to their end. It can be"
+        " opened again."
+    ),
+    "close": (
+        "Everything that people judged for it becomes public: each judgment, its sample and its"
+        " seeds. It takes nothing any more. This cannot be undone."
+    ),
+}
+MONEY = ("budget", "day", "submission", "team", "reward", "seconds")
+
+
+def places() -> list[tuple[str, str]]:
+    """Where questions can be put up: a marketplace only where one is set."""
+    market = [("mturk", "a marketplace")] if report.account() is not None else []
+    return [("pool", "our own annotators"), *market]
+
+
+class TrackForm(forms.Form):
+    """What makes a track."""
+
+    corpus = forms.ModelChoiceField(
+        Corpus.objects.order_by("name"), to_field_name="slug", empty_label=None
+    )
+    name = forms.CharField(max_length=120, help_text="It stands on the board.")
+    description = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    kind = forms.ChoiceField(choices=[(name, name) for name in KINDS], initial="kbp")
+    distribution = forms.ChoiceField(
+        choices=[(name, DISTRIBUTION_NAMES[name]) for name in DISTRIBUTIONS],
+        initial="entity_relation",
+        label="What counts the same",
+        help_text="The guaranteed distribution: its sample is made large enough for the target.",
+    )
+    criterion = forms.ChoiceField(
+        choices=list(CRITERIA.items()),
+        initial="correct",
+        label="What is judged",
+        help_text="The guaranteed criterion.",
+    )
+    target_half_width = forms.DecimalField(
+        min_value=0.005,
+        max_value=0.2,
+        decimal_places=3,
+        initial="0.030",
+        label="Target half-width",
+        help_text="0.030 is ±3 points, of the 80 % interval.",
+    )
+    design = forms.ChoiceField(
+        choices=Track.Design.choices,
+        initial="poisson",
+        label="How the sample is drawn",
+        help_text=(
+            "The first asks least for the same interval; the second draws exactly as published. The"
+            " board has simple and joint scores beside its own either way."
+        ),
+    )
+    scope = forms.ChoiceField(
+        choices=Track.Scope.choices,
+        initial="sentence",
+        help_text="How far apart the two names may stand, for recall.",
+    )
+    workers_per_question = forms.IntegerField(
+        min_value=1, max_value=15, initial=3, label="People per question"
+    )
+    platform = forms.ChoiceField(
+        choices=places,
+        initial="pool",
+        help_text="Where the questions are put up; a marketplace’s fee is added.",
+    )
+    budget = forms.DecimalField(
+        min_value=0,
+        max_digits=12,
+        decimal_places=2,
+        initial="500.00",
+        label="Budget in all, in dollars",
+    )
+    day = forms.DecimalField(
+        min_value=0,
+        max_digits=12,
+        decimal_places=2,
+        required=False,
+        label="Cap for a day, in dollars",
+    )
+    submission = forms.DecimalField(
+        min_value=0,
+        max_digits=12,
+        decimal_places=2,
+        required=False,
+        label="Cap for one submission, in dollars",
+    )
+    team = forms.DecimalField(
+        min_value=0,
+        max_digits=12,
+        decimal_places=2,
+        required=False,
+        label="Budget of every team, in dollars",
+    )
+    reward = forms.DecimalField(
+        min_value=0.01,
+        max_digits=8,
+        decimal_places=2,
+        initial=REWARD,
+        label="Price of one answer, in dollars",
+    )
+    seconds = forms.IntegerField(
+        min_value=1, max_value=36000, initial=SECONDS, label="Expected seconds for one answer"
+    )
+
+    why = forms.CharField(max_length=500, label="What it is for", help_text="It stands in the log.")
+
+    def make(self, who: User) -> Track | None:
+        """The track; None, and the errors stand at their fields, if it cannot be made."""
+        said = dict(self.cleaned_data)
+        fee_rate = report.fee_rate_of(said["platform"])
+        money = Money(**{name: said.pop(name) for name in MONEY}, fee_rate=fee_rate)
+        try:
+            return create_track(said.pop("corpus"), said.pop("name"), money=money, who=who, **said)
+        except ValidationError as wrong:
+            errors = (
+                wrong.message_dict
+                if hasattr(wrong, "error_dict")
+                else {NON_FIELD_ERRORS: wrong.messages}
+            )
+            for field, sentences in errors.items():
+                known = {"slug": "name"}.get(field, field)
+                self.add_error(known if known in self.fields else None, sentences)
+            return None
+
+
+@for_admins
+def listing(request: HttpRequest) -> HttpResponse:
+    """All tracks, and the corpora that one can be made on."""
+    context = {
+        "tracks": (
+            Track.objects.select_related("corpus")
+            .annotate(n=Count("submissions", filter=Q(submissions__confirmed_at__isnull=False)))
+            .order_by("-pk")
+        ),
+        "corpora": Corpus.objects.annotate(n=Count("tracks")).order_by("name"),
+    }
+    return render(request, "desk/tracks.html", context)
+
+
+@for_admins
+def new(request: HttpRequest) -> HttpResponse:
+    """The form that makes a track; it begins as a draft that nobody sees."""
+    if not Corpus.objects.exists():
+        return redirect("desk-tracks")
+    form = TrackForm(request.POST or None, initial={"corpus": request.GET.get("corpus")})
+    track = (
+        form.make(cast(User, request.user))
+        if request.method == "POST" and form.is_valid()
+        else None
+    )
+    if track is not None:
+        messages.success(request, f"{track.name} is made, as a draft. Open it when it is right.")
+        return redirect("desk-track", slug=track.slug)
+    chosen = (
+        Corpus.objects.filter(slug=form["corpus"].value()).first()
+        or Corpus.objects.order_by("name").first()
+    )
+    status = 422 if request.method == "POST" else 200
+    return render(request, "desk/track_new.html", {"form": form, "corpus": chosen}, status=status)
+
+
+@for_admins
+def one(request: HttpRequest, slug: str) -> HttpResponse:
+    """One track: what it guarantees, its money, its state and what can become of it. A POST moves
+    it.
+    """
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    refusal = _move(track, request) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-track", slug=slug)
+    moves = [
+        {
+            "verb": verb,
+            "consequence": CONSEQUENCES[verb],
+            "word": track.slug if verb == "close" else "",
+            "why": track.status != Track.Status.DRAFT,
+        }
+        for verb, becomes in BECOMES.items()
+        if track.status in MOVES[becomes]
+    ]
+    sums = balance(track=track)
+    latest = track.evaluations.order_by("-number").first()
+    context: dict[str, Any] = {
+        "track": track,
+        "moves": moves,
+        "refusal": refusal,
+        "money": sums,
+        "budgets": Budget.objects.filter(track=track).select_related("team").order_by("scope"),
+        "prices": Price.objects.filter(track=track),
+        "submissions": (
+            track.submissions.select_related("team").exclude(confirmed_at=None).order_by("-pk")[:50]
+        ),
+        "read_in_full": (
+            DocumentSample.objects.filter(track=track, settled_at__isnull=False).count()
+        ),
+        "misses": latest.settings.get("misses") if latest else None,
+        "distributions": [DISTRIBUTION_NAMES.get(name, name) for name in track.distributions],
+        "guaranteed": [
+            DISTRIBUTION_NAMES.get(track.distribution, track.distribution),
+            CRITERIA.get(track.criterion, track.criterion),
+        ],
+        "platform": dict(places()).get(track.platform, track.platform),
+        "criteria": [CRITERIA.get(name, name) for name in kind_of(track).criteria],
+    }
+    return render(request, "desk/track.html", context, status=409 if refusal else 200)
+
+
+def _move(track: Track, request: HttpRequest) -> str:
+    """Why the track was not moved, as a sentence; nothing if it was."""
+    verb = request.POST.get("verb", "")
+    if verb not in VERBS:
+        return "Say whether to open, freeze or close it."
+    if verb == "close" and request.POST.get("word", "").strip() != track.slug:
+        return f"Nothing was closed: type {track.slug} to arm the button."
+    try:
+        why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
+        moved = VERBS[verb](track, cast(User, request.user), why)
+    except CannotMove as refusal:
+        return str(refusal)
+    messages.success(request, f"{moved.name} is {moved.get_status_display().lower()} now.")
+    return ""
+
+
+urlpatterns = [
+    path("desk/tracks/", listing, name="desk-tracks"),
+    path("desk/tracks/new/", new, name="desk-track-new"),
+    path("desk/tracks/<slug:slug>/", one, name="desk-track"),
+]

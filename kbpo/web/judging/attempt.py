@@ -1,0 +1,145 @@
+"""Try it: the real judging page on examples of our own, for anybody. Nothing is stored."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from annotation.interfaces.base import BadAnswer
+from annotation.interfaces.entities.interface import types_of
+from annotation.interfaces.flag import flag_of
+from annotation.interfaces.reading import Marked, Reading
+from annotation.interfaces.registry import interface_of
+from annotation.models import Question
+from annotation.quality.gold import f1
+from kbpo.web.judging.views import raw_of, show
+
+EXAMPLES = Path(__file__).with_name("try_examples.json")
+
+
+@cache
+def examples() -> list[dict[str, Any]]:
+    """The examples: interface, payload, and an explained answer that is shown afterwards."""
+    found: list[dict[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+    return found
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """To the first example."""
+    return redirect("try_question", number=1)
+
+
+def question(request: HttpRequest, number: int) -> HttpResponse:
+    """An example to judge (GET), or what we would have said (POST)."""
+    if not 1 <= number <= len(examples()):
+        raise Http404
+    example = examples()[number - 1]
+    interface = interface_of(example["interface"])
+    asked = Question(
+        interface=example["interface"],
+        payload=example["payload"],
+        target_id=0,
+        reward=interface.default_reward,
+        seconds=interface.default_seconds,
+    )
+    context: dict[str, Any] = {
+        "trying": True,
+        "number": number,
+        "of": len(examples()),
+        "elapsed": 0,
+    }
+    if request.method != "POST":
+        return show(request, asked, None, context)
+    raw = raw_of(request.POST)
+    try:
+        interface.parse(asked, raw)
+    except BadAnswer as bad:
+        return show(request, asked, raw, context | {"error": str(bad)}, status=422)
+    if "right" in example:
+        return render(
+            request, "annotation/tried_whole.html", context | _compared(example, asked, raw)
+        )
+    return render(request, "annotation/tried.html", context | _explained(example, asked, raw))
+
+
+def _explained(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> dict[str, Any]:
+    """The visitor's answer beside ours."""
+    page = interface_of(asked.interface).render(asked, raw)
+    ours = set(example["holds"])
+    choices = [
+        one | {"ours": bool(ours & set(one["part"].split()))}
+        for one in (*page["common"], *page["rarer"])
+    ]
+    return {
+        "page": page,
+        "choices": [one for one in choices if one["chosen"] or one["ours"]],
+        "same": all(one["chosen"] == one["ours"] for one in choices),
+        "why": example["why"],
+        "more": len(examples()),
+    }
+
+
+def _compared(example: dict[str, Any], asked: Question, raw: dict[str, Any]) -> dict[str, Any]:
+    """What the visitor marked in a whole document beside what we would have."""
+    interface = interface_of(asked.interface)
+    ours, theirs = (
+        {
+            unit: value
+            for one in interface.parse(asked, said)
+            for unit, value in interface.units(asked, one)
+        }
+        for said in (example["right"], raw)
+    )
+    lines = _names if asked.interface == "entities" else _facts
+    mine, yours = lines(asked, example["right"]), lines(asked, raw)
+    rows, payload = sorted({**mine, **yours}, key=lambda key: (key[1], key[0])), asked.payload
+    marks = sorted((*place, "other") for _, place in mine) if asked.interface == "entities" else []
+    return {
+        "text": payload["text"],
+        "marks": marks,
+        "title": payload["document"]["title"],
+        "flagged": theirs.get(("flag", "")) == "yes",
+        "rows": [
+            {"words": {**mine, **yours}[key], "ours": key in mine, "yours": key in yours}
+            for key in rows
+        ],
+        "same": mine.keys() == yours.keys(),
+        "share": f1(ours, theirs),
+        "why": example["why"],
+    }
+
+
+def _names(asked: Question, raw: dict[str, Any]) -> dict[tuple[str, tuple[int, int]], str]:
+    """(type, place) of every mark -> how it reads."""
+    if flag_of(raw) is not None:
+        return {}
+    reading = Reading(asked.payload)
+    words = {one["name"]: one["word"] for one in types_of(reading)}
+    return {
+        (one.type, one.span): f"“{reading.gloss(one.span)}”: {words[one.type]}{_same(reading, one)}"
+        for one in reading.marked(raw)
+    }
+
+
+def _same(reading: Reading, one: Marked) -> str:
+    return f", the same as “{reading.gloss(one.canonical)}”" if one.canonical != one.span else ""
+
+
+def _facts(asked: Question, raw: dict[str, Any]) -> dict[tuple[str, tuple[int, int]], str]:
+    """(predicate, numbers of the mentions) of everything that holds -> the sentence."""
+    found = {}
+    for one in interface_of(asked.interface).parse(asked, raw):
+        holds = one.value.get("holds", {})
+        for pair in asked.payload["pairs"]:
+            for predicate in asked.payload["options"][pair["options"]]:
+                if predicate["part"] in holds.get(str(pair["target"]), ()):
+                    a, b = (asked.payload["mentions"][pair[side]]["gloss"] for side in ("a", "b"))
+                    subject, object_ = (a, b) if predicate["part"].endswith(">") else (b, a)
+                    words = predicate["template"].format(subject=subject, object=object_)
+                    found[predicate["part"], (pair["a"], pair["b"])] = words
+    return found

@@ -1,0 +1,157 @@
+"""What stands before an annotator's first question: terms, tutorials. HTTP only; what happens is
+said elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+
+from annotation.interfaces.base import BadAnswer
+from annotation.models import Worker
+from annotation.workers import consent as consenting
+from annotation.workers import teach
+from annotation.workers.models import TutorialRun
+from annotation.workers.worker import worker_of
+from kbpo.web.judging.views import for_annotators, raw_of, show
+
+
+def way_on(request: HttpRequest) -> str:
+    """Where somebody wanted to go, if that is a page of ours; else the way to the next question."""
+    wanted = request.POST.get("next") or request.GET.get("next") or ""
+    ours = url_has_allowed_host_and_scheme(
+        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return wanted if wanted and ours else reverse("annotate_next")
+
+
+@never_cache
+def terms(request: HttpRequest, number: int | None = None) -> HttpResponse:
+    """The terms: for everybody to read, and for annotators to agree to (POST)."""
+    holds = consenting.current()
+    text = holds if number is None else consenting.version(number)
+    if text is None:
+        raise Http404
+    worker = worker_of(request.user) if getattr(request.user, "is_annotator", False) else None  # type: ignore[arg-type]
+    refusal = ""
+    if request.method == "POST" and worker is not None:
+        refusal = consenting.take(worker, request.POST)
+        if not refusal:
+            return redirect(way_on(request))
+        text = holds
+    asks = (
+        worker is not None
+        and text.version == holds.version
+        and not consenting.has_consented(worker)
+    )
+    context = {
+        "text": text,
+        "holds": holds,
+        "asks": asks,
+        "worker": worker,
+        "refusal": refusal,
+        "next": way_on(request),
+    }
+    return render(request, "annotators/terms.html", context, status=422 if refusal else 200)
+
+
+def _tutorial(interface: str) -> teach.Tutorial:
+    if interface not in teach.tutorials():
+        raise Http404
+    return teach.tutorials()[interface]
+
+
+@for_annotators
+def tutorial(request: HttpRequest, worker: Worker, interface: str) -> HttpResponse:
+    """What the tutorial is, or how it ended. A POST begins an attempt, or goes on with the one
+    under way.
+    """
+    lesson = _tutorial(interface)
+    if request.method == "POST":
+        run = teach.begin(worker, lesson)
+        if run is not None:
+            return redirect(
+                "annotate_tutorial_question", interface=interface, number=len(run.answers) + 1
+            )
+        return redirect("annotate_tutorial", interface=interface)
+    runs = teach.runs_of(worker, lesson)
+    last = runs[-1] if runs else None
+    passed = any(run.passed for run in runs)
+    context = {
+        "lesson": lesson,
+        "of": len(lesson.questions),
+        "last": last,
+        "passed": passed,
+        "under_way": last is not None and last.passed is None,
+        "right": sum(one["right"] for one in last.answers) if last else 0,
+        "attempts_left": teach.attempts_left(runs),
+        "reward": last.promised if last else teach.offered_reward(worker, lesson),
+    }
+    return render(request, "annotators/tutorial.html", context)
+
+
+@for_annotators
+def tutorial_question(
+    request: HttpRequest, worker: Worker, interface: str, number: int
+) -> HttpResponse:
+    """A question of the tutorial (GET), its answer (POST), and once it is answered its
+    explanation.
+    """
+    lesson = _tutorial(interface)
+    runs = teach.runs_of(worker, lesson)
+    run = runs[-1] if runs else None
+    if run is None or not 1 <= number <= min(len(lesson.questions), len(run.answers) + 1):
+        return redirect("annotate_tutorial", interface=interface)
+    if number <= len(run.answers):
+        return _explained(request, lesson, run, number)
+    context = lesson_context(lesson, run, number)
+    if request.method != "POST":
+        return show(request, lesson.question(number), None, context)
+    raw = raw_of(request.POST)
+    try:
+        teach.answer(run, number, raw)
+    except BadAnswer as bad:
+        return show(
+            request, lesson.question(number), raw, context | {"error": str(bad)}, status=422
+        )
+    return redirect("annotate_tutorial_question", interface=interface, number=number)
+
+
+def lesson_context(lesson: teach.Tutorial, run: TutorialRun, number: int) -> dict[str, object]:
+    """What a page of a tutorial says of where one is."""
+    attempt = "Tutorial" if run.attempt == 1 else "Tutorial, second attempt"
+    return {
+        "trying": attempt,
+        "tutorial_key": f"{lesson.interface}/{number}",
+        "number": number,
+        "of": len(lesson.questions),
+        "elapsed": 0,
+    }
+
+
+def _explained(
+    request: HttpRequest, lesson: teach.Tutorial, run: TutorialRun, number: int
+) -> HttpResponse:
+    """The question with the right answer filled in, what was missed, and why it is right."""
+    one, result = lesson.questions[number - 1], run.answers[number - 1]
+    last = number == len(lesson.questions)
+    onward = (
+        reverse("annotate_tutorial", args=[lesson.interface])
+        if last
+        else reverse("annotate_tutorial_question", args=[lesson.interface, number + 1])
+    )
+    explained = {
+        "right": result["right"],
+        "missed": [lesson.criteria.get(criterion, criterion) for criterion in result["missed"]],
+        "why": one["why"],
+        "next": onward,
+        "last": last,
+        "answer": json.dumps(one["right"]),
+    }
+    context = lesson_context(lesson, run, number) | {"preview": True, "explained": explained}
+    return show(request, lesson.question(number), one["right"], context)

@@ -1,0 +1,324 @@
+"""The annotators' own pages: home, history, messages, feedback, appeal, receipts, leaving; the
+volunteers' way in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import login
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.hits import lease
+from annotation.interfaces.registry import INTERFACES
+from annotation.models import Assignment, Worker
+from annotation.workers import consent, leave, payout, speak, teach, volunteer
+from annotation.workers.intake import takes_volunteers
+from annotation.workers.models import Application, Leaving, Payout
+from annotation.workers.standing import answered, standing
+from annotation.workers.worker import worker_of
+from kbpo.accounts.models import User
+from kbpo.accounts.sign_up import SignUpForm
+from kbpo.money.spend import ZERO
+from kbpo.web.judging.views import for_annotators, interface_title
+
+TITLES = {
+    "relation": "What a sentence says about two names",
+    "entities": "Every name in a document",
+    "relations_exhaustive": "Every relation in a document",
+}
+STATES = {
+    "submitted": "being read",
+    "accepted": "being read",
+    "approved": "approved",
+    "paid": "paid",
+    "rejected": "rejected",
+    "failed": "could not be read",
+}
+A_PAGE = 50
+
+
+def title_of(interface: str) -> str:
+    """What an interface asks, in words for annotators."""
+    return TITLES.get(interface, interface.replace("_", " ").capitalize())
+
+
+@require_GET
+@for_annotators
+def home(request: HttpRequest, worker: Worker) -> HttpResponse:
+    """What is open, what stands before it, earnings by state, messages, the last answers."""
+    held = Assignment.objects.filter(
+        worker=worker, status="leased", leased_until__gt=timezone.now()
+    ).first()
+    leaving = Leaving.objects.filter(worker=worker).first()
+    everything = lease.open_to(worker, 200, [*teach.taught(worker), *teach.learnable(worker)])
+    context = {
+        "worker": worker,
+        "held": held,
+        "leaving": leaving,
+        "open": everything + bool(held),
+        "kinds": _kinds(worker),
+        "consented": consent.has_consented(worker),
+        "standing": standing(worker, bool(held)),
+        "earned": payout.earnings(worker),
+        "history": _told(_history(worker)[:10]),
+        "unread": worker.messages.filter(read_at=None).count(),
+        "appeals": worker.appeals.order_by("-made_at")[:5],
+        "refusals": speak.refusals(worker),
+        "appealing": worker.appeals.filter(answered_at=None).exists(),
+        "receipts": worker.payouts.filter(undoes=None).order_by("-paid_at")[:3],
+    }
+    return render(request, "annotators/home.html", context)
+
+
+def _kinds(worker: Worker) -> list[dict[str, Any]]:
+    """What is open, interface by interface, and whether its tutorial is passed."""
+    learned, learnable, found = set(teach.taught(worker)), teach.learnable(worker), []
+    for name in INTERFACES:
+        lesson = teach.tutorials().get(name)
+        n = lease.open_to(worker, 200, [name]) if name in learned or name in learnable else 0
+        if n or (lesson is not None and name not in learned):
+            reward = (
+                teach.offered_reward(worker, lesson)
+                if lesson is not None and name not in learned
+                else ZERO
+            )
+            kind = {
+                "name": name,
+                "title": title_of(name),
+                "n": n,
+                "lesson": lesson,
+                "reward": reward,
+            }
+            found.append(kind | {"learned": name in learned, "learnable": name in learnable})
+    return found
+
+
+def _history(worker: Worker) -> QuerySet[Assignment]:
+    sent = worker.assignments.filter(submitted_at__isnull=False)
+    return (
+        sent.select_related("hit")
+        .prefetch_related("hit__questions", "payment")
+        .order_by("-submitted_at")
+    )
+
+
+def _told(rows: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "about": interface_title(one.hit.questions.all()[0]),
+            "sent": one.submitted_at,
+            "reward": one.hit.reward,
+            "state": _state(one),
+            "reason": one.reason if one.status in ("failed", "rejected") else "",
+        }
+        for one in rows
+    ]
+
+
+def _state(assignment: Assignment) -> str:
+    return STATES.get(assignment.status, assignment.status)
+
+
+@require_GET
+@for_annotators
+def history(request: HttpRequest, worker: Worker) -> HttpResponse:
+    """Every answer that was sent, fifty a page."""
+    page = Paginator(_history(worker), A_PAGE).get_page(request.GET.get("page"))
+    context = {"page": page, "rows": _told(page.object_list), "n": answered(worker).count()}
+    return render(request, "annotators/history.html", context)
+
+
+@require_GET
+@for_annotators
+def letters(request: HttpRequest, worker: Worker) -> HttpResponse:
+    """The messages to a worker; reading the page makes them read."""
+    rows = list(worker.messages.order_by("-at")[:200])
+    speak.read(worker)
+    return render(request, "annotators/messages.html", {"rows": rows})
+
+
+@for_annotators
+def feedback(request: HttpRequest, worker: Worker) -> HttpResponse:
+    """Are the instructions clear, is the pay fair, anything else? For admins only."""
+    refusal = ""
+    if request.method == "POST":
+        said = request.POST
+        if said.get("clear") not in ("yes", "no") or said.get("fair") not in ("yes", "no"):
+            refusal = "Answer both questions: whether it is clear, and whether the pay is fair."
+        else:
+            interface = said.get("interface", "") if said.get("interface") in INTERFACES else ""
+            try:
+                speak.give_feedback(
+                    worker,
+                    interface,
+                    clear=said["clear"] == "yes",
+                    fair=said["fair"] == "yes",
+                    comment=said.get("comment", ""),
+                )
+            except speak.CannotSay as cannot:
+                refusal = str(cannot)
+            else:
+                messages.success(request, "Thank you. The admins will read it, and nobody else.")
+                return redirect("annotate")
+    kinds = [(name, title_of(name)) for name in INTERFACES]
+    context = {"refusal": refusal, "said": request.POST, "kinds": kinds}
+    return render(request, "annotators/feedback.html", context, status=422 if refusal else 200)
+
+
+@require_POST
+@for_annotators
+def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
+    """An appeal against being left out, or against refused pay."""
+    try:
+        speak.appeal(worker, request.POST.get("text", ""))
+        messages.success(request, "Your appeal is with the admins. You will find the answer here.")
+    except speak.CannotSay as cannot:
+        messages.error(request, str(cannot))
+    return redirect("annotate")
+
+
+@require_GET
+@for_annotators
+def receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
+    """What was paid out, with a receipt for each."""
+    return render(
+        request,
+        "annotators/receipts.html",
+        {
+            "rows": worker.payouts.filter(undoes=None)
+            .select_related("undone_by")
+            .order_by("-paid_at")
+        },
+    )
+
+
+@require_GET
+@for_annotators
+def receipt(request: HttpRequest, worker: Worker, number: str) -> HttpResponse:
+    """One receipt, to be printed; for its own worker."""
+    return show_receipt(
+        request, get_object_or_404(Payout, number=number, worker=worker, undoes=None)
+    )
+
+
+def show_receipt(request: HttpRequest, paid: Payout) -> HttpResponse:
+    """A receipt's page."""
+    first, last = payout.period_of(paid)
+    context = {
+        "payout": paid,
+        "lines": [
+            {"what": title_of(one.what) if one.what in INTERFACES else one.what, "line": one}
+            for one in payout.lines_of(paid)
+        ],
+        "first": first,
+        "last": last,
+        "payee": paid.worker.user,
+        "undone": Payout.objects.filter(undoes=paid).first(),
+    }
+    return render(request, "annotators/receipt.html", context)
+
+
+@for_annotators
+def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
+    """To be erased: what stays, what goes, and what becomes of money that is not paid yet."""
+    refusal = ""
+    if request.method == "POST":
+        refusal = _leave(request, worker)
+        if (
+            not refusal
+            and request.user.is_authenticated
+            and Worker.objects.filter(pk=worker.pk, user=None).exists()
+        ):
+            return redirect("annotate_gone")
+        if not refusal:
+            return redirect("annotate")
+    sums = payout.earnings(worker)
+    context = {
+        "earned": sums,
+        "unpaid": sums.answered + sums.approved,
+        "asked": Leaving.objects.filter(worker=worker, erased_at=None).first(),
+        "refusal": refusal,
+        "more": request.user.is_staff or request.user.is_researcher,  # type: ignore[union-attr]
+    }
+    return render(request, "annotators/leave.html", context, status=422 if refusal else 200)
+
+
+def _leave(request: HttpRequest, worker: Worker) -> str:
+    """Why nothing happened, as a sentence; nothing if it did."""
+    if request.POST.get("stay"):
+        if leave.stay(worker):
+            messages.success(request, "Good. Nothing is erased.")
+        return ""
+    money = request.POST.get("money", "none")
+    sums = payout.earnings(worker)
+    if request.POST.get("word", "").strip().lower() != "erase":
+        return "Nothing was erased: type the word erase to arm the button."
+    if sums.answered + sums.approved and money not in ("pay", "waive"):
+        return "Say what becomes of the money that is not paid yet."
+    done = leave.ask(worker, waives=money == "waive")
+    if not done:
+        messages.info(
+            request,
+            "You will be erased as soon as everything is read and paid. Until then you can stay.",
+        )
+    return ""
+
+
+@never_cache
+def gone(request: HttpRequest) -> HttpResponse:
+    """After an erasure."""
+    return render(request, "annotators/gone.html")
+
+
+@never_cache
+def join_queue(request: HttpRequest) -> HttpResponse:
+    """The way in without an invitation: a form, or one button for somebody with an account."""
+    user = request.user if isinstance(request.user, User) else None
+    if user is not None and user.is_annotator:
+        return redirect("annotate")
+    application = Application.objects.filter(user=user).first() if user is not None else None
+    form = None if user is not None else SignUpForm(request.POST or None)
+    refusal = ""
+    if request.method == "POST" and application is None and (form is None or form.is_valid()):
+        try:
+            application = _sign_up(request, user, form)
+        except volunteer.CannotVolunteer as cannot:
+            refusal = str(cannot)
+        else:
+            if application.admitted:
+                messages.success(request, "Welcome. Here is your own page.")
+                return redirect("annotate")
+            return redirect("annotate_volunteer")
+    context = {
+        "form": form,
+        "application": application,
+        "mode": takes_volunteers(),
+        "refusal": refusal,
+        "closed": volunteer.CLOSED,
+    }
+    return render(
+        request,
+        "annotators/volunteer.html",
+        context,
+        status=422 if request.method == "POST" else 200,
+    )
+
+
+def _sign_up(request: HttpRequest, user: User | None, form: SignUpForm | None) -> Application:
+    volunteer.check(request.META.get("REMOTE_ADDR", ""))
+    if user is None:
+        assert form is not None
+        user = form.save()
+        login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    application = volunteer.apply(user, request.POST.get("why", ""))
+    if application.admitted:
+        worker_of(user)
+    return application

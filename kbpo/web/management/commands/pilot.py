@@ -1,0 +1,110 @@
+"""Launches a pilot batch, or tells what a pilot (or a track's answers) says of how hard its
+questions are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.models import Pilot
+from annotation.quality.agreement import Measured
+from annotation.quality.fewer import OfSoMany
+from annotation.questions.pilot import (
+    DOCUMENTS,
+    ITEMS,
+    NAMES,
+    PAIRS,
+    PUBLISHED,
+    WORKERS,
+    CannotPilot,
+    launch_pilot,
+    pilot_of,
+    pilot_report,
+)
+from kbpo.money.spend import OverBudget
+from kbpo.tracks.models import Track
+
+
+class Command(BaseCommand):
+    """k workers on n items; prints agreement of 2 … k of them, and how much of an expert's spans 1
+    … k find.
+    """
+
+    help = "Launch a pilot batch on a track, or report on one."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("track", help="slug of the track")
+        parser.add_argument(
+            "--workers", type=int, default=WORKERS, help=f"workers on each item ({WORKERS})"
+        )
+        parser.add_argument("--items", type=int, help=f"items ({ITEMS}, or {DOCUMENTS} documents)")
+        parser.add_argument(
+            "--documents", action="store_true", help="items are documents, whose names are marked"
+        )
+        parser.add_argument(
+            "--report", nargs="?", const="track", help="report on this pilot, or on the whole track"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        track = Track.objects.filter(slug=options["track"]).first()
+        if track is None:
+            raise CommandError(f"There is no track {options['track']}.")
+        if options["report"]:
+            self._report(track, options["report"])
+            return
+        interface = NAMES if options["documents"] else PAIRS
+        try:
+            pilot = launch_pilot(
+                track, None, workers=options["workers"], items=options["items"], interface=interface
+            )
+        except (CannotPilot, OverBudget) as refusal:
+            raise CommandError(str(refusal)) from refusal
+        self.stdout.write(
+            f"Pilot {pilot.pk}: {pilot.workers} workers on {pilot.items} {_words(pilot)}."
+        )
+
+    def _report(self, track: Track, which: str) -> None:
+        pilot = pilot_of(track, int(which)) if which.isdecimal() else None
+        if which != "track" and pilot is None:
+            raise CommandError(f"The track {track.slug} has no pilot {which}.")
+        found = pilot_report(track, pilot)
+        for one in found.agreement:
+            self.stdout.write(_line(one))
+        if not found.agreement:
+            self.stdout.write("No question has two answers yet.")
+        for few in found.fewer:
+            self.stdout.write(_of_so_many(few))
+        for line in found.recall:
+            published = f"  (published {line.published:.2f})" if line.published else ""
+            self.stdout.write(
+                f"spans found by {line.workers} of them together  {line.union:.3f}{published}"
+            )
+        if found.recall:
+            self.stdout.write(
+                f"Held against {found.reference}. Mean over {found.recall[0].documents} documents."
+            )
+
+
+def _words(pilot: Pilot) -> str:
+    return "documents" if pilot.interface == NAMES else "items"
+
+
+def _of_so_many(one: OfSoMany) -> str:
+    kappa = "–" if one.kappa is None else f"{one.kappa:.3f}"
+    ends = "" if one.low80 is None else f" [{one.low80:.3f}, {one.high80:.3f}]"
+    return (
+        f"{one.interface} {one.what}  with {one.workers} of them  κ {kappa}{ends}  {one.questions}"
+        " questions"
+    )
+
+
+def _line(one: Measured) -> str:
+    published = PUBLISHED.get((one.interface, one.what))
+    beside = f"  (published κ {published[1]:.2f} with 3)" if published else ""
+    kappa = "–" if one.kappa is None else f"{one.kappa:.3f}"
+    alpha = "–" if one.alpha is None else f"{one.alpha:.3f}"
+    ends = "" if one.low80 is None else f" [{one.low80:.3f}, {one.high80:.3f}]"
+    of = f"{one.questions} questions, {one.workers} people"
+    return f"{one.interface} {one.what}  κ {kappa}{beside}  α {alpha}{ends}  {of}"

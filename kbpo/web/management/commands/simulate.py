@@ -1,0 +1,112 @@
+"""Judges with simulated workers, who log in and answer over HTTP, until it is stopped."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.module_loading import import_string
+
+from rehearsal.annotators import Crowd
+from rehearsal.bias import BIASES, NONE
+from rehearsal.market_workers import MarketCrowd
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("url", help="Address of the site")
+        parser.add_argument(
+            "--knows",
+            nargs="+",
+            required=True,
+            metavar=("CLASS", "FILE"),
+            help=(
+                "Dotted name of a class with true_answer(document, a, b) and mentions_of(document),"
+                " and its files"
+            ),
+        )
+        parser.add_argument(
+            "--user", default="annotator", help="Login of the first; the others are NAME2, NAME3 …"
+        )
+        parser.add_argument(
+            "--password", default="", help="Of all of them; on a marketplace nobody logs in"
+        )
+        parser.add_argument(
+            "--market", default="", help="Address of a marketplace: they find HITs and answer there"
+        )
+        parser.add_argument("--workers", type=int, default=3)
+        parser.add_argument(
+            "--accuracy", type=float, default=1.0, help="Probability that an answer is right"
+        )
+        parser.add_argument(
+            "--mention-recall",
+            type=float,
+            default=0.8,
+            help="Share of a document's mentions that a worker finds",
+        )
+        parser.add_argument(
+            "--seconds",
+            type=float,
+            default=0.0,
+            help=(
+                "Mean seconds that a worker takes for an answer; without any the site sees that"
+                " nobody has read"
+            ),
+        )
+        parser.add_argument(
+            "--bias",
+            nargs="+",
+            default=[NONE],
+            choices=list(BIASES),
+            metavar="BIAS",
+            help=(
+                "What a mistake of theirs is"
+                f" ({'; '.join(f'{name}: {what}' for name, what in BIASES.items())}); of several,"
+                " the workers take turns"
+            ),
+        )
+        parser.add_argument("--seed", type=int, default=1)
+        parser.add_argument(
+            "--until-empty", action="store_true", help="Stop when nobody finds anything to judge"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not 0 <= options["accuracy"] <= 1:
+            raise CommandError(f"--accuracy {options['accuracy']} is not a probability.")
+        dotted, *files = options["knows"]
+        knowledge = import_string(dotted)(*map(Path, files))
+        names = [
+            options["user"],
+            *(f"{options['user']}{number}" for number in range(2, options["workers"] + 1)),
+        ]
+        how = {name: options[name] for name in ("mention_recall", "accuracy", "seconds", "seed")}
+        how["bias"] = [options["bias"][at % len(options["bias"])] for at in range(len(names))]
+        how["finds"] = getattr(knowledge, "mentions_of", None)
+        if options["market"]:
+            crowd: Crowd = MarketCrowd(
+                options["market"], options["url"], names, knowledge.true_answer, **how
+            )
+        elif options["password"]:
+            logins = [(name, options["password"]) for name in names]
+            crowd = Crowd(options["url"], logins, knowledge.true_answer, **how)
+        else:
+            raise CommandError(
+                "Annotators log in: say --password, or --market for workers of a marketplace."
+            )
+        stop = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+        signal.signal(signal.SIGINT, lambda *_: stop.set())
+        done = crowd.work(
+            None if options["until_empty"] else stop.is_set, poll=1.0, at_most=float("inf")
+        )
+        self.stdout.write(
+            f"{done.answers} answers, {done.wrong} of them wrong, {done.rate:.1f} a second."
+        )
+        for error in done.errors[-10:]:
+            self.stderr.write(error)

@@ -1,0 +1,111 @@
+"""What stands beside a task page: the whole document, titles to choose from, a payment to be taken,
+notifications.
+"""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_GET, require_http_methods
+
+from annotation.interfaces.registry import interface_of
+from annotation.marketplace.books import note_confirmation
+from annotation.marketplace.reconcile import hint
+from annotation.models import Bonus, Question
+from annotation.platforms import proof
+from annotation.platforms.mturk.account import account
+from annotation.questions.titles import suggest
+from kbpo.corpus.models import Document
+from kbpo.web.marketplace.frame import LONGEST_ID, framed, origin_of
+from kbpo.web.marketplace.task import NOT_AVAILABLE, NOT_OURS, no
+
+
+@framed
+@require_GET
+def document(request: HttpRequest, signed: str, pk: int) -> HttpResponse:
+    """The whole document of a question, for whoever has the HIT in hand."""
+    said = proof.proven(request.GET.get("proof", ""))
+    if not said or said.get("hit") != proof.hit_of(signed):
+        return no(request, NOT_OURS, 403)
+    asked = get_object_or_404(Question.objects.select_related("target"), pk=pk, hits=said["hit"])
+    found = get_object_or_404(Document, pk=asked.target.document_id)
+    context = interface_of(asked.interface).whole(asked, found.text) | {
+        "title": found.title or found.key
+    }
+    return render(request, "annotation/document.html", context)
+
+
+@framed
+@require_GET
+def titles(request: HttpRequest, signed: str) -> HttpResponse:
+    """Titles that begin with `q`, for whoever has the HIT in hand."""
+    said = proof.proven(request.GET.get("proof", ""))
+    if not said or said.get("hit") != proof.hit_of(signed):
+        return JsonResponse({"titles": []}, status=403)
+    return JsonResponse({"titles": suggest(request.GET.get("q", "").replace("\0", ""))})
+
+
+@framed
+@require_GET
+def thanks(request: HttpRequest, signed: str) -> HttpResponse:
+    """The page by which somebody takes a payment that we owe them: one button."""
+    bonus = get_object_or_404(Bonus, pk=proof.bonus_of(signed) or 0)
+    site = origin_of(request.GET.get("turkSubmitTo", ""))
+    assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
+    ready = site in settings.MTURK_WORKER_SITES and assignment != NOT_AVAILABLE
+    fields = [("assignmentId", assignment[:LONGEST_ID]), ("thanks", "taken")] if ready else []
+    context = {
+        "action": f"{site}/mturk/externalSubmit" if ready else "",
+        "fields": fields,
+        "bonus": bonus,
+    }
+    return render(request, "annotation/task_thanks.html", context)
+
+
+@csrf_exempt
+@require_http_methods(["POST"])
+def notify(request: HttpRequest, signed: str) -> HttpResponse:
+    """A marketplace's notification: a hint where to look, and nothing else. The address itself is
+    the secret.
+    """
+    platform = proof.platform_of_hook(signed)
+    if platform is None:
+        raise Http404
+    body = request.body[:100_000]
+    if (confirm := _to_confirm(body)) and account() is not None:
+        note_confirmation(platform, confirm)
+    hint(platform, _hits_named(body))
+    return HttpResponse(status=204)
+
+
+def _to_confirm(body: bytes) -> str:
+    """The address by which the notification service wants to be confirmed. We never go there by
+    ourselves: an admin does, who knows whether they asked for it.
+    """
+    try:
+        said = json.loads(body)
+        address = str(said["SubscribeURL"]) if said["Type"] == "SubscriptionConfirmation" else ""
+        parts = urlsplit(address)
+    except (ValueError, TypeError, KeyError):
+        return ""
+    ours = (
+        parts.scheme == "https"
+        and (parts.hostname or "").endswith(".amazonaws.com")
+        and "@" not in parts.netloc
+    )
+    return address if ours and len(address) <= 1000 else ""
+
+
+def _hits_named(body: bytes) -> list[str]:
+    """The HITs that a notification names, inside the envelope of the service that delivered it."""
+    try:
+        said = json.loads(body)
+        said = json.loads(said["Message"]) if isinstance(said.get("Message"), str) else said
+        return [str(event["HITId"]) for event in said.get("Events", [])][:100]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return []

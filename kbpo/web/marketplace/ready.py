@@ -1,0 +1,176 @@
+"""What stands before a marketplace worker's first question, inside the frame: the terms, and the
+tutorial.
+
+Both are remembered under the worker's hash, as they are for annotators with an account. What
+somebody had begun of the HIT is kept meanwhile, also when the terms change while they work. The
+same pages stand outside a frame, for who may accept no HIT before they have passed (`learn.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from annotation.interfaces.base import BadAnswer
+from annotation.models import Worker
+from annotation.workers import consent, teach
+from annotation.workers.models import TutorialRun
+from annotation.workers.teach import Tutorial
+from kbpo.web.judging.doors import lesson_context
+from kbpo.web.judging.views import raw_of, show
+
+AGREE, BEGIN, LESSON = "agree", "begin", "lesson"
+OF_OURS = ("proof", "answer", "step", "version")
+FAILED = (
+    "The tutorial was not passed in two attempts, so we cannot offer you questions of this kind. "
+    "Please return this HIT; it costs you nothing, and says little about you."
+)
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where somebody stands: who, the tutorial that is asked of them if one is, and the proof of
+    the HIT in hand.
+    """
+
+    worker: Worker
+    lesson: Tutorial | None
+    proof: str = ""
+
+    @property
+    def carried(self) -> list[tuple[str, str]]:
+        """What every form carries; outside a frame the page's address says it all."""
+        return [("proof", self.proof)] if self.proof else []
+
+
+def door_of(worker: Worker, interface: str, proof: str) -> Door:
+    """Where a worker stands who has a HIT of this interface in hand."""
+    return Door(worker, _lesson_for(worker, interface), proof)
+
+
+def is_ready(worker: Worker, interface: str, *, begun: bool) -> bool:
+    """Whether nothing stands before this worker's questions. Whoever has begun a HIT need not learn
+    in its middle.
+    """
+    return consent.has_consented(worker) and (begun or has_learned(worker, interface))
+
+
+def has_learned(worker: Worker, interface: str) -> bool:
+    """Whether no tutorial stands before this worker."""
+    return _lesson_for(worker, interface) is None
+
+
+def _lesson_for(worker: Worker, interface: str) -> Tutorial | None:
+    """The tutorial that a worker must pass first; None if there is none."""
+    if not settings.MTURK_TUTORIAL or interface in teach.taught(worker):
+        return None
+    return teach.tutorials()[interface]
+
+
+def take_step(request: HttpRequest, door: Door) -> HttpResponse | None:
+    """Does what a form of these pages says; the page that answers it, if that is not simply the
+    next one.
+    """
+    step, lesson = request.POST.get("step", ""), door.lesson
+    if step == AGREE:
+        refusal = consent.take(door.worker, request.POST)
+        return _terms(request, door, refusal) if refusal else None
+    if lesson is None or not consent.has_consented(door.worker):
+        return None
+    if step == BEGIN:
+        teach.begin(door.worker, lesson)
+    runs = teach.runs_of(door.worker, lesson)
+    if step == LESSON and runs and runs[-1].passed is None:
+        return _learn(request, door, lesson, runs[-1])
+    return None
+
+
+def what_stands_before(request: HttpRequest, door: Door) -> HttpResponse:
+    """The page of what this worker must do first: the terms, else the tutorial where it stands."""
+    if not consent.has_consented(door.worker):
+        return _terms(request, door)
+    lesson = door.lesson
+    assert lesson is not None, "nothing stands before this worker"
+    runs = teach.runs_of(door.worker, lesson)
+    last = runs[-1] if runs else None
+    if last is not None and last.passed is None:
+        return _question(request, door, lesson, last)
+    if last is not None and not teach.attempts_left(runs):
+        return render(request, "annotation/task_no.html", {"sentence": FAILED})
+    context = {
+        "lesson": lesson,
+        "of": len(lesson.questions),
+        "last": last,
+        "carried": door.carried,
+        "right": sum(one["right"] for one in last.answers) if last else 0,
+        "reward": last.promised if last else teach.offered_reward(door.worker, lesson),
+    }
+    return render(request, "annotation/task_tutorial.html", context)
+
+
+def _terms(request: HttpRequest, door: Door, refusal: str = "") -> HttpResponse:
+    context = {
+        "text": consent.current(),
+        "refusal": refusal,
+        "carried": [*door.carried, ("step", AGREE)],
+        "in_hand": bool(door.proof),
+    }
+    return render(request, "annotation/task_terms.html", context, status=422 if refusal else 200)
+
+
+def _question(
+    request: HttpRequest,
+    door: Door,
+    lesson: Tutorial,
+    run: TutorialRun,
+    answer: dict[str, Any] | None = None,
+    error: str = "",
+) -> HttpResponse:
+    """The next question of the tutorial."""
+    number = len(run.answers) + 1
+    context = _context(door, lesson, run, number) | {"error": error}
+    return show(request, lesson.question(number), answer, context, status=422 if error else 200)
+
+
+def _learn(
+    request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun
+) -> HttpResponse | None:
+    """The explanation of an answer to the tutorial; None for one out of turn, which changes
+    nothing.
+    """
+    number = request.POST.get("version", "")
+    if number != str(len(run.answers) + 1):
+        return None
+    raw = {name: values for name, values in raw_of(request.POST).items() if name not in OF_OURS}
+    try:
+        run = teach.answer(run, int(number), raw)
+    except BadAnswer as bad:
+        return _question(request, door, lesson, run, raw, str(bad))
+    return _explained(request, door, lesson, run, int(number))
+
+
+def _context(door: Door, lesson: Tutorial, run: TutorialRun, number: int) -> dict[str, Any]:
+    carried = [*door.carried, ("step", LESSON), ("version", str(number))]
+    return lesson_context(lesson, run, number) | {"framed": True, "carried": carried}
+
+
+def _explained(
+    request: HttpRequest, door: Door, lesson: Tutorial, run: TutorialRun, number: int
+) -> HttpResponse:
+    """The question with the right answer filled in, what was missed, and why it is right."""
+    one, result = lesson.questions[number - 1], run.answers[number - 1]
+    explained = {
+        "right": result["right"],
+        "missed": [lesson.criteria.get(criterion, criterion) for criterion in result["missed"]],
+        "why": one["why"],
+        "next": request.get_full_path(),
+        "last": number == len(lesson.questions),
+        "answer": json.dumps(one["right"]),
+    }
+    context = _context(door, lesson, run, number) | {"preview": True, "explained": explained}
+    return show(request, lesson.question(number), one["right"], context)

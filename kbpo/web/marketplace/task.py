@@ -1,0 +1,296 @@
+"""Task pages: a HIT inside the frame of a marketplace. HTTP only; no cookie is read, set or needed.
+
+A preview shows the first question and stores nothing. Accepted, the questions come one after the
+other; each answer is checked here and carried on in the form. At the end the page sends the whole
+of it to the marketplace by a plain form, and from there it comes back to us: what we keep meanwhile
+is a draft, and never an answer.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.hits.parts import carried, joined, part, read, under_way
+from annotation.interfaces.base import BadAnswer
+from annotation.interfaces.registry import interface_of
+from annotation.marketplace.keep_draft import keep_draft
+from annotation.marketplace.reconcile import hint
+from annotation.models import ANSWERED, HIT, Assignment, Question, Title, Worker
+from annotation.platforms import proof
+from annotation.platforms.mturk.question import duration_of
+from annotation.quality.gold import asked_of
+from annotation.workers.models import Leaving
+from kbpo.web.judging.views import raw_of, show
+from kbpo.web.marketplace.frame import Go, framed, go_of, go_of_address
+from kbpo.web.marketplace.ready import door_of, has_learned, is_ready, take_step, what_stands_before
+
+NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
+ENDED = ("cancelled", "settled", "given_up")
+CARRIED = ("proof", "answer")
+NOT_OURS = "This page was not opened by a marketplace that we know. Nothing can be sent from here."
+MET = "You have judged this text before. Please return this HIT: another one will be new to you."
+EXCLUDED = "We do not offer you more questions. Please return this HIT; it costs you nothing."
+LEAVING = "Your data with us is being erased. Please return this HIT; it costs you nothing."
+BUSY = (
+    "Too many people have this HIT open just now. Please return it, or load this page anew in some"
+    " minutes."
+)
+FULL = "Too many people have this HIT open: your answers are kept in this browser alone."
+GONE = "This HIT is not needed any more. Please return it; it costs you nothing."
+ALREADY = "You have sent this HIT in already. Nothing more needs to be saved."
+
+
+@framed
+@require_http_methods(["GET", "HEAD", "POST"])
+def task(request: HttpRequest, signed: str) -> HttpResponse:
+    """A HIT: its preview, its questions one after the other, and the form that sends it in."""
+    hit = get_object_or_404(HIT.objects.select_related("track"), pk=proof.hit_of(signed) or 0)
+    if not hit.questions.exists():
+        raise Http404
+    assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
+    if request.method != "POST" and (assignment == NOT_AVAILABLE or "workerId" not in request.GET):
+        questions = asked_of(hit, None)
+        return show(
+            request,
+            questions[0],
+            None,
+            {"preview": True, "framed": True, "about": _about(hit, questions)},
+        )
+    posted = request.method == "POST"
+    go = (
+        go_of(request.POST.get("proof", ""), hit)
+        if posted
+        else go_of_address(request, hit, assignment)
+    )
+    if go is None:
+        return no(request, NOT_OURS, 403)
+    worker = Worker.objects.filter(handle=go.handle).first()
+    if why := _why_not(go, worker):
+        return no(request, why, say=proof.say_path(worker) if worker is not None else "")
+    questions = asked_of(hit, worker)
+    return _act(request, go, questions)
+
+
+def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
+    """What a form says is done, or kept if something stands before it; then the page that is
+    next.
+    """
+    kept = keep_draft(go.hit, go.assignment, go.handle, None, external_id=go.external_id)
+    interface = questions[0].interface
+    worker = Worker.objects.filter(handle=go.handle).first()
+    if worker is None:  # nobody is written down while the HIT is full of drafts
+        return no(request, BUSY)
+    if "step" in request.POST:
+        if (page := take_step(request, door_of(worker, interface, go.proof))) is not None:
+            return page
+    elif request.method == "POST" and (kept.begun or has_learned(worker, interface)):
+        kept = keep_draft(go.hit, go.assignment, go.handle, _posted(request, questions))
+        if is_ready(worker, interface, begun=True):
+            return _answer(request, go, questions)
+    if not is_ready(worker, interface, begun=kept.begun):
+        return what_stands_before(request, door_of(worker, interface, go.proof))
+    if not kept.begun:
+        kept = keep_draft(go.hit, go.assignment, go.handle, {})
+    return _begin(request, go, questions, kept.answer)
+
+
+def _why_not(go: Go, worker: Worker | None) -> str:
+    """Why this worker cannot do this HIT, as a sentence; nothing if they can. Gold stands in
+    nobody's way.
+    """
+    if worker is not None and worker.excluded_at is not None:
+        return EXCLUDED
+    if worker is not None and Leaving.objects.filter(worker=worker).exists():
+        return LEAVING
+    questions = list(go.hit.questions.exclude(payer__startswith="gold:"))
+    mine = go.hit.assignments.filter(worker__handle=go.handle, external_id=go.assignment)
+    in_hand = mine.filter(draft__isnull=False).exclude(draft={})
+    if all(question.status in ENDED for question in questions) and not in_hand.exists():
+        return GONE
+    if worker is None:
+        return ""
+    met = Assignment.objects.filter(worker=worker, status__in=[*ANSWERED, "rejected", "failed"])
+    others = met.filter(hit__questions__in=_same(questions)).exclude(external_id=go.assignment)
+    return MET if others.exists() else ""
+
+
+def _same(questions: list[Question]) -> QuerySet[Question]:
+    """The questions that ask what these ask, on any track."""
+    if not questions:
+        return Question.objects.none()
+    targets, rounds = [one.target_id for one in questions], {one.round for one in questions}
+    return Question.objects.filter(
+        target__in=targets, interface=questions[0].interface, round__in=rounds
+    )
+
+
+def _begin(
+    request: HttpRequest, go: Go, questions: list[Question], kept: dict[str, Any]
+) -> HttpResponse:
+    """The first question; what this worker left half done in this go is still there."""
+    begun = under_way(questions, kept)
+    left = part(begun, kept) if begun else None
+    return _next(request, go, questions, _done_of(questions, kept), left)
+
+
+def _done_of(questions: list[Question], kept: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """The questions that are answered whole in a draft, with their answers; not the one that is
+    still under way.
+    """
+    begun = under_way(questions, kept)
+    return {one.pk: part(one, kept) for one in questions if one != begun and _is_done(one, kept)}
+
+
+def _is_done(question: Question, raw: dict[str, Any]) -> bool:
+    mine = part(question, raw) if raw else {}
+    try:
+        return bool(mine) and bool(interface_of(question.interface).parse(question, mine))
+    except BadAnswer:
+        return False
+
+
+def _posted(request: HttpRequest, questions: list[Question]) -> dict[str, Any]:
+    """The draft that a form makes: what it carries, and what it says of the question at hand."""
+    done = _done_of(questions, read(request.POST.get("answer", "")))
+    asked = next((question for question in questions if question.pk not in done), None)
+    return (
+        joined(questions, done)
+        if asked is None
+        else carried(questions, done, asked, _own_fields(request))
+    )
+
+
+def _answer(request: HttpRequest, go: Go, questions: list[Question]) -> HttpResponse:
+    """The next question, or the same one with what is missing, or the form that sends everything
+    in. The draft has what was posted already.
+    """
+    done = _done_of(questions, read(request.POST.get("answer", "")))
+    asked = next((question for question in questions if question.pk not in done), None)
+    if asked is None:
+        return _send(request, go, questions, done)
+    raw = _own_fields(request)
+    try:
+        interface_of(asked.interface).parse(asked, raw)
+    except BadAnswer as bad:
+        return _page(request, go, questions, done, answer=raw, error=str(bad))
+    done[asked.pk] = raw
+    keep_draft(go.hit, go.assignment, go.handle, joined(questions, done))
+    return _next(request, go, questions, done)
+
+
+def _own_fields(request: HttpRequest) -> dict[str, Any]:
+    """What a form says of the question at hand, without what it carries along."""
+    return {name: values for name, values in raw_of(request.POST).items() if name not in CARRIED}
+
+
+@framed
+@require_POST
+def draft(request: HttpRequest, signed: str) -> HttpResponse:
+    """Keeps what is made of the question at hand, under the go that the form names; says until
+    when.
+    """
+    hit = get_object_or_404(HIT, pk=proof.hit_of(signed) or 0)
+    go = go_of(request.POST.get("proof", ""), hit)
+    if go is None:
+        return JsonResponse({"error": NOT_OURS}, status=403)
+    questions = asked_of(hit, Worker.objects.filter(handle=go.handle).first())
+    kept = keep_draft(hit, go.assignment, go.handle, _posted(request, questions))
+    if not kept.leased:
+        return JsonResponse(
+            {"error": ALREADY if kept.ended else FULL}, status=409 if kept.ended else 503
+        )
+    return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": duration_of(hit)})
+
+
+def _next(
+    request: HttpRequest,
+    go: Go,
+    questions: list[Question],
+    done: dict[int, dict[str, Any]],
+    left: dict[str, Any] | None = None,
+) -> HttpResponse:
+    if len(done) == len(questions):
+        return _send(request, go, questions, done)
+    return _page(request, go, questions, done, answer=left)
+
+
+def _page(
+    request: HttpRequest,
+    go: Go,
+    questions: list[Question],
+    done: dict[int, dict[str, Any]],
+    *,
+    answer: dict[str, Any] | None = None,
+    error: str = "",
+) -> HttpResponse:
+    asked = next(question for question in questions if question.pk not in done)
+    signed = request.resolver_match.kwargs["signed"]  # type: ignore[union-attr]
+    proven = urlencode({"proof": go.proof})
+    context = {
+        "framed": True,
+        "about": _about(go.hit, questions),
+        "number": len(done) + 1,
+        "of": len(questions),
+        "error": error,
+        "carried": [("proof", go.proof), ("answer", json.dumps(joined(questions, done)))],
+        "addresses": {
+            "whole": f"{reverse('task_document', args=[signed, asked.pk])}?{proven}",
+            "draft": reverse("task_draft", args=[signed]),
+        },
+        "say": _say(go),
+        "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
+        "lease_seconds": duration_of(go.hit),
+        "titles_url": (
+            f"{reverse('task_titles', args=[signed])}?{proven}" if Title.objects.exists() else ""
+        ),
+    }
+    return show(request, asked, answer, context, status=422 if error else 200)
+
+
+def _send(
+    request: HttpRequest, go: Go, questions: list[Question], done: dict[int, dict[str, Any]]
+) -> HttpResponse:
+    """The form that carries the whole answer to the marketplace."""
+    hint(go.hit.platform, [go.hit.external_id])
+    fields = [
+        ("assignmentId", go.assignment),
+        ("proof", go.proof),
+        ("answer", json.dumps(joined(questions, done))),
+    ]
+    context = {
+        "action": f"{go.site}/mturk/externalSubmit",
+        "fields": fields,
+        "n": len(questions),
+        "say": _say(go),
+    }
+    return render(request, "annotation/task_send.html", context)
+
+
+def _say(go: Go) -> str:
+    """The address of the page on which this worker can say what they think."""
+    return proof.say_path(Worker.objects.get(handle=go.handle))
+
+
+def _about(hit: HIT, questions: list[Question]) -> dict[str, Any]:
+    """What the line on top says of the whole HIT."""
+    return {
+        "of": len(questions),
+        "reward": hit.reward,
+        "seconds": sum(question.seconds for question in questions),
+    }
+
+
+def no(request: HttpRequest, sentence: str, status: int = 200, *, say: str = "") -> HttpResponse:
+    """A page with one sentence that says why not, and where its worker can answer."""
+    return render(
+        request, "annotation/task_no.html", {"sentence": sentence, "say": say}, status=status
+    )

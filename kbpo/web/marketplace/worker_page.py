@@ -1,0 +1,80 @@
+"""The page of a marketplace worker, who has no account: messages, feedback, an appeal. Its address
+is the key.
+"""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from annotation.interfaces.registry import INTERFACES
+from annotation.models import Worker
+from annotation.platforms import proof
+from annotation.workers import speak
+
+
+@never_cache
+@csrf_exempt  # no cookie says who writes: the address does
+@require_http_methods(["GET", "HEAD", "POST"])
+def say(request: HttpRequest, signed: str) -> HttpResponse:
+    """What a worker was written, whether they are left out and why; a POST is feedback or an
+    appeal.
+    """
+    handle = proof.worker_of_page(signed)
+    if not handle:
+        raise Http404
+    worker = get_object_or_404(Worker, handle=handle)
+    refusal = thanks = ""
+    if request.method == "POST":
+        try:
+            thanks = (
+                _appeal(request, worker)
+                if request.POST.get("verb") == "appeal"
+                else _feedback(request, worker)
+            )
+        except speak.CannotSay as cannot:
+            refusal = str(cannot)
+    asked = (
+        worker.assignments.order_by("-pk")
+        .values_list("hit__questions__interface", flat=True)
+        .first()
+    )
+    context = {
+        "worker": worker,
+        "refusal": refusal,
+        "thanks": thanks,
+        "said": request.POST if refusal else {},
+        "interface": asked or "",
+        "messages_to": worker.messages.order_by("-at")[:50],
+        "appeals": worker.appeals.order_by("-made_at")[:10],
+        "refusals": speak.refusals(worker),
+        "appealing": worker.appeals.filter(answered_at=None).exists(),
+    }
+    response = render(request, "annotation/say.html", context, status=422 if refusal else 200)
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _appeal(request: HttpRequest, worker: Worker) -> str:
+    speak.appeal(worker, request.POST.get("text", ""))
+    return "Your appeal is with the admins. You will find the answer here."
+
+
+def _feedback(request: HttpRequest, worker: Worker) -> str:
+    said = request.POST
+    if said.get("clear") not in ("yes", "no") or said.get("fair") not in ("yes", "no"):
+        raise speak.CannotSay(
+            "Answer both questions: whether it is clear, and whether the pay is fair."
+        )
+    interface = said.get("interface", "") if said.get("interface") in INTERFACES else ""
+    speak.give_feedback(
+        worker,
+        interface,
+        clear=said["clear"] == "yes",
+        fair=said["fair"] == "yes",
+        comment=said.get("comment", ""),
+    )
+    return "Thank you. The admins will read it, and nobody else."

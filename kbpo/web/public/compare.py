@@ -1,0 +1,319 @@
+"""Two systems of a track side by side: is the difference real, and where is it?"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+
+from kbpo.accounts.models import User
+from kbpo.evaluation.compare.difference import Difference, closest, differences
+from kbpo.evaluation.compare.overlap import KEY, Part, part_of
+from kbpo.evaluation.leaderboard import FEW
+from kbpo.evaluation.models import Evaluation
+from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.models import Track
+from kbpo.web.components import drawing
+from kbpo.web.components.figures import count_text, number_text
+from kbpo.web.public.board import CRITERIA, DISTRIBUTIONS, View, interval, read
+from kbpo.web.public.by_relation import by_relation
+from kbpo.web.research.judged import describe, may_see, only_public, verdicts
+
+EXAMPLES = 3
+NAMES = {"f1": "F1", "precision": "Precision", "recall": "Recall"}
+WORDS = {
+    "f1": ("better in F1", "F1"),
+    "precision": ("more precise", "precision"),
+    "recall": ("better in recall", "recall"),
+}
+WHY_NOT = {
+    "number": "“{said}” is no system: choose two from the lists.",
+    "missing": (
+        "One of these systems is not on this board: it is of another track, not scored yet, or not"
+        " public."
+    ),
+    "same": "These are one and the same system: choose another for one of them.",
+}
+
+
+def newest(request: HttpRequest) -> HttpResponse:
+    """To the comparison of the newest track that is open."""
+    tracks = Track.objects.exclude(status="draft").order_by("status", "-pk")
+    track = next((one for one in tracks if one.status == "open"), tracks.first())
+    return redirect("compare-track", slug=track.slug) if track else redirect("home")
+
+
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """The comparison, or what there is to compare. `?a=12&b=15`, or two of `?s=`, are
+    submissions.
+    """
+    track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
+    view = read(request, track)
+    board = list(
+        Submission.objects.filter(track=track)
+        .on_board()
+        .select_related("team")
+        .order_by("team__name", "name")
+    )
+    said = [*request.GET.getlist("s"), "", ""]
+    a, b = request.GET.get("a", said[0]), request.GET.get("b", said[1])
+    chosen, why_not = _chosen(board, a.strip(), b.strip())
+    if not why_not and len([one for one in request.GET.getlist("s") if one]) > 2:
+        why_not = "More than two systems were marked: these are the first two."
+    evaluation = track.evaluations.order_by("-number").first()
+    context: dict[str, Any] = {
+        "track": track,
+        "board": board,
+        "why_not": why_not,
+        "a": chosen[0],
+        "b": chosen[1],
+        "view": view,
+        "weighted": DISTRIBUTIONS.get(view.distribution, view.distribution).lower(),
+        "switches": _switches(track, view, chosen),
+    }
+    if chosen[0] and chosen[1] and evaluation:
+        context |= compared(request, evaluation, chosen[0], chosen[1], view)
+        context["swap"] = address(track, view, chosen[1].pk, chosen[0].pk)
+    elif not (chosen[0] and chosen[1]):
+        near = closest(evaluation, distribution=view.distribution, criterion=view.criterion)
+        by_pk = {one.pk: one for one in board}
+        if near and set(near) <= set(by_pk):
+            context["closest"] = {
+                "a": by_pk[near[0]],
+                "b": by_pk[near[1]],
+                "url": address(track, view, *near),
+            }
+    context["marked"] = _marked(board, chosen, context.get("closest", {}))
+    return render(
+        request, "compare.html", context, status=404 if why_not and not context.get("rows") else 200
+    )
+
+
+def address(track: Track, view: View, first: int, second: int, **changes: str) -> str:
+    """The address of a comparison."""
+    said = {
+        "a": str(first),
+        "b": str(second),
+        "distribution": view.distribution,
+        "criterion": view.criterion,
+    }
+    return f"{reverse('compare-track', args=[track.slug])}?{urlencode(said | changes)}"
+
+
+def _chosen(board: list[Submission], a: str, b: str) -> tuple[list[Submission | None], str]:
+    """The systems that were asked for, and why they cannot be compared, as a sentence (empty:
+    nothing was asked).
+    """
+    by_pk = {str(one.pk): one for one in board}
+    for said in (a, b):
+        if said and not (said.isascii() and said.isdecimal()):
+            return [by_pk.get(a), by_pk.get(b)], WHY_NOT["number"].format(said=said[:40])
+    if (a and a not in by_pk) or (b and b not in by_pk):
+        return [by_pk.get(a), by_pk.get(b)], WHY_NOT["missing"]
+    if a and a == b:
+        return [by_pk[a], None], WHY_NOT["same"]
+    return [by_pk.get(a), by_pk.get(b)], ""
+
+
+def _marked(
+    board: list[Submission], chosen: list[Submission | None], near: dict[str, Any]
+) -> list[Submission]:
+    """What the two lists have selected: what was chosen, else the closest neighbours, else what
+    comes first.
+    """
+    spare = [near[key] for key in ("a", "b") if key in near] + board
+    taken = [one for one in chosen if one]
+    spare = [one for one in dict.fromkeys(spare) if one not in taken]
+    return [one or spare.pop(0) for one in chosen if one or spare]
+
+
+def _switches(track: Track, view: View, chosen: list[Submission | None]) -> list[dict[str, Any]]:
+    first, second = (str(one.pk) if one else "" for one in chosen)
+    groups = (
+        (
+            "What counts the same",
+            "distribution",
+            {k: v for k, v in DISTRIBUTIONS.items() if k in track.distributions},
+        ),
+        ("What is judged", "criterion", CRITERIA),
+    )
+    return [
+        {
+            "name": name,
+            "options": [
+                {
+                    "url": address(track, view, first, second, **{key: value}),  # type: ignore[arg-type]
+                    "text": text,
+                    "current": getattr(view, key) == value,
+                }
+                for value, text in options.items()
+            ],
+        }
+        for name, key, options in groups
+    ]
+
+
+def compared(
+    request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission, view: View
+) -> dict[str, Any]:
+    """Scores, differences, overlap, differences by relation and examples of two systems."""
+    found = differences(
+        evaluation, a.pk, b.pk, distribution=view.distribution, criterion=view.criterion
+    )
+    rows = [_row(one, a, b) for one in found]
+    stored = next(
+        (
+            v
+            for k, v in evaluation.comparisons.items()
+            if k.endswith(f"{view.criterion}|{view.distribution}") and "level" in v
+        ),
+        None,
+    )
+    return {
+        "evaluation": evaluation,
+        "rows": rows,
+        "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
+        "sentence": sentence(found, name_of(a), name_of(b)),
+        "level": f"{stored['level']:.0%}".replace("%", " %") if stored else "",
+        "n_systems": len(stored["systems"]) if stored else 0,
+        "apart": next((one.told_apart for one in found if one.told_apart is not None), None),
+        "overlap": overlap(request, evaluation, a, b),
+        "share_axis": drawing.Axis(0.0, 1.0, (0.0, 0.5, 1.0)),
+        "relations": by_relation(evaluation, a, b),
+        "criterion_words": CRITERIA.get(a.track.criterion, a.track.criterion).lower(),
+        "examples": examples(request, a, b),
+    }
+
+
+def name_of(row: Submission) -> str:
+    """Team and run."""
+    return f"{row.team.name} {row.name}"
+
+
+def sentence(found: list[Difference], first: str, second: str) -> dict[str, Any]:
+    """The answer: what is different, and what cannot be told apart."""
+    told = []
+    for one in found:
+        if one.shown:
+            ahead, better = (first, "a") if one.value > 0 else (second, "b")
+            low, high = sorted((abs(one.low80), abs(one.high80)))
+            told.append(
+                {
+                    "who": ahead,
+                    "tone": better,
+                    "points": f"{number_text(abs(one.value))} points {WORDS[one.quantity][0]}",
+                    "interval": f"80 % interval {number_text(low)} to {number_text(high)}",
+                }
+            )
+    return {"told": told, "tied": [WORDS[one.quantity][1] for one in found if not one.shown]}
+
+
+def _row(one: Difference, a: Submission, b: Submission) -> dict[str, Any]:
+    both = [interval(one.first), interval(one.second)]
+    said = drawing.Interval(one.value, one.low80, one.high80, one.low95, one.high95)
+    if not one.shown:
+        words, who, tone = "No difference shown", "", ""
+    else:
+        who, tone = (name_of(a), "a") if one.value > 0 else (name_of(b), "b")
+        sure = one.low95 > 0 or one.high95 < 0
+        words = f"is {WORDS[one.quantity][0]}" if sure else "is likely ahead; not at 95 %"
+    return {
+        "name": NAMES[one.quantity],
+        "first": both[0],
+        "second": both[1],
+        "kinds": ["final" if system.status == "scored" else "moment" for system in (a, b)],
+        "n": [one.first.n_labels, one.second.n_labels],
+        "axis": drawing.axis_over(both),
+        "difference": said,
+        "value": number_text(one.value, signed=True),
+        "written": (
+            f"{number_text(one.low80, signed=True)} to {number_text(one.high80, signed=True)}"
+        ),
+        "who": who,
+        "tone": tone,
+        "words": words,
+    }
+
+
+def overlap(
+    request: HttpRequest, evaluation: Evaluation, a: Submission, b: Submission
+) -> list[dict[str, Any]]:
+    """What both state and what one states alone; shares only as far as they do not tell single
+    judgments.
+    """
+    found = part_of(evaluation.comparisons, a.pk, b.pk)
+    if not found:
+        return []
+    both, first, second = found
+    everything = isinstance(request.user, User) and request.user.is_staff
+    everything |= a.track.status == "closed"
+    criterion = evaluation.comparisons[KEY]["criterion"]
+    words = {"criterion": CRITERIA.get(criterion, criterion).lower()}
+    return [
+        {"key": key, "tone": tone, "name": name} | words | _told(part, everything)
+        for key, tone, name, part in (
+            ("a", "a", f"only {a.name}", first),
+            ("both", "quiet", "both say it", both),
+            ("b", "b", f"only {b.name}", second),
+        )
+    ]
+
+
+def _told(part: Part, everything: bool) -> dict[str, Any]:
+    if part.value is None:
+        why = "nothing judged that counts" if part.n else "nothing"
+    elif part.n_labels < FEW and not everything:
+        why = f"too few judgments to say ({count_text(part.n_labels)})"
+    else:
+        share = drawing.Interval(part.value, part.low80, part.high80)
+        return {"n": part.n, "share": share, "judged": part.n_labels}
+    return {"n": part.n, "share": None, "why": why}
+
+
+def examples(request: HttpRequest, a: Submission, b: Submission) -> list[dict[str, Any]]:
+    """Judged claims of each kind, of systems whose judgments the visitor may see."""
+    groups = []
+    for tone, mine, other in (("a", a, b), ("b", b, a)):
+        if may_see(request.user, mine):
+            theirs = set(
+                Prediction.objects.filter(submission=other).values_list("instance_id", flat=True)
+            )
+            ids, right = _judged(
+                request, mine, lambda instance, theirs=theirs: instance not in theirs
+            )
+            some = describe(
+                mine,
+                [*ids[right == 1][:2], *ids[right == 0][:1]],
+                public=only_public(request.user, mine),
+            )
+            groups.append(
+                {"title": f"Only {name_of(mine)}", "tone": tone, "rows": some, "submission": mine}
+            )
+    if may_see(request.user, a) and may_see(request.user, b):
+        theirs = set(Prediction.objects.filter(submission=b).values_list("instance_id", flat=True))
+        ids, right = _judged(request, a, lambda instance: instance in theirs)
+        some = describe(a, ids[right == 0][:EXAMPLES].tolist(), public=only_public(request.user, a))
+        groups.append(
+            {"title": "Both say it, and it is wrong", "tone": "", "rows": some, "submission": a}
+        )
+    return groups
+
+
+def _judged(request: HttpRequest, row: Submission, wanted: Any) -> tuple[Any, Any]:
+    """Ids of a submission's judged predictions whose instance is wanted, and whether each is
+    right.
+    """
+    ids, right, _ = verdicts(row, public=only_public(request.user, row))
+    of = dict(Prediction.objects.filter(pk__in=ids).values_list("pk", "instance_id"))
+    kept = np.array([wanted(of[pk]) for pk in ids], dtype=np.bool_)
+    return np.array(ids, dtype=np.int64)[kept], right[kept]
+
+
+urlpatterns = [
+    path("compare/", newest, name="compare"),
+    path("tracks/<slug:slug>/compare/", show, name="compare-track"),
+]

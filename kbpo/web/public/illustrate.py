@@ -1,0 +1,219 @@
+"""Draws the estimators of the methods page. Every number in a figure is computed by the estimator
+that it explains.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from estimators.horvitz_thompson import centred, hajek
+from estimators.joint import joint_precision, simple_precision
+from estimators.pool import pool_recall
+from estimators.recall import recall
+from kbpo.web.components import sketch
+from kbpo.web.components.drawing import Interval
+from kbpo.web.components.figures import NBSP
+from kbpo.web.components.sketch import Figure
+
+WHOSE = {
+    "own": "this system found it",
+    "others": "only others did",
+    "nobody": "no system did; people did, reading the document",
+}
+
+
+@cache
+def draw_simple() -> Figure:
+    """Forty predictions, twelve of them drawn and judged: the share that is right, with its
+    interval.
+    """
+    drawn = (1, 4, 6, 10, 13, 17, 22, 24, 29, 31, 35, 38)
+    right = np.array([1, 1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 0], dtype=np.float64)
+    found = simple_precision(right, np.zeros(12, dtype=np.int64), 1, ddof=1)
+    verdicts = dict(zip(drawn, right.tolist(), strict=True))
+    boxes = [
+        sketch.box(2.5 + 5 * (at % 20), 4 + 22 * (at // 20), verdicts.get(at)) for at in range(40)
+    ]
+    told = f"{int(right.sum())} of the 12 predictions that were drawn are right"
+    return Figure(
+        sketch.join(
+            sketch.svg("".join(boxes), 46, told),
+            sketch.bars([("Estimate", sketch.interval_of(found))]),
+        ),
+        f"Forty predictions; twelve were drawn and judged. {told}: the estimate is"
+        f" {sketch.percent(sketch.first(found.value))}, and the bar says how far another draw of"
+        " twelve might have moved it.",
+    )
+
+
+@cache
+def draw_joint() -> Figure:
+    """Two systems that share predictions: what the other's judgments add to the first one's
+    score.
+    """
+    rng = np.random.default_rng(3)
+    right = rng.random(50) < 0.6
+    stated = np.array([np.arange(50) < 40, np.arange(50) >= 10])
+    p = stated / stated.sum(axis=1, keepdims=True)
+    draws = [rng.choice(50, 20, p=p[system]) for system in (0, 1)]
+    row, system = np.concatenate(draws), np.repeat([0, 1], 20)
+    label = right[row].astype(np.float64)
+    alone = simple_precision(label, system, 2, ddof=1)
+    both = joint_precision(p[:, row].T, system, label, p @ p.T, ddof=1)
+    shared = int(stated[0][draws[1]].sum())
+    dots = [
+        sketch.dot(4 + 1.9 * at, 14 + 30 * which, "ab"[which], at in draws[which])
+        for which in (0, 1)
+        for at in np.flatnonzero(stated[which]).tolist()
+    ]
+    names = sketch.text(0, 18, "A") + sketch.text(0, 48, "B")
+    ground = (
+        f'<rect class="lit" x="{4 + 1.9 * 10 - 0.95:g}%" width="{1.9 * 30:g}%" y="0" height="60"'
+        ' rx="4"/>'
+    )
+    bars = [
+        ("A, own draws", sketch.interval_of(alone, 0)),
+        ("A, with B’s", sketch.interval_of(both, 0)),
+    ]
+    told = "With the judgments that were made for B, the interval of A is narrower"
+    return Figure(
+        sketch.join(sketch.svg(ground + names + "".join(dots), 62, told), sketch.bars(bars)),
+        "Each dot is a prediction, each filled one was drawn: 20 for A, 20 for B (some twice). The"
+        f" shaded ones are stated by both, so {shared} of B’s draws say something about A as well,"
+        f" at no cost. A’s 80 % interval is {sketch.width(alone, 0)} points wide alone and"
+        f" {sketch.width(both, 0)} with B’s draws.",
+    )
+
+
+@cache
+def draw_centred() -> Figure:
+    """A model's guesses, the errors that people found in them, and the corrected estimate."""
+    rng = np.random.default_rng(41)
+    chance = np.sort(rng.beta(0.9, 0.7, 44))
+    right = (rng.random(44) < chance).astype(np.float64)
+    guess = np.clip(0.3 + 0.68 * chance, 0.02, 0.98)  # it ranks well and is too kind
+    asked = np.flatnonzero(rng.random(44) < 0.4)
+    p, pi = np.full(asked.size, 1 / 44), np.full(asked.size, 0.4)
+    without = hajek(p, pi, right[asked])
+    corrected = centred(p, pi, right[asked], guess[asked], float(guess.mean()))
+    columns = [
+        sketch.column(13 + 2 * at, float(guess[at]), float(right[at]) if at in asked else None)
+        for at in range(44)
+    ]
+    words = sketch.text(0, 14, "right") + sketch.text(0, 114, "wrong")
+    bars = [
+        ("The model alone", Interval(float(guess.mean()))),
+        ("Judgments alone", sketch.interval_of(without)),
+        ("Both", sketch.interval_of(corrected)),
+    ]
+    told = (
+        "Judgments move the model’s guess to where it should be, and the model narrows the interval"
+    )
+    return Figure(
+        sketch.join(sketch.svg(words + "".join(columns), 122, told), sketch.bars(bars)),
+        "Each column is what the model guesses for one prediction; a line leads from the guess to"
+        f" what people said of the {asked.size} that were asked. The model alone says"
+        f" {sketch.percent(float(guess.mean()))}; in truth {sketch.percent(float(right.mean()))}"
+        " are right. The lines’ mean length is the correction. The 80 % interval is"
+        f" {sketch.width(without)} points wide without the model and {sketch.width(corrected)}"
+        " with it.",
+    )
+
+
+@cache
+def draw_recall() -> Figure:
+    """What a system found, what only others found and what nobody found: pooled recall against true
+    recall.
+    """
+    own, others, nobody = 30, 20, 50
+    parts = {"own": own, "others": others, "nobody": nobody}
+    drawn = [sketch.stack(parts, 0)]
+    pooled, true = own / (own + others), own / (own + others + nobody)
+    drawn.append(
+        sketch.bracket(
+            own + others, 44, f"the pool: {own} of {own + others} is {sketch.percent(pooled)}"
+        )
+    )
+    drawn.append(
+        sketch.bracket(
+            100, 84, f"the truth: {own} of {own + others + nobody} is {sketch.percent(true)}"
+        )
+    )
+    told = (
+        f"The same system has {sketch.percent(pooled)} of what the pool found and"
+        f" {sketch.percent(true)} of what is true"
+    )
+    return Figure(
+        sketch.join(sketch.svg("".join(drawn), 116, told), sketch.keys(WHOSE)),
+        f"The {own + others + nobody} facts of some documents. {told}. Nothing about the system"
+        " differs; only what it is measured against does.",
+    )
+
+
+@cache
+def draw_totals() -> Figure:
+    """Documents that were read, what is estimated from them and from the judgments, and recall from
+    both.
+    """
+    rng = np.random.default_rng(20)
+    n_documents, chance = 40, 0.4
+    document = np.repeat(np.arange(n_documents), rng.poisson(9, n_documents))  # of every true fact
+    draw = rng.random(document.size)
+    own, others = draw < 0.3, (draw >= 0.3) & (draw < 0.55)
+    read = np.sort(rng.choice(n_documents, 10, replace=False))
+    nobody = np.bincount(document[~own & ~others], minlength=n_documents)[read]
+
+    n_true, n_own = int((own | others).sum()), int(own.sum())
+    right = np.repeat([1.0, 0.0], n_true)  # as many wrong predictions as right ones
+    member = np.column_stack(
+        [np.concatenate([own[own | others], rng.random(n_true) < n_own / n_true])]
+    ).astype(float)
+    guess = np.clip(0.5 + 0.3 * (right - 0.5) + rng.normal(0, 0.2, right.size), 0.05, 0.95)
+    asked = np.flatnonzero(rng.random(right.size) < chance)
+    pi, label, g = np.full(asked.size, chance), right[asked], guess[asked]
+    found = recall(
+        member[asked], pi, label, g, member.T @ guess, float(guess.sum()), nobody, n_documents
+    )
+    inside = np.isin(document, read)
+    direct = pool_recall(
+        own[inside], document=document[inside], n_annotated=read.size, n_documents=n_documents
+    )
+
+    counts = dict(zip(read.tolist(), nobody.tolist(), strict=True))
+    tiles = [
+        sketch.tile(2.5 + 5 * (at % 20), 4 + 22 * (at // 20), counts.get(at))
+        for at in range(n_documents)
+    ]
+    mine, all_, missed = (
+        sketch.first(found.totals.systems.value),
+        float(found.totals.pool.value),
+        found.unseen.value,
+    )
+    parts = {
+        "own": round(mine),
+        "others": round(all_) - round(mine),
+        "nobody": round(float(missed)),
+    }
+    told = f"Recall is about {parts['own']} of {sum(parts.values())} facts"
+    named = [
+        ("From these documents alone", sketch.interval_of(direct)),
+        ("From totals", sketch.interval_of(found.recall)),
+    ]
+    return Figure(
+        sketch.join(
+            sketch.svg("".join(tiles) + sketch.stack(parts, 56), 90, told),
+            sketch.keys(
+                WHOSE | {"nobody": "no system did: reckoned from the documents that were read"}
+            ),
+            sketch.bars(named),
+        ),
+        "Forty documents; ten were read. A number says how many true facts of a document no system"
+        f" states: on average {nobody.mean():.1f}, so about {parts['nobody']} in all forty. How"
+        f" many true facts the systems state is estimated from {asked.size} judgments, wherever in"
+        f" the corpus they lie. {told}, {sketch.percent(parts['own'] / sum(parts.values()))}; in"
+        f" truth {sketch.percent(n_own / document.size)}. The 80{NBSP}% interval is"
+        f" {sketch.width(found.recall)} points wide. From the ten documents alone it would be"
+        f" {sketch.width(direct)}.",
+    )

@@ -1,0 +1,189 @@
+"""Draws how the methods page says that questions are chosen: thresholds, the order of asking, what
+a team has seen.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.estimate import Estimate
+from estimators.horvitz_thompson import centred, hajek
+from estimators.poisson import asking_order, planned_variance, select, water_fill
+from kbpo.web.components import sketch
+from kbpo.web.components.drawing import Interval
+from kbpo.web.components.figures import NBSP, number_text
+from kbpo.web.components.sketch import Figure
+
+Floats = NDArray[np.float64]
+
+
+@cache
+def draw_thresholds() -> Figure:
+    """Chances of being asked, those that others had raised and those raised now, and the numbers
+    that decide.
+    """
+    rng = np.random.default_rng(8)
+    weight = np.sort(rng.gamma(3.0, size=40))[::-1]
+    p, guess, u = weight / weight.sum(), rng.beta(1.5, 1.5, 40), rng.random(40)
+    doubt = np.maximum(guess * (1 - guess), 0.06)
+    before = np.where(
+        rng.random(40) < 0.45, rng.uniform(0.2, 0.7, 40), 0.0
+    )  # stated by systems that came earlier
+    now = water_fill(p, before, doubt, target_variance=0.0035)
+    asked, had = select(u, now), select(u, before)
+    drawn = []
+    for at in range(40):
+        x, old, top = 2 + 2.46 * at, 110 - 100 * before[at], 110 - 100 * now[at]
+        drawn.append(
+            f'<line class="raised" x1="{x:g}%" x2="{x:g}%" y1="{old:.1f}" y2="{top:.1f}"/>'
+        )
+        drawn.append(f'<line class="guess" x1="{x:g}%" x2="{x:g}%" y1="110" y2="{old:.1f}"/>')
+        drawn.append(sketch.dot(x, round(110 - 100 * float(u[at]), 1), "a", bool(asked[at])))
+    told = (
+        f"{int(asked.sum())} of 40 questions are asked, {int(had.sum())} of which had been asked"
+        " before"
+    )
+    half = number_text(_half_width(planned_variance(p, now, doubt)), decimals=0)
+    return Figure(
+        sketch.join(
+            sketch.svg("".join(drawn), 116, told),
+            sketch.keys(
+                {
+                    "guess": "the chance that it had",
+                    "raised": "raised now",
+                    "u": "its number, asked",
+                }
+            ),
+        ),
+        "Forty questions about a new system. A column is the chance to be asked; a dot is the"
+        f" question’s secret number, filled if it lies within the column. {told}: only"
+        f" {int((asked & ~had).sum())} are new. With that the plan is ±{half} points.",
+    )
+
+
+def _half_width(variance: float) -> float:
+    """Of an 80 % interval."""
+    low, high = Estimate(0.0, variance, 0, np.zeros(0)).confidence_interval(0.8)
+    return (sketch.first(high) - sketch.first(low)) / 2
+
+
+@cache
+def draw_order() -> Figure:
+    """The score after every answer, in the order of u/π and with the most confident first."""
+    rng = np.random.default_rng(5)
+    n = 300
+    right = (rng.random(n) < 0.6).astype(np.float64)
+    confidence = 0.5 * right + rng.random(n)
+    u, pi = rng.random(n), np.where(rng.random(n) < 0.5, 0.3, 0.6)
+    ours = asking_order(u, pi)
+    confident = ours[np.argsort(-confidence[ours], kind="stable")]
+    p = np.full(n, 1 / n)
+    ways = {"hit": _scores(p, pi, right, ours), "miss": _scores(p, pi, right, confident)}
+    truth, quarter = float(right.mean()), ours.size // 4
+    level = float(_height(truth))
+    drawn = [f'<line class="truth" x1="0%" x2="100%" y1="{level:.1f}" y2="{level:.1f}"/>']
+    drawn += [_path(values, kind) for kind, values in ways.items()]
+    told = (
+        "After a quarter of the answers the score is"
+        f" {sketch.percent(float(ways['hit'][quarter - 1]))} in our order"
+    )
+    return Figure(
+        sketch.join(
+            sketch.svg("".join(drawn), 122, told),
+            sketch.keys(
+                {
+                    "hit": "in the order of u/π",
+                    "miss": "the most confident first",
+                    "truth": "the truth",
+                }
+            ),
+        ),
+        f"The same {ours.size} answers come in, from left to right, in two orders. {told} and"
+        f" {sketch.percent(float(ways['miss'][quarter - 1]))} with the most confident first; in"
+        f" truth it is {sketch.percent(truth)}. At the end both are the same.",
+    )
+
+
+def _scores(p: Floats, pi: Floats, right: Floats, order: NDArray[np.int64]) -> Floats:
+    """The estimate after each answer."""
+    ends = range(1, order.size + 1)
+    return np.array(
+        [float(hajek(p[order[:k]], pi[order[:k]], right[order[:k]]).value) for k in ends]
+    )
+
+
+def _height(share: float | Floats) -> Floats:
+    """Where a share stands, on a scale from 40 % to 100 %."""
+    return np.asarray(118 - 108 * (share - 0.4) / 0.6)
+
+
+def _path(values: Floats, kind: str) -> str:
+    """A broken line from left to right, in shares of the width."""
+    x, y = np.linspace(0, 100, values.size).round(2), _height(values).round(1)
+    return "".join(
+        f'<line class="{kind}" x1="{x[at]:g}%" x2="{x[at + 1]:g}%" y1="{y[at]:g}"'
+        f' y2="{y[at + 1]:g}"/>'
+        for at in range(values.size - 1)
+    )
+
+
+@cache
+def draw_seen() -> Figure:
+    """A team deletes what it was shown to be wrong and uploads the rest: two ways to score that."""
+    rng = np.random.default_rng(4)
+    right = (rng.random(40) < 0.5).astype(np.float64)
+    judged = rng.random(40) < 0.5
+    kept = ~judged | (right == 1)
+    fresh = ~judged & (rng.random(40) < 0.5)
+    p = 1 / int(kept.sum())
+    alike = _alike(p, right[kept & judged])
+    apart = _apart(p, right, kept & judged, fresh)
+    truth = float(right[kept].mean())
+    boxes = [_box(at, 0, right, judged[at]) for at in range(40)]
+    boxes += [_box(at, 66, right, judged[at] or fresh[at]) for at in np.flatnonzero(kept).tolist()]
+    words = sketch.text(0, 12, "First upload, and what the team was shown")
+    words += sketch.text(0, 78, "Second upload: what was shown to be wrong is gone; new judgments")
+    told = (
+        f"The second upload is right in {sketch.percent(truth)}; its old judgments alone would say"
+        f" 100{NBSP}%"
+    )
+    named = [
+        ("All judgments alike", sketch.interval_of(alike)),
+        ("What it saw apart", sketch.interval_of(apart)),
+        ("The truth", Interval(truth)),
+    ]
+    return Figure(
+        sketch.join(sketch.svg(words + "".join(boxes), 132, told), sketch.bars(named)),
+        f"{told}. Counted for themselves, the {int((kept & judged).sum())} that the team knew stand"
+        f" for nothing else; the others are judged by {int(fresh.sum())} new answers:"
+        f" {sketch.percent(sketch.first(apart.value))}.",
+    )
+
+
+def _box(at: int, down: float, right: Floats, known: bool) -> str:
+    return sketch.box(
+        2.5 + 5 * (at % 20), down + 18 + 22 * (at // 20), float(right[at]) if known else None
+    )
+
+
+def _alike(p: float, left: Floats) -> Estimate:
+    """The judgments that are left, each counted with the chance that it was asked with."""
+    return hajek(np.full(left.size, p), np.full(left.size, 0.5), left)
+
+
+def _apart(p: float, right: Floats, known: NDArray[np.bool_], fresh: NDArray[np.bool_]) -> Estimate:
+    """What the team had seen for itself alone, and what was asked anew for all else."""
+    rows = np.flatnonzero(known | fresh)
+    chance = np.where(known[rows], 1.0, 0.5)
+    guess = float(right[fresh].mean())
+    return centred(
+        np.full(rows.size, p),
+        chance,
+        right[rows],
+        np.full(rows.size, guess),
+        guess,
+        exact=known[rows],
+    )

@@ -1,0 +1,126 @@
+"""Draws what the methods page says of intervals, each computed by the function that makes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from django.utils.safestring import mark_safe
+from numpy.typing import NDArray
+
+from estimators.confidence_sequences import betting
+from estimators.horvitz_thompson import anticipated_variance, centred
+from estimators.intervals import wilson
+from kbpo.web.components import sketch
+from kbpo.web.components.drawing import Axis, draw_axis
+from kbpo.web.components.figures import NBSP
+from kbpo.web.components.sketch import Figure
+
+Floats = NDArray[np.float64]
+
+
+@cache
+def draw_coverage() -> Figure:
+    """Twenty samples of the same system, each with its 80 % interval, and the truth."""
+    rng = np.random.default_rng(7)
+    truth, n = 0.62, 60
+    values = rng.binomial(n, truth, 20) / n
+    low, high = wilson(values, np.full(20, float(n)), 0.8)
+    low, high = np.asarray(low), np.asarray(high)
+    axis = Axis(0.38, 0.84, (0.4, 0.5, 0.6, 0.7, 0.8))
+    hit = (low <= truth) & (truth <= high)
+    ends = zip(low.tolist(), values.tolist(), high.tolist(), hit.tolist(), strict=True)
+    rows = [sketch.row(axis, 6 + 11 * at, *each) for at, each in enumerate(ends)]
+    line = (
+        f'<line class="truth" x1="{axis.position(truth):g}%" x2="{axis.position(truth):g}%" y1="0"'
+        ' y2="222"/>'
+    )
+    told = f"{int(hit.sum())} of 20 intervals contain the truth"
+    return Figure(
+        mark_safe(sketch.svg(line + "".join(rows), 224, told) + draw_axis(axis)),
+        f"Twenty evaluations of one system whose true precision is {sketch.percent(truth)}, with"
+        f" {n} judgments each. {told}; in the long run it is four of five. Those that miss are"
+        " dashed, with a ✗.",
+    )
+
+
+@cache
+def draw_agreeing() -> Figure:
+    """Sixteen judgments that all agree: no spread to be seen, and what a model expects of it."""
+    p, pi, right, expected = np.full(16, 1 / 64), np.full(16, 0.25), np.ones(16), np.full(64, 0.875)
+    seen = centred(p, pi, right, expected[:16], 0.875)
+    floor = anticipated_variance(
+        np.full(64, 1 / 64), np.full(64, 0.25), expected, right, expected[:16]
+    )
+    kept = replace(seen, anticipated=floor)
+    named = [
+        ("Variance that was seen", sketch.interval_of(seen)),
+        ("The larger of the two", sketch.interval_of(kept)),
+    ]
+    low, _ = kept.confidence_interval(0.8, method="wilson")
+    return Figure(
+        sketch.join(sketch.bars(named)),
+        f"Of 64 predictions 16 were judged, all right. What was seen says 100{NBSP}% without any"
+        " doubt; a model that expects 7 of 8 to be right knows how easily that happens, and the"
+        f" interval begins at {sketch.percent(float(low))}.",
+    )
+
+
+@cache
+def draw_watched() -> Figure:
+    """One stream of judgments, and after every fifth the interval for one look and the one that may
+    be watched.
+    """
+    truth, n, rng = 0.62, 200, np.random.default_rng(16)
+    streams = (rng.random((100, n)) < truth).astype(np.float64)
+    count = np.arange(1, n + 1)
+    once = [np.asarray(wilson(np.cumsum(x) / count, count, 0.8)) for x in streams]
+    always = [np.asarray(betting(x, confidence_level=0.8, planned_n=n, grid=200)) for x in streams]
+    missed = [[_misses(low, high, truth) for low, high in ends] for ends in (once, always)]
+    ever = [sum(bool(one[9:].any()) for one in some) for some in missed]
+    shown = next(
+        at for at in range(100) if 10 < missed[0][at][9:].sum() < 60 and not missed[1][at].any()
+    )
+    looks = range(4, n, 5)
+    panels = [
+        _panel(once[shown], missed[0][shown], looks, truth, 0, "for one look"),
+        _panel(always[shown], missed[1][shown], looks, truth, 130, "to be watched"),
+    ]
+    told = (
+        "Of a hundred such streams the interval for one look misses the truth at some time in"
+        f" {ever[0]}"
+    )
+    return Figure(
+        sketch.join(sketch.svg("".join(panels), 250, told)),
+        f"{n} judgments, from left to right, of a system whose true precision is"
+        f" {sketch.percent(truth)} (the line). Both are 80{NBSP}% intervals; those that miss are"
+        f" dashed. {told}, the one to be watched in {ever[1]}. It is wider: that is its price.",
+    )
+
+
+def _misses(low: Floats, high: Floats, truth: float) -> NDArray[np.bool_]:
+    missed: NDArray[np.bool_] = (low > truth) | (high < truth)
+    return missed
+
+
+def _panel(
+    ends: Floats, missed: NDArray[np.bool_], looks: range, truth: float, down: float, words: str
+) -> str:
+    """Intervals as upright lines, in the order of the looks."""
+
+    def height(share: float) -> float:
+        return round(down + 116 - 92 * float(share), 1)
+
+    lines = [sketch.text(0, down + 14, words)]
+    lines.append(
+        f'<line class="truth" x1="0%" x2="100%" y1="{height(truth)}" y2="{height(truth)}"/>'
+    )
+    for place, at in enumerate(looks):
+        x = f"{1.5 + 97 * place / (len(looks) - 1):.4g}%"
+        kind = "miss" if missed[at] else "hit"
+        lines.append(
+            f'<line class="{kind}" x1="{x}" x2="{x}" y1="{height(ends[0, at])}"'
+            f' y2="{height(ends[1, at])}"/>'
+        )
+    return "".join(lines)

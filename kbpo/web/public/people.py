@@ -1,0 +1,141 @@
+"""Log in and out, one's account, its password and its API tokens."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse_lazy
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from kbpo.accounts.models import Token, User
+from kbpo.submissions.models import Submission
+from kbpo.web.public import throttle
+from kbpo.web.research import teams
+from kbpo.web.research.upload import DRAFT
+
+TOKENS = 20
+"""Tokens that one person may hold at a time."""
+PAUSED = "Too many wrong passwords for this name. Wait a quarter of an hour, then try again."
+WRONG = "This name and password do not go together. Both tell capital letters from small ones."
+
+
+class LoginForm(AuthenticationForm):
+    """Name and password; after too many wrong ones the right one is not tried either."""
+
+    error_messages = {"invalid_login": WRONG, "inactive": "This account is closed. Ask an admin."}
+
+    def clean(self) -> dict[str, Any]:
+        name = str(self.cleaned_data.get("username") or "")
+        if self.request is None or not name:
+            return super().clean()
+        if throttle.is_paused(self.request, name):
+            raise forms.ValidationError(PAUSED, code="paused")
+        try:
+            cleaned = super().clean()
+        except forms.ValidationError:
+            throttle.count_failure(self.request, name)
+            raise
+        throttle.forgive(self.request, name)
+        return cleaned
+
+
+class Login(LoginView):
+    """The log-in page; afterwards one is where one wanted to go."""
+
+    template_name = "people/login.html"
+    authentication_form = LoginForm
+    redirect_authenticated_user = True
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_invalid(form)
+        response.status_code = 422
+        return response
+
+
+class ChangePassword(PasswordChangeView):
+    """The page that changes one's own password; other browsers are logged out by it."""
+
+    template_name = "people/password.html"
+    success_url = reverse_lazy("account")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        messages.success(self.request, "Your password is changed. Other browsers are logged out.")
+        return super().form_valid(form)
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        response.status_code = 422
+        return response
+
+
+@never_cache
+@login_required
+def account(request: HttpRequest) -> HttpResponse:
+    """One's own page: teams, drafts, tokens."""
+    return _account(request)
+
+
+def _account(request: HttpRequest, *, secret: str = "", refusal: str = "") -> HttpResponse:
+    user = cast(User, request.user)
+    drafts = Submission.objects.filter(team__members=user, status__in=DRAFT).select_related(
+        "track", "team"
+    )
+    context = {
+        "teams": user.teams.order_by("name"),
+        "drafts": drafts.order_by("-pk"),
+        "tokens": user.tokens.filter(revoked_at=None).order_by("-pk"),
+        "secret": secret,
+        "refusal": refusal,
+        "now": timezone.now(),
+    }
+    return render(request, "people/account.html", context, status=422 if refusal else 200)
+
+
+@never_cache
+@login_required
+def tokens(request: HttpRequest) -> HttpResponse:
+    """Makes a token. Its secret is in this one answer and nowhere else."""
+    if request.method != "POST":
+        return redirect("account")
+    user, name = cast(User, request.user), request.POST.get("name", "").replace("\x00", "").strip()
+    if not 1 <= len(name) <= 80:
+        return _account(
+            request, refusal="Give the token a name of 1 to 80 characters: where will it be used?"
+        )
+    if user.tokens.filter(revoked_at=None).count() >= TOKENS:
+        return _account(
+            request, refusal=f"You have {TOKENS} tokens. Revoke one that is not used any more."
+        )
+    return _account(request, secret=Token.issue(user, name)[1])
+
+
+@login_required
+@require_POST
+def revoke(request: HttpRequest, pk: int) -> HttpResponse:
+    """Revokes one of one's own tokens; what uses it stops working at once."""
+    token = get_object_or_404(Token, pk=pk, user=cast(User, request.user))
+    if token.revoked_at is None:
+        token.revoked_at = timezone.now()
+        token.save(update_fields=["revoked_at"])
+    messages.success(request, f"The token {token.name} is revoked. What uses it stops working now.")
+    return redirect("account")
+
+
+urlpatterns = [
+    path("login/", Login.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("account/", account, name="account"),
+    path("account/password/", ChangePassword.as_view(), name="password"),
+    path("account/tokens/", tokens, name="tokens"),
+    path("account/tokens/<int:pk>/revoke/", revoke, name="token-revoke"),
+    *teams.urlpatterns,
+]

@@ -1,0 +1,220 @@
+"""Pages to read: About, Help, Methods, and the API described from its own schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.views.decorators.http import require_safe
+from django.views.generic import RedirectView
+from drf_spectacular.generators import SchemaGenerator
+
+from kbpo.money.models import Price
+from kbpo.submissions.models import Submission
+from kbpo.web.components.sketch import Figure
+from kbpo.web.public import illustrate, illustrate_asking, illustrate_intervals
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "simple": illustrate.draw_simple,
+    "joint": illustrate.draw_joint,
+    "centred": illustrate.draw_centred,
+    "recall": illustrate.draw_recall,
+    "totals": illustrate.draw_totals,
+    "thresholds": illustrate_asking.draw_thresholds,
+    "order": illustrate_asking.draw_order,
+    "seen": illustrate_asking.draw_seen,
+    "coverage": illustrate_intervals.draw_coverage,
+    "agreeing": illustrate_intervals.draw_agreeing,
+    "watched": illustrate_intervals.draw_watched,
+}
+"""The figures of the methods page, by the name that its template has for each."""
+
+STATES = {
+    "received": (
+        "The file is kept. It is read line by line: what cannot be used is listed with its line"
+        " number."
+    ),
+    "read": (
+        "Everything in it is stored. The sample is being planned, and what others’ judgments save"
+        " you is counted."
+    ),
+    "planned": (
+        "The plan and its price are on the submission’s page. Nothing is spent before you confirm."
+    ),
+    "confirmed": "The price is reserved. The sample is drawn.",
+    "judging": "People answer. Scores are shown as they come in, marked provisional.",
+    "scored": (
+        "The whole sample is judged. The scores stand on the board; what was not spent is given"
+        " back. More judgments can be ordered, for a narrower interval."
+    ),
+    "refused": "Nothing in the file could be used. The page says why. It cost nothing.",
+    "expired": "The plan was never confirmed. It cost nothing; upload again when you like.",
+    "withdrawn": (
+        "You took it back. What people had judged by then is kept and paid; it leaves the board."
+    ),
+    "failed": "Something of ours went wrong. The page says what, and has a Retry.",
+}
+"""What happens in every status of a submission, for its owner."""
+
+
+@require_safe
+def about(request: HttpRequest) -> HttpResponse:
+    """The page that says what this is, why, and where it comes from."""
+    return render(request, "prose/about.html")
+
+
+@require_safe
+def help_page(request: HttpRequest) -> HttpResponse:
+    """The page for people who start: roles, formats, states, costs, questions."""
+    prices = Price.objects.filter(track__status="open").select_related("track")
+    context = {
+        "states": [(label, STATES[status]) for status, label in Submission.Status.choices],
+        "days_to_confirm": Submission.DEADLINES["planned"][0].days,
+        "prices": prices.order_by("track__name", "interface"),
+        "upload_mb": settings.UPLOAD_LIMIT_MB,
+        "unpacked_mb": settings.UNPACKED_LIMIT_MB,
+        "relations": settings.RELATION_LIMIT,
+        "lease_minutes": settings.LEASE_MINUTES,
+        "recall_figure": illustrate.draw_recall(),
+    }
+    return render(request, "prose/help.html", context)
+
+
+@require_safe
+def methods(request: HttpRequest) -> HttpResponse:
+    """The page that explains every estimator, each with a figure that is computed by the estimator
+    itself.
+    """
+    context = {name: draw() for name, draw in FIGURES.items()}
+    return render(request, "prose/methods.html", context)
+
+
+@require_safe
+def api(request: HttpRequest) -> HttpResponse:
+    """The page that lists every endpoint with an example."""
+    site = settings.SITE_URL.rstrip("/")
+    endpoints = [(endpoint, curl(endpoint, site)) for endpoint in described()]
+    return render(
+        request,
+        "prose/api.html",
+        {"endpoints": endpoints, "site": site, "schema": reverse("api-schema")},
+    )
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One method of one address of the API, as its schema describes it."""
+
+    method: str
+    address: str
+    says: str
+    public: bool
+    content: str
+    """Content type of what is sent, or nothing."""
+    fields: tuple[tuple[str, bool], ...]
+    """Names of what is sent, and whether they are required."""
+    query: tuple[str, ...]
+    headers: tuple[str, ...]
+
+    @property
+    def anchor(self) -> str:
+        """Where the page has it."""
+        return f"{self.method}-{self.address.strip('/').replace('/', '-').replace('{', '').replace('}', '')}".lower()
+
+
+@cache
+def described() -> tuple[Endpoint, ...]:
+    """Every endpoint of the API, from the schema that programs read, in the order of addresses."""
+    schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    forms = schema.get("components", {}).get("schemas", {})
+    return tuple(
+        _endpoint(method, address, operation, forms)
+        for address, operations in sorted(schema["paths"].items())
+        for method, operation in operations.items()
+    )
+
+
+def _endpoint(
+    method: str, address: str, operation: dict[str, Any], forms: dict[str, Any]
+) -> Endpoint:
+    bodies: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
+    content = next(iter(bodies), "")
+    shape = (
+        forms.get(bodies[content]["schema"].get("$ref", "").rpartition("/")[2], {})
+        if content
+        else {}
+    )
+    required = set(shape.get("required", ()))
+    given = operation.get("parameters", [])
+    return Endpoint(
+        method=method.upper(),
+        address=address,
+        says=" ".join(operation.get("description", "").split()),
+        public=not all(operation.get("security", [{}])),
+        content=content,
+        fields=tuple((name, name in required) for name in shape.get("properties", {})),
+        query=tuple(one["name"] for one in given if one["in"] == "query"),
+        headers=tuple(one["name"] for one in given if one["in"] == "header"),
+    )
+
+
+EXAMPLES = {
+    "{slug}": "harbour-wire",
+    "{id}": "12",
+    "{pk}": "12",
+    "track": "harbour-wire",
+    "name": "my run 1",
+    "description": "Patterns and a classifier",
+    "file": "@my_run_1.kb.gz",
+    "half_width": "0.030",
+    "order": "1",
+    "good_lines_only": "true",
+    "Idempotency-Key": "my-run-1-first-try",
+    "criterion": "relation",
+}
+"""What stands for a value in the examples; a field that is not here is left out of them."""
+
+
+def curl(endpoint: Endpoint, site: str) -> str:
+    """A command that calls the endpoint."""
+    address = endpoint.address
+    for name in ("{slug}", "{id}", "{pk}"):
+        address = address.replace(name, EXAMPLES[name])
+    asked = "&".join(f"{name}={EXAMPLES[name]}" for name in endpoint.query if name in EXAMPLES)
+    parts = [f'curl "{site}{address}?{asked}"' if asked else f"curl {site}{address}"]
+    if endpoint.content == "application/json":
+        told = ", ".join(
+            f'"{name}": {_json(EXAMPLES[name])}' for name, _ in endpoint.fields if name in EXAMPLES
+        )
+        parts += [f"-d '{{{told}}}'", '-H "Content-Type: application/json"']
+    elif endpoint.content:
+        parts += [
+            f'-F {name}="{EXAMPLES[name]}"' for name, _ in endpoint.fields if name in EXAMPLES
+        ]
+    if endpoint.method not in ("GET", "POST") or (
+        endpoint.method == "POST" and not endpoint.content
+    ):
+        parts.append(f"-X {endpoint.method}")
+    if not endpoint.public:
+        parts.append('-H "Authorization: Token $KBPO_TOKEN"')
+    parts += [f'-H "{name}: {EXAMPLES[name]}"' for name in endpoint.headers if name in EXAMPLES]
+    return " \\\n  ".join(parts)
+
+
+def _json(value: str) -> str:
+    return value if value in ("true", "false") else f'"{value}"'
+
+
+urlpatterns = [
+    path("about/", about, name="about"),
+    path("help/", help_page, name="help"),
+    path("methods/", methods, name="methods"),
+    path("api/", api, name="api"),
+    path("try/", RedirectView.as_view(pattern_name="try"), name="try-it"),
+]

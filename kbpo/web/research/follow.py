@@ -1,0 +1,186 @@
+"""Follows a submission on its journey: its stages with times and counts, and an honest guess of
+what remains.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.desk import report
+from kbpo.evaluation.run import open_targets
+from kbpo.instances.merge import AGAIN
+from kbpo.instances.models import Label
+from kbpo.sampling.models import Sample
+from kbpo.submissions.models import Submission
+from kbpo.web.components.figures import about_text, duration_text, half_width_text, time_text
+
+ORDER = ("received", "read", "planned", "confirmed", "judging", "scored")
+"""The statuses of a submission that gets to the end; the stage at hand is the one whose status
+it has."""
+MOMENTS = ("received_at", "read_at", "planned_at", "confirmed_at", "sampled_at", "scored_at")
+ENDED = ("failed", "withdrawn", "refused", "expired")
+NEAR = timedelta(hours=12)
+"""A moment no further away is told without its date."""
+
+
+def progress(submission: Submission) -> dict[str, Any]:
+    """How far the judging is: targets in the sample, judged, open; and an honest guess of the time
+    that remains.
+    """
+    targets = set(
+        Sample.objects.filter(batch__submission=submission).values_list("target_id", flat=True)
+    )
+    waiting = open_targets(submission) if submission.status == "judging" else set()
+    judged = len(targets) - len(waiting)
+    since = timezone.now() - timedelta(hours=1)
+    recent = Label.objects.filter(target__in=targets, created_at__gte=since, source="crowd")
+    recent = recent.exclude(origin__contains=AGAIN).order_by(
+        "created_at"
+    )  # nobody judged anything then
+    times = list(recent.values_list("created_at", flat=True))
+    rate = (
+        (len(times) - 1) / (timezone.now() - times[0]).total_seconds() if len(times) > 2 else None
+    )
+    return {
+        "targets": len(targets),
+        "judged": judged,
+        "open": len(waiting),
+        "share": judged / len(targets) if targets else 0.0,
+        "left": timedelta(seconds=len(waiting) / rate) if rate and waiting else None,
+        "last": times[-1] if times else None,
+    }
+
+
+def stages(submission: Submission, sample: dict[str, Any]) -> list[dict[str, Any]]:
+    """The journey, for the page: what happened when, how long it took, and what comes."""
+    at_hand = reached(submission)
+    of, notes = _times(submission, sample), _notes(submission, sample)
+    names = ("Received", "Read", "Planned", "Sampled", "Being judged", "Scored")
+    rows = []
+    for at, name in enumerate(names):
+        state = (
+            "done"
+            if at < at_hand or submission.status == "scored"
+            else "now"
+            if at == at_hand
+            else "waiting"
+        )
+        note = notes[at] if state != "waiting" or at == 5 else ""
+        rows.append({"name": name, "state": state, "note": note, "of": of[at]})
+    rows[4]["share"] = sample["share"]
+    return (
+        [*_until_its_end(submission, rows), _end(submission)]
+        if submission.status in ENDED
+        else rows
+    )
+
+
+def _until_its_end(submission: Submission, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The stages that it has behind it: their moment is known, or a later one's is."""
+    last = max(at for at, name in enumerate(MOMENTS) if at == 0 or getattr(submission, name))
+    drawn = 3 if submission.sampled_at else 2
+    return [row | {"state": "done"} for row in rows[: min(last, drawn) + 1]]
+
+
+def _end(submission: Submission) -> dict[str, Any]:
+    """How it ended, when, and why; with the way on where there is one."""
+    row: dict[str, Any] = {
+        "name": submission.get_status_display(),
+        "state": "failed",
+        "note": submission.reason,
+        "of": _moment(submission.status_since),
+    }
+    if submission.status == "failed":
+        row["retry_url"] = reverse("submission-retry", args=[submission.pk])
+    return row
+
+
+def reached(submission: Submission) -> int:
+    """The number of the stage at hand; of one that ended, the last whose moment is known."""
+    if submission.status in ORDER:
+        return ORDER.index(submission.status)
+    return max(at for at, name in enumerate(MOMENTS) if at == 0 or getattr(submission, name))
+
+
+def _times(submission: Submission, sample: dict[str, Any]) -> list[str]:
+    """When each stage came, or how long it took; of the judging, how far it is."""
+    row = submission
+    return [
+        _moment(row.received_at),
+        _took(row.received_at, row.read_at),
+        _took(row.read_at, row.planned_at),
+        _took(row.confirmed_at, row.sampled_at),
+        f"{sample['judged']:,} of {sample['targets']:,}" if sample["targets"] else "",
+        _moment(row.scored_at),
+    ]
+
+
+def _took(began: datetime | None, ended: datetime | None) -> str:
+    """“in 3 s”; nothing while it is not known, or where it came anew after the other moment moved
+    on.
+    """
+    return f"in {duration_text(ended - began)}" if began and ended and ended >= began else ""
+
+
+def _moment(when: datetime | None) -> str:
+    """A time of today as a clock shows it, an earlier one with its date."""
+    if when is None:
+        return ""
+    return time_text(when, date=timezone.now() - when > NEAR)
+
+
+def _notes(submission: Submission, sample: dict[str, Any]) -> list[str]:
+    counts = submission.counts
+    read = (
+        f"{counts.get('relations', 0):,} relations in, {counts.get('set_aside', 0):,} lines set"
+        " aside"
+    )
+    drawn = "nothing had to be drawn" if submission.sampled_at else "the sample is drawn next"
+    return [
+        f"{submission.file_name}, {filesizeformat(submission.file_size)}",
+        read if submission.read_at else "",
+        _planned(submission),
+        f"{sample['targets']:,} relations drawn" if sample["targets"] else drawn,
+        _remains(submission, sample),
+        "on the board" if submission.is_on_board else "enters the board by itself",
+    ]
+
+
+def _planned(submission: Submission) -> str:
+    if not submission.plan:
+        return ""
+    width = f"for {half_width_text(Decimal(submission.plan.get('chosen', '0')))}"
+    return (
+        f"{width}, confirmed {_moment(submission.confirmed_at)}"
+        if submission.confirmed_at
+        else width
+    )
+
+
+def _remains(submission: Submission, sample: dict[str, Any]) -> str:
+    """How long the judging still takes at the pace of the last hour; without one, how much work it
+    is.
+    """
+    if submission.status != "judging" or not sample["open"]:
+        return ""
+    left: timedelta | None = sample["left"]
+    if left is None and (rate := report.progress(track=submission.track).answers_per_hour):
+        left = timedelta(hours=sample["open"] * submission.track.workers_per_question / rate)
+    if left is not None:
+        return f"{about_text(left)} left, done near {_near(timezone.now() + left)}"
+    option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
+    if option.get("new") and option.get("work_seconds"):
+        work = timedelta(seconds=option["work_seconds"] / option["new"] * sample["open"])
+        return f"{about_text(work)} of work left; nobody judged in the last hour"
+    return "waits for people; nobody judged in the last hour"
+
+
+def _near(when: datetime) -> str:
+    """A moment to come: today as a clock shows it, else with its date."""
+    return time_text(when, date=when - timezone.now() > NEAR)

@@ -1,0 +1,125 @@
+"""Ordering more judgments for a scored submission: what narrower intervals cost, and the press that
+buys one.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import path
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_POST
+
+from kbpo.accounts.models import User
+from kbpo.money.spend import OverBudget
+from kbpo.sampling.designs.base import Realised, half_width_at, last_batch
+from kbpo.sampling.models import Further
+from kbpo.sampling.order import ORDERABLE, CannotOrder, offer_of, order
+from kbpo.sampling.plan import refresh
+from kbpo.submissions.models import Submission
+from kbpo.web.components.figures import count_text, half_width_text, money_text
+from kbpo.web.research.quote import Quote, quotes
+
+
+def more(submission: Submission) -> dict[str, Any] | None:
+    """What can be ordered for a submission that is judged, or being judged, for its page; None
+    where nothing can.
+    """
+    if (
+        submission.status not in ORDERABLE
+        or submission.track.status != "open"
+        or submission.sampled_at is None
+    ):
+        return None
+    refresh(submission)
+    told: dict[str, Any] = {"now": None, "ordered": None}
+    if submission.status == "judging":
+        told["ordered"] = told["now"] = submission.target_half_width
+    elif (realised := Realised.of(last_batch(submission))) is not None:
+        told["now"] = round(half_width_at(submission, realised.larger), 3)
+    offer = offer_of(submission)
+    if offer is None:
+        row = Further.objects.filter(submission=submission).first()
+        reckoning = row is None or row.status == "wanted" or row.order <= submission.orders
+        return told | {"reckoning": reckoning, "reason": "" if row is None else row.reason}
+    found = quotes(submission, offer.plan["options"])
+    fitting = [at for at, one in enumerate(found) if one.fits]
+    chosen = fitting[0] if fitting else 0
+    return told | {
+        "offer": offer,
+        "stamp": _stamp(offer),
+        "rows": [_row(one) for one in found],
+        "chosen": chosen,
+        "quote": found[chosen],
+        "paid_words": f"{count_text(found[chosen].judged)} paid for",
+        "judge_words": f"{count_text(found[chosen].new)} to judge",
+        "fits": bool(fitting),
+        "open": submission.status == "scored" and submission.stage_reason != "target",
+    }
+
+
+def _row(quote: Quote) -> dict[str, Any]:
+    """A step of the slider."""
+    time = quote.likely or quote.work
+    return {
+        "value": quote.width,
+        "half_width": quote.half_width,
+        "n": quote.new,
+        "cost": quote.at_most,
+        "time": time,
+    }
+
+
+def _stamp(offer: Further) -> str:
+    return offer.made_at.isoformat() if offer.made_at else ""
+
+
+@login_required
+@require_POST
+def buy(request: HttpRequest, pk: int) -> HttpResponse:
+    """Orders what the slider says. The press that came with the same number changes nothing."""
+    submission = _own(request, pk)
+    number = request.POST.get("order", "")
+    try:
+        ordered = order(
+            submission,
+            cast(User, request.user),
+            half_width=request.POST.get("target", ""),
+            number=int(number) if number.isdecimal() and len(number) < 5 else None,
+            made_at=_moment(request.POST.get("offer", "")),
+        )
+    except CannotOrder as refusal:
+        messages.error(request, f"{refusal} Nothing was ordered.")
+    except OverBudget as refusal:
+        messages.error(
+            request, f"{refusal} Nothing was ordered; choose a wider interval or ask an admin."
+        )
+    else:
+        option = ordered.plan["options"][ordered.plan["chosen"]]
+        width = half_width_text(float(ordered.plan["chosen"]))
+        messages.success(
+            request, f"Ordered: {width}, at most {money_text(option['at_most'])}. Judging goes on."
+        )
+    return redirect("submission", pk=pk)
+
+
+def _own(request: HttpRequest, pk: int) -> Submission:
+    """The submission, for those who may spend on it. Raises Http404 for everybody else."""
+    rows = Submission.objects.select_related("track", "team")
+    user = cast(User, request.user)
+    return get_object_or_404(rows if user.is_staff else rows.filter(team__members=user), pk=pk)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return parse_datetime(text)
+    except ValueError:
+        return None
+
+
+urlpatterns = [path("submissions/<int:pk>/order/", buy, name="submission-order")]

@@ -1,0 +1,98 @@
+"""Quotes what judging a draft will cost: the share that is paid for, the price at most, what the
+caps leave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from annotation.desk import report
+from kbpo.money.models import Budget
+from kbpo.money.spend import SCOPE_NAMES, allowance
+from kbpo.submissions.models import Submission
+
+
+@dataclass(frozen=True)
+class Quote:
+    """One half-width of a plan with its price, as it is shown before anybody confirms."""
+
+    width: str
+    half_width: float
+    targets: int
+    judged: int
+    new: int
+    each: Decimal
+    at_most: Decimal
+    work: timedelta
+    left: Decimal | None
+    """what the tightest cap leaves; None without any cap"""
+    cap: str
+    """whose cap that is, in words"""
+    likely: timedelta | None
+    """how long it takes at the rate of the last hour; None while nobody judges"""
+
+    told: str
+    """how the counts are told: exact, rounded, or hidden (then they say nothing of what is
+    judged)"""
+
+    @property
+    def share(self) -> float:
+        """The share of the sample that is judged already; all of it where no sample is needed."""
+        return self.judged / self.targets if self.targets else 1.0
+
+    @property
+    def fits(self) -> bool:
+        """Whether the caps allow it."""
+        return self.left is None or self.at_most <= self.left
+
+
+def width_of(submission: Submission, asked: str | None) -> str:
+    """The half-width that was asked for, if the plan has it; the plan's own otherwise."""
+    known = asked is not None and asked in submission.plan.get("options", {})
+    return str(asked if known else submission.plan.get("chosen", ""))
+
+
+def quotes(submission: Submission, options: dict[str, Any] | None = None) -> list[Quote]:
+    """Every option of the submission's plan (or those given), the widest interval first; none
+    without a plan.
+    """
+    options = submission.plan.get("options", {}) if options is None else options
+    if not options:
+        return []
+    room = allowance(submission.track, submission.team, submission.purpose)
+    rate = report.progress(track=submission.track).answers_per_hour
+    cap = SCOPE_NAMES[Budget.Scope(room.scope)] if room.scope else ""
+    workers = submission.track.workers_per_question
+    return [
+        _quote(width, options[width], room.left, cap, rate, workers)
+        for width in sorted(options, reverse=True)
+    ]
+
+
+def _quote(
+    width: str, option: dict[str, Any], left: Decimal | None, cap: str, rate: float, workers: int
+) -> Quote:
+    answers = option["new"] * workers
+    return Quote(
+        width=width,
+        half_width=float(width),
+        targets=option["targets"],
+        judged=option["judged"],
+        new=option["new"],
+        each=Decimal(option["each"]),
+        at_most=Decimal(option["at_most"]),
+        work=timedelta(seconds=option["work_seconds"]),
+        left=left,
+        cap=cap,
+        told=option.get("told", "exact"),
+        likely=timedelta(hours=answers / rate) if rate and answers else None,
+    )
+
+
+def quote(submission: Submission, asked: str | None) -> Quote | None:
+    """The option that was asked for, or the plan's own; None before there is a plan."""
+    width = width_of(submission, asked)
+    return next((one for one in quotes(submission) if one.width == width), None)

@@ -1,0 +1,105 @@
+"""How a submission's sample was drawn, stage by stage: what was planned, what it came to, what the
+model had to do with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count
+
+from kbpo.evaluation.leaderboard import Figure, figures
+from kbpo.instances.models import Label
+from kbpo.sampling.designs.base import half_width_at
+from kbpo.sampling.models import Sample, SampleBatch
+from kbpo.submissions.models import Submission
+from kbpo.web.public.board import DISTRIBUTIONS
+
+WHY = {
+    "target": "as far as the interval asks",
+    "budget": "as far as the money reached",
+}
+"""Why a stage stopped raising chances where it did."""
+
+
+def sampled(submission: Submission) -> dict[str, Any] | None:
+    """What is told of a submission's sample; None before it is drawn."""
+    batches = SampleBatch.objects.filter(submission=submission).select_related("distribution")
+    stages = list(batches.order_by("stage", "pk"))
+    if not stages:
+        return None
+    counts = dict(
+        Sample.objects.filter(batch__in=stages).values_list("batch").annotate(Count("pk"))
+    )
+    return {
+        "design": submission.track.design,
+        "stages": [_stage(submission, one, counts.get(one.pk, 0)) for one in stages],
+        "given_up": _given_up(submission),
+        "model": _model(submission),
+    }
+
+
+def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str, Any]:
+    """One row: when, why, how much was drawn, and the half-widths that were planned and
+    realised.
+    """
+    told = batch.settings
+    widths = {
+        name: round(half_width_at(submission, told[key]), 3) if told.get(key) else None
+        for name, key in (("planned", "planned_variance"), ("realised", "realised_variance"))
+    }
+    return widths | {
+        "number": batch.stage,
+        "drawn_at": batch.drawn_at,
+        "settled_at": batch.settled_at,
+        "distribution": DISTRIBUTIONS.get(batch.distribution.kind, batch.distribution.kind),
+        "targets": targets,
+        "size": batch.size,
+        "why": WHY.get(told.get("why", ""), ""),
+        "labels": told.get("labels", 0),
+    }
+
+
+def _given_up(submission: Submission) -> int:
+    """Relations of the sample that nobody answered."""
+    drawn = Sample.objects.filter(batch__submission=submission).values("target")
+    missing = Label.objects.filter(target__in=drawn, method="given_up").values_list(
+        "target_id", flat=True
+    )
+    answered = (
+        Label.objects.filter(target__in=missing)
+        .exclude(method="given_up")
+        .values_list("target_id", flat=True)
+    )
+    return len(set(missing) - set(answered))
+
+
+def _model(submission: Submission) -> dict[str, Any] | None:
+    """What the model alone would print for the guaranteed number, beside what is printed; None
+    before that is final.
+    """
+    if submission.status != "scored":
+        return None
+    track = submission.track
+    latest = track.evaluations.order_by("-number").first()
+    told = latest.settings if latest else {}
+    alone = (
+        told.get("totals", {})
+        .get(f"{track.criterion}|{track.distribution}", {})
+        .get(str(submission.pk))
+    )
+    printed: Figure | None = figures(
+        submission,
+        quantity="precision",
+        criterion=track.criterion,
+        distribution=track.distribution,
+        method="centred",
+    ).get(("precision", track.criterion, track.distribution, "centred"))
+    if alone is None or printed is None or printed.value is None:
+        return None
+    return {
+        "alone": alone,
+        "printed": printed,
+        "version": told.get("model"),
+        "labels": told.get("labels", 0),
+    }

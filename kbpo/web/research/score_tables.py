@@ -1,0 +1,176 @@
+"""Tells a submission's scores as tables, and what expert checks make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kbpo.evaluation.leaderboard import Figure, figures
+from kbpo.evaluation.score import Key
+from kbpo.sampling.models import Sample
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from kbpo.web.components import drawing
+from kbpo.web.public.board import CRITERIA, DISTRIBUTIONS, interval
+from kbpo.web.research.slices import watched
+
+QUANTITIES = (
+    ("f1", "F1"),
+    ("precision", "Precision"),
+    ("recall", "Recall"),
+    ("instance_recall", "Recall, every mention of a fact counted"),
+    ("recall_corrected", "Recall, with what annotators miss"),
+)
+SCOPES = {
+    Track.Scope.SENTENCE: "within one sentence",
+    Track.Scope.NEIGHBOURS: "within one sentence or two that follow each other",
+    Track.Scope.DOCUMENT: "anywhere in one document",
+}
+"""Where the two mentions of a fact stand for recall to count it."""
+
+
+def tables(submission: Submission) -> list[dict[str, Any]]:
+    """Scores by criterion: the guaranteed pair first, each with its rows and one axis."""
+    found = figures(submission)
+    looked = watched(submission) if submission.status != "scored" else None
+    criteria = sorted(
+        {key[1] for key in found}, key=lambda name: (name != submission.track.criterion, name)
+    )
+    result = []
+    for criterion in criteria:
+        rows: list[dict[str, Any]] = []
+        for key, label in _lines(submission.track, criterion):
+            figure = found.get((*key, "centred"))
+            if figure is not None:
+                guaranteed = key == _guaranteed(submission.track)
+                safe = looked is not None and guaranteed
+                rows.append(
+                    {
+                        "name": label,
+                        "figure": figure,
+                        "interval": looked["interval"] if looked and safe else interval(figure),
+                        "safe": safe,
+                        "guaranteed": guaranteed,
+                        "kind": "live" if safe else _kind(submission, figure),
+                    }
+                )
+                rows += _corrected(submission, found, key, label)
+        axis = drawing.axis_over(row["interval"] for row in rows)
+        lost = rows[0]["figure"].n_missing if rows else 0
+        result.append(
+            {
+                "name": CRITERIA.get(criterion, criterion),
+                "criterion": criterion,
+                "rows": rows,
+                "axis": axis,
+                "scope": SCOPES[Track.Scope(submission.track.scope)]
+                if _has_recall(found, criterion)
+                else "",
+                "watched": any(row["safe"] for row in rows),
+                "missing": missing(submission, lost) if lost else None,
+            }
+        )
+    return result
+
+
+def _has_recall(found: dict[tuple[str, str, str, str], Figure], criterion: str) -> bool:
+    return any(key[0] != "precision" and key[1] == criterion for key in found)
+
+
+def missing(submission: Submission, n: int) -> dict[str, int]:
+    """How many of the drawn relations that a submission states have no judgment, and why: they wait
+    for one; nobody is asked any more, since the run that they were drawn for has ended; or nobody
+    could answer.
+    """
+    drawn = Sample.objects.filter(
+        batch__submission__track=submission.track_id,
+        target__instances__predictions__submission=submission,
+    )
+    targets = set(drawn.values_list("target_id", flat=True))
+    unanswered = kind_of(submission.track).unanswered({submission.pk: targets})[submission.pk]
+    asked = drawn.filter(target__in=unanswered, batch__submission__status="judging")
+    waiting = min(n, asked.values("target").distinct().count())
+    dropped = min(n - waiting, len(unanswered) - waiting)
+    return {"n": n, "waiting": waiting, "dropped": dropped, "given_up": n - waiting - dropped}
+
+
+def _guaranteed(track: Track) -> Key:
+    return "precision", track.criterion, track.distribution
+
+
+def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
+    """What a table has lines for, and their names: F1 says which precision it combines with
+    recall.
+    """
+    kinds = sorted(track.distributions, key=lambda kind: kind != track.distribution)
+    for quantity, name in QUANTITIES:
+        if quantity == "precision":
+            yield from (
+                ((quantity, criterion, kind), f"{name}, {DISTRIBUTIONS[kind].lower()}")
+                for kind in kinds
+            )
+        elif quantity == "f1":
+            kind = track.distribution
+            yield (
+                (quantity, criterion, kind),
+                f"{name} of recall and precision, {DISTRIBUTIONS[kind].lower()}",
+            )
+        else:
+            yield (quantity, criterion, "instance"), name
+
+
+def _corrected(
+    submission: Submission,
+    found: dict[tuple[str, str, str, str], Figure],
+    key: tuple[str, str, str],
+    label: str,
+) -> list[dict[str, Any]]:
+    """The row of a number as expert checks correct it; none without any."""
+    figure = found.get((*key, "expert"))
+    if figure is None:
+        return []
+    kind = _kind(submission, figure)
+    return [
+        {
+            "name": f"{label}, corrected",
+            "figure": figure,
+            "interval": interval(figure),
+            "safe": False,
+            "kind": kind,
+        }
+    ]
+
+
+def not_corrected(submission: Submission) -> list[str]:
+    """Why numbers of a submission are not corrected by expert checks, as sentences; none without
+    any checks.
+    """
+    latest = submission.track.evaluations.order_by("-number").first()
+    return (
+        list(latest.settings.get("not_corrected", {}).get(str(submission.pk), [])) if latest else []
+    )
+
+
+def checked(submission: Submission) -> dict[str, Any] | None:
+    """The guaranteed precision as expert checks correct it, and how many; None without any."""
+    latest = submission.track.evaluations.order_by("-number").first()
+    track = submission.track
+    row = submission.estimates.filter(
+        evaluation=latest,
+        quantity="precision",
+        criterion=track.criterion,
+        distribution=track.distribution,
+        method="expert",
+        slice="",
+    ).first()
+    return None if row is None else {"n": row.n_checked, "figure": Figure.of(row)}
+
+
+def _kind(submission: Submission, figure: Any) -> drawing.Kind:
+    """How an interval is drawn that is made for one look: until judging ends, not as one that may
+    be watched.
+    """
+    if submission.status != "scored":
+        return "moment"
+    return "few" if figure.few else "final"

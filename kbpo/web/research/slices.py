@@ -1,0 +1,110 @@
+"""Tells a submission's scores by slice, and what may be watched of it while judgments arrive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+
+from kbpo.evaluation.leaderboard import FEW, Figure
+from kbpo.evaluation.models import Estimate, Look
+from kbpo.evaluation.slices.estimate import would_do
+from kbpo.submissions.models import Submission
+from kbpo.web.components import drawing
+from kbpo.web.components.plots import Moment
+from kbpo.web.public.board import interval
+
+GROUPS = {
+    "relation": "Relation",
+    "type": "Entity type",
+    "frequency": "Entity frequency",
+    "sentence": "Same sentence",
+    "own": "Defined here",
+}
+NAMES = {
+    "frequency:low": "Rare entities",
+    "frequency:medium": "Entities in some documents",
+    "frequency:high": "Frequent entities",
+    "sentence:same": "Both names in one sentence",
+    "sentence:across": "Names in different sentences",
+}
+
+
+def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any]:
+    """The table of one group of slices, and the switch between the groups that there are.
+
+    Others than its team see no thin ones while the track is open: a slice of few judgments would
+    tell what they were.
+    """
+    latest = submission.track.evaluations.order_by("-number").first()
+    stored = Estimate.objects.filter(
+        evaluation=latest, submission=submission, quantity__in=["precision", "recall"]
+    )
+    found: dict[str, dict[str, Estimate]] = {}
+    for one in stored.exclude(slice=""):
+        found.setdefault(one.slice, {})[one.quantity] = one
+    if not own and submission.track.status != "closed":
+        found = {key: some for key, some in found.items() if some["precision"].n_labels >= FEW}
+    groups = [group for group in GROUPS if any(key.startswith(f"{group}:") for key in found)]
+    group = chosen if chosen in groups else next(iter(groups), "")
+    labels = {
+        one["name"]: one.get("label", one["name"])
+        for one in submission.track.corpus.schema["predicates"]
+    }
+    rows = [
+        _row(key, some, submission, labels)
+        for key, some in found.items()
+        if key.startswith(f"{group}:")
+    ]
+    rows.sort(key=lambda row: (-row["n"], row["name"]))
+    address = reverse("submission", args=[submission.pk])
+    return {
+        "rows": rows,
+        "name": GROUPS.get(group, "").lower(),
+        "axis": drawing.axis_over([row["interval"] for row in rows]),
+        "recall": any(row["recall"] for row in rows),
+        "options": [
+            {"url": f"{address}?by={one}#slices", "text": GROUPS[one], "current": one == group}
+            for one in groups
+        ],
+    }
+
+
+def _row(
+    key: str, some: dict[str, Estimate], submission: Submission, labels: dict[str, str]
+) -> dict[str, Any]:
+    stored = some["precision"]
+    figure, name = Figure.of(stored), key.partition(":")[2]
+    recall = some.get("recall")
+    return {
+        "name": NAMES.get(key) or labels.get(name, name),
+        "n": stored.n_predictions or 0,
+        "figure": figure,
+        "interval": interval(figure),
+        "kind": "few" if figure.few else "final" if submission.status == "scored" else "moment",
+        "would_do": would_do(figure.value, stored.variance, figure.n_labels) if figure.few else 0,
+        "recall": (
+            Figure.of(recall)
+            if recall and not figure.few and 0 <= (recall.value or -1) <= 1
+            else None
+        ),
+    }
+
+
+def watched(submission: Submission) -> dict[str, Any] | None:
+    """What may be watched of a submission's guaranteed number as judgments arrive; None before the
+    first.
+    """
+    looks = list(Look.objects.filter(submission=submission).order_by("n"))
+    if not looks:
+        return None
+    now = looks[-1]
+    return {
+        "moments": [Moment(one.n, one.value, one.low80, one.high80) for one in looks],
+        "now": now,
+        "free": looks[0].n_before,
+        "alt": (
+            f"After {now.n:,} judgments precision is between {now.low80:.1%} and {now.high80:.1%}."
+        ),
+        "interval": drawing.Interval(now.value, now.low80, now.high80, now.low95, now.high95),
+    }

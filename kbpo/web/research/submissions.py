@@ -1,0 +1,376 @@
+"""A submission's page: its journey, its scores so far, what it costs, what the reader noticed, what
+people judged.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from decimal import Decimal
+from typing import Any, cast
+
+import numpy as np
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST
+
+from annotation.desk import report
+from kbpo.accounts.models import User
+from kbpo.money.spend import balance
+from kbpo.queue import nudge
+from kbpo.submissions.models import Problem, Submission
+from kbpo.submissions.receive import CannotChange, withdraw
+from kbpo.submissions.receive import describe as rename
+from kbpo.web.research.follow import progress, reached, stages
+from kbpo.web.research.judged import (
+    VERDICTS,
+    describe,
+    may_see,
+    only_public,
+    verdicts,
+    with_disputes,
+)
+from kbpo.web.research.order import more
+from kbpo.web.research.sampled import sampled
+from kbpo.web.research.score_tables import checked, not_corrected, tables
+from kbpo.web.research.slices import by_slice, watched
+
+PAGE = 25
+
+ENDED = {
+    "target": "The interval that was ordered is reached.",
+    "budget": (
+        "The money for this submission ended before the interval that was ordered was reached. What"
+        " was judged counts, and the intervals below are as wide as they are."
+    ),
+    "exhausted": (
+        "Everything that the plan allowed to ask was asked, and the interval that was ordered is"
+        " not reached. What was judged counts, and the intervals below are as wide as they are."
+    ),
+}
+"""Why judging ended, in a sentence."""
+
+
+def find(request: HttpRequest, pk: int, *, own: bool = False) -> Submission:
+    """The submission, if its page may be seen: its own team and admins always, everybody once it is
+    on the board.
+
+    Raises Http404 for everything else, so that nothing is told about other people's drafts.
+    """
+    row = get_object_or_404(
+        Submission.objects.select_related("track__corpus", "team", "user"), pk=pk
+    )
+    if is_own(request, row) or (row.is_on_board and not own):
+        return row
+    raise Http404("There is no such submission, or it is not yours to see.")
+
+
+def is_own(request: HttpRequest, submission: Submission) -> bool:
+    """Whether the visitor belongs to its team, or is an admin."""
+    user = request.user
+    return isinstance(user, User) and (
+        user.is_staff or submission.team.members.filter(pk=user.pk).exists()
+    )
+
+
+def show(request: HttpRequest, pk: int) -> HttpResponse:
+    """One submission. Its own team sees everything, others its scores."""
+    submission = find(request, pk)
+    own = is_own(request, submission)
+    if own and submission.status in ("received", "read", "planned", "refused", "expired"):
+        return redirect("upload-check", pk=pk)
+    told = context(request, submission) | {
+        "slices": by_slice(submission, request.GET.get("by", ""), own=own)
+    }
+    return render(request, "submission.html", told)
+
+
+def live(request: HttpRequest, pk: int) -> HttpResponse:
+    """The part of the page that changes, for polling."""
+    return render(request, "submission_live.html", context(request, find(request, pk)))
+
+
+def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
+    own, seen = is_own(request, submission), may_see(request.user, submission)
+    sample, looked = progress(submission), watched(submission)
+    moving = submission.status in ("confirmed", "judging")
+    found: dict[str, Any] = {
+        "submission": submission,
+        "own": own,
+        "moving": moving,
+        "again": moving and submission.orders > 0,
+        "stages": stages(submission, sample),
+        "sample": sample,
+        "tables": tables(submission),
+        "provisional": moving,
+        "few": not sample["judged"],
+        "may_see": seen,
+        "watched": looked,
+        "ordered": _ordered(submission, looked["now"].n) if moving and looked else None,
+        "checked": checked(submission),
+        "not_corrected": not_corrected(submission),
+        "ended": ENDED.get(submission.stage_reason, "") if submission.status == "scored" else "",
+    }
+    if own:
+        found |= {
+            "cost": cost(submission, sample),
+            "noticed": noticed(submission),
+            "sampled": sampled(submission),
+        }
+        found["shared"] = report.shared(submission)
+        found |= {"more": more(submission)}
+    if seen:
+        ids, right, _ = verdicts(submission, public=not own)
+        newest = ids[-5:] if ids else []
+        found |= {
+            "latest": describe(submission, newest, public=not own),
+            "n_judged": len(ids),
+            "n_right": int(np.nansum(right)),
+        }
+    return found
+
+
+def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:
+    """How many judgments the plan expects in all, and the half-width that was ordered; None if
+    these are n already.
+    """
+    chosen = str(submission.plan.get("chosen", ""))
+    targets = submission.plan.get("options", {}).get(chosen, {}).get("targets", 0)
+    return (targets, float(chosen)) if targets > n else None
+
+
+def cost(submission: Submission, sample: dict[str, Any]) -> dict[str, Any]:
+    """What it cost so far and what is set aside."""
+    sums = balance(purpose=submission.purpose)
+    option = submission.plan.get("options", {}).get(submission.plan.get("chosen"), {})
+    each = Decimal(option.get("each", "0"))
+    paid = int(sums.spent / each) if each else 0
+    return {
+        "free": max(0, sample["judged"] - paid) if sample["targets"] else option.get("judged", 0),
+        "paid": paid,
+        "each": each,
+        "spent": sums.spent,
+        "reserved": sums.open,
+        "given_back": sums.released,
+    }
+
+
+def noticed(submission: Submission) -> list[dict[str, Any]]:
+    """Problems by severity, with the commonest codes."""
+    rows = Problem.objects.filter(submission=submission).values_list("severity", "code")
+    by_severity: dict[str, Counter[str]] = {}
+    for severity, code in rows:
+        by_severity.setdefault(severity, Counter())[code] += 1
+    words = {"error": ("errors", "bad"), "warning": ("warnings", "warn"), "info": ("notes", "")}
+    return [
+        {
+            "tag": _several(sum(by_severity[severity].values()), word),
+            "tone": tone,
+            "codes": ", ".join(
+                f"{_in_words(code)} ({n:,})" for code, n in by_severity[severity].most_common(3)
+            ),
+        }
+        for severity, (word, tone) in words.items()
+        if severity in by_severity
+    ]
+
+
+def _in_words(code: str) -> str:
+    """The code of a message without its family: “missing inverse”."""
+    return code.rpartition(".")[2].replace("_", " ")
+
+
+def _several(n: int, word: str) -> str:
+    return f"{n:,} {word.removesuffix('s') if n == 1 else word}"
+
+
+def problems(request: HttpRequest, pk: int) -> HttpResponse:
+    """All problems of an upload, by line, fifty a page, filtered by severity."""
+    submission = find(request, pk, own=True)
+    rows = Problem.objects.filter(submission=submission).order_by("line", "pk")
+    severity = request.GET.get("severity", "")
+    counts = Counter(rows.values_list("severity", flat=True))
+    if severity in counts:
+        rows = rows.filter(severity=severity)
+    page = Paginator(rows, 50).get_page(request.GET.get("page"))
+    address = reverse("submission-problems", args=[pk])
+    options = [
+        {"url": address, "text": f"All {sum(counts.values()):,}", "current": severity not in counts}
+    ] + [
+        {
+            "url": f"{address}?severity={name}",
+            "text": f"{counts[name]:,} {word}",
+            "current": severity == name,
+        }
+        for name, word in (("error", "errors"), ("warning", "warnings"), ("info", "notes"))
+        if counts[name]
+    ]
+    return render(
+        request,
+        "problems.html",
+        {
+            "submission": submission,
+            "page": page,
+            "problems": told(page),
+            "options": options,
+            "severity": severity,
+        },
+    )
+
+
+def told(rows: Any) -> list[dict[str, Any]]:
+    """Problems as the component shows them."""
+    return [
+        {
+            "line": row.line,
+            "severity": row.severity,
+            "code": row.code,
+            "sentence": row.text,
+            "text": row.line_text,
+            "start": row.culprit_begin,
+            "end": row.culprit_end,
+        }
+        for row in rows
+    ]
+
+
+def problems_tsv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+    """The problem report as a file."""
+    submission = find(request, pk, own=True)
+    rows = (
+        Problem.objects.filter(submission=submission)
+        .order_by("line", "pk")
+        .iterator(chunk_size=2000)
+    )
+
+    class Echo:
+        def write(self, text: str) -> str:
+            return text
+
+    writer = csv.writer(Echo(), dialect="excel-tab")
+    head = [["line", "severity", "code", "what", "text"]]
+    lines = ([row.line, row.severity, row.code, row.text, row.line_text] for row in rows)
+    stream = (writer.writerow(row) for part in (head, lines) for row in part)
+    response = StreamingHttpResponse(
+        stream, content_type="text/tab-separated-values; charset=utf-8"
+    )
+    response["Content-Disposition"] = f'attachment; filename="problems-{submission.pk}.tsv"'
+    return response
+
+
+def predictions(request: HttpRequest, pk: int) -> HttpResponse:
+    """Judged predictions in their sentences, filtered by verdict and predicate."""
+    submission = find(request, pk)
+    if not may_see(request.user, submission):
+        raise Http404(
+            "Judgments are shown to the submission's own team, and to everybody once the track is"
+            " closed."
+        )
+    ids, right, names = verdicts(submission, public=only_public(request.user, submission))
+    own = not only_public(request.user, submission)
+    verdict = request.GET.get("verdict", "all")
+    verdict = verdict if verdict in VERDICTS else "all"
+    predicate = request.GET.get("predicate", "")
+    chosen = [
+        pk_
+        for pk_, ok, name in zip(ids, right, names, strict=True)
+        if (not predicate or name == predicate)
+        and (verdict == "all" or ok == float(verdict == "right"))
+    ]
+    page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
+    counts = {"all": len(ids), "right": int((right == 1).sum()), "wrong": int((right == 0).sum())}
+    return render(
+        request,
+        "predictions.html",
+        {
+            "submission": submission,
+            "page": page,
+            "rows": with_disputes(
+                submission, describe(submission, list(page), public=not own), own
+            ),
+            "own": own,
+            "verdict": verdict,
+            "predicate": predicate,
+            "counts": counts,
+            "predicates": sorted(Counter(names).items(), key=lambda one: -one[1]),
+            "n_predictions": submission.counts.get("relations", 0),
+        },
+    )
+
+
+@login_required
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Rename and describe a submission."""
+    submission = find(request, pk, own=True)
+    if request.method == "POST":
+        name = request.POST.get("name", "").strip()
+        if not 1 <= len(name) <= 80:
+            error = "A run needs a name of 1 to 80 characters."
+            return render(
+                request,
+                "submission_edit.html",
+                {"submission": submission, "error": error},
+                status=400,
+            )
+        try:
+            rename(
+                submission,
+                name=name,
+                description=request.POST.get("description", "").strip()[:2000],
+            )
+        except CannotChange as refusal:
+            context = {"submission": submission, "error": str(refusal)}
+            return render(request, "submission_edit.html", context, status=409)
+        messages.success(request, "Saved.")
+        return redirect("submission", pk=pk)
+    return render(request, "submission_edit.html", {"submission": submission})
+
+
+@login_required
+@require_POST
+def take_back(request: HttpRequest, pk: int) -> HttpResponse:
+    """Withdraw a submission; what was not spent is given back."""
+    try:
+        submission = withdraw(find(request, pk, own=True), cast(User, request.user))
+    except CannotChange as refusal:
+        messages.error(request, str(refusal))
+        return redirect("submission", pk=pk)
+    messages.success(
+        request, f"{submission.name} is withdrawn. What was judged is paid; the rest is given back."
+    )
+    return redirect("submission", pk=pk)
+
+
+@login_required
+@require_POST
+def retry(request: HttpRequest, pk: int) -> HttpResponse:
+    """Put a submission that was given up back where it was."""
+    put_back(find(request, pk, own=True), cast(User, request.user))
+    return redirect("submission", pk=pk)
+
+
+def put_back(submission: Submission, who: User) -> None:
+    """Nothing; a submission that was given up stands again where it was, and is tried at once."""
+    if submission.status == "failed":
+        submission.move(
+            ["received", "read", "planned", "confirmed", "judging"][min(4, reached(submission))],
+            who=who,
+        )
+        for step in ("ingest", "plan", "draw", "estimate"):
+            nudge(step)
+
+
+urlpatterns = [
+    path("submissions/<int:pk>/", show, name="submission"),
+    path("submissions/<int:pk>/live/", live, name="submission-live"),
+    path("submissions/<int:pk>/problems/", problems, name="submission-problems"),
+    path("submissions/<int:pk>/problems.tsv", problems_tsv, name="submission-problems-tsv"),
+    path("submissions/<int:pk>/judged/", predictions, name="submission-judged"),
+    path("submissions/<int:pk>/edit/", edit, name="submission-edit"),
+    path("submissions/<int:pk>/withdraw/", take_back, name="submission-withdraw"),
+    path("submissions/<int:pk>/retry/", retry, name="submission-retry"),
+]

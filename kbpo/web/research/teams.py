@@ -1,0 +1,220 @@
+"""Teams: who belongs to one, what it submitted and spent; and the invitation links that make
+members.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import Invitation, Team, User
+from kbpo.accounts.sign_up import SignUpForm
+from kbpo.money.models import Budget
+from kbpo.money.spend import allowance, balance
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.web.desk.reason import why_of
+
+DAYS = 14
+USED_UP = (
+    "This invitation does not work any more: it was used up or has run out. Ask for a new one."
+)
+
+
+class JoinForm(SignUpForm):
+    """What an account needs, and from researchers a yes to what happens with their files."""
+
+    terms = forms.BooleanField(
+        error_messages={"required": "Say that you agree; without it we cannot make an account."}
+    )
+
+    def __init__(self, *args: Any, role: str = "researcher", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if (
+            role == "annotator"
+        ):  # they read and agree to the terms, which have versions, before their first question
+            del self.fields["terms"]
+
+
+def usable() -> QuerySet[Invitation]:
+    """Invitations that may still be used."""
+    in_time = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+    return Invitation.objects.filter(in_time, uses_left__gt=0)
+
+
+@never_cache
+def join(request: HttpRequest, code: str) -> HttpResponse:
+    """An invitation: a form that makes an account, or one button for somebody who has one."""
+    invitation = usable().select_related("team").filter(code=code).first()
+    if invitation is None:
+        return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
+    known = request.user.is_authenticated
+    form = None if known else JoinForm(request.POST or None, role=invitation.role)
+    if request.method == "POST" and (form is None or form.is_valid()):
+        user = accept(invitation, cast(User, request.user) if form is None else form)
+        if user is None:
+            return render(request, "people/join.html", {"refusal": USED_UP}, status=410)
+        if not known:
+            login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+        return _welcome(request, invitation)
+    status = 422 if request.method == "POST" else 200
+    return render(
+        request, "people/join.html", {"form": form, "invitation": invitation}, status=status
+    )
+
+
+@transaction.atomic
+def accept(invitation: Invitation, who: User | JoinForm) -> User | None:
+    """The user with the invitation's role; None if somebody else has just taken its last use."""
+    if not usable().filter(pk=invitation.pk).update(uses_left=F("uses_left") - 1):
+        return None
+    user = who.save(commit=False) if isinstance(who, JoinForm) else who
+    if invitation.role == "annotator":
+        user.is_annotator, user.is_volunteer = True, False
+    else:
+        user.is_researcher = True
+    user.save()
+    if invitation.team is not None:
+        invitation.team.members.add(user)
+    return cast(User, user)
+
+
+def _welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
+    if invitation.role == "annotator":
+        messages.success(request, "Welcome. Here is your own page.")
+        return redirect("annotate")
+    if invitation.team is None:
+        return redirect("account")
+    messages.success(
+        request, f"Welcome. You belong to {invitation.team.name} now and can submit for it."
+    )
+    return redirect("team", slug=invitation.team.slug)
+
+
+@transaction.atomic
+def invite(
+    role: str, made_by: User, *, team: Team | None = None, uses: int = 1, why: str = ""
+) -> Invitation:
+    """A new invitation that runs out in a fortnight."""
+    expires = timezone.now() + timedelta(days=DAYS)
+    row = Invitation.objects.create(
+        role=role, team=team, made_by=made_by, uses_left=uses, expires_at=expires
+    )
+    after = f"{role}{f' of {team.name}' if team else ''}, {uses} use{'' if uses == 1 else 's'}"
+    note("invite", f"invitation:{row.pk}", who=made_by, why=why, after=after)
+    return row
+
+
+@transaction.atomic
+def withdraw(rows: QuerySet[Invitation], who: User, why: str) -> None:
+    """Invitations work no more."""
+    for row in rows.filter(uses_left__gt=0).select_for_update(of=("self",)):
+        note(
+            "withdraw invitation",
+            f"invitation:{row.pk}",
+            who=who,
+            why=why,
+            before=f"{row.uses_left} left",
+            after="0 left",
+        )
+        row.uses_left = 0
+        row.save(update_fields=["uses_left"])
+
+
+def links(request: HttpRequest, rows: QuerySet[Invitation]) -> list[dict[str, Any]]:
+    """Invitations with their whole address, to be copied."""
+    return [
+        {"invitation": row, "url": request.build_absolute_uri(reverse("join", args=[row.code]))}
+        for row in rows.select_related("team", "made_by").order_by("-pk")
+    ]
+
+
+def find_team(request: HttpRequest, slug: str) -> Team:
+    """The team, for its members and for admins. Raises Http404 for everybody else."""
+    user = cast(User, request.user)
+    rows = Team.objects.filter(slug=slug)
+    team = (rows if user.is_staff else rows.filter(members=user)).first()
+    if team is None:
+        raise Http404("There is no such team, or it is not yours to see.")
+    return team
+
+
+@never_cache
+@login_required
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """A team's page, for its members."""
+    team = find_team(request, slug)
+    rows = Submission.objects.filter(team=team).select_related("track").order_by("-pk")
+    context = {
+        "team": team,
+        "members": team.members.order_by("username"),
+        "submissions": rows[:200],
+        "money": balance(team=team),
+        "budgets": budgets(team),
+        "links": links(request, usable().filter(team=team, role="researcher")),
+    }
+    return render(request, "people/team.html", context)
+
+
+def budgets(team: Team) -> list[dict[str, Any]]:
+    """What the team may still reserve on every open track, and which cap says so."""
+    found = []
+    for track in Track.objects.filter(status="open").order_by("name"):
+        room = allowance(track, team, "")
+        found.append({"track": track, "cap": _own_cap(track, team), "left": room.left})
+    return found
+
+
+def _own_cap(track: Track, team: Team) -> Decimal | None:
+    caps = Budget.objects.filter(
+        Q(team=team) | Q(team=None), track=track, scope="team"
+    ).values_list("cap", flat=True)
+    return min(caps, default=None)
+
+
+@login_required
+@require_POST
+def invite_member(request: HttpRequest, slug: str) -> HttpResponse:
+    """Makes an invitation for one researcher of the team."""
+    team = find_team(request, slug)
+    invite(
+        "researcher",
+        cast(User, request.user),
+        team=team,
+        why=why_of(request, "Invited from the team’s page."),
+    )
+    messages.success(request, f"A link for one person is made. It works for {DAYS} days.")
+    return redirect("team", slug=slug)
+
+
+@login_required
+@require_POST
+def take_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """An invitation of the team works no more."""
+    rows = Invitation.objects.filter(pk=pk, team=find_team(request, slug))
+    withdraw(rows, cast(User, request.user), why_of(request, "Taken back from the team’s page."))
+    messages.success(request, "The link works no more.")
+    return redirect("team", slug=slug)
+
+
+urlpatterns = [
+    path("join/<str:code>/", join, name="join"),
+    path("teams/<slug:slug>/", show, name="team"),
+    path("teams/<slug:slug>/invite/", invite_member, name="team-invite"),
+    path("teams/<slug:slug>/invite/<int:pk>/take-back/", take_back, name="team-take-back"),
+]

@@ -1,0 +1,458 @@
+"""Submitting a system: file, check, describe, confirm. The last page spends, and says how much at
+most.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from kbpo.accounts.models import Team, User
+from kbpo.money.spend import OverBudget
+from kbpo.sampling.confirm import CannotConfirm, confirm
+from kbpo.submissions.models import Problem, Submission
+from kbpo.submissions.progress import progress_of
+from kbpo.submissions.receive import GONE, CannotChange, CannotReceive, describe, receive, withdraw
+from kbpo.tracks.models import Track
+from kbpo.web.components.figures import count_text
+from kbpo.web.research.example_file import example_lines
+from kbpo.web.research.quote import Quote, quote, quotes
+from kbpo.web.research.submissions import find, told
+
+P = ParamSpec("P")
+DRAFT = ("received", "read", "planned")
+SHOWN = 10
+"""Problems on the page; the rest is a link away."""
+SEVERITIES = (("error", "errors"), ("warning", "warnings"), ("info", "notes"))
+ENDINGS = (".gz", ".tsv", ".txt", ".kb", ".jsonl", ".json")
+
+
+def for_researchers(
+    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """The view, for researchers who have a team; everybody else reads what to do."""
+
+    @wraps(view)
+    @login_required
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        user = cast(User, request.user)
+        if not user.is_staff and (not user.is_researcher or user.team() is None):
+            return render(
+                request, "upload_not_yet.html", {"researcher": user.is_researcher}, status=403
+            )
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+@for_researchers
+def submit(request: HttpRequest) -> HttpResponse:
+    """The first step: a track and a file. A POST keeps the file and goes on to its check."""
+    user = cast(User, request.user)
+    team = user.team()
+    if team is None:  # an admin who belongs to no team
+        return render(request, "upload_not_yet.html", {"researcher": True}, status=403)
+    tracks = list(Track.objects.filter(status="open").select_related("corpus").order_by("-pk"))
+    slug = request.POST.get("track") or request.GET.get("track")
+    track = next((one for one in tracks if one.slug == slug), tracks[0] if tracks else None)
+    if request.method != "POST":
+        return _file_page(request, team, tracks, track)
+    asked = Track.objects.exclude(status="draft").filter(slug=slug).first()
+    if asked is None:
+        return _refuse(request, team, tracks, track, "Choose the track that the file is for.")
+    return _receive(request, user, team, tracks, asked)
+
+
+def _receive(
+    request: HttpRequest, user: User, team: Team, tracks: list[Track], track: Track
+) -> HttpResponse:
+    file = request.FILES.get("file")
+    if not isinstance(file, UploadedFile) or not file.name:
+        return _refuse(request, team, tracks, track, "Choose a file first. Nothing was uploaded.")
+    try:
+        submission = receive(
+            track,
+            team,
+            user,
+            file,
+            name=stem(file.name),
+            file_name=file.name,
+            idempotency_key=_key(request, file),
+        )
+    except CannotReceive as refusal:
+        return _refuse(request, team, tracks, track, str(refusal))
+    address = reverse("upload-check", args=[submission.pk])
+    return JsonResponse({"url": address}) if _is_script(request) else HttpResponseRedirect(address)
+
+
+def _key(request: HttpRequest, file: UploadedFile[Any]) -> str | None:
+    """The form's own key with the file's content: the same press twice is one upload, another file
+    is another.
+    """
+    form = request.POST.get("key", "")[:32]
+    if not form:
+        return None
+    digest = hashlib.sha256()
+    for block in file.chunks():
+        digest.update(block)
+    file.seek(0)
+    return f"page:{form}:{digest.hexdigest()[:32]}"
+
+
+def stem(file_name: str) -> str:
+    """The file's name without its endings: what a run is called until somebody says otherwise."""
+    name = file_name.replace("\\", "/").rsplit("/", 1)[-1]
+    while ending := next(
+        (one for one in ENDINGS if name.lower().endswith(one) and len(name) > len(one)), ""
+    ):
+        name = name[: -len(ending)]
+    return name[:80]
+
+
+def _is_script(request: HttpRequest) -> bool:
+    return request.headers.get("X-Requested-With") == "upload"
+
+
+def _refuse(
+    request: HttpRequest, team: Team, tracks: list[Track], track: Track | None, sentence: str
+) -> HttpResponse:
+    if _is_script(request):
+        return JsonResponse({"error": sentence}, status=422)
+    return _file_page(request, team, tracks, track, refusal=sentence, status=422)
+
+
+def _file_page(
+    request: HttpRequest,
+    team: Team,
+    tracks: list[Track],
+    track: Track | None,
+    *,
+    refusal: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "tracks": tracks,
+        "track": track,
+        "team": team,
+        "drafts": drafts(team),
+        "key": secrets.token_hex(16),
+        "limit_mb": settings.UPLOAD_LIMIT_MB,
+        "refusal": refusal,
+    }
+    return render(request, "upload.html", context, status=status)
+
+
+def drafts(team: Team) -> QuerySet[Submission]:
+    """The team's uploads that nobody has confirmed, newest first."""
+    return (
+        Submission.objects.filter(team=team, status__in=DRAFT)
+        .select_related("track")
+        .order_by("-pk")
+    )
+
+
+@for_researchers
+def check(request: HttpRequest, pk: int) -> HttpResponse:
+    """The second step: what was understood, and what it will cost. It follows the reading by
+    itself.
+    """
+    submission = find(request, pk, own=True)
+    if submission.status not in (*DRAFT, "refused", "expired"):
+        return redirect("submission", pk=pk)
+    return render(request, "upload_check.html", _checked(request, submission))
+
+
+@for_researchers
+def live(request: HttpRequest, pk: int) -> HttpResponse:
+    """The part of the check that changes while the file is read."""
+    return render(request, "upload_check_live.html", _checked(request, find(request, pk, own=True)))
+
+
+def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
+    reading = submission.status in ("received", "read")
+    share = progress_of(submission.pk) if submission.status == "received" else 1.0
+    options = quotes(submission) if submission.status == "planned" else []
+    chosen = quote(submission, request.GET.get("target")) if options else None
+    counts = submission.counts
+    return {
+        "submission": submission,
+        "at": 2,
+        "reading": reading,
+        "share": share,
+        "left": _time_left(submission, share) if reading else None,
+        "took": submission.read_at - submission.received_at if submission.read_at else None,
+        "quote": chosen,
+        "quotes": options,
+        "targets": _targets(submission, options, chosen.width) if chosen else [],
+        "errors": counts.get("errors", 0),
+        "same": same_as(submission),
+        **(_words(chosen, counts) if chosen else {}),
+        **_problems(request, submission),
+    }
+
+
+def _words(chosen: Quote, counts: dict[str, Any]) -> dict[str, str]:
+    """What stands at the ends of the bar, and on the choice about bad lines."""
+    return {
+        "paid_words": (
+            f"{count_text(chosen.judged)}"
+            f" {'label exists' if chosen.judged == 1 else 'labels exist'}"
+        ),
+        "judge_words": f"{count_text(chosen.new)} to judge",
+        "good_words": f"Evaluate the {count_text(counts.get('relations', 0))} good ones",
+    }
+
+
+def _time_left(submission: Submission, share: float) -> timedelta | None:
+    """How long the reading still takes if it goes on as it began; None while that cannot be
+    told.
+    """
+    if not 0.02 <= share < 1.0:
+        return None
+    return (timezone.now() - submission.status_since) * ((1 - share) / share)
+
+
+def _targets(submission: Submission, options: list[Quote], chosen: str) -> list[dict[str, Any]]:
+    """The switch of half-widths."""
+    address = reverse("upload-check", args=[submission.pk])
+    return [
+        {
+            "url": f"{address}?{urlencode({'target': one.width})}",
+            "text": f"±{one.half_width * 100:g}",
+            "current": one.width == chosen,
+        }
+        for one in options
+    ]
+
+
+def _problems(request: HttpRequest, submission: Submission) -> dict[str, Any]:
+    """The first problems of the severity that the URL asks for, and the switch between
+    severities.
+    """
+    rows = Problem.objects.filter(submission=submission).order_by("line", "pk")
+    kept = Counter(rows.values_list("severity", flat=True))
+    counts = {name: max(kept[name], submission.counts.get(f"{name}s", 0)) for name, _ in SEVERITIES}
+    severity = request.GET.get("severity", "")
+    if severity in kept:
+        rows = rows.filter(severity=severity)
+    address = reverse("upload-check", args=[submission.pk])
+    keep = {"target": request.GET["target"]} if "target" in request.GET else {}
+    every = sum(counts.values())
+    options = [
+        {"url": f"{address}?{urlencode(keep)}", "text": f"All {every:,}", "current": not severity}
+    ]
+    options += [
+        {
+            "url": f"{address}?{urlencode(keep | {'severity': name})}",
+            "text": f"{counts[name]:,} {word if counts[name] != 1 else word.removesuffix('s')}",
+            "current": severity == name,
+        }
+        for name, word in SEVERITIES
+        if counts[name]
+    ]
+    total = counts.get(severity, every)
+    return {
+        "problems": told(_most_severe(rows)),
+        "severities": options,
+        "more": max(0, total - SHOWN),
+        "n_problems": every,
+    }
+
+
+def _most_severe(rows: QuerySet[Problem]) -> list[Problem]:
+    """The first ten: errors, then warnings, then notes, each by line."""
+    found: list[Problem] = []
+    for severity, _ in SEVERITIES:
+        if len(found) < SHOWN:
+            found += rows.filter(severity=severity)[: SHOWN - len(found)]
+    return found
+
+
+def same_as(submission: Submission) -> Submission | None:
+    """Another submission of the team with the very same file; None if there is none."""
+    rows = Submission.objects.filter(
+        team=submission.team_id, track=submission.track_id, file_digest=submission.file_digest
+    )
+    return rows.exclude(pk=submission.pk).exclude(status__in=GONE).order_by("-pk").first()
+
+
+@for_researchers
+def describe_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The third step: a name and a sentence about the system."""
+    submission = find(request, pk, own=True)
+    if submission.status != "planned":
+        return redirect("upload-check", pk=pk)
+    if request.GET.get("lines") == "mend":
+        kept = f"Nothing was spent. {submission.file_name} stays a draft for seven days."
+        messages.info(request, f"{kept} Mend the file and upload it again.")
+        return HttpResponseRedirect(
+            f"{reverse('submit')}?{urlencode({'track': submission.track.slug})}"
+        )
+    name, description, error = _named(submission), submission.description, ""
+    if request.method == "POST":
+        name, description = (
+            request.POST.get("name", "").strip(),
+            request.POST.get("description", "").strip(),
+        )
+        error = _wrong_name(name)
+        if not error and (error := _save(submission, name, description)) == "":
+            return HttpResponseRedirect(reverse("upload-confirm", args=[pk]) + _choices(request))
+    context = {
+        "submission": submission,
+        "at": 3,
+        "name": name,
+        "description": description,
+        "error": error,
+    }
+    context |= {"quote": quote(submission, request.GET.get("target")), "choices": _choices(request)}
+    return render(request, "upload_describe.html", context, status=422 if error else 200)
+
+
+def _named(submission: Submission) -> str:
+    """The name so far: the run id that the file gives itself, unless somebody has chosen
+    another.
+    """
+    unchanged = submission.name == stem(submission.file_name)
+    return (submission.run_id if unchanged else "") or submission.name
+
+
+def _wrong_name(name: str) -> str:
+    return "" if 1 <= len(name) <= 80 else "A run needs a name of 1 to 80 characters."
+
+
+def _save(submission: Submission, name: str, description: str) -> str:
+    """Why the name could not be saved; nothing if it was."""
+    try:
+        describe(submission, name=name, description=description)
+    except CannotChange as refusal:
+        return str(refusal)
+    return ""
+
+
+def _choices(request: HttpRequest) -> str:
+    """The choices of the second step, carried on in the URL."""
+    kept = {key: request.GET[key] for key in ("target", "lines") if key in request.GET}
+    return f"?{urlencode(kept)}" if kept else ""
+
+
+@for_researchers
+def confirm_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The last step, the one that spends. A second press changes nothing."""
+    submission = find(request, pk, own=True)
+    if submission.confirmed_at:
+        return redirect("submission", pk=pk)
+    if submission.status != "planned":
+        return redirect("upload-check", pk=pk)
+    chosen = quote(submission, request.GET.get("target"))
+    refusal = (
+        _confirm(request, submission, chosen.width if chosen else None)
+        if request.method == "POST"
+        else ""
+    )
+    if request.method == "POST" and not refusal:
+        messages.success(
+            request, f"{submission.name} is confirmed. People judge it now; this page follows them."
+        )
+        return redirect("submission", pk=pk)
+    context = {
+        "submission": submission,
+        "at": 4,
+        "quote": chosen,
+        "same": same_as(submission),
+        "refusal": refusal,
+    }
+    context |= {"good_lines": request.GET.get("lines") == "good", "choices": _choices(request)}
+    context |= {"errors": submission.counts.get("errors", 0)}
+    context["wider"] = (
+        [one for one in quotes(submission) if one.fits] if chosen and not chosen.fits else []
+    )
+    return render(request, "upload_confirm.html", context, status=409 if refusal else 200)
+
+
+def _confirm(request: HttpRequest, submission: Submission, width: str | None) -> str:
+    """Why it was not confirmed, as a sentence; nothing if it was."""
+    if (same := same_as(submission)) is not None and "again" not in request.POST:
+        return (
+            f"Your team has submitted this very file already, as {same.name}. Say below that you"
+            " mean it."
+        )
+    try:
+        confirm(
+            submission,
+            cast(User, request.user),
+            half_width=width,
+            good_lines_only="good_lines" in request.POST,
+        )
+    except (CannotConfirm, OverBudget) as refusal:
+        return str(refusal)
+    return ""
+
+
+@for_researchers
+@require_POST
+def discard(request: HttpRequest, pk: int) -> HttpResponse:
+    """A draft is thrown away; nothing was spent on it."""
+    submission = find(request, pk, own=True)
+    if submission.confirmed_at:
+        messages.error(request, f"{submission.name} is confirmed. Withdraw it on its own page.")
+        return redirect("submission", pk=pk)
+    try:
+        withdraw(submission, cast(User, request.user))
+    except CannotChange as refusal:
+        messages.error(request, str(refusal))
+        return redirect("upload-check", pk=pk)
+    messages.success(request, f"{submission.file_name} is discarded. Nothing was spent.")
+    return HttpResponseRedirect(
+        f"{reverse('submit')}?{urlencode({'track': submission.track.slug})}"
+    )
+
+
+def example(request: HttpRequest, slug: str) -> HttpResponse:
+    """A small file that the track accepts, to try the way in."""
+    track = get_object_or_404(
+        Track.objects.exclude(status="draft").select_related("corpus"), slug=slug
+    )
+    response = HttpResponse(
+        "".join(f"{line}\n" for line in example_lines(track)),
+        content_type="application/jsonl; charset=utf-8",
+    )
+    response["Content-Disposition"] = f'attachment; filename="example-{track.slug}.jsonl"'
+    return response
+
+
+@for_researchers  # type: ignore[arg-type]  # a streamed response
+def download(request: HttpRequest, pk: int) -> FileResponse:
+    """The file as it was uploaded, for its own team."""
+    submission = find(request, pk, own=True)
+    return FileResponse(
+        submission.file.open("rb"), as_attachment=True, filename=submission.file_name
+    )
+
+
+urlpatterns = [
+    path("submit/", submit, name="submit"),
+    path("submit/example/<slug:slug>.jsonl", example, name="upload-example"),
+    path("submit/<int:pk>/", check, name="upload-check"),
+    path("submit/<int:pk>/live/", live, name="upload-live"),
+    path("submit/<int:pk>/file/", download, name="upload-file"),
+    path("submit/<int:pk>/describe/", describe_page, name="upload-describe"),
+    path("submit/<int:pk>/confirm/", confirm_page, name="upload-confirm"),
+    path("submit/<int:pk>/discard/", discard, name="upload-discard"),
+]

@@ -1,0 +1,307 @@
+"""A simulated crowd: programs that log in and judge through the same pages as people, over HTTP,
+form by form.
+
+They see what a person sees: the page. What they know besides is injected as `knows`, and the right
+answers of our own tutorials are read from their files: nothing that they know is lost when they are
+stopped. No database is touched.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from rehearsal import reading as simulate_reading
+from rehearsal.bias import BIASES, NONE, mistaken, other_link
+from rehearsal.browser import Browser, Form, Page
+
+Span = tuple[int, int]
+
+
+class Truth(Protocol):
+    """The true answer about two mentions, A before B. `holds` has (predicate, ">" from A to B or
+    "<").
+    """
+
+    @property
+    def subject_canonical(self) -> Span: ...
+    @property
+    def object_canonical(self) -> Span: ...
+    @property
+    def holds(self) -> Iterable[tuple[str, str]]: ...
+
+
+Knows = Callable[[str, Span, Span], Truth]
+MOST_ERRORS = 100
+MOST_STEPS = 200  # pages of terms and tutorials before a first question
+TUTORIALS = Path(__file__).resolve().parent.parent / "annotation" / "workers" / "tutorials"
+
+
+def right_answers() -> dict[str, dict[str, list[str]]]:
+    """Question of a tutorial -> its right answer: an attempt that a stopped crowd began must not be
+    lost to guesses.
+    """
+    found = {}
+    for path in sorted(TUTORIALS.glob("*.json")):
+        lesson = json.loads(path.read_text(encoding="utf-8"))
+        for number, question in enumerate(lesson["questions"], start=1):
+            found[f"{lesson['interface']}/{number}"] = question["right"]
+    return found
+
+
+@dataclass
+class Work:
+    """What a crowd did: answers sent, how many of them were meant to be wrong, errors, seconds."""
+
+    answers: int = 0
+    wrong: int = 0
+    errors: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return self.answers / self.seconds if self.seconds else 0.0
+
+
+class Crowd:
+    """Workers with logins, of known accuracy, speed and bias. Each answer is wrong with probability
+    1 − accuracy; how, the bias says (`simulate_bias`).
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        logins: Sequence[tuple[str, str]],
+        knows: Knows,
+        *,
+        finds: simulate_reading.Finds | None = None,
+        mention_recall: float = 0.8,
+        accuracy: float | Sequence[float] = 1.0,
+        seconds: float = 0.0,
+        bias: str | Sequence[str] = NONE,
+        seed: int = 1,
+        login_path: str = "/login/",
+    ) -> None:
+        accuracies = [accuracy] * len(logins) if isinstance(accuracy, float) else list(accuracy)
+        biases = [bias] * len(logins) if isinstance(bias, str) else list(bias)
+        if unknown := set(biases) - BIASES.keys():
+            raise ValueError(
+                f"There is no bias {sorted(unknown)[0]!r}; there are {', '.join(BIASES)}."
+            )
+        self.work_done = Work()
+        self.finds, self.mention_recall = finds, mention_recall
+        self._lock = threading.Lock()
+        self._workers = []
+        for number, (login, right, how) in enumerate(zip(logins, accuracies, biases, strict=True)):
+            rng = random.Random(f"{seed}:{number}")
+            self._workers.append(
+                _Worker(self, Browser(base_url), login, knows, right, seconds, how, rng, login_path)
+            )
+
+    def work(
+        self, until: Callable[[], bool] | None = None, *, poll: float = 0.2, at_most: float = 600.0
+    ) -> Work:
+        """What was done until `until()` is true (by default: until nobody finds anything), or time
+        is over.
+        """
+        begin = time.monotonic()
+        stop = threading.Event()
+        threads = [
+            threading.Thread(target=self._run, args=(one, stop, until is None, poll))
+            for one in self._workers
+        ]
+        for thread in threads:
+            thread.daemon = True
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            if time.monotonic() - begin > at_most or (until is not None and until()):
+                stop.set()
+            time.sleep(min(poll, 0.05))
+        self.work_done.seconds += time.monotonic() - begin
+        return self.work_done
+
+    def _run(
+        self, worker: _Worker, stop: threading.Event, leave_when_empty: bool, poll: float
+    ) -> None:
+        while not stop.is_set():
+            try:
+                found = worker.answer_next()
+            except Exception as error:  # told to whoever runs the crowd; the other workers go on
+                self._note(f"{worker.login[0]}: {type(error).__name__}: {error}")
+                worker.forget()
+                found = False
+            if not found and leave_when_empty:
+                break
+            if not found:
+                stop.wait(poll)
+        worker.browser.close()
+
+    def _note(self, error: str) -> None:
+        with self._lock:
+            self.work_done.errors.append(error)
+            del self.work_done.errors[:-MOST_ERRORS]
+
+    def count(self, *, wrong: bool) -> None:
+        """Notes an answer that was sent."""
+        with self._lock:
+            self.work_done.answers += 1
+            self.work_done.wrong += wrong
+
+
+@dataclass
+class _Worker:
+    crowd: Crowd
+    browser: Browser
+    login: tuple[str, str]
+    knows: Knows
+    accuracy: float
+    seconds: float
+    bias: str
+    rng: random.Random
+    login_path: str
+    page: Page | None = None
+    known: bool = False
+    learned: dict[str, dict[str, list[str]]] = field(default_factory=right_answers)
+    """question of a tutorial -> the right answer; what an explanation told stands above what was
+    known"""
+
+    def forget(self) -> None:
+        """Begins anew after an error: the site may have been away."""
+        self.page, self.known = None, False
+        self.browser.close()
+
+    def log_in(self) -> None:
+        form = self.browser.get(self.login_path).form()
+        name, password = self.login
+        page = self.browser.submit(
+            form, {**form.values(), "username": [name], "password": [password]}
+        )
+        if page.path.startswith(self.login_path):
+            raise PermissionError("the login was refused")
+        self.known = True
+
+    def answer_next(self) -> bool:
+        """Whether there was a question; it was answered."""
+        if not self.known:
+            self.log_in()
+        page = self._learn(self.page or self.browser.get("/annotate/next/"))
+        self.page = None
+        if not page.has_form("answer"):
+            return False
+        form = page.form("answer")
+        wrong = self.rng.random() >= self.accuracy
+        values = form.values() | self._answer_to(page, form, wrong)
+        if self.seconds:
+            time.sleep(self.seconds * self.rng.uniform(0.5, 1.5))
+        after = self.browser.submit(form, values)
+        if after.status == 422:
+            raise ValueError(f"an answer was refused on {page.path}")
+        self.crowd.count(wrong=wrong)
+        self.page = after
+        return True
+
+    def _learn(self, page: Page) -> Page:
+        """The page after the terms and the tutorial, if they stood in the way, as they do before a
+        first question.
+        """
+        for _ in range(MOST_STEPS):
+            if page.has_form("consent"):
+                form = page.form("consent")
+                page = self.browser.submit(form, form.values() | {"agree": ["yes"]})
+            elif page.has_form("begin"):
+                page = self.browser.submit(page.form("begin"), page.form("begin").values())
+            elif page.has_form("explained"):
+                form = page.form("explained")
+                self.learned[form.data["tutorial"]] = json.loads(form.data["right"])
+                page = self.browser.get(form.data["next"])
+                if not any(map(page.has_form, ("begin", "answer", "explained"))):  # passed, or not
+                    page = self.browser.get("/annotate/next/")
+            elif page.has_form("answer") and "tutorial" in page.form("answer").data:
+                form = page.form("answer")
+                page = self.browser.submit(form, form.values() | self._tried(page, form))
+            else:
+                break
+        return page
+
+    def _tried(self, page: Page, form: Form) -> dict[str, list[str]]:
+        """What is known of a question of a tutorial; of another site's the first of everything, and
+        no relation.
+        """
+        if (right := self.learned.get(form.data["tutorial"])) is not None:
+            return right
+        kind = form.data.get("interface", "relation")
+        if kind == "entities":
+            return {"mentions": ["[]"], "nothing": ["1"]}
+        if kind == "relations_exhaustive":
+            pairs = json.loads(page.data["document-data"])["pairs"]
+            return {"pairs": [json.dumps({str(number): [] for number in range(len(pairs))})]}
+        return {side: form.options(side)[:1] for side in ("a", "b") if form.options(side)} | {
+            "none": ["1"]
+        }
+
+    def _answer_to(self, page: Page, form: Form, wrong: bool) -> dict[str, list[str]]:
+        """The fields of an answer to the page's kind of question."""
+        document = form.data["document"]
+        if form.data.get("interface", "relation") == "relation":
+            return self._answer(form, wrong)
+        shown = json.loads(page.data["document-data"])
+        if form.data["interface"] == "relations_exhaustive":
+            holds = lambda key, a, b: self.knows(key, a, b).holds  # noqa: E731
+            return {
+                "pairs": [
+                    simulate_reading.pairs(
+                        shown, document, holds, self.accuracy, self.rng, self.bias
+                    )
+                ]
+            }
+        if self.crowd.finds is None:
+            raise LookupError("this crowd does not know which mentions a document has")
+        recall = self.crowd.mention_recall
+        marks = simulate_reading.marks(
+            shown, document, self.crowd.finds, recall, self.accuracy, self.rng
+        )
+        return {"mentions": [marks], "nothing": ["1"]}
+
+    def _answer(self, form: Form, wrong: bool) -> dict[str, list[str]]:
+        truth = self.knows(form.data["document"], _span(form.data["a"]), _span(form.data["b"]))
+        options = form.options("holds")
+        true = {f"{name}{direction}" for name, direction in truth.holds}
+        holds = [option for option in options if true.intersection(option.split())]
+        links = {"a": truth.subject_canonical, "b": truth.object_canonical}
+        answer = {
+            side: [self._link(form, side, span)]
+            for side, span in links.items()
+            if form.options(side)
+        }
+        if wrong:
+            answer, holds = self._wrong(form, answer, holds, options)
+        return answer | ({"holds": holds, "none": []} if holds else {"holds": [], "none": ["1"]})
+
+    @staticmethod
+    def _link(form: Form, side: str, span: Span) -> str:
+        value = f"{span[0]}-{span[1]}"
+        return value if value in form.options(side) else "other"
+
+    def _wrong(
+        self, form: Form, answer: dict[str, list[str]], holds: list[str], options: list[str]
+    ) -> tuple[dict[str, list[str]], list[str]]:
+        """A mistake as the bias has it; and half the time a wrong link too."""
+        changed = mistaken(options, holds, self.bias, self.rng)
+        for side in answer:
+            if self.rng.random() < 0.5:
+                answer[side] = [
+                    other_link(form.options(side), answer[side][0], self.bias, self.rng)
+                ]
+        return answer, changed
+
+
+def _span(text: str) -> Span:
+    begin, end = text.split("-")
+    return int(begin), int(end)

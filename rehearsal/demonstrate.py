@@ -1,0 +1,483 @@
+"""Runs the whole journey on demo data: servers, corpus, track, people, uploads over HTTP, simulated
+crowd, board.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+
+from annotation.desk import report
+from kbpo.accounts.models import Team, Token, User
+from kbpo.corpus.models import Corpus
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from rehearsal.newspaper.write import write
+
+PASSWORD = "harbour-wire-demo"
+NAME = "Harbour Wire"
+"""Of the demo's own corpus and track."""
+ANNOTATORS = 9
+CROWD = "simulated"
+"""Login of the first simulated annotator; the login `annotator` is left to whoever looks at the
+demo."""
+MARKET = 10
+"""The marketplace of `--platform mturk` listens so many ports above the site."""
+WAITING = ("received", "read", "planned", "confirmed", "judging")
+
+
+class DemoFailed(Exception):
+    """The demo cannot go on; the text is a sentence that says why and where to look."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is evaluated: a corpus with its gold standard, and the systems that are submitted."""
+
+    name: str
+    corpus: Path
+    schema: str
+    mentions: Path
+    gold: Path
+    systems: list[dict[str, str]]
+    """team, run, file (a path), description, and name if it is not the run, of each"""
+    read_in_full: int
+    half_width: Decimal = Decimal("0.050")
+    scope: str = "sentence"
+    design: str = "iid"
+    closed: bool = False
+    accuracy: float = 0.92
+    bias: str = "none"
+    seed: int = 1
+    budget: Decimal = Decimal(2000)
+    by_hand: bool = False
+    """Whether the annotators read those documents; else their annotation is imported"""
+    platform: str = "pool"
+
+
+def demo_study(
+    directory: Path,
+    *,
+    documents: int,
+    seed: int,
+    design: str = "iid",
+    read: int = 0,
+    systems: int = 0,
+    platform: str = "pool",
+    bias: str = "none",
+) -> Study:
+    """The demo's own study, of the first so many systems (0: of all); its files are written if they
+    are not there.
+    """
+    if not (directory / "truth.json").exists():
+        write(directory, documents=documents, seed=seed)
+    listed = json.loads((directory / "systems" / "systems.json").read_text())
+    return Study(
+        name=NAME,
+        corpus=directory / "corpus.jsonl",
+        schema="tac_kbp",
+        mentions=directory / "mentions.tsv",
+        gold=directory / "gold.tsv",
+        systems=[
+            one
+            | {
+                "file": str(directory / "systems" / one["file"]),
+                "name": f"run {one['run'].rpartition('_')[2]}",
+            }
+            for one in listed[: systems or None]
+        ],
+        read_in_full=read or max(2, documents // 3),
+        by_hand=bool(read),
+        design=design,
+        seed=seed,
+        platform=platform,
+        bias=bias,
+    )
+
+
+class Demo:
+    """One run of a study over HTTP. Every step looks first at what is there already, so that a
+    second run goes on.
+    """
+
+    def __init__(self, say: Callable[[str], None], study: Study, *, port: int) -> None:
+        self.say = say
+        self.study = study
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self.market = f"http://127.0.0.1:{port + MARKET}"
+        self.directory = Path(settings.VAR) / "demo"
+
+    def prepare(self) -> None:
+        """Database, corpus, track and people."""
+        study = self.study
+        self.say("Preparing the database")
+        call_command("migrate", verbosity=0)
+        if not Corpus.objects.filter(name=study.name).exists():
+            self.say("Loading the corpus")
+            call_command(
+                "load_corpus", study.name, study.corpus, schema=study.schema, stdout=io.StringIO()
+            )
+        if not Track.objects.filter(name=study.name).exists():
+            self.say(f"Opening a track; {study.read_in_full} documents are read in full")
+            call_command(
+                "create_track",
+                study.name,
+                corpus=Corpus.objects.get(name=study.name).slug,
+                budget=study.budget,
+                half_width=study.half_width,
+                scope=study.scope,
+                design=study.design,
+                platform=study.platform,
+                open=True,
+                stdout=io.StringIO(),
+            )
+            if study.by_hand:
+                call_command(
+                    "annotate_documents",
+                    self.track.slug,
+                    study.read_in_full,
+                    yes=True,
+                    stdout=io.StringIO(),
+                )
+            else:
+                self._import()
+        people(study.systems)
+
+    def _import(self) -> None:
+        study = self.study
+        call_command(
+            "import_annotations",
+            self.track.slug,
+            study.gold,
+            study.mentions,
+            sample=study.read_in_full,
+            seed=study.seed,
+            closed=study.closed,
+            stdout=io.StringIO(),
+        )
+
+    def finish_reading(self) -> None:
+        """Waits until the documents that were ordered are read, and the scores have seen them."""
+        if not self.study.by_hand:
+            return
+        self.say("The annotators read the ordered documents to the end")
+        deadline = time.monotonic() + 1800
+        while any(order.closed_at is None for order in report.document_orders(self.track)):
+            if time.monotonic() > deadline:
+                raise DemoFailed(
+                    "The documents were not read within half an hour; see"
+                    f" {self.directory / 'log'}."
+                )
+            time.sleep(1)
+        for submission in (
+            Submission.objects.filter(track=self.track).select_related("team").order_by("pk")
+        ):
+            token = _token(submission.team.name)
+            told = self._wait(token, submission.pk, lambda now: "recall" in _told(now))
+            self.say(f"  {submission.team.name} {submission.name}: {_told(told)}")
+
+    @property
+    def track(self) -> Track:
+        """The study's track."""
+        return Track.objects.get(name=self.study.name)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The web server, a worker with the clock, and the annotators as processes of their own;
+        stopped at the end.
+        """
+        if not _free(self.port):
+            raise DemoFailed(
+                f"Port {self.port} is taken. Stop what listens there, or say ARGS='--port 8001'."
+            )
+        processes: list[subprocess.Popen[bytes]] = []
+        try:
+            for name, command in self._commands().items():
+                processes.append(self._start(name, command))
+                if name == "web":
+                    self._wait_for_web(processes[-1])
+            yield
+        finally:
+            for process in processes:
+                process.send_signal(signal.SIGTERM)
+            for process in processes:
+                try:
+                    process.wait(timeout=15)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+    def submit_all(self) -> None:
+        """Uploads every system over HTTP as its team, confirms its plan, and waits until it is
+        scored.
+        """
+        for system in self.study.systems:
+            token = _token(system["team"])
+            name = system.get("name", system["run"])
+            submission = self._upload(token, system, name)
+            planned = self._wait(
+                token, submission, lambda now: now["status"] not in ("received", "read")
+            )
+            if planned["status"] == "planned":
+                width = planned["plan"]["chosen"]
+                option = planned["plan"]["options"][width]
+                self.say(
+                    f"  {system['team']} {name}: {option['targets']} relations in the sample,"
+                    f" {option['judged']} judged already, {option['new']} new, at most"
+                    f" ${option['at_most']}"
+                )
+                self._call(
+                    token,
+                    f"submissions/{submission}/confirm/",
+                    {"half_width": width, "good_lines_only": True},
+                )
+            scored = self._wait(token, submission, lambda now: now["status"] not in WAITING)
+            if scored["status"] != "scored":
+                raise DemoFailed(
+                    f"{system['team']} {name} ended as {scored['status']}: {scored['reason']}"
+                )
+            self.say(f"  {system['team']} {name}: {_told(scored)}")
+
+    def _upload(self, token: str, system: dict[str, str], name: str) -> int:
+        found = Submission.objects.filter(
+            track=self.track, team__name=system["team"], name=name
+        ).first()
+        if found:
+            return found.pk
+        path = Path(system["file"])
+        fields = {"track": self.track.slug, "name": name, "description": system["description"]}
+        answer = self._request(
+            token,
+            "submissions/",
+            *_multipart(fields, path),
+            {"Idempotency-Key": f"demo-{path.name}"},
+        )
+        return int(answer["id"])
+
+    def _wait(
+        self, token: str, submission: int, ready: Callable[[dict[str, Any]], bool]
+    ) -> dict[str, Any]:
+        deadline = time.monotonic() + 900
+        while time.monotonic() < deadline:
+            now = self._call(token, f"submissions/{submission}/")
+            if ready(now):
+                return now
+            time.sleep(1)
+        raise DemoFailed(
+            f"Submission {submission} did not move for 15 minutes; see {self.directory / 'log'}."
+        )
+
+    def _call(self, token: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        content = None if body is None else json.dumps(body).encode()
+        return self._request(token, path, content, "application/json", {})
+
+    def _request(
+        self, token: str, path: str, body: bytes | None, kind: str, headers: dict[str, str]
+    ) -> dict[str, Any]:
+        request = urllib.request.Request(
+            f"{self.url}/api/{path}", data=body, headers=headers | {"Content-Type": kind}
+        )
+        request.add_header("Authorization", f"Token {token}")
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                found: dict[str, Any] = json.load(answer)
+                return found
+        except urllib.error.HTTPError as error:
+            raise DemoFailed(
+                f"{path} answered {error.code}: {error.read().decode(errors='replace')[:500]}"
+            ) from error
+
+    def _commands(self) -> dict[str, list[str]]:
+        python = sys.executable
+        study = self.study
+        at_market = study.platform == "mturk"
+        market = [
+            python,
+            "manage.py",
+            "mturk_local",
+            "--port",
+            str(self.port + MARKET),
+            "--store",
+            str(self.directory / "market.sqlite3"),
+        ]
+        return ({"market": market} if at_market else {}) | {
+            "web": [
+                python,
+                "-m",
+                "gunicorn",
+                "kbpo.wsgi",
+                "-b",
+                f"127.0.0.1:{self.port}",
+                "--workers",
+                "2",
+                "--threads",
+                "4",
+                "--access-logfile",
+                "/dev/null",
+            ],
+            "worker": [
+                python,
+                "-m",
+                "celery",
+                "-A",
+                "kbpo",
+                "worker",
+                "-B",
+                "-c",
+                "2",
+                "-l",
+                "WARNING",
+                "-s",
+                str(self.directory / "beat-schedule"),
+            ],
+            "annotators": [
+                python,
+                "manage.py",
+                "simulate",
+                self.url,
+                "--knows",
+                "rehearsal.newspaper.knows.Knowledge",
+                str(study.mentions),
+                str(study.gold),
+                "--workers",
+                str(ANNOTATORS),
+                "--user",
+                CROWD,
+                "--password",
+                PASSWORD,
+                "--accuracy",
+                str(study.accuracy),
+                "--bias",
+                study.bias,
+                "--seed",
+                str(study.seed),
+                *(["--market", self.market] if at_market else []),
+            ],
+        }
+
+    def _start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
+        log = self.directory / "log"
+        log.mkdir(parents=True, exist_ok=True)
+        environment = os.environ | {
+            "TICK_SECONDS": "1",
+            "DEBOUNCE_SECONDS": "2",
+            "SITE_URL": self.url,
+            "LEAVE_OUT_FOR": "majority,gold",  # programs need no time to read
+        }
+        if self.study.platform == "mturk":
+            environment |= {
+                "MTURK_ENDPOINT_URL": self.market,
+                "MTURK_WORKER_SITES": self.market,
+                "MTURK_POLL_SECONDS": "1",
+                "MTURK_ACCESS_KEY_ID": "demo",
+                "MTURK_SECRET_ACCESS_KEY": "demo",
+            }
+        with (log / f"{name}.log").open("ab") as file:
+            return subprocess.Popen(
+                command,
+                stdout=file,
+                stderr=file,
+                cwd=settings.BASE_DIR,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def _wait_for_web(self, web: subprocess.Popen[bytes]) -> None:
+        for _ in range(300):
+            if not _free(self.port):
+                return
+            if web.poll() is not None:
+                break
+            time.sleep(0.1)
+        raise DemoFailed(f"The site did not start; see {self.directory / 'log'}.")
+
+
+def people(systems: list[dict[str, str]]) -> None:
+    """One researcher a team (the first is called researcher), an annotator, nine simulated ones,
+    one admin.
+    """
+    for at, name in enumerate(sorted({system["team"] for system in systems})):
+        team, _ = Team.objects.get_or_create(name=name, defaults={"slug": f"team-{at + 1}"})
+        user = _person("researcher" if at == 0 else f"researcher{at + 1}", is_researcher=True)
+        team.members.add(user)
+    _person("annotator", is_annotator=True)
+    for at in range(ANNOTATORS):
+        _person(CROWD if at == 0 else f"{CROWD}{at + 1}", is_annotator=True)
+    _person("admin", is_staff=True, is_superuser=True)
+
+
+def _person(name: str, **roles: bool) -> User:
+    user, new = User.objects.get_or_create(
+        username=name, defaults={"email": f"{name}@example.org", **roles}
+    )
+    if new:
+        user.set_password(PASSWORD)
+        user.save()
+    return user
+
+
+def _token(team: str) -> str:
+    user = User.objects.filter(teams__name=team).earliest("pk")
+    Token.objects.filter(user=user, name="demo").delete()
+    return Token.issue(user, "demo", days=7)[1]
+
+
+def _told(scored: dict[str, Any]) -> str:
+    """F1, precision and recall of a scored submission, in a line: as its track guarantees them,
+    which come first.
+    """
+    parts = []
+    for quantity in ("f1", "precision", "recall"):
+        score = next(
+            (s for s in scored["scores"] if (s["quantity"], s["method"]) == (quantity, "centred")),
+            None,
+        )
+        if score and score["value"] is not None:
+            low, high = Decimal(score["low80"]), Decimal(score["high80"])
+            parts.append(
+                f"{quantity} {Decimal(score['value']) * 100:.1f} ({low * 100:.1f}–{high * 100:.1f})"
+            )
+    return ", ".join(parts) or "scored"
+
+
+def _multipart(fields: dict[str, str], path: Path) -> tuple[bytes, str]:
+    boundary = secrets.token_hex(16)
+    parts = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n'
+        for k, v in fields.items()
+    ]
+    head = (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file";'
+        f' filename="{path.name}"\r\n\r\n'
+    )
+    body = (
+        "".join(parts).encode()
+        + head.encode()
+        + path.read_bytes()
+        + f"\r\n--{boundary}--\r\n".encode()
+    )
+    return body, f"multipart/form-data; boundary={boundary}"
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(0.5)
+        return probe.connect_ex(("127.0.0.1", port)) != 0

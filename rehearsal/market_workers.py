@@ -1,0 +1,80 @@
+"""A simulated crowd on a marketplace: programs that find HITs, accept them, and fill in our pages
+inside its frame.
+
+They use the marketplace's own pages and ours over HTTP, as a browser would, and have no account
+with us.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from rehearsal.annotators import Crowd, Knows, _Worker
+from rehearsal.browser import Browser, Form, Page
+
+HIT = re.compile(r'class="hit" href="[^"]*hitId=(\w+)')
+FRAME = re.compile(r'<iframe[^>]*src="([^"]*)"')
+
+
+class MarketCrowd(Crowd):
+    """Workers of a marketplace, by their ids there."""
+
+    def __init__(
+        self, market: str, site: str, names: Sequence[str], knows: Knows, **how: Any
+    ) -> None:
+        super().__init__(site, [(name, "") for name in names], knows, **how)
+        self._workers = [
+            _MarketWorker(**vars(worker), market=Browser(market)) for worker in self._workers
+        ]
+
+
+@dataclass
+class _MarketWorker(_Worker):
+    market: Browser = field(kw_only=True)
+    refused: set[str] = field(default_factory=set, kw_only=True)
+    """HITs that are not for them: met before, or not needed any more"""
+
+    def forget(self) -> None:
+        super().forget()
+        self.market.close()
+
+    def answer_next(self) -> bool:
+        """Whether a HIT was done, whole."""
+        who = self.login[0]
+        listing = self.market.get("/?" + urlencode({"workerId": who}))
+        offered = [hit for hit in HIT.findall(listing.text) if hit not in self.refused]
+        if not offered:
+            return False
+        hit = self.rng.choice(offered)
+        page = self.market.submit(Form("", "/accept", {}), {"workerId": [who], "hitId": [hit]})
+        frame = FRAME.search(page.text)
+        if frame is None:  # somebody else was quicker
+            return True
+        address = urlsplit(unescape(frame.group(1)))
+        return self._do(self.browser.get(f"{address.path}?{address.query}"), hit, page)
+
+    def _do(self, page: Page, hit: str, work: Page) -> bool:
+        page, sent = self._learn(page), 0
+        while page.has_form("answer"):
+            form = page.form("answer")
+            wrong = self.rng.random() >= self.accuracy
+            if self.seconds:
+                time.sleep(self.seconds * self.rng.uniform(0.5, 1.5))
+            page = self.browser.submit(form, form.values() | self._answer_to(page, form, wrong))
+            if page.status == 422:
+                raise ValueError(f"an answer was refused on {page.path}")
+            self.crowd.count(wrong=wrong)
+            sent += 1
+        if not page.has_form("send"):
+            self.refused.add(hit)
+            form = work.form("return")
+            self.market.submit(form, form.values())
+            return True
+        self.market.submit(page.form("send"), page.form("send").values())
+        return True

@@ -1,0 +1,295 @@
+"""The WSGI application: the requester's API at `/`, the worker's pages, and switches for faults and
+the clock.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from rehearsal.marketplace import (
+    assignments,
+    faults,
+    hits,
+    model,
+    notices,
+    pages,
+    qualifications,
+    work,
+)
+from rehearsal.marketplace.refuse import RequestError
+from rehearsal.marketplace.store import Books, Store
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[Books, dict[str, Any]], dict[str, Any]]
+OPERATIONS: dict[str, Handler] = {
+    "CreateHITType": hits.create_hit_type,
+    "CreateHITWithHITType": hits.create_hit_with_hit_type,
+    "GetHIT": hits.get_hit,
+    "ListHITs": hits.list_hits,
+    "ListReviewableHITs": hits.list_reviewable_hits,
+    "CreateAdditionalAssignmentsForHIT": hits.create_additional_assignments,
+    "UpdateExpirationForHIT": hits.update_expiration,
+    "DeleteHIT": hits.delete_hit,
+    "ListAssignmentsForHIT": assignments.list_assignments,
+    "GetAssignment": assignments.get_assignment,
+    "ApproveAssignment": assignments.approve,
+    "RejectAssignment": assignments.reject,
+    "SendBonus": assignments.send_bonus,
+    "ListBonusPayments": assignments.list_bonus_payments,
+    "GetAccountBalance": assignments.balance,
+    "CreateQualificationType": qualifications.create_type,
+    "DeleteQualificationType": qualifications.delete_type,
+    "ListQualificationTypes": qualifications.list_types,
+    "AssociateQualificationWithWorker": qualifications.associate,
+    "DisassociateQualificationFromWorker": qualifications.disassociate,
+    "ListQualificationRequests": qualifications.list_requests,
+    "AcceptQualificationRequest": qualifications.accept_request,
+    "RejectQualificationRequest": qualifications.reject_request,
+    "CreateWorkerBlock": qualifications.block,
+    "DeleteWorkerBlock": qualifications.unblock,
+    "NotifyWorkers": qualifications.notify,
+    "UpdateNotificationSettings": notices.update_settings,
+}
+MOST_BYTES = 1_000_000
+WORKER = re.compile(r"[A-Za-z0-9_-]{1,64}")
+BOOKS = ("hit_type", "hit", "assignment", "bonus", "qualification", "letter", "call")
+
+
+class Reply(Exception):
+    """What is answered."""
+
+    def __init__(
+        self, status: str, body: str, kind: str = "text/html; charset=utf-8", **headers: str
+    ) -> None:
+        super().__init__(status)
+        self.status, self.body = status, body.encode()
+        self.headers = [
+            ("Content-Type", kind),
+            ("Content-Length", str(len(self.body))),
+            *headers.items(),
+        ]
+
+
+class Endpoint:
+    """The application over one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        try:
+            reply = self._answer(environ)
+        except Reply as raised:
+            reply = raised
+        except (RequestError, work.Refused) as no:
+            reply = Reply("400 Bad Request", pages.refused(str(no)))
+        except Exception:
+            log.exception("The local endpoint failed at %s", environ.get("PATH_INFO"))
+            reply = Reply("500 Internal Server Error", pages.refused("An internal error."))
+        start(reply.status, reply.headers)
+        return [reply.body]
+
+    def _answer(self, environ: WSGIEnvironment) -> Reply:
+        path, method = environ.get("PATH_INFO", "/"), environ["REQUEST_METHOD"]
+        target = environ.get("HTTP_X_AMZ_TARGET", "")
+        if target:
+            return self._operation(environ, target.removeprefix(model.TARGET))
+        if path == "/mturk/externalSubmit" and method == "POST":
+            return self._external_submit(_form(environ))
+        if path.startswith("/control/"):
+            return self._control(path.removeprefix("/control/"), method, environ)
+        if method == "POST":
+            return self._worker_does(path, _form(environ))
+        return self._worker_looks(path, parse_qs(environ.get("QUERY_STRING", "")), _origin(environ))
+
+    def _operation(self, environ: WSGIEnvironment, name: str) -> Reply:
+        if "AWS4-HMAC-SHA256" not in environ.get("HTTP_AUTHORIZATION", ""):
+            return _error(
+                "403 Forbidden", "MissingAuthenticationTokenException", "The request is not signed."
+            )
+        try:
+            request = json.loads(_body(environ) or b"{}")
+            model.check(name, request)
+        except (ValueError, model.Invalid) as bad:
+            return _error("400 Bad Request", "ValidationException", str(bad))
+        if name not in OPERATIONS:
+            return _error(
+                "400 Bad Request", "UnknownOperationException", f"This endpoint does not do {name}."
+            )
+        return self._do(name, request)
+
+    def _do(self, name: str, request: dict[str, Any]) -> Reply:
+        with self.store.begin() as books:
+            fault = faults.next_fault(books, name)
+        if fault is not None and fault.kind == "throttle":
+            return self._told(
+                name, "throttled", _error("400 Bad Request", "ThrottlingException", "Rate exceeded")
+            )
+        if fault is not None and fault.kind == "refuse":
+            return self._told(
+                name,
+                "refused",
+                _error("400 Bad Request", "RequestError", "The endpoint was told so."),
+            )
+        if fault is not None and fault.kind == "error":
+            return self._told(name, "failed", _fault())
+        if fault is not None and fault.kind == "hang":
+            self._told(name, "held", _fault())
+            time.sleep(fault.seconds)
+            return _fault()
+        try:
+            with self.store.begin() as books:
+                answer = OPERATIONS[name](books, request)
+                books.insert("call", operation=name, outcome="done", at=books.now)
+        except RequestError as no:
+            reply = _error(
+                "400 Bad Request", "RequestError", f"{no} ({no.code})", TurkErrorCode=no.code
+            )
+            return self._told(name, no.code, reply)
+        if fault is not None and fault.kind == "timeout":
+            self._told(name, "held", _fault())
+            time.sleep(fault.seconds)
+        if fault is not None and fault.kind == "error_after":
+            return _fault()
+        return _json("200 OK", model.shaped(name, faults.distort(fault, answer)))
+
+    def _told(self, name: str, outcome: str, reply: Reply) -> Reply:
+        with self.store.begin() as books:
+            books.insert("call", operation=name, outcome=outcome, at=books.now)
+        return reply
+
+    def _external_submit(self, form: dict[str, list[str]]) -> Reply:
+        assignment = form.get("assignmentId", [""])[0]
+        with self.store.begin() as books:
+            fault = faults.next_fault(books, "externalSubmit")
+            if fault is not None and fault.kind == "error":
+                raise Reply(
+                    "500 Internal Server Error", pages.refused("The marketplace has a fault.")
+                )
+            if fault is None or fault.kind != "lose":
+                work.send_in(books, assignment, form)
+            row = books.find("SELECT worker, hit, status FROM assignment WHERE id = ?", assignment)
+        if row is not None and row["status"] == "Submitted":
+            self._tell("AssignmentSubmitted", row["hit"])
+        return Reply("200 OK", pages.sent(row["worker"] if row else ""))
+
+    def _worker_looks(self, path: str, query: dict[str, list[str]], origin: str) -> Reply:
+        worker = _worker(query) if "workerId" in query or path != "/" else ""
+        with self.store.begin() as books:
+            if path == "/":
+                return Reply("200 OK", _listing(books, worker) if worker else pages.sign_in())
+            if path == "/preview":
+                return Reply(
+                    "200 OK", pages.preview(worker, hits.hit_of(books, query.get("hitId", [""])[0]))
+                )
+            if path == "/work":
+                found = [
+                    a
+                    for a in work.in_hand(books, worker)
+                    if a["id"] == query.get("assignmentId", [""])[0]
+                ]
+                if not found:
+                    raise work.Refused("You do not have this assignment.")
+                return Reply(
+                    "200 OK",
+                    pages.work(worker, hits.hit_of(books, found[0]["hit"]), found[0]["id"], origin),
+                )
+        raise Reply("404 Not Found", pages.refused("There is no such page."))
+
+    def _worker_does(self, path: str, form: dict[str, list[str]]) -> Reply:
+        worker, returned = _worker(form), ""
+        with self.store.begin() as books:
+            if path == "/accept":
+                assignment = work.accept(books, worker, form.get("hitId", [""])[0])
+                where = "/work?" + urlencode({"workerId": worker, "assignmentId": assignment})
+            elif path == "/return":
+                assignment = form.get("assignmentId", [""])[0]
+                if work.give_back(books, worker, assignment):
+                    returned = books.one("SELECT hit FROM assignment WHERE id = ?", assignment)[
+                        "hit"
+                    ]
+                where = "/?" + urlencode({"workerId": worker})
+            elif path == "/qualify":
+                qualifications.ask_for(books, form.get("qualificationTypeId", [""])[0], worker)
+                where = "/?" + urlencode({"workerId": worker})
+            else:
+                raise Reply("404 Not Found", pages.refused("There is no such page."))
+        if returned:
+            self._tell("AssignmentReturned", returned)
+        return Reply("303 See Other", "", Location=where)
+
+    def _tell(self, event: str, hit: str) -> None:
+        """When it is in the books, so that whoever looks at once sees it."""
+        with self.store.begin() as books:
+            notices.tell(books, event, hit)
+            if hits.status_of(hits.hit_of(books, hit), books.now) == "Reviewable":
+                notices.tell(books, "HITReviewable", hit)
+
+    def _control(self, what: str, method: str, environ: WSGIEnvironment) -> Reply:
+        said = json.loads(_body(environ) or b"{}") if method == "POST" else {}
+        with self.store.begin() as books:
+            if what == "faults":
+                try:
+                    faults.switch_on(books, **said) if said else faults.switch_off(books)
+                except (TypeError, ValueError) as bad:
+                    return _json("400 Bad Request", {"error": str(bad)})
+            elif what == "clock":
+                books.advance(float(said.get("advance", 0)))
+            elif what != "books":
+                raise Reply("404 Not Found", pages.refused("There is no such switch."))
+            return _json(
+                "200 OK",
+                {name: [dict(row) for row in books.all(f"SELECT * FROM {name}")] for name in BOOKS},
+            )
+
+
+def _listing(books: Books, worker: str) -> str:
+    held, offered = work.in_hand(books, worker), work.offered(books, worker)
+    return pages.listing(
+        worker, held, offered, qualifications.lacking(books, worker), work.letters(books, worker)
+    )
+
+
+def _worker(form: dict[str, list[str]]) -> str:
+    worker = form.get("workerId", [""])[0]
+    if not WORKER.fullmatch(worker):
+        raise Reply("400 Bad Request", pages.refused("Say who you are: letters, digits, - and _."))
+    return worker
+
+
+def _body(environ: WSGIEnvironment) -> bytes:
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    if length > MOST_BYTES:
+        raise Reply("413 Content Too Large", pages.refused("That is too much."))
+    body: bytes = environ["wsgi.input"].read(length)
+    return body
+
+
+def _form(environ: WSGIEnvironment) -> dict[str, list[str]]:
+    return parse_qs(_body(environ).decode("utf-8", "replace"), keep_blank_values=True)
+
+
+def _origin(environ: WSGIEnvironment) -> str:
+    return f"{environ['wsgi.url_scheme']}://{environ.get('HTTP_HOST', 'localhost')}"
+
+
+def _json(status: str, value: Any) -> Reply:
+    return Reply(status, json.dumps(value), "application/x-amz-json-1.1")
+
+
+def _error(status: str, code: str, message: str, **more: str) -> Reply:
+    return _json(status, {"__type": code, "Message": message, "message": message, **more})
+
+
+def _fault() -> Reply:
+    return _error(
+        "500 Internal Server Error", "ServiceFault", "The service has a fault. Try again."
+    )

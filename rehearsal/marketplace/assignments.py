@@ -1,0 +1,164 @@
+"""Assignments from the requester's side: listed, approved, rejected, rewarded with a bonus."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from rehearsal.marketplace.hits import hit_of, page_of, paged, remember, told, used
+from rehearsal.marketplace.refuse import RequestError
+from rehearsal.marketplace.rewards import afford, available, cents, dollars, fee, held
+from rehearsal.marketplace.store import Books
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+DECIDED = ("Submitted", "Approved", "Rejected")
+REGRET = 30 * 86400
+"""Seconds for which a rejection can be taken back."""
+
+
+def told_assignment(row: sqlite3.Row) -> Answer:
+    """An assignment as the platform tells it."""
+    return {
+        "AssignmentId": row["id"],
+        "WorkerId": row["worker"],
+        "HITId": row["hit"],
+        "AssignmentStatus": row["status"],
+        "AutoApprovalTime": row["auto_approval"],
+        "AcceptTime": row["accepted"],
+        "SubmitTime": row["submitted"],
+        "ApprovalTime": row["approved"],
+        "RejectionTime": row["rejected"],
+        "Deadline": row["deadline"],
+        "Answer": row["answer"],
+        "RequesterFeedback": row["feedback"],
+    }
+
+
+def list_assignments(books: Books, request: Request) -> Answer:
+    """A HIT's assignments that were sent in."""
+    limit, after = page_of(request)
+    hit_of(books, request["HITId"])
+    wanted = request.get("AssignmentStatuses") or DECIDED
+    marks = ", ".join("?" * len(wanted))
+    rows = books.all(
+        f"SELECT * FROM assignment WHERE hit = ? AND status IN ({marks}) ORDER BY submitted, number"
+        " LIMIT ? OFFSET ?",
+        request["HITId"],
+        *wanted,
+        limit + 1,
+        after,
+    )
+    return paged("Assignments", [told_assignment(row) for row in rows], limit, after)
+
+
+def get_assignment(books: Books, request: Request) -> Answer:
+    """One assignment that was sent in, with its HIT."""
+    row = _sent_in(books, request["AssignmentId"])
+    return {"Assignment": told_assignment(row), "HIT": told(hit_of(books, row["hit"]), books.now)}
+
+
+def _sent_in(books: Books, assignment: str) -> sqlite3.Row:
+    row = books.find("SELECT * FROM assignment WHERE id = ?", assignment)
+    if row is None or row["status"] not in DECIDED:
+        raise RequestError("AssignmentDoesNotExist", f"Assignment {assignment} does not exist.")
+    return row
+
+
+def approve(books: Books, request: Request) -> Answer:
+    """Pays an assignment; a rejected one only within thirty days, when that is asked for."""
+    row = _sent_in(books, request["AssignmentId"])
+    late = row["status"] == "Rejected" and books.now - row["rejected"] <= REGRET
+    if row["status"] != "Submitted" and not (late and request.get("OverrideRejection")):
+        raise RequestError(
+            "InvalidAssignmentState",
+            "This operation can be called with a status of: Submitted. The assignment is"
+            f" {row['status']}.",
+        )
+    books.run(
+        "UPDATE assignment SET status = 'Approved', approved = ?, rejected = NULL, feedback = ?"
+        " WHERE id = ?",
+        books.now,
+        request.get("RequesterFeedback"),
+        row["id"],
+    )
+    return {}
+
+
+def reject(books: Books, request: Request) -> Answer:
+    """Refuses to pay an assignment, with a reason."""
+    row = _sent_in(books, request["AssignmentId"])
+    if not request["RequesterFeedback"].strip() or len(request["RequesterFeedback"]) > 1024:
+        raise RequestError(
+            "ParameterValidationError", "A rejection needs feedback of at most 1024 characters."
+        )
+    if row["status"] != "Submitted":
+        raise RequestError(
+            "InvalidAssignmentState",
+            "This operation can be called with a status of: Submitted. The assignment is"
+            f" {row['status']}.",
+        )
+    books.run(
+        "UPDATE assignment SET status = 'Rejected', rejected = ?, feedback = ? WHERE id = ?",
+        books.now,
+        request["RequesterFeedback"],
+        row["id"],
+    )
+    return {}
+
+
+def send_bonus(books: Books, request: Request) -> Answer:
+    """Pays a bonus for an assignment that was sent in. A token works once a day."""
+    token = request.get("UniqueRequestToken", "")
+    if used(books, token, "SendBonus"):
+        raise RequestError("RequestAlreadyProcessed", "A bonus was sent with this token.")
+    amount = cents(request["BonusAmount"])
+    row = _sent_in(books, request["AssignmentId"])
+    if row["worker"] != request["WorkerId"]:
+        raise RequestError("WorkerDoesNotExist", "This worker did not do this assignment.")
+    if amount < 1 or not request["Reason"].strip():
+        raise RequestError("ParameterValidationError", "A bonus needs an amount and a reason.")
+    afford(books, amount + fee(amount))
+    books.insert(
+        "bonus",
+        worker=row["worker"],
+        assignment=row["id"],
+        hit=row["hit"],
+        cents=amount,
+        fee=fee(amount),
+        reason=request["Reason"],
+        at=books.now,
+    )
+    remember(books, token, "SendBonus", row["id"])
+    return {}
+
+
+def list_bonus_payments(books: Books, request: Request) -> Answer:
+    """The bonuses paid for a HIT or for an assignment."""
+    limit, after = page_of(request)
+    column = "assignment" if request.get("AssignmentId") else "hit"
+    value = request.get("AssignmentId") or request.get("HITId")
+    if not value:
+        raise RequestError("ParameterValidationError", "Name a HIT or an assignment.")
+    rows = books.all(
+        f"SELECT * FROM bonus WHERE {column} = ? ORDER BY number LIMIT ? OFFSET ?",
+        value,
+        limit + 1,
+        after,
+    )
+    found = [
+        {
+            "WorkerId": row["worker"],
+            "BonusAmount": dollars(row["cents"]),
+            "AssignmentId": row["assignment"],
+            "Reason": row["reason"],
+            "GrantTime": row["at"],
+        }
+        for row in rows
+    ]
+    return paged("BonusPayments", found, limit, after)
+
+
+def balance(books: Books, request: Request) -> Answer:
+    """What can be spent, and what is held back for open HITs."""
+    return {"AvailableBalance": dollars(available(books)), "OnHoldBalance": dollars(held(books))}

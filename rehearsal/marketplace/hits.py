@@ -1,0 +1,271 @@
+"""HIT types and HITs: made, listed, extended, expired, disposed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from typing import Any
+
+from rehearsal.marketplace.refuse import RequestError
+from rehearsal.marketplace.rewards import afford, cents, dollars, fee
+from rehearsal.marketplace.store import DELETED, Books, new_id
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+AUTO_APPROVAL = 30 * 86400
+LONGEST_TOKEN, LONGEST_LIFE, MOST_RESULTS = 64, 365 * 86400, 100
+
+ROWS = """
+    SELECT h.*, t.title, t.description, t.keywords, t.reward, t.duration, t.approval_delay,
+        t.qualifications,
+           (SELECT count(*) FROM assignment a WHERE a.hit = h.id
+               AND a.status = 'Accepted') AS pending,
+           (SELECT count(*) FROM assignment a WHERE a.hit = h.id
+               AND a.status = 'Submitted') AS submitted,
+           (SELECT count(*) FROM assignment a WHERE a.hit = h.id
+               AND a.status IN ('Approved', 'Rejected')) AS decided
+    FROM hit h JOIN hit_type t ON t.id = h.type
+"""
+
+
+def status_of(row: sqlite3.Row, now: float) -> str:
+    """Assignable, Unassignable, Reviewable, Reviewing or Disposed."""
+    if row["disposed"]:
+        return "Disposed"
+    free = row["most"] - row["pending"] - row["submitted"] - row["decided"]
+    if row["expiration"] > now and free > 0:
+        return "Assignable"
+    if row["pending"]:
+        return "Unassignable"
+    return "Reviewing" if row["reviewing"] else "Reviewable"
+
+
+def hit_of(books: Books, hit: str) -> sqlite3.Row:
+    """A HIT with its type and its counts. Raises RequestError if there is none."""
+    row = books.find(ROWS + " WHERE h.id = ?", hit)
+    if row is None:
+        raise RequestError("HITDoesNotExist", f"Hit {hit} does not exist.")
+    return row
+
+
+def told(row: sqlite3.Row, now: float) -> Answer:
+    """A HIT as the platform tells it."""
+    return {
+        "HITId": row["id"],
+        "HITTypeId": row["type"],
+        "HITGroupId": row["type"],
+        "CreationTime": row["created"],
+        "Title": row["title"],
+        "Description": row["description"],
+        "Keywords": row["keywords"],
+        "Question": row["question"],
+        "HITStatus": status_of(row, now),
+        "MaxAssignments": row["most"],
+        "Reward": dollars(row["reward"]),
+        "AutoApprovalDelayInSeconds": row["approval_delay"],
+        "Expiration": row["expiration"],
+        "AssignmentDurationInSeconds": row["duration"],
+        "RequesterAnnotation": row["annotation"],
+        "QualificationRequirements": json.loads(row["qualifications"]),
+        "HITReviewStatus": "NotReviewed",
+        "NumberOfAssignmentsPending": row["pending"],
+        "NumberOfAssignmentsAvailable": max(
+            0, row["most"] - row["pending"] - row["submitted"] - row["decided"]
+        ),
+        "NumberOfAssignmentsCompleted": row["decided"],
+    }
+
+
+def create_hit_type(books: Books, request: Request) -> Answer:
+    """The type with these properties, an earlier one if there is one."""
+    reward = cents(request["Reward"])
+    for name, limit in (("Title", 128), ("Description", 2000), ("Keywords", 1000)):
+        if len(request.get(name, "")) > limit:
+            raise RequestError(
+                "ParameterValidationError", f"{name} is longer than {limit} characters."
+            )
+    fields = {
+        "title": request["Title"],
+        "description": request["Description"],
+        "keywords": request.get("Keywords", ""),
+        "reward": reward,
+        "duration": request["AssignmentDurationInSeconds"],
+        "approval_delay": request.get("AutoApprovalDelayInSeconds", AUTO_APPROVAL),
+        "qualifications": json.dumps(request.get("QualificationRequirements", []), sort_keys=True),
+    }
+    if (
+        not 30 <= fields["duration"] <= LONGEST_LIFE
+        or not 0 <= fields["approval_delay"] <= AUTO_APPROVAL
+    ):
+        raise RequestError("ParameterValidationError", "A duration is out of range.")
+    digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+    row = books.find("SELECT id FROM hit_type WHERE digest = ?", digest)
+    if row is None:
+        books.insert("hit_type", id=new_id(), digest=digest, **fields)
+        row = books.one("SELECT id FROM hit_type WHERE digest = ?", digest)
+    return {"HITTypeId": row["id"]}
+
+
+def create_hit_with_hit_type(books: Books, request: Request) -> Answer:
+    """A new HIT. A token that was used within a day is refused with the HIT that it made."""
+    token, annotation = (
+        request.get("UniqueRequestToken", ""),
+        request.get("RequesterAnnotation", ""),
+    )
+    if made := used(books, token, "CreateHITWithHITType"):
+        raise RequestError("HitAlreadyExists", f'The HIT with ID "{made}" already exists.')
+    kind = books.find("SELECT * FROM hit_type WHERE id = ?", request["HITTypeId"])
+    if kind is None or _asks_for_what_was_deleted(books, kind["qualifications"]):
+        raise RequestError(
+            "HITTypeDoesNotExist", f"HIT type {request['HITTypeId']} does not exist."
+        )
+    most, life = request.get("MaxAssignments", 1), request["LifetimeInSeconds"]
+    if (
+        most < 1
+        or not 30 <= life <= LONGEST_LIFE
+        or len(annotation) > 255
+        or "Question" not in request
+    ):
+        raise RequestError(
+            "ParameterValidationError",
+            "MaxAssignments, lifetime, annotation or question cannot be.",
+        )
+    fees = fee(kind["reward"], most)
+    afford(books, (kind["reward"] + fees) * most)
+    hit = new_id()
+    books.insert(
+        "hit",
+        id=hit,
+        type=kind["id"],
+        question=request["Question"],
+        annotation=annotation,
+        most=most,
+        fee=fees,
+        created=books.now,
+        expiration=books.now + life,
+    )
+    remember(books, token, "CreateHITWithHITType", hit)
+    return {"HIT": told(hit_of(books, hit), books.now)}
+
+
+def _asks_for_what_was_deleted(books: Books, requirements: str) -> bool:
+    """A type of HIT goes with the qualifications that it asks for."""
+    kinds = [one["QualificationTypeId"] for one in json.loads(requirements)]
+    marks = ", ".join("?" * len(kinds))
+    sql = f"SELECT 1 FROM qualification_type WHERE status = ? AND id IN ({marks})"
+    return books.find(sql, DELETED, *kinds) is not None
+
+
+def used(books: Books, token: str, operation: str) -> str:
+    """What a token made before; nothing if it is new. Raises RequestError for one that is too
+    long.
+    """
+    if len(token) > LONGEST_TOKEN:
+        raise RequestError(
+            "ParameterValidationError", f"A token has at most {LONGEST_TOKEN} characters."
+        )
+    row = (
+        books.find("SELECT result FROM token WHERE name = ? AND operation = ?", token, operation)
+        if token
+        else None
+    )
+    return str(row["result"]) if row else ""
+
+
+def remember(books: Books, token: str, operation: str, result: str) -> None:
+    """Keeps a token, for a day."""
+    if token:
+        books.insert("token", name=token, operation=operation, result=result, at=books.now)
+
+
+def get_hit(books: Books, request: Request) -> Answer:
+    """One HIT."""
+    return {"HIT": told(hit_of(books, request["HITId"]), books.now)}
+
+
+def list_hits(books: Books, request: Request) -> Answer:
+    """All that are not disposed, newest first."""
+    limit, after = page_of(request)
+    rows = books.all(
+        ROWS + " WHERE NOT h.disposed ORDER BY h.number DESC LIMIT ? OFFSET ?", limit + 1, after
+    )
+    return paged("HITs", [told(row, books.now) for row in rows], limit, after)
+
+
+def list_reviewable_hits(books: Books, request: Request) -> Answer:
+    """Those that nobody works on any more."""
+    limit, after = page_of(request)
+    wanted = request.get("Status", "Reviewable")
+    rows = books.all(ROWS + " WHERE NOT h.disposed ORDER BY h.number")
+    found = [
+        told(row, books.now)
+        for row in rows
+        if status_of(row, books.now) == wanted and request.get("HITTypeId") in (None, row["type"])
+    ]
+    return paged("HITs", found[after : after + limit + 1], limit, after)
+
+
+def page_of(request: Request) -> tuple[int, int]:
+    """How many results, and after how many."""
+    limit, token = request.get("MaxResults", 10), request.get("NextToken", "0")
+    if not 1 <= limit <= MOST_RESULTS:
+        raise RequestError(
+            "ParameterValidationError", f"MaxResults lies between 1 and {MOST_RESULTS}."
+        )
+    if not token.isdecimal():
+        raise RequestError("ParameterValidationError", "NextToken is not one of ours.")
+    return limit, int(token)
+
+
+def paged(name: str, found: list[Answer], limit: int, after: int) -> Answer:
+    """One page of results; `found` has one more than the page if there is another."""
+    answer: Answer = {name: found[:limit], "NumResults": len(found[:limit])}
+    return answer | ({"NextToken": str(after + limit)} if len(found) > limit else {})
+
+
+def create_additional_assignments(books: Books, request: Request) -> Answer:
+    """More places on a HIT; never from fewer than ten to ten or more."""
+    token, more = request.get("UniqueRequestToken", ""), request["NumberOfAdditionalAssignments"]
+    row = hit_of(books, request["HITId"])
+    if used(books, token, "CreateAdditionalAssignmentsForHIT"):
+        raise RequestError("RequestAlreadyProcessed", "This token was used before.")
+    if row["disposed"]:
+        raise RequestError("InvalidHITState", f"HIT {row['id']} is disposed.")
+    if row["most"] < 10 <= row["most"] + more:
+        raise RequestError(
+            "InvalidMaximumAssignmentsIncrease", "A HIT made for fewer than 10 stays below 10."
+        )
+    afford(books, (row["reward"] + row["fee"]) * more)
+    books.run("UPDATE hit SET most = most + ? WHERE id = ?", more, row["id"])
+    remember(books, token, "CreateAdditionalAssignmentsForHIT", row["id"])
+    return {}
+
+
+def update_expiration(books: Books, request: Request) -> Answer:
+    """Sets when a HIT expires; the past expires it now."""
+    row = hit_of(books, request["HITId"])
+    if row["disposed"]:
+        raise RequestError("InvalidHITState", f"HIT {row['id']} is disposed.")
+    at = max(books.now, float(request["ExpireAt"]))
+    if at > row["expiration"]:
+        free = row["most"] - row["pending"] - row["submitted"] - row["decided"]
+        afford(
+            books,
+            (row["reward"] + row["fee"]) * max(0, free) if row["expiration"] <= books.now else 0,
+        )
+    books.run("UPDATE hit SET expiration = ? WHERE id = ?", at, row["id"])
+    return {}
+
+
+def delete_hit(books: Books, request: Request) -> Answer:
+    """Disposes a HIT that nobody works on and all of whose work is decided."""
+    row = hit_of(books, request["HITId"])
+    if row["disposed"]:
+        raise RequestError("InvalidHITState", f"HIT {row['id']} is disposed already.")
+    if status_of(row, books.now) not in ("Reviewable", "Reviewing") or row["submitted"]:
+        raise RequestError(
+            "InvalidHITState", f"HIT {row['id']} has open places or undecided assignments."
+        )
+    books.run("UPDATE hit SET disposed = 1 WHERE id = ?", row["id"])
+    return {}

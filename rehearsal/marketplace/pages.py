@@ -1,0 +1,166 @@
+"""What a worker sees: the list of HITs, a preview, the work in its frame, and what became of it."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping
+from html import escape
+from urllib.parse import quote, urlencode
+from xml.sax.saxutils import unescape
+
+from rehearsal.marketplace.rewards import dollars
+
+NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
+STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { margin: 0 auto; padding: 1rem; max-width: 84rem; }
+header { display: flex; flex-wrap: wrap; gap: .75rem 1.5rem; align-items: center; }
+iframe { width: 100%; height: 44rem; border: 1px solid GrayText; margin-top: 1rem; }
+form { display: inline; } button, input { font: inherit; padding: .4rem .9rem; }
+table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .5rem .75rem .5rem 0; }
+tr + tr { border-top: 1px solid color-mix(in srgb, GrayText 40%, transparent); }
+"""
+
+
+def page(title: str, body: str) -> str:
+    """A whole page."""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<link rel="icon" href="data:,"><title>{escape(title)}</title>'
+        f"<style>{STYLE}</style></head><body><main>{body}</main></body></html>"
+    )
+
+
+def sign_in() -> str:
+    """The page that asks who is there: any name will do."""
+    return page(
+        "A local marketplace",
+        "<h1>A local marketplace</h1><p>This stands in for Mechanical Turk. No money moves here."
+        ' Say who you are; any name will do.</p><form action="/"><label>Worker id <input'
+        ' name="workerId" required pattern="[A-Za-z0-9_-]{1,64}"></label> <button>Go'
+        " on</button></form>",
+    )
+
+
+def listing(
+    worker: str,
+    held: Iterable[sqlite3.Row],
+    hits: Iterable[sqlite3.Row],
+    lacking: Iterable[sqlite3.Row] = (),
+    letters: Iterable[sqlite3.Row] = (),
+) -> str:
+    """What a worker has in hand, what is offered to them, what they lack for more, and what they
+    were written.
+    """
+    who = urlencode({"workerId": worker})
+    mine = "".join(
+        f'<li><a class="held" href="/work?{who}&amp;assignmentId={row["id"]}">Go on with your'
+        " work</a></li>"
+        for row in held
+    )
+    rows = "".join(
+        '<tr><td><a class="hit"'
+        f' href="/preview?{who}&amp;hitId={row["id"]}">{escape(row["title"])}</a></td>'
+        f"<td>${dollars(row['reward'])}</td><td>{row['duration'] // 60} min</td></tr>"
+        for row in hits
+    )
+    offered = (
+        f"<table><thead><tr><th>HIT</th><th>Reward</th><th>Time</th></tr></thead><tbody>{rows}</tbody></table>"
+        if rows
+        else "<p>Nothing is offered to you now.</p>"
+    )
+    asks = "".join(
+        f"<li>{escape(row['name'])}. {escape(row['description'])} "
+        f"{_button('/qualify', 'Request', workerId=worker, qualificationTypeId=row['id'])}</li>"
+        for row in lacking
+    )
+    more = f"<h2>For more HITs you need</h2><ul>{asks}</ul>" if asks else ""
+    told = "".join(
+        f"<li><b>{escape(row['subject'])}</b><br>{_with_links(row['text'])}</li>" for row in letters
+    )
+    post = f"<h2>Messages</h2><ul>{told}</ul>" if told else ""
+    return page(
+        "HITs",
+        "<h1>HITs for"
+        f" {escape(worker)}</h1>{f'<ul>{mine}</ul>' if mine else ''}{offered}{more}{post}",
+    )
+
+
+def _with_links(text: str) -> str:
+    return re.sub(
+        r"https?://[^\s<]+",
+        lambda found: f'<a href="{found.group(0)}">{found.group(0)}</a>',
+        escape(text),
+    )
+
+
+def preview(worker: str, hit: sqlite3.Row) -> str:
+    """A HIT before it is accepted; its page does not learn who looks."""
+    src = framed(hit["question"], {"assignmentId": NOT_AVAILABLE, "hitId": hit["id"]})
+    return page(
+        hit["title"],
+        f"<header><h1>{escape(hit['title'])}</h1><span>${dollars(hit['reward'])}</span>"
+        f"{_button('/accept', 'Accept', workerId=worker, hitId=hit['id'])}</header>{_frame(src)}",
+    )
+
+
+def work(worker: str, hit: sqlite3.Row, assignment: str, origin: str) -> str:
+    """A HIT in its worker's hands."""
+    src = framed(
+        hit["question"],
+        {
+            "assignmentId": assignment,
+            "hitId": hit["id"],
+            "workerId": worker,
+            "turkSubmitTo": origin,
+        },
+    )
+    return page(
+        hit["title"],
+        f"<header><h1>{escape(hit['title'])}</h1><span>${dollars(hit['reward'])}</span>"
+        f"{_button('/return', 'Return', workerId=worker, assignmentId=assignment)}</header>{_frame(src)}",
+    )
+
+
+def sent(worker: str) -> str:
+    """After an answer was taken; shown inside the frame."""
+    return page(
+        "Sent in",
+        (
+            "<h1>Sent in</h1><p>Your answer has arrived.</p>"
+            f'<p><a target="_top" href="/?{urlencode({"workerId": worker})}">To the next'
+            " HIT</a></p>"
+        ),
+    )
+
+
+def refused(sentence: str) -> str:
+    """Why not."""
+    return page(
+        "Not possible",
+        f'<h1>Not possible</h1><p>{escape(sentence)}</p><p><a target="_top" href="/">Back</a></p>',
+    )
+
+
+def framed(question: str, parameters: Mapping[str, str]) -> str:
+    """The address of an ExternalQuestion with what the platform appends."""
+    found = re.search(r"<ExternalURL>\s*(.*?)\s*</ExternalURL>", question, re.S)
+    address = unescape(found.group(1), {"&quot;": '"', "&apos;": "'"}) if found else "about:blank"
+    return f"{address}{'&' if '?' in address else '?'}{urlencode(parameters, quote_via=quote)}"
+
+
+def _frame(src: str) -> str:
+    return f'<iframe id="task" name="task" title="The work" src="{escape(src)}"></iframe>'
+
+
+def _button(action: str, words: str, **fields: str) -> str:
+    hidden = "".join(
+        f'<input type="hidden" name="{name}" value="{escape(value)}">'
+        for name, value in fields.items()
+    )
+    return (
+        f'<form method="post" action="{action}"'
+        f' id="{words.lower()}">{hidden}<button>{words}</button></form>'
+    )

@@ -1,0 +1,294 @@
+"""Qualifications: types, who has them, who asks for them; blocked workers; letters to workers."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from rehearsal.marketplace.hits import page_of, paged
+from rehearsal.marketplace.refuse import RequestError
+from rehearsal.marketplace.store import DELETED, Books, new_id
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+APPROVED_PERCENT, APPROVED_NUMBER, LOCALE = (
+    "000000000000000000L0",
+    "00000000000000000040",
+    "00000000000000000071",
+)
+
+
+def create_type(books: Books, request: Request) -> Answer:
+    """A new type of qualification; its name must be new."""
+    if books.find("SELECT 1 FROM qualification_type WHERE name = ?", request["Name"]):
+        raise RequestError(
+            "QualificationTypeAlreadyExists", f"You have a qualification type {request['Name']!r}."
+        )
+    kind = new_id()
+    books.insert(
+        "qualification_type",
+        id=kind,
+        name=request["Name"],
+        description=request["Description"],
+        keywords=request.get("Keywords", ""),
+        status=request["QualificationTypeStatus"],
+        auto_granted=int(request.get("AutoGranted", False)),
+        auto_value=request.get("AutoGrantedValue", 1),
+        created=books.now,
+    )
+    return {"QualificationType": _told(_type(books, kind))}
+
+
+def delete_type(books: Books, request: Request) -> Answer:
+    """Deletes a type: its name is free again, and no HIT is made any more of a type of HIT that
+    asks for it.
+    """
+    kind = _type(books, request["QualificationTypeId"])["id"]
+    books.run("UPDATE qualification_type SET status = ?, name = id WHERE id = ?", DELETED, kind)
+    return {}
+
+
+def _type(books: Books, kind: str) -> sqlite3.Row:
+    row = books.find("SELECT * FROM qualification_type WHERE id = ? AND status <> ?", kind, DELETED)
+    if row is None:
+        raise RequestError(
+            "QualificationTypeDoesNotExist", f"Qualification type {kind} does not exist."
+        )
+    return row
+
+
+def _told(row: sqlite3.Row) -> Answer:
+    return {
+        "QualificationTypeId": row["id"],
+        "CreationTime": row["created"],
+        "Name": row["name"],
+        "Description": row["description"],
+        "Keywords": row["keywords"],
+        "QualificationTypeStatus": row["status"],
+        "IsRequestable": True,
+        "AutoGranted": bool(row["auto_granted"]),
+        "AutoGrantedValue": row["auto_value"],
+    }
+
+
+def list_types(books: Books, request: Request) -> Answer:
+    """The types, all ours, whose name has the words of the query."""
+    limit, after = page_of(request)
+    rows = books.all(
+        "SELECT * FROM qualification_type WHERE name LIKE ? AND status <> ? ORDER BY created, id"
+        " LIMIT ? OFFSET ?",
+        f"%{request.get('Query', '')}%",
+        DELETED,
+        limit + 1,
+        after,
+    )
+    return paged("QualificationTypes", [_told(row) for row in rows], limit, after)
+
+
+def associate(books: Books, request: Request) -> Answer:
+    """Gives a worker a qualification, or another value of it."""
+    kind = _type(books, request["QualificationTypeId"])["id"]
+    books.run(
+        "INSERT INTO qualification VALUES (?, ?, ?, ?, 'Granted') ON CONFLICT (type, worker)"
+        " DO UPDATE SET value = excluded.value, at = excluded.at, status = 'Granted'",
+        kind,
+        request["WorkerId"],
+        request.get("IntegerValue", 1),
+        books.now,
+    )
+    books.run(
+        "DELETE FROM qualification_request WHERE type = ? AND worker = ?", kind, request["WorkerId"]
+    )
+    return {}
+
+
+def disassociate(books: Books, request: Request) -> Answer:
+    """Takes a qualification back."""
+    kind = _type(books, request["QualificationTypeId"])["id"]
+    if not books.run(
+        "DELETE FROM qualification WHERE type = ? AND worker = ?", kind, request["WorkerId"]
+    ):
+        raise RequestError(
+            "InvalidQualificationState", f"Worker {request['WorkerId']} does not have {kind}."
+        )
+    return {}
+
+
+def list_requests(books: Books, request: Request) -> Answer:
+    """Who asks for a qualification."""
+    limit, after = page_of(request)
+    rows = books.all(
+        "SELECT * FROM qualification_request WHERE type = ? ORDER BY at LIMIT ? OFFSET ?",
+        request.get("QualificationTypeId", ""),
+        limit + 1,
+        after,
+    )
+    found = [
+        {
+            "QualificationRequestId": row["id"],
+            "QualificationTypeId": row["type"],
+            "WorkerId": row["worker"],
+            "SubmitTime": row["at"],
+        }
+        for row in rows
+    ]
+    return paged("QualificationRequests", found, limit, after)
+
+
+def accept_request(books: Books, request: Request) -> Answer:
+    """Gives who asked what they asked for."""
+    row = _asked(books, request)
+    return associate(
+        books, {"QualificationTypeId": row["type"], "WorkerId": row["worker"]} | request
+    )
+
+
+def reject_request(books: Books, request: Request) -> Answer:
+    """Tells who asked why not; the reason is shown to them alone."""
+    row = _asked(books, request)
+    books.run("DELETE FROM qualification_request WHERE id = ?", row["id"])
+    subject = (
+        f"Your request for the qualification {_type(books, row['type'])['name']} was turned down"
+    )
+    books.insert(
+        "letter",
+        worker=row["worker"],
+        subject=subject,
+        text=request.get("Reason", ""),
+        at=books.now,
+    )
+    return {}
+
+
+def _asked(books: Books, request: Request) -> sqlite3.Row:
+    row = books.find(
+        "SELECT * FROM qualification_request WHERE id = ?", request["QualificationRequestId"]
+    )
+    if row is None:
+        raise RequestError(
+            "QualificationRequestDoesNotExist",
+            "There is no such request, or it was answered already.",
+        )
+    return row
+
+
+def block(books: Books, request: Request) -> Answer:
+    """Keeps a worker from all HITs."""
+    books.run(
+        "INSERT OR REPLACE INTO blocked VALUES (?, ?)", request["WorkerId"], request["Reason"]
+    )
+    return {}
+
+
+def unblock(books: Books, request: Request) -> Answer:
+    """Lets a worker in again."""
+    books.run("DELETE FROM blocked WHERE worker = ?", request["WorkerId"])
+    return {}
+
+
+def notify(books: Books, request: Request) -> Answer:
+    """Writes to workers; those who never worked for us are not written to."""
+    if len(request["WorkerIds"]) > 100:
+        raise RequestError(
+            "ParameterValidationError", "At most 100 workers can be written to at once."
+        )
+    failed = []
+    for worker in request["WorkerIds"]:
+        if not books.find("SELECT 1 FROM assignment WHERE worker = ?", worker):
+            failed.append(
+                {
+                    "NotifyWorkersFailureCode": "HardFailure",
+                    "WorkerId": worker,
+                    "NotifyWorkersFailureMessage": "This worker has not worked for you.",
+                }
+            )
+        else:
+            books.insert(
+                "letter",
+                worker=worker,
+                subject=request["Subject"],
+                text=request["MessageText"],
+                at=books.now,
+            )
+    return {"NotifyWorkersFailureStatuses": failed}
+
+
+def ask_for(books: Books, kind: str, worker: str) -> None:
+    """A worker asks for a qualification (the worker's side)."""
+    _type(books, kind)
+    books.run(
+        "INSERT OR IGNORE INTO qualification_request VALUES (?, ?, ?, ?)",
+        new_id(),
+        kind,
+        worker,
+        books.now,
+    )
+
+
+def lacking(books: Books, worker: str) -> list[sqlite3.Row]:
+    """The types, ours to give, that HITs which a worker may see ask for, and the worker lacks."""
+    wanted = books.all(
+        "SELECT DISTINCT t.qualifications FROM hit h JOIN hit_type t ON t.id = h.type"
+        " WHERE NOT h.disposed AND h.expiration > ?",
+        books.now,
+    )
+    kinds = {
+        one["QualificationTypeId"]
+        for row in wanted
+        for one in json.loads(row["qualifications"])
+        if one["Comparator"] == "Exists"
+        and one.get("ActionsGuarded", "Accept") == "Accept"
+        and not _meets(books, worker, one)
+    }
+    return [
+        row
+        for row in books.all("SELECT * FROM qualification_type ORDER BY name")
+        if row["id"] in kinds
+    ]
+
+
+def may(books: Books, worker: str, requirements: str) -> bool:
+    """Whether a worker meets the requirements of a HIT."""
+    if books.find("SELECT 1 FROM blocked WHERE worker = ?", worker):
+        return False
+    return all(_meets(books, worker, one) for one in json.loads(requirements))
+
+
+def _meets(books: Books, worker: str, requirement: dict[str, Any]) -> bool:
+    kind, comparator = requirement["QualificationTypeId"], requirement["Comparator"]
+    value = _value(books, worker, kind)
+    if comparator in ("Exists", "DoesNotExist"):
+        return bool((value is not None) == (comparator == "Exists"))
+    if kind == LOCALE:  # everybody here lives where the requester wants
+        return str(comparator) in ("EqualTo", "In")
+    if value is None:
+        return str(comparator) in ("NotEqualTo", "NotIn")
+    wanted = requirement.get("IntegerValues", [])
+    first = wanted[0] if wanted else 0
+    met = {
+        "LessThan": value < first,
+        "LessThanOrEqualTo": value <= first,
+        "GreaterThan": value > first,
+        "GreaterThanOrEqualTo": value >= first,
+        "EqualTo": value in wanted,
+        "NotEqualTo": value not in wanted,
+        "In": value in wanted,
+        "NotIn": value not in wanted,
+    }
+    return bool(met[comparator])
+
+
+def _value(books: Books, worker: str, kind: str) -> int | None:
+    if kind in (APPROVED_PERCENT, APPROVED_NUMBER):
+        row = books.one(
+            "SELECT sum(status = 'Approved') AS good, sum(status = 'Rejected') AS bad FROM"
+            " assignment WHERE worker = ?",
+            worker,
+        )
+        good, bad = int(row["good"] or 0), int(row["bad"] or 0)
+        return (
+            good if kind == APPROVED_NUMBER else (100 * good // (good + bad) if good + bad else 100)
+        )
+    row_ = books.find("SELECT value FROM qualification WHERE type = ? AND worker = ?", kind, worker)
+    return None if row_ is None else int(row_["value"])

@@ -1,0 +1,110 @@
+"""Goes on with the demo as it was begun, or forgets it where nothing else would be lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import cache
+from django.core.management import call_command
+from django.db import connection
+
+from kbpo.corpus.models import Corpus, Document
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from rehearsal.demonstrate import NAME, DemoFailed
+
+DEFAULTS: dict[str, Any] = {
+    "documents": 60, "seed": 1, "read": 0, "systems": 0, "platform": "pool", "design": "iid",
+    "bias": "none",
+}  # fmt: skip
+OPTIONS = "options.json"
+
+
+def resume(directory: Path, asked: dict[str, Any]) -> dict[str, Any]:
+    """The demo's options: those it was begun with, else what is asked, else the defaults. Kept for
+    the next time.
+
+    DemoFailed if something else is asked than it was begun with.
+    """
+    before = _begun(directory)
+    other = [name for name, value in asked.items() if before.get(name, value) != value]
+    if other:
+        begun = " ".join(f"--{name} {before[name]}" for name in other)
+        raise DemoFailed(
+            f"This demo was begun with {begun}; add --reset to forget it and begin another one."
+        )
+    chosen = DEFAULTS | asked | before
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / OPTIONS).write_text(json.dumps(chosen))
+    return chosen
+
+
+def _begun(directory: Path) -> dict[str, Any]:
+    """What cannot change any more: the files' options once they are written, all of them once there
+    is a track.
+    """
+    kept = _read(directory / OPTIONS)
+    truth = _read(directory / "files" / "truth.json")
+    found: dict[str, Any] = {
+        name: kept[name] for name in ("documents", "seed") if truth and name in kept
+    }
+    found |= {"documents": truth["documents"]} if truth else {}
+    track = Track.objects.filter(name=NAME).first()
+    if track is None:
+        return found
+    found |= {name: kept[name] for name in DEFAULTS if name in kept}
+    documents = Document.objects.filter(corpus=track.corpus_id).count()
+    return found | {"platform": track.platform, "design": track.design, "documents": documents}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def forget(directory: Path) -> None:
+    """Empties the database, the cache, and the directory, and deletes the uploads; DemoFailed if
+    they are not ours.
+    """
+    if not settings.LOCAL:
+        raise DemoFailed(
+            "Nothing was deleted: KBPO_LOCAL is false, so this is a server, and --reset empties a"
+            " database."
+        )
+    if other := _not_ours():
+        raise DemoFailed(
+            f"Nothing was deleted: the database also holds “{other}”, which is not the demo's, and"
+            " --reset would empty it. Name another database in DATABASE_URL; `make clean` deletes"
+            " all that was made in this directory."
+        )
+    call_command("migrate", verbosity=0)
+    uploads = [
+        Path(settings.MEDIA_ROOT) / name
+        for name in Submission.objects.values_list("file", flat=True)
+        if name
+    ]
+    call_command("flush", interactive=False, verbosity=0)
+    cache.clear()
+    for path in uploads:
+        path.unlink(missing_ok=True)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _not_ours() -> str:
+    """The name of a track or a corpus that is not the demo's; empty if there is none, or no table
+    yet.
+    """
+    tables = connection.introspection.table_names()
+    for model in (Track, Corpus):
+        if model._meta.db_table in tables:
+            other = model._default_manager.exclude(name=NAME).values_list("name", flat=True).first()
+            if other is not None:
+                return str(other)
+    return ""
