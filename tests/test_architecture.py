@@ -15,13 +15,14 @@ DJANGO = {"django", "celery", "psycopg2", "rest_framework", "drf_spectacular", "
 
 # room -> (rooms of ours, packages of others). `kbpo.tracks` means base, registry, models: never a
 # kind of track.
-BELOW = {"kbpo.queue", "kbpo.environment"}
+BELOW = {"kbpo.clock", "kbpo.queue", "kbpo.environment"}
 _NOUNS = {"kbpo.accounts", "kbpo.corpus", "kbpo.instances", "kbpo.tracks"}
 _PAID = _NOUNS | {"kbpo.money", "kbpo.submissions"}
 _DRAWN = _PAID | {"estimators", "kbpo.pool", "kbpo.sampling"}
 MAY: dict[str, tuple[set[str], set[str]]] = {
     "estimators": (set(), {"numpy", "scipy"}),
     "formats": (set(), {"yaml"}),
+    "kbpo.clock": (set(), DJANGO),
     "kbpo.queue": (set(), DJANGO),
     "kbpo.accounts": (set(), DJANGO),
     "kbpo.corpus": ({"formats"}, DJANGO),

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from kbpo.queue import nudge, work
 from kbpo.submissions.discard import discard_ended, forget_reading
-from kbpo.submissions.keep import sweep_now_and_then
 from kbpo.submissions.models import Problem, Submission
+from kbpo.submissions.orphans import put_away_now_and_then
 from kbpo.submissions.progress import teller
 from kbpo.tracks.base import Unusable
 from kbpo.tracks.registry import kind_of
@@ -20,7 +20,7 @@ def tick() -> int:
     """How many submissions were read, refused ones included."""
     done = work(Submission, "received", _read)
     discard_ended()
-    sweep_now_and_then()
+    put_away_now_and_then()
     return done
 
 

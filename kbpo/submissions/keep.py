@@ -1,28 +1,20 @@
-"""Keeps uploaded files: hashed while they are streamed to disk, never half there, swept when
-nothing refers to them.
-"""
+"""Keeps uploaded files: hashed while they are streamed to disk, never half there."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import time
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
 from django.conf import settings
-from django.core.cache import cache
-
-from kbpo.submissions.models import Submission
 
 BLOCK = 1 << 20
 FOLDER = "uploads"
-DAY = 24 * 3600.0
 
 
 class Readable(Protocol):
@@ -72,37 +64,6 @@ def digest_of(file: Readable) -> str:
 def forget(kept: Kept) -> None:
     """Nothing; the file is gone."""
     (Path(settings.MEDIA_ROOT) / kept.name).unlink(missing_ok=True)
-
-
-def sweep(*, older_than: float = DAY) -> int:
-    """How many files were deleted because they are older than a day (in seconds) and no submission
-    refers to them.
-    """
-    root = Path(settings.MEDIA_ROOT)
-    before = time.time() - older_than
-    old = [
-        path
-        for path in (root / FOLDER).rglob("*")
-        if path.is_file() and path.stat().st_mtime < before
-    ]
-    names = {str(path.relative_to(root)): path for path in old}
-    known = (
-        set(Submission.objects.filter(file__in=names).values_list("file", flat=True))
-        if names
-        else set()
-    )
-    orphans = [path for name, path in names.items() if name not in known]
-    for path in orphans:
-        path.unlink(missing_ok=True)
-    return len(orphans)
-
-
-def sweep_now_and_then() -> int:
-    """How many files were swept; at most once an hour, and not at all while the cache is away."""
-    with suppress(Exception):
-        if cache.add("submissions.sweep", 1, 3600):
-            return sweep()
-    return 0
 
 
 def _stream(file: Readable, write: Callable[[bytes], object]) -> tuple[int, str]:

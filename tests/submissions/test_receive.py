@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from kbpo.submissions.keep import sweep
 from kbpo.submissions.models import Submission
 from kbpo.submissions.receive import CannotReceive, describe, same_file, withdraw
 from kbpo.submissions.withdraw import CannotChange
@@ -103,17 +101,6 @@ def test_a_refused_one_stays_refused(upload: Upload) -> None:
     submission = upload(b"x")
     submission.move("refused", "Nothing in it.")
     assert withdraw(submission).status == "refused"
-
-
-def test_files_that_nothing_refers_to_are_swept_a_day_later(upload: Upload, uploads: Path) -> None:
-    kept = Path(upload(b"x").file.path)
-    orphan, fresh = kept.with_name("orphan"), kept.with_name("fresh.part")
-    for path in (orphan, fresh):
-        path.write_bytes(b"")
-    for path in (orphan, kept):
-        os.utime(path, (time.time() - 90_000,) * 2)
-    assert sweep() == 1
-    assert kept.exists() and fresh.exists() and not orphan.exists()
 
 
 @pytest.mark.django_db(transaction=True)
