@@ -86,6 +86,8 @@ class Row:
     """Precision corrected by expert checks, where there are any"""
     expert_recall: Figure | None = None
     expert_f1: Figure | None = None
+    self_claims: float | None = None
+    """Share of its mentions of entities that it claims to be their own canonical ones"""
     rank: tuple[int, int] | None = None
     """Best and worst place that agree with the judgments, all systems taken together"""
 
@@ -218,6 +220,7 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
         if row.distribution == distribution or row.quantity in RECALLS:
             found.setdefault(row.submission_id, {})[row.quantity, row.method] = Figure.of(row)
     submissions = Submission.objects.filter(pk__in=found).select_related("team").in_bulk()
+    self_claims = evaluation.settings.get("self_claims", {})
     return [
         Row(
             submission=submissions[pk],
@@ -233,6 +236,7 @@ def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row
             expert=some.get(("precision", "expert")),
             expert_recall=some.get(("recall", "expert")),
             expert_f1=some.get(("f1", "expert")),
+            self_claims=self_claims.get(str(pk)),
         )
         for pk, some in found.items()
     ]

@@ -145,6 +145,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         stage_end=bool(done),
         settings=_settings(track, data, found)
         | {
+            "self_claims": {str(pk): share for pk, share in kind.self_claims(data.systems).items()},
             "expert": (
                 {criterion: checked.confusion(criterion) for criterion in kind.criteria}
                 if checked

@@ -151,6 +151,12 @@ class Track(ABC):
             for criterion in self.criteria
         }
 
+    def self_claims(self, submissions: Sequence[int]) -> dict[int, float]:
+        """Of each submission, the share of its mentions of entities that it claims to be their own
+        canonical ones; none where mentions are not linked.
+        """
+        return {}
+
     def facts(
         self, instances: NDArray[np.int64], submissions: list[int], annotated: list[int]
     ) -> Facts | None:

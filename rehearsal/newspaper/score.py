@@ -16,7 +16,11 @@ class Gold:
     def __init__(self, documents: Sequence[Annotated]) -> None:
         self.relations: set[tuple[str, Span, str, Span]] = set()
         self.cluster: dict[tuple[str, Span], int] = {}
+        self.name: dict[tuple[str, int], str] = {}
+        self.text = {document.id: document.text for document in documents}
         for document in documents:
+            for cluster in document.clusters:
+                self.name[document.id, cluster.index] = document.text[slice(*cluster.canonical())]
             self.relations |= {
                 (document.id, left, name, right) for left, name, right, _ in document.gold()
             }
@@ -36,13 +40,23 @@ class Gold:
         key = (prediction.document, prediction.subject, prediction.predicate, prediction.object)
         relation = key in self.relations
         linking = all(
-            self.cluster[prediction.document, span] == self.cluster[prediction.document, canonical]
+            self.refers(prediction.document, span, canonical)
             for span, canonical in (
                 (prediction.subject, prediction.subject_canonical),
                 (prediction.object, prediction.object_canonical),
             )
         )
         return {"relation": relation, "linking": linking, "correct": relation and linking}
+
+    def refers(self, document: str, span: Span, claimed: Span) -> bool:
+        """Whether a mention refers to what is claimed: to what reads like the canonical mention of
+        its cluster, or to another mention of the cluster; all that refers to an entity here is a
+        name.
+        """
+        cluster = self.cluster[document, span]
+        if self.text[document][slice(*claimed)] == self.name[document, cluster]:
+            return True
+        return claimed != span and self.cluster[document, claimed] == cluster
 
 
 def weights(predictions: Sequence[Prediction]) -> dict[str, list[float]]:

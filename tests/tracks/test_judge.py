@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kbpo.tracks.kbp.judge import Clusters, JudgedRow, judge
+from kbpo.tracks.kbp.judge import Clusters, JudgedRow, judge, name_class
 
 #       0123456789012345678901234567890123456789
 TEXT = "Mara Lindt met Ola Berg. Lindt and Berg; Mara Lindt."
@@ -50,7 +50,7 @@ def same(found: tuple[float, ...], expected: tuple[float, ...]) -> bool:
         ({"value": {}}, (nan, 1, nan)),
         ({"subject_canonical": OLA}, (1, 0, 0)),
         ({"object_canonical": MARA}, (1, 0, 0)),
-        ({"subject_canonical": LINDT}, (1, 1, 1)),  # a mention always refers to what it says itself
+        ({"subject_canonical": LINDT}, (1, 0, 0)),  # its own name only where people say so
         (
             {"subject_canonical": AGAIN},
             (1, 1, 1),
@@ -64,6 +64,59 @@ def same(found: tuple[float, ...], expected: tuple[float, ...]) -> bool:
 )
 def test_each_verdict(changed: dict[str, Any], expected: tuple[float, ...]) -> None:
     assert same(verdict(**changed), expected), verdict(**changed)
+
+
+def test_a_system_that_links_nothing_earns_nothing_where_people_linked() -> None:
+    assert same(verdict(subject_canonical=LINDT, object_canonical=BERG), (1, 0, 0))
+    settled = Clusters(TEXT, {LINDT: {"canonical": list(LINDT)}, BERG: {"canonical": list(OLA)}})
+    assert settled.refers(LINDT, LINDT) == 1.0, "people say that it is its own canonical mention"
+    assert settled.refers(LINDT, MARA) == 0.0, "and then another one is not"
+
+
+NOUNS = "Mara Lindt, the founder, left. She sold it. The founder said: Lindt keeps the rest."
+FULL, FOUNDER, SHE, SHORT = (0, 10), (12, 23), (31, 34), (62, 67)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "right"), [(FULL, 1.0), (SHORT, 1.0), (FOUNDER, 0.0), (SHE, 0.0)]
+)
+def test_another_mention_of_the_same_thing_is_right_if_it_names_it_as_well(
+    claimed: tuple[int, int], right: float
+) -> None:
+    again = (44, 55)
+    assert [NOUNS[a:b] for a, b in (FULL, FOUNDER, SHE, again, SHORT)] == [
+        "Mara Lindt", "the founder", "She", "The founder", "Lindt",
+    ]  # fmt: skip
+    settled = {span: {"canonical": list(FULL)} for span in (FULL, FOUNDER, SHE, again, SHORT)}
+    assert Clusters(NOUNS, settled).refers(again, claimed) == right
+    apart = settled | {claimed: {"canonical": list(claimed)}}
+    expected = 1.0 if claimed == FULL else 0.0
+    assert Clusters(NOUNS, apart).refers(again, claimed) == expected, "another thing is wrong"
+
+
+def test_where_nothing_is_named_a_nominal_is_as_good_as_another_but_no_pronoun() -> None:
+    settled = {span: {"canonical": list(FOUNDER)} for span in (FOUNDER, SHE, (44, 55))}
+    of = Clusters(NOUNS, settled)
+    assert of.refers(SHE, (44, 55)) == 1.0
+    assert of.refers((44, 55), SHE) == of.refers(SHE, SHE) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("gloss", "expected"),
+    [
+        ("She", 0),
+        ("their", 0),
+        ("the actress", 1),
+        ("The company", 1),
+        ("his father", 1),
+        ("the United Nations", 2),
+        ("eBay", 2),
+        ("1990", 2),
+        ("王菲", 2),
+    ],
+)
+def test_a_name_stands_over_a_nominal_over_a_pronoun(gloss: str, expected: int) -> None:
+    assert name_class(gloss) == expected
 
 
 def test_labels_of_labels_lead_to_one_cluster_and_circles_end() -> None:

@@ -23,6 +23,7 @@ from kbpo.evaluation.leaderboard import SORTS, board
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
 from tests.conftest import Toy
 from tests.web.scored import judge_all, make_board
 
@@ -223,6 +224,41 @@ def test_with_f1_ties_are_those_of_f1(toy: Toy) -> None:
     assert groups == [[[0, 1]], [], [], [], []]
     page = Client().get("/?criterion=correct").content.decode()
     assert re.search(r"all pairs at once, 95\D{0,8}% family-wise", page)
+
+
+def test_beside_linking_stands_how_much_a_system_claims_as_its_own_names(
+    toy: Toy, as_user: As, draft: Draft
+) -> None:
+    row = draft()
+    toy.track.distributions = ["instance"]
+    toy.track.save()
+    first = row.predictions.order_by("pk")[:1].values("pk")
+    row.predictions.filter(pk__in=first).update(subject_canonical_begin=2, subject_canonical_end=4)
+    shares = kind_of(toy.track).self_claims([row.pk])
+    own = all_ends = 0
+    linkable = {"PER", "ORG", "GPE"}
+    for one in row.predictions.select_related("instance"):
+        ends = [
+            (one.subject_type, one.instance.subject_begin, one.subject_canonical_begin),
+            (one.object_type, one.instance.object_begin, one.object_canonical_begin),
+        ]
+        for kind, begin, canonical in ends:
+            all_ends += kind in linkable
+            own += kind in linkable and begin == canonical
+    assert shares == {row.pk: pytest.approx(own / all_ends)} and 0 < own < all_ends
+    evaluation = make_board(toy, 1)
+    best = Submission.objects.get(name="run 0")
+    evaluation.settings |= {"self_claims": {str(best.pk): 0.625}}
+    evaluation.save()
+    evaluation.estimates.update(criterion="linking")
+    address = reverse("board", args=["toy"])
+    assert "own names 62.5" in as_user("").get(f"{address}?criterion=linking").content.decode()
+    told = as_user("").get(reverse("board-json", args=["toy"]) + "?criterion=linking").json()
+    assert told["systems"][0]["self_claims"] == 0.625
+    best.counts = {"relations": 8}
+    best.save()
+    page = as_user("").get(reverse("submission", args=[best.pk])).content.decode()
+    assert "62.5" in page and "own canonical ones" in page
 
 
 def test_what_experts_corrected_stands_beside_what_the_crowd_said(toy: Toy, as_user: As) -> None:

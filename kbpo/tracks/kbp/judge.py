@@ -45,17 +45,62 @@ class Clusters:
     def refers(self, span: Span, claimed: Span) -> float:
         """1.0 if `span` refers to what `claimed` says, 0.0 if not, NaN if `span` has no label.
 
-        Right: the claimed canonical mention is the mention itself, lies in the same settled
-        cluster, or reads exactly like the settled canonical mention.
+        Linking is earned (Chaganty 2018, section 3.6.2). Right is the settled canonical mention,
+        and what reads like it: pages offer each wording once, so that people cannot tell these
+        apart. Right too is another mention of the same settled cluster, if it names the thing as
+        well as the canonical one does (`name_class`). That a mention is its own canonical one is
+        right only where people say so.
         """
         settled = self.root(span)
         if settled is None:
             return nan
-        same = claimed in (span, settled) or self.root(claimed) == settled
-        return float(same or self._gloss(claimed) == self._gloss(settled))
+        if self._reads_like(claimed, settled):
+            return 1.0
+        if claimed == span:
+            return 0.0
+        root = self.root(claimed)
+        together = root is not None and self._reads_like(root, settled)
+        names_as_well = self._class_of(claimed) >= self._class_of(settled)
+        return float(together and names_as_well)
+
+    def _reads_like(self, span: Span, other: Span) -> bool:
+        return span == other or self._gloss(span) == self._gloss(other)
+
+    def _class_of(self, span: Span) -> int:
+        return name_class(self._gloss(span))
 
     def _gloss(self, span: Span) -> str:
         return unicodedata.normalize("NFC", self.text[span[0] : span[1]])
+
+
+PRONOUN, NOMINAL, NAME = range(3)
+PRONOUNS = {
+    "i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves", "you", "your",
+    "yours", "yourself", "yourselves", "he", "him", "his", "himself", "she", "her", "hers",
+    "herself", "it", "its", "itself", "they", "them", "their", "theirs", "themselves", "one",
+    "oneself", "who", "whom", "whose", "which", "that", "this", "these", "those",
+}  # fmt: skip
+DETERMINERS = {
+    "the", "a", "an", "this", "that", "these", "those", "my", "our", "your", "his", "her", "its",
+    "their",
+}  # fmt: skip
+
+
+def name_class(gloss: str) -> int:
+    """How well words name a thing: a name (2) over a nominal (1) over a pronoun (0).
+
+    Read off the words, since files and pages do not say it: an English pronoun; else a name if a
+    word after determiners has a capital or a digit, or is of a script without capitals.
+    """
+    words = gloss.split()
+    if " ".join(words).casefold() in PRONOUNS:
+        return PRONOUN
+    while len(words) > 1 and words[0].casefold() in DETERMINERS:
+        words = words[1:]
+    for word in words:
+        if any(not letter.islower() and letter.isalnum() for letter in word):
+            return NAME
+    return NOMINAL
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,24 @@ class _World:
         )
 
 
+def self_claims(submissions: Sequence[int], types: Sequence[str]) -> dict[int, float]:
+    """Of each submission with mentions of these types in its predictions, the share of them that it
+    claims to be their own canonical ones. A mention counts in each prediction that states it.
+    """
+    shares = fetch(
+        "SELECT p.submission_id, avg(CASE WHEN claim.is_own THEN 1.0 ELSE 0.0 END)::float8 FROM"
+        " submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id CROSS JOIN"
+        " LATERAL (VALUES"
+        " (p.subject_type, (i.subject_begin, i.subject_end) = (p.subject_canonical_begin,"
+        " p.subject_canonical_end)),"
+        " (p.object_type, (i.object_begin, i.object_end) = (p.object_canonical_begin,"
+        " p.object_canonical_end))) AS claim (type, is_own)"
+        " WHERE p.submission_id = ANY(%s) AND claim.type = ANY(%s) GROUP BY p.submission_id",
+        [list(submissions), list(types)],
+    )
+    return dict(shares)
+
+
 def clusters_of(documents: set[int]) -> dict[int, Clusters]:
     """The settled clusters of documents, from the labels of their mentions."""
     return _World(set(), documents).clusters

@@ -78,6 +78,11 @@ class KbpTrack(Track):
     ) -> dict[str, NDArray[np.float64]]:
         return judgments.judge(instances, submissions, answers=answers)
 
+    def self_claims(self, submissions: Sequence[int]) -> dict[int, float]:
+        types = load_schema(self.corpus.schema).entity_types.values()
+        linkable = [one.name for one in types if one.linkable]
+        return judgments.self_claims(submissions, linkable)
+
     def facts(self, instances: Ids, submissions: list[int], annotated: list[int]) -> Facts | None:
         return read_facts(self.track, instances, submissions, annotated)
 

@@ -93,6 +93,7 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "name": row.submission.name,
                 "description": row.submission.description,
                 "rank": row.rank,
+                "self_claims": row.self_claims,
                 **{part: _figure(getattr(row, part)) for part in PARTS},
             }
             for row in shown.rows

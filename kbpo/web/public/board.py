@@ -136,6 +136,7 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         "facts": facts(track, shown),
         "has_expert": any(row.expert and row.expert.value is not None for row in shown.rows),
         "has_f1": view.criterion != "linking",
+        "is_linking": view.criterion == "linking",
         "all_url": view.url(address, all="1"),
         "downloads": {
             kind: view.url(reverse(f"board-{kind}", args=[track.slug])) for kind in ("csv", "json")
@@ -185,6 +186,7 @@ def _row(row: Row, mine: set[int]) -> dict[str, Any]:
             if (figure := getattr(row, part)) is not None
         },
         "kind": _kind(row),
+        "self_claims": row.self_claims,
         "url": reverse("submission", args=[row.submission.pk]),
     }
 
@@ -273,13 +275,13 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     )
     ends = ("value", "low80", "high80", "low95", "high95")
     writer = csv.writer(response)
-    head = ["team", "system", "rank_best", "rank_worst", "labels", "documents"]
+    head = ["team", "system", "rank_best", "rank_worst", "labels", "documents", "self_claims"]
     writer.writerow([*head, *(f"{part}_{end}" for part in PARTS for end in ends)])
     for row in shown.rows:
         figures = [getattr(getattr(row, part), end, None) for part in PARTS for end in ends]
         documents = row.recall.n_documents if row.recall else 0
         names = [_inert(row.submission.team.name), _inert(row.submission.name)]
-        told = [*(row.rank or (None, None)), row.n_labels, documents, *figures]
+        told = [*(row.rank or (None, None)), row.n_labels, documents, row.self_claims, *figures]
         writer.writerow([*names, *("" if one is None else repr(one) for one in told)])
     return response
 

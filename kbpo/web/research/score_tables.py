@@ -33,6 +33,7 @@ SCOPES = {
 def tables(submission: Submission) -> list[dict[str, Any]]:
     """Scores by criterion: the guaranteed pair first, each with its rows and one axis."""
     found = figures(submission)
+    self_claims = self_claims_of(submission)
     looked = watched(submission) if submission.status != "scored" else None
     criteria = sorted(
         {key[1] for key in found}, key=lambda name: (name != submission.track.criterion, name)
@@ -68,10 +69,19 @@ def tables(submission: Submission) -> list[dict[str, Any]]:
                 if _has_recall(found, criterion)
                 else "",
                 "watched": any(row["safe"] for row in rows),
+                "self_claims": self_claims if criterion == "linking" else None,
                 "missing": missing(submission, lost) if lost else None,
             }
         )
     return result
+
+
+def self_claims_of(submission: Submission) -> float | None:
+    """Share of the mentions of entities of a submission that it claims to be their own canonical
+    ones; None before its first scores.
+    """
+    latest = submission.track.evaluations.order_by("-number").first()
+    return latest.settings.get("self_claims", {}).get(str(submission.pk)) if latest else None
 
 
 def _has_recall(found: dict[tuple[str, str, str, str], Figure], criterion: str) -> bool:
