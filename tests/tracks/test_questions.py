@@ -239,6 +239,7 @@ def test_what_was_shown_is_never_asked_again_and_what_was_not_is(
     assert world.unanswered(founded) == {founded}
     [again] = world.ask(founded)
     assert again.shown == ["org:place_of_headquarters<"]
+    assert [one["part"] for one in again.payload["predicates"]] == [*draft.shown, *again.shown]
 
 
 def test_a_pair_without_labels_of_its_mentions_is_still_asked(world: World, founded: int) -> None:
@@ -291,6 +292,6 @@ def test_a_claim_that_no_type_allows_counts_as_wrong_and_is_not_on_the_page(toy:
     assert shown == ["per:parents>", "per:parents<", "org:subsidiaries<"]
     pair.shown = {"per:parents>", "per:parents<"}
     assert what_to_show(pair, {"PER"}, {"PER"}, schema) == (
-        ["org:subsidiaries<"],
+        ["per:parents>", "per:parents<", "org:subsidiaries<"],
         ["org:subsidiaries<"],
     )

@@ -28,7 +28,6 @@ LONGEST = 500  # characters of a typed title or remark
 PROBLEMS = {
     "marks": "The marks are in the wrong place",
     "text": "The text cannot be understood",
-    "missing": "What the text says is not on the list",
     "else": "Something else",
 }
 TYPE_WORDS = {

@@ -5,7 +5,7 @@ claims, no gold.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -34,18 +34,18 @@ def drafts(
     track: Track, target_ids: Sequence[int], submissions: Sequence[int]
 ) -> Iterator[QuestionDraft]:
     """What must be asked about these targets for these submissions, in their order; the page shows
-    what all confirmed submissions' types allow, so that it is the same whoever asks.
+    what the types of all confirmed submissions, of the corpus and of people's judgments allow, so
+    that it is the same whoever asks.
     """
     waiting = set().union(*unanswered(dict.fromkeys(submissions, target_ids)).values())
     pairs = [pair for pair in pairs_of(target_ids) if pair.target in waiting]
-    return iter(_drafts(track, pairs))
+    return iter(_drafts(track, pairs, _settled(pairs)))
 
 
 @transaction.atomic
 def again(track: Track, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
     """One question about each of these pairs that settles all that is claimed of it, as if nobody
-    had answered yet. Of mentions that people marked, the types that they gave and the names that
-    they refer to are offered too.
+    had answered yet.
     """
     pairs = pairs_of(target_ids)
     for pair in pairs:
@@ -53,11 +53,11 @@ def again(track: Track, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
     return iter(_drafts(track, pairs, _settled(pairs)))
 
 
-def _drafts(track: Track, pairs: list[Pair], settled: Settled | None = None) -> list[QuestionDraft]:
+def _drafts(track: Track, pairs: list[Pair], settled: Settled) -> list[QuestionDraft]:
     schema = load_schema(track.corpus.schema)
     documents = Document.objects.in_bulk({pair.document for pair in pairs})
     names = names_of(documents)
-    known, settled = _known_types(pairs), settled or {}
+    known = _known_types(pairs)
     for (document, _), some in settled.items():
         for kind, canonical in some:
             names[document].setdefault(canonical, set()).add(kind)
@@ -92,29 +92,26 @@ def what_to_show(
     """The directed predicates on the page, and those that its answer settles, both in the order of
     the schema.
 
-    On the page are those that these types allow and nobody was shown yet. A claim that no type
-    allows is settled with them, as false: nobody is asked for it. Only where nothing else is left
-    does it come onto the page itself.
+    On the page is all that these types allow, also what was settled before: who does not find what
+    the text says picks what comes nearest. The answer settles what was not settled yet. A claim
+    that no type allows is settled with it, as false: nobody is asked for it. Only where nothing
+    else is open does it come onto the page itself.
     """
     ahead = {predicate.name for predicate in schema.between(a_types, b_types)}
     back = {predicate.name for predicate in schema.between(b_types, a_types)}
-    claimed = pair.missing
-    visible, shown = [], []
-    for name in schema.predicates:
-        for part, allowed in (
-            (directed(name, True), name in ahead),
-            (directed(name, False), name in back),
-        ):
-            if allowed and part not in pair.shown:
-                visible.append(part)
-            if part not in pair.shown and (allowed or part in claimed):
-                shown.append(part)
-    if not visible:
-        visible = shown or list(_parts(schema, ahead, back))
-    return visible, shown or visible
+    allowed = set(_parts(schema, ahead, back))
+    open_claims = pair.missing - allowed
+    asks_for_claims = allowed <= pair.shown
+    visible, settles = [], []
+    for part in _parts(schema, schema.predicates, schema.predicates):
+        if part in allowed or (asks_for_claims and part in open_claims):
+            visible.append(part)
+        if part not in pair.shown and part in allowed | open_claims:
+            settles.append(part)
+    return visible, settles or visible
 
 
-def _parts(schema: Schema, ahead: set[str], back: set[str]) -> Iterator[str]:
+def _parts(schema: Schema, ahead: Collection[str], back: Collection[str]) -> Iterator[str]:
     for name in schema.predicates:
         if name in ahead:
             yield directed(name, True)
