@@ -5,7 +5,6 @@ and nothing else.
 from __future__ import annotations
 
 import threading
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -147,19 +146,3 @@ def close(track: Track, admin: User) -> None:
         close_track(track, admin, "The year is over.")
     finally:
         connection.close()
-
-
-def test_what_stayed_hidden_before_is_shown_by_the_migration(
-    two_published: Submission, targets: list[Target], clients: list[Client], admin: User
-) -> None:
-    open_one = another(two_published.track, targets[2:3])
-    everybody_answers(clients)
-    close_track(two_published.track, admin, "The year is over.")
-    Label.objects.update(public_at=None)
-    first, second = Question.objects.order_by("pk")
-    Question.objects.filter(pk=second.pk).update(track=open_one.track)
-    migration = import_module("annotation.migrations.0017_show_late_judgments")
-    with connection.schema_editor() as editor:
-        migration.show(None, editor)
-    assert all(one.public_at for one in Label.objects.filter(origin=first.origin))
-    assert not Label.objects.filter(origin=second.origin).exclude(public_at=None).exists()

@@ -5,11 +5,9 @@ more reader.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.test import Client
 from documents_world import answer_open, partly, read_whole
 
@@ -213,15 +211,3 @@ def test_nobody_more_reads_a_document_without_the_money_or_below_the_share(
 
     read_whole(toy, 1, said)
     assert (left(toy).status, left(toy).answers_wanted) == ("settled", 3)
-
-
-def test_a_fit_that_was_kept_before_is_of_pairs_that_were_asked_alone(toy: Toy) -> None:
-    row = Policy.objects.create(track=toy.track, aggregation="dawid_skene", model=UNSURE)
-    step = import_module("annotation.migrations.0014_a_fit_for_each_interface")
-    for _ in range(2):
-        step.name_the_interface(apps, None)
-        row.refresh_from_db()
-        assert row.model == {"relation": UNSURE}
-    step.only_the_pairs(apps, None)
-    row.refresh_from_db()
-    assert row.model == UNSURE

@@ -6,12 +6,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 from hashlib import sha256
-from importlib import import_module
 from typing import Any
 
 import pytest
 from annotation_world import GOOD, learn, take
-from django.apps import apps
 from django.test import Client
 from django.utils import timezone
 from test_annotation_crowd import knows, logins
@@ -348,27 +346,6 @@ def test_only_a_track_pays_whose_questions_are_where_the_worker_is(
     assert tutorial_rewards(stranger, "relation") == [], (
         "whom we offer no questions needs no lesson"
     )
-
-
-@pytest.mark.parametrize(
-    ("service", "own", "after"),
-    [
-        ("0.00", "0.00", ["0.75", "0.75"]),
-        ("0.50", "0.00", ["0.50", "0.00"]),
-        (None, "0.00", ["0.75"]),
-        ("0.00", "0.40", ["0.75", "0.40"]),
-    ],
-)
-def test_only_what_stood_at_the_old_default_follows_the_new_one(
-    published: Submission, service: str | None, own: str, after: list[str]
-) -> None:
-    if service is not None:
-        Intake.objects.create(tutorial_reward=Decimal(service))
-    Intake.objects.create(track=published.track, tutorial_reward=Decimal(own))
-    migration = import_module("annotation.workers.migrations.0005_pay_for_tutorials")
-    migration.pay(apps, None)
-    found = Intake.objects.order_by("pk").values_list("tutorial_reward", flat=True)
-    assert [str(one) for one in found] == after
 
 
 def test_a_promise_that_was_not_earned_goes_back(published: Submission, ada: Client) -> None:
