@@ -149,6 +149,32 @@ def database(url: str, *, name: str = "DATABASE_URL") -> dict[str, Any]:
     }
 
 
+def patience(
+    *, lock: Decimal, statement: Decimal, idle: Decimal, options: dict[str, str]
+) -> dict[str, str]:
+    """Return libpq's options with limits to every wait, in seconds; 0 is no limit.
+
+    `lock` and `statement` end a statement, `idle` ends a transaction whose process asks nothing.
+    A host that has gone is noticed within a minute. What `options` says already is kept, and its
+    `options=-c …` come last, so that they win.
+    """
+    limits = {
+        "lock_timeout": lock,
+        "statement_timeout": statement,
+        "idle_in_transaction_session_timeout": idle,
+    }
+    commands = [f"-c {name}={int(seconds * 1000)}ms" for name, seconds in limits.items()]
+    noticed = {
+        "connect_timeout": "10",
+        "keepalives_idle": "30",
+        "keepalives_interval": "10",
+        "keepalives_count": "3",
+        "tcp_user_timeout": "60000",
+    }
+    asked = options.get("options", "")
+    return noticed | options | {"options": " ".join([*commands, asked]).strip()}
+
+
 def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
     """The Celery broker URL for the Redis at `redis_url`: Celery spells Unix sockets in its own
     way.

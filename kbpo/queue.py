@@ -15,9 +15,10 @@ from datetime import timedelta
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.apps import apps
-from django.db import DatabaseError, connection, models, transaction
+from django.db import DatabaseError, OperationalError, connection, models, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
+from psycopg2.errors import DeadlockDetected, LockNotAvailable
 
 log = logging.getLogger(__name__)
 
@@ -191,6 +192,9 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
         _settle_failure(model, claimed, str(fault), final=True)
     # a bug or a broken neighbour: logged with its traceback, told in a sentence, tried again
     except Exception as error:
+        if waited_too_long(error):
+            _put_back(model, claimed)
+            return False
         log.exception("%s %s failed in status %s", model.__name__, claimed.pk, claimed.status)
         what = (
             "The database did not answer as expected"
@@ -201,6 +205,22 @@ def _handle(model: type[Row], claimed: Row, handle: Callable[[Row], None]) -> bo
             model, claimed, f"{what} ({type(error).__name__}). We were told.", final=False
         )
     return False
+
+
+def waited_too_long(error: Exception) -> bool:
+    """Return whether another transaction held a lock for too long, or each waited for the other."""
+    return isinstance(error, OperationalError) and isinstance(
+        error.__cause__, LockNotAvailable | DeadlockDetected
+    )
+
+
+def _put_back(model: type[Row], claimed: Row) -> None:
+    """Make the row due again soon. A wait is no attempt: nothing is wrong with the row."""
+    log.warning("%s %s waits for a lock; it is tried again", model.__name__, claimed.pk)
+    rows = model._default_manager.filter(
+        pk=claimed.pk, status=claimed.status, attempts=claimed.attempts
+    )
+    rows.update(attempts=claimed.attempts - 1, next_try_at=timezone.now() + BACKOFF)
 
 
 def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: bool) -> None:

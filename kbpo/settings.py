@@ -63,6 +63,32 @@ DATABASES["default"]["CONN_MAX_AGE"] = environment.integer(
     "DATABASE_CONNECTION_AGE", 60, "Seconds that a database connection is kept", minimum=0
 )
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+# Nobody waits for ever. Somebody looks at a page that waits; a worker comes round again.
+ANSWERS_REQUESTS = bool(os.environ.get("KBPO_ANSWERS_REQUESTS"))  # set by kbpo.wsgi
+LOCK_SECONDS = environment.decimal(
+    "DATABASE_LOCK_SECONDS",
+    "5",
+    "Seconds that a page waits for a lock before it says so; workers wait a minute",
+    minimum="0.1",
+)
+STATEMENT_SECONDS = environment.decimal(
+    "DATABASE_STATEMENT_SECONDS",
+    "30",
+    "Seconds that a statement of a page may take, and half of what it may hold a transaction idle",
+    minimum="0.1",
+)
+IDLE_SECONDS = environment.decimal(
+    "DATABASE_IDLE_SECONDS",
+    "900",
+    "Seconds that a worker may hold a transaction without asking anything (a paused process does)",
+    minimum="0.1",
+)
+DATABASES["default"]["OPTIONS"] = environment.patience(
+    lock=LOCK_SECONDS if ANSWERS_REQUESTS else Decimal(60),
+    statement=STATEMENT_SECONDS if ANSWERS_REQUESTS else Decimal(0),
+    idle=2 * STATEMENT_SECONDS if ANSWERS_REQUESTS else IDLE_SECONDS,
+    options=DATABASES["default"]["OPTIONS"],
+)
 REDIS = REDIS_URL or embedded.redis_url()
 
 # -- Django
@@ -99,6 +125,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "kbpo.web.errors.BusyMiddleware",
 ]
 ROOT_URLCONF = "kbpo.urls"
 WSGI_APPLICATION = "kbpo.wsgi.application"

@@ -42,6 +42,8 @@ class Service:
     port: int
     database: dict[str, Any]
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+    """Settings of its own, besides those that all services of the tests have"""
 
     @property
     def url(self) -> str:
@@ -56,7 +58,7 @@ class Service:
                     stdout=log,
                     stderr=log,
                     cwd=settings.BASE_DIR,
-                    env=self._environment(name),
+                    env=self.environment(name),
                     start_new_session=True,
                 )
         if "web" in names:
@@ -137,7 +139,11 @@ class Service:
             ],
         }
 
-    def _environment(self, name: str) -> dict[str, str]:
+    def beside(self, **settings: str) -> Service:
+        """Another service on the same database, at a port of its own, with other settings."""
+        return Service(self.directory, self.unblock, free_port(), self.database, settings=settings)
+
+    def environment(self, name: str) -> dict[str, str]:
         database = self.database
         password = f":{quote(database['PASSWORD'], safe='')}" if database["PASSWORD"] else ""
         options = {"host": database["HOST"], "port": database["PORT"], "application_name": name}
@@ -155,6 +161,7 @@ class Service:
             "OPENBLAS_NUM_THREADS": "1",  # the machine is shared: threads that spin help nobody
             "DEBOUNCE_SECONDS": "0.5",
             "LEAVE_OUT_FOR": "majority,gold",  # programs need no time to read
+            **self.settings,
         }
 
     def _answers(self) -> bool:

@@ -55,7 +55,7 @@ class Travel:
     def call(
         self, path: str, run: str = "", body: Any = None, headers: dict[str, str] | None = None
     ) -> dict[str, Any]:
-        """What the API answers, asked again while nobody answers. Raises urllib's HTTPError for a
+        """What the API answers, asked again while nobody answers, or who does is too busy. Raises urllib's HTTPError for a
         refusal.
         """
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
@@ -171,8 +171,10 @@ def _answer(request: urllib.request.Request) -> dict[str, Any] | None:
         with urllib.request.urlopen(request, timeout=60) as answer:
             found: dict[str, Any] = json.load(answer)
             return found
-    except urllib.error.HTTPError:
-        raise
+    except urllib.error.HTTPError as refusal:
+        if refusal.code != 503:  # too busy just now
+            raise
+        return None
     except (OSError, http.client.HTTPException):
         return None
 

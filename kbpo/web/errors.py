@@ -4,8 +4,19 @@ traceback.
 
 from __future__ import annotations
 
+import logging
+import sys
+from collections.abc import Callable
+
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
+
+log = logging.getLogger(__name__)
+
+RETRY_AFTER = 10
+"""Seconds after which a program may ask again for what was too busy"""
 
 SENTENCES = {
     400: (
@@ -23,6 +34,11 @@ SENTENCES = {
     500: (
         "We could not finish this",
         "Nothing that was saved before is lost, and we were told. Try again in a minute.",
+    ),
+    503: (
+        "This is taking too long",
+        "Something else is at work on the same thing, or the database is busy. What you sent was"
+        " not taken, and nothing that was saved before is lost. Try again in a minute.",
     ),
 }
 
@@ -50,4 +66,40 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    return page(request, 500)
+    """The page of a bug; where the database could not be waited for, that of a busy service."""
+    error = sys.exc_info()[1]
+    return busy(request, error) if error is not None and is_busy(error) else page(request, 500)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Return whether the database did not answer in time, or not at all: a lock or a statement
+    that took too long, a deadlock, a full disk, a connection that was refused or lost.
+    """
+    return isinstance(error, OperationalError | InterfaceError)
+
+
+def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
+    """The 503 that says so. It asks the database nothing, not even who is logged in."""
+    log.warning("503 %s %s: %s", request.method, request.path, str(error).partition("\n")[0])
+    title, advice = SENTENCES[503]
+    response: HttpResponse
+    if request.path.startswith("/api/"):
+        response = JsonResponse({"error": "busy", "detail": advice}, status=503)
+    else:
+        context = {"title": title, "sentence": advice, "status": 503}
+        response = HttpResponse(render_to_string("error.html", context), status=503)
+    response["Retry-After"] = str(RETRY_AFTER)
+    return response
+
+
+class BusyMiddleware:
+    """Answers with a 503 where a view could not wait any longer."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        return busy(request, error) if is_busy(error) else None

@@ -1,0 +1,203 @@
+"""Nobody waits for ever: a process that was paused stops neither the site nor the pipeline."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from decimal import Decimal
+from typing import Any
+
+import psycopg2
+import pytest
+from django.conf import settings
+from django.db import OperationalError, connection, transaction
+from django.test import Client
+from processes import TESTS, Service, wait_for
+
+from kbpo import queue
+from kbpo.accounts.models import Team, Token, User
+from kbpo.corpus.models import Corpus
+from kbpo.money.models import Budget, Ledger, Price
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+
+PLAN = {"chosen": "0.050", "options": {"0.050": {"at_most": "1.00", "new": 20, "draws": 20}}}
+
+
+@pytest.fixture
+def planned(service: Service) -> tuple[int, str]:
+    """The number of a submission that waits to be confirmed, and a token of its owner."""
+    with service.speaking():
+        corpus = Corpus.objects.create(name="Waits", slug="waits", schema={}, n_documents=0)
+        track = Track.objects.create(corpus=corpus, name="Waits", slug="waits", status="open")
+        Price.objects.create(track=track, interface="relation", reward=Decimal("0.05"))
+        Budget.objects.create(track=track, scope="track", cap=Decimal("500.00"))
+        team = Team.objects.create(name="Waits", slug="waits")
+        user = User.objects.create(username="waits", is_researcher=True)
+        team.members.add(user)
+        row = Submission.objects.create(
+            track=track, team=team, user=user, name="Waits", status="planned", plan=PLAN,
+            file="uploads/waits", file_name="waits", file_size=1, file_digest="",
+        )  # fmt: skip
+        return row.pk, Token.issue(user, "waits")[1]
+
+
+@pytest.fixture
+def site(service: Service) -> Iterator[Service]:
+    """Another web server of the service, with little patience."""
+    beside = service.beside(DATABASE_LOCK_SECONDS="2", DATABASE_STATEMENT_SECONDS="4")
+    beside.start("web")
+    yield beside
+    beside.stop()
+
+
+def confirm(site: Service, pk: int, token: str) -> tuple[int, dict[str, Any], str | None]:
+    """The status, the answer and the header that says when to come again."""
+    request = urllib.request.Request(
+        f"{site.url}/api/submissions/{pk}/confirm/",
+        b"{}",
+        {"Authorization": f"Token {token}", "Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.status, json.load(answer), None
+    except urllib.error.HTTPError as refusal:
+        return refusal.code, json.load(refusal), refusal.headers["Retry-After"]
+
+
+@pytest.mark.journey
+def test_ten_confirmations_behind_a_paused_process_leave_the_site_open(
+    service: Service, site: Service, planned: tuple[int, str]
+) -> None:
+    pk, token = planned
+    with closing(service.connect()) as paused, ThreadPoolExecutor(10) as people:
+        with paused.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM tracks_track WHERE slug = 'waits' FOR UPDATE")
+        answers = [people.submit(confirm, site, pk, token) for _ in range(10)]
+        told = [answer.result() for answer in answers]
+        assert {status for status, _, _ in told} == {503}
+        assert all(body["error"] == "busy" and "Try again" in body["detail"] for _, body, _ in told)
+        assert {after for _, _, after in told} == {"10"}
+        with urllib.request.urlopen(f"{site.url}/", timeout=30) as page:
+            assert page.status == 200
+    assert confirm(site, pk, token)[0] == 200
+    with service.speaking():
+        assert Ledger.objects.filter(track__slug="waits").count() == 1
+
+
+HOLDS = """
+import django, time
+django.setup()
+from django.db import connection, transaction
+with transaction.atomic(), connection.cursor() as cursor:
+    cursor.execute("SELECT pg_advisory_xact_lock(4711)")
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.journey
+def test_a_worker_that_was_paused_in_a_transaction_lets_go_of_its_locks(service: Service) -> None:
+    worker = service.beside(DATABASE_IDLE_SECONDS="2")
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDS],
+        stdout=subprocess.PIPE,
+        cwd=settings.BASE_DIR,
+        env=worker.environment("worker") | {"PYTHONPATH": f"{TESTS}:{settings.BASE_DIR}"},
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline() == b"held\n"
+        os.kill(process.pid, signal.SIGSTOP)
+        free = "SELECT pg_try_advisory_lock(4711)"
+        wait_for(lambda: service.fetch(free)[0][0], "the lock to be free", patience=60)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def other() -> Iterator[Any]:
+    """A second connection to the test database."""
+    database = connection.settings_dict
+    where = {"host": database["HOST"], "port": database["PORT"], "user": database["USER"]}
+    where |= {"dbname": database["NAME"], "password": database["PASSWORD"]}
+    with closing(psycopg2.connect(**{key: value for key, value in where.items() if value})) as made:
+        yield made
+
+
+@pytest.fixture
+def impatient(transactional_db: None) -> Iterator[None]:
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '200ms'")
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("RESET lock_timeout")
+
+
+def lock(other: Any, table: str) -> None:
+    with other.cursor() as cursor:
+        cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+
+
+def test_a_page_that_waits_for_too_long_is_a_503_with_a_sentence(
+    impatient: None, client: Client, other: Any, caplog: Any
+) -> None:
+    lock(other, "tracks_track")
+    answer = client.get("/")
+    assert answer.status_code == 503 and answer["Retry-After"] == "10"
+    assert "This is taking too long" in answer.content.decode()
+    assert "Traceback" not in caplog.text
+    assert "503 GET /: canceling statement due to lock timeout" in caplog.text
+    other.rollback()
+    assert client.get("/").status_code == 200
+
+
+def test_who_is_logged_in_is_not_asked_for_a_page_that_says_so(
+    impatient: None, client: Client, make_user: Any, other: Any
+) -> None:
+    client.force_login(make_user("waiting"))
+    lock(other, "accounts_user")
+    client.raise_request_exception = False
+    assert client.get("/account/").status_code == 503
+    assert client.get("/no/such/page/").status_code == 503
+
+
+def test_a_wait_for_a_lock_is_no_attempt_of_a_row(toy: Any, impatient: None, other: Any) -> None:
+    team, user = toy.teams["Patterns"], toy.users["Rosa"]
+    row = Submission.objects.create(
+        track=toy.track, team=team, user=user, name="Waits", status="received",
+        file="uploads/waits", file_name="waits", file_size=1, file_digest="",
+    )  # fmt: skip
+    lock(other, "corpus_document")
+    for _ in range(queue.MAX_ATTEMPTS + 3):
+        Submission.objects.update(next_try_at="2020-01-01T00:00Z")
+        assert queue.work(Submission, "received", reads_documents) == 0
+    row.refresh_from_db()
+    assert (row.status, row.attempts, row.reason) == ("received", 0, "")
+
+
+def reads_documents(row: Submission) -> None:
+    row.track.corpus.documents.count()
+
+
+def test_two_that_wait_for_each_other_are_told_apart_from_a_bug() -> None:
+    error = OperationalError("deadlock detected")
+    assert not queue.waited_too_long(error)
+    error.__cause__ = psycopg2.errors.DeadlockDetected()
+    assert queue.waited_too_long(error)
+
+
+def test_the_limits_hold_in_every_session_and_can_be_set_in_the_address(db: None) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('idle_in_transaction_session_timeout')")
+        assert cursor.fetchone()[0] == "15min"
+        cursor.execute("SELECT current_setting('lock_timeout')")
+        assert cursor.fetchone()[0] == "1min"
