@@ -55,8 +55,8 @@ class Travel:
     def call(
         self, path: str, run: str = "", body: Any = None, headers: dict[str, str] | None = None
     ) -> dict[str, Any]:
-        """What the API answers, asked again while nobody answers, or who does is too busy. Raises urllib's HTTPError for a
-        refusal.
+        """What the API answers, asked again while nobody answers, or who does is too busy. Raises
+        urllib's HTTPError for a refusal.
         """
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.service.url}/api/{path}", content)
