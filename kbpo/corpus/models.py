@@ -25,6 +25,13 @@ class Corpus(models.Model):
     name = models.CharField(max_length=120, unique=True)
     slug = models.SlugField(max_length=120, unique=True)
     schema = models.JSONField(help_text="Entity types and predicates, as in the schema file")
+    description = models.TextField(blank=True, help_text="What the texts are and where from")
+    licence = models.CharField(
+        max_length=200, blank=True, help_text="Under which the texts may be used"
+    )
+    may_be_downloaded = models.BooleanField(
+        default=True, help_text="Whether everybody may download the documents"
+    )
     digest = models.CharField(
         max_length=64, blank=True, help_text="SHA-256 of the file that was loaded"
     )

@@ -151,6 +151,13 @@ def find(request: Request, pk: int) -> Submission:
     return row
 
 
+def page_of(rows: Any, request: Request, view: APIView) -> tuple[LimitOffsetPagination, list[Any]]:
+    """The pagination that `limit` and `offset` ask for, and its rows: 100 a page, 1,000 at most."""
+    pages = LimitOffsetPagination()
+    pages.default_limit, pages.max_limit = 100, 1000
+    return pages, pages.paginate_queryset(rows, request, view=view) or []
+
+
 class SubmissionList(APIView):
     """The submissions of your teams; upload another."""
 
@@ -327,9 +334,7 @@ class Problems(APIView):
     @extend_schema(operation_id="list_problems", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         rows = Problem.objects.filter(submission=find(request, pk)).order_by("line", "pk")
-        pages = LimitOffsetPagination()
-        pages.default_limit, pages.max_limit = 100, 1000
-        page = pages.paginate_queryset(rows, request, view=self) or []
+        pages, page = page_of(rows, request, self)
         keys = ("code", "severity", "line", "text", "line_text", "culprit_begin", "culprit_end")
         return pages.get_paginated_response(
             [{key: getattr(row, key) for key in keys} for row in page]

@@ -49,7 +49,7 @@ class TrackList(APIView):
         return Response(
             {
                 "tracks": [
-                    _track(row) for row in Track.objects.exclude(status="draft").order_by("pk")
+                    as_track(row) for row in Track.objects.exclude(status="draft").order_by("pk")
                 ]
             }
         )
@@ -69,9 +69,9 @@ class BoardDetail(APIView):
     )
     def get(self, request: Request, slug: str) -> Response:
         track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
-        distribution = _one_of(request, "distribution", track.distributions, track.distribution)
-        criterion = _one_of(request, "criterion", kind_of(track).criteria, track.criterion)
-        sort = _one_of(request, "sort", SORTS, "precision" if criterion == "linking" else "f1")
+        distribution = one_of(request, "distribution", track.distributions, track.distribution)
+        criterion = one_of(request, "criterion", kind_of(track).criteria, track.criterion)
+        sort = one_of(request, "sort", SORTS, "precision" if criterion == "linking" else "f1")
         return Response(
             as_json(board(track, distribution=distribution, criterion=criterion, sort=sort))
         )
@@ -81,7 +81,7 @@ def as_json(shown: Board) -> dict[str, Any]:
     """A board as JSON: the same figures as on the page, unrounded."""
     evaluation = shown.evaluation
     return {
-        "track": _track(shown.track),
+        "track": as_track(shown.track),
         "evaluation": None if evaluation is None else _evaluation(evaluation),
         "distribution": shown.distribution,
         "criterion": shown.criterion,
@@ -114,7 +114,8 @@ def _figure(figure: Figure | None) -> dict[str, Any] | None:
     return None if figure is None else vars(figure)
 
 
-def _track(row: Track) -> dict[str, Any]:
+def as_track(row: Track) -> dict[str, Any]:
+    """A track as JSON, for everybody."""
     keys = (
         "slug",
         "name",
@@ -125,6 +126,7 @@ def _track(row: Track) -> dict[str, Any]:
         "criterion",
         "distributions",
         "scope",
+        "description",
     )
     return {key: getattr(row, key) for key in keys} | {
         "target_half_width": str(row.target_half_width),
@@ -132,7 +134,8 @@ def _track(row: Track) -> dict[str, Any]:
     }
 
 
-def _one_of(request: Request, name: str, options: Any, fallback: str) -> str:
+def one_of(request: Request, name: str, options: Any, fallback: str) -> str:
+    """The option that a parameter asks for. Raises ValidationError for one that is not there."""
     value = request.query_params.get(name, fallback)
     if value not in options:
         raise ValidationError({name: [f"{value!r} is not one of {', '.join(options)}."]})

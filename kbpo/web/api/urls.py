@@ -5,16 +5,30 @@ from __future__ import annotations
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from kbpo.web.api import submissions, tracks
+from kbpo.web.api import comparison, downloads, judgments, submissions, tracks
 
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("tracks/", tracks.TrackList.as_view(), name="api-tracks"),
+    path("tracks/<slug:slug>/", downloads.TrackDetail.as_view(), name="api-track"),
+    path(
+        "tracks/<slug:slug>/schema/",
+        downloads.SchemaDetail.as_view(),
+        name="api-schema-of-track",
+    ),
+    path("tracks/<slug:slug>/documents/", downloads.Documents.as_view(), name="api-documents"),
+    path(
+        "tracks/<slug:slug>/mentions/",
+        downloads.MentionTypes.as_view(),
+        name="api-mention-types",
+    ),
+    path("tracks/<slug:slug>/compare/", comparison.Comparison.as_view(), name="api-compare"),
     path("tracks/<slug:slug>/board/", tracks.BoardDetail.as_view(), name="api-board"),
     path("submissions/", submissions.SubmissionList.as_view(), name="api-submissions"),
     path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="api-submission"),
     path("submissions/<int:pk>/confirm/", submissions.Confirm.as_view(), name="api-confirm"),
     path("submissions/<int:pk>/order/", submissions.Order.as_view(), name="api-order"),
     path("submissions/<int:pk>/withdraw/", submissions.Withdraw.as_view(), name="api-withdraw"),
+    path("submissions/<int:pk>/judgments/", judgments.Judgments.as_view(), name="api-judgments"),
     path("submissions/<int:pk>/problems/", submissions.Problems.as_view(), name="api-problems"),
 ]

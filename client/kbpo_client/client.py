@@ -1,0 +1,259 @@
+"""The API of the service as Python methods: each returns what the service said, as it said it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import httpx
+
+if TYPE_CHECKING:
+    import pandas
+
+Json = dict[str, Any]
+
+RESTING = {"planned", "scored", "refused", "expired", "withdrawn", "failed"}
+"""Statuses of a submission that wait for nobody but its owner"""
+BLOCK = 1 << 16
+MOST_WAITS = 5
+"""How often a request is repeated that the service asked to come later"""
+
+
+class Refused(Exception):
+    """The service understood the request and declined it; the text is its sentence.
+
+    `code` is the service's word for the reason, `status` that of HTTP.
+    """
+
+    def __init__(self, detail: str, code: str = "", status: int = 0) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.status = status
+
+
+class Unreachable(Exception):
+    """The service did not answer; the text says how that showed."""
+
+
+class Client:
+    """A connection to one service, with a token where one is needed.
+
+    Methods raise Refused with the service's own sentence, and Unreachable where there is none.
+    """
+
+    def __init__(self, url: str, token: str = "", *, timeout: float = 60.0) -> None:
+        headers = {"Accept": "application/json"}
+        if token:
+            headers["Authorization"] = f"Token {token}"
+        self._http = httpx.Client(
+            base_url=url.rstrip("/") + "/api/", headers=headers, timeout=timeout
+        )
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._http.close()
+
+    def tracks(self) -> list[Json]:
+        """The tracks there are."""
+        return list(self._get("tracks/")["tracks"])
+
+    def track(self, slug: str) -> Json:
+        """One track, with its corpus and where its documents can be had."""
+        return self._get(f"tracks/{slug}/")
+
+    def schema(self, slug: str) -> Json:
+        """The schema of a track's corpus, as in its file."""
+        return self._get(f"tracks/{slug}/schema/")
+
+    def board(self, slug: str, **switches: str) -> Json:
+        """The leaderboard; `distribution`, `criterion` and `sort` choose another view."""
+        return self._get(f"tracks/{slug}/board/", **switches)
+
+    def compare(self, slug: str, a: int, b: int, **switches: str) -> Json:
+        """How two systems of a board differ, each difference with its interval."""
+        return self._get(f"tracks/{slug}/compare/", a=a, b=b, **switches)
+
+    def submissions(self) -> list[Json]:
+        """The latest submissions of your teams."""
+        return list(self._get("submissions/")["submissions"])
+
+    def submission(self, number: int) -> Json:
+        """One submission: where it is, its plan, its scores so far."""
+        return self._get(f"submissions/{number}/")
+
+    def problems(self, number: int) -> Iterator[Json]:
+        """Yields what the reader noticed in a submission's file."""
+        return self._pages(f"submissions/{number}/problems/")
+
+    def judgments(
+        self, number: int, *, verdict: str = "all", predicate: str = ""
+    ) -> Iterator[Json]:
+        """Yields a submission's judged predictions: all of them, the right or the wrong ones."""
+        return self._pages(f"submissions/{number}/judgments/", verdict=verdict, predicate=predicate)
+
+    def submit(
+        self,
+        track: str,
+        path: str | Path,
+        name: str,
+        *,
+        description: str = "",
+        again: bool = False,
+    ) -> Json:
+        """Uploads a file; a repeat after a broken connection returns the same submission.
+
+        `again`: yes, although the same file is there already.
+        """
+        path = Path(path)
+        with path.open("rb") as file:
+            key = _digest(file, track, name, again)
+            file.seek(0)
+            answer = self._send(
+                "POST",
+                "submissions/",
+                data={
+                    "track": track,
+                    "name": name,
+                    "description": description,
+                    "again": "true" if again else "false",
+                },
+                files={"file": (path.name, file)},
+                headers={"Idempotency-Key": key},
+                timeout=httpx.Timeout(60.0, write=None, read=None),
+            )
+        return cast(Json, answer.json())
+
+    def confirm(self, number: int, **choices: Any) -> Json:
+        """Confirms a plan, which reserves its price; `half_width` and `good_lines_only` choose."""
+        answer = self._send("POST", f"submissions/{number}/confirm/", json=choices)
+        return cast(Json, answer.json())
+
+    def order(self, number: int, half_width: str, order: int | None = None) -> Json:
+        """Orders more judgments for a narrower interval."""
+        choices: Json = {"half_width": half_width}
+        if order is not None:
+            choices["order"] = order
+        answer = self._send("POST", f"submissions/{number}/order/", json=choices)
+        return cast(Json, answer.json())
+
+    def withdraw(self, number: int) -> Json:
+        """Takes a submission back. What people have judged is kept and paid."""
+        return cast(Json, self._send("POST", f"submissions/{number}/withdraw/").json())
+
+    def wait(
+        self,
+        number: int,
+        *,
+        seconds: float = 5.0,
+        tell: Callable[[Json], None] | None = None,
+    ) -> Json:
+        """The submission once it waits for nobody but you; `tell` is called at every look."""
+        while True:
+            submission = self.submission(number)
+            if tell is not None:
+                tell(submission)
+            if submission["status"] in RESTING:
+                return submission
+            time.sleep(seconds)
+
+    def download(
+        self,
+        slug: str,
+        path: str | Path,
+        *,
+        what: str = "documents",
+        tell: Callable[[int], None] | None = None,
+    ) -> Path:
+        """Writes the documents of a track's corpus to a file, whole or not at all.
+
+        `what` may be "mentions" for the types of its mentions; `tell` hears of every block's size.
+        """
+        path = Path(path)
+        part = path.with_name(path.name + ".part")
+        try:
+            with self._http.stream("GET", f"tracks/{slug}/{what}/") as answer:
+                if answer.status_code != 200:
+                    answer.read()
+                    raise _refusal(answer)
+                with part.open("wb") as file:
+                    for block in answer.iter_raw(BLOCK):
+                        file.write(block)
+                        if tell is not None:
+                            tell(len(block))
+        except httpx.HTTPError as error:
+            part.unlink(missing_ok=True)
+            raise Unreachable(_how(error, self._http.base_url)) from error
+        part.replace(path)
+        return path
+
+    def board_frame(self, slug: str, **switches: str) -> pandas.DataFrame:
+        """The leaderboard as a pandas data frame, one row a system. Raises ImportError without."""
+        import pandas
+
+        return pandas.json_normalize(self.board(slug, **switches)["systems"], sep="_")
+
+    def judgments_frame(self, number: int, **choices: str) -> pandas.DataFrame:
+        """Judged predictions as a pandas data frame, one row a prediction."""
+        import pandas
+
+        return pandas.DataFrame(list(self.judgments(number, **choices)))
+
+    def _get(self, path: str, **parameters: Any) -> Json:
+        return cast(Json, self._send("GET", path, params=parameters).json())
+
+    def _pages(self, path: str, **parameters: Any) -> Iterator[Json]:
+        """Yields the rows of all pages."""
+        offset = 0
+        while True:
+            page = self._get(path, limit=1000, offset=offset, **parameters)
+            yield from page["results"]
+            offset += len(page["results"])
+            if not page["results"] or offset >= page["count"]:
+                return
+
+    def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """The answer. What the service asks to come later with is sent again, a few times."""
+        for attempt in range(MOST_WAITS + 1):
+            try:
+                answer = self._http.request(method, path, **options)
+            except httpx.HTTPError as error:
+                raise Unreachable(_how(error, self._http.base_url)) from error
+            if answer.is_success:
+                return answer
+            later = answer.headers.get("Retry-After", "")
+            repeatable = answer.status_code in (429, 503) and "files" not in options
+            if not (repeatable and later.isdecimal() and attempt < MOST_WAITS):
+                break
+            time.sleep(min(float(later), 60.0))
+        raise _refusal(answer)
+
+
+def _refusal(answer: httpx.Response) -> Refused:
+    """What the service said against a request."""
+    try:
+        told = answer.json()
+        detail, code = str(told["detail"]), str(told["error"])
+    except (ValueError, KeyError, TypeError):
+        detail, code = f"The service answered {answer.status_code} without a reason.", "error"
+    return Refused(detail, code, answer.status_code)
+
+
+def _how(error: httpx.HTTPError, url: httpx.URL) -> str:
+    return f"{url} does not answer ({type(error).__name__}). Is the address right?"
+
+
+def _digest(file: BinaryIO, *words: object) -> str:
+    """A key that is the same for the same upload, so that a repeat makes no second submission."""
+    digest = hashlib.sha256("\0".join(map(str, words)).encode())
+    for block in iter(lambda: file.read(BLOCK), b""):
+        digest.update(block)
+    return digest.hexdigest()

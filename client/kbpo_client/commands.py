@@ -1,0 +1,376 @@
+"""The command line: one command a thing that a researcher does."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import click
+
+from formats.messages import FormatError
+from kbpo_client import settings
+from kbpo_client.client import Client, Refused, Unreachable
+from kbpo_client.reading import DOCUMENTS, MENTIONS, SCHEMA, Reading, read_run
+
+REFUSED, ERRORS_IN_FILE, UNREACHABLE = 1, 3, 4
+"""Exit codes besides 0 and click's own 2 for a command that was not understood"""
+SHOWN_MESSAGES = 50
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print what the service said, as JSON."
+)
+
+
+class Service:
+    """The service that a command speaks to: its address, and how it is told what went wrong."""
+
+    def __init__(self, url: str | None, token: str | None) -> None:
+        self.url = (url or "").rstrip("/")
+        self.token = token
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """A connection; what goes wrong ends the command with a sentence and a code of its own."""
+        if not self.url:
+            raise click.UsageError("Which service? Say --url, or set KBPO_URL.")
+        token = self.token or settings.tokens().get(self.url, "")
+        try:
+            with Client(self.url, token) as client:
+                yield client
+        except Refused as refusal:
+            hint = " `kbpo login` keeps a token." if refusal.status == 401 and not token else ""
+            end(f"{refusal}{hint}", REFUSED)
+        except Unreachable as error:
+            end(str(error), UNREACHABLE)
+
+
+service_of = click.make_pass_decorator(Service)
+
+
+def end(sentence: str, code: int) -> NoReturn:
+    """Ends the command with a sentence on the error stream and an exit code."""
+    click.echo(sentence, err=True)
+    sys.exit(code)
+
+
+def show_json(told: Any) -> None:
+    """Prints what the service said."""
+    click.echo(json_module.dumps(told, indent=2, ensure_ascii=False, default=str))
+
+
+def percent(figure: dict[str, Any] | None) -> str:
+    """A figure with its 80 % interval, as “41.2 (38.9–43.6)”; a dash where there is none."""
+    if figure is None or figure.get("value") is None:
+        return "–"
+    low, high = figure.get("low80"), figure.get("high80")
+    between = "" if low is None else f" ({100 * low:.1f}–{100 * high:.1f})"
+    return f"{100 * figure['value']:.1f}{between}"
+
+
+def table(head: list[str], lines: list[list[str]]) -> None:
+    """Prints lines in columns, the first two to the left and all others to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+    for line in [head, *lines]:
+        cells = [
+            cell.ljust(width) if place < 2 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        click.echo("  ".join(cells).rstrip())
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--url", envvar="KBPO_URL", help="Address of the service; else KBPO_URL.")
+@click.option("--token", envvar="KBPO_TOKEN", help="Your token; else what `kbpo login` kept.")
+@click.version_option(package_name="kbpo-client")
+@click.pass_context
+def main(context: click.Context, url: str | None, token: str | None) -> None:
+    """Submit runs to an on-demand evaluation, watch them, read their scores."""
+    context.obj = Service(url, token)
+
+
+@main.command()
+@click.option("--token", prompt="Token (from your account page)", hide_input=True)
+@service_of
+def login(service: Service, token: str) -> None:
+    """Keep a token for this service, once it has been tried."""
+    service.token = token.strip()
+    with service.client() as client:
+        client.submissions()
+    click.echo(f"Kept in {settings.keep(service.url, token.strip())}.")
+
+
+@main.command()
+@json_option
+@service_of
+def tracks(service: Service, as_json: bool) -> None:
+    """List the tracks there are."""
+    with service.client() as client:
+        found = client.tracks()
+    if as_json:
+        show_json(found)
+        return
+    lines = [
+        [
+            track["slug"],
+            track["name"],
+            track["status"],
+            f"±{100 * float(track['target_half_width']):.0f} %",
+        ]
+        for track in found
+    ]
+    table(["track", "name", "status", "target"], lines)
+
+
+@main.command()
+@click.argument("track")
+@click.option("--to", type=click.Path(path_type=Path, file_okay=False), help="Else ./TRACK/")
+@service_of
+def download(service: Service, track: str, to: Path | None) -> None:
+    """Download the documents of TRACK and their schema."""
+    folder = to or Path(track)
+    with service.client() as client:
+        schema = client.schema(track)
+        folder.mkdir(parents=True, exist_ok=True)
+        for what, name in (("documents", DOCUMENTS), ("mentions", MENTIONS)):
+            with click.progressbar(length=0, label=name, show_pos=True, show_eta=False) as bar:
+                client.download(track, folder / name, what=what, tell=bar.update)
+    text = json_module.dumps(schema, indent=1, ensure_ascii=False)
+    (folder / SCHEMA).write_text(text, encoding="utf-8")
+    click.echo(f"The documents and the schema are in {folder}/.")
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--track", help="A track that was downloaded into ./TRACK/")
+@click.option("--data", type=click.Path(path_type=Path, file_okay=False), help="Where it lies")
+@json_option
+def validate(file: Path, track: str | None, data: Path | None, as_json: bool) -> None:
+    """Read FILE as the service would, without a connection."""
+    folder = data or (Path(track) if track else None)
+    if folder is None:
+        raise click.UsageError("Say --track, or --data with what `kbpo download` wrote.")
+    documents, schema, mentions = (folder / name for name in (DOCUMENTS, SCHEMA, MENTIONS))
+    for needed in (documents, schema):
+        if not needed.exists():
+            end(f"There is no {needed}. `kbpo download {track or 'TRACK'}` fetches it.", 2)
+    try:
+        reading = read_run(file, documents, schema, mentions if mentions.exists() else None)
+    except (OSError, FormatError, ValueError) as error:
+        end(str(error), ERRORS_IN_FILE)
+    show_reading(reading, as_json)
+    sys.exit(0 if reading.usable else ERRORS_IN_FILE)
+
+
+def show_reading(reading: Reading, as_json: bool) -> None:
+    """Prints the messages of a reader, the first ones in full, and what the file comes to."""
+    if as_json:
+        told = asdict(reading) | {"usable": reading.usable}
+        told["messages"] = [
+            {
+                "code": message.code,
+                "severity": message.severity,
+                "line": message.line,
+                "text": message.text,
+            }
+            for message in reading.messages
+        ]
+        show_json(told)
+        return
+    for message in reading.messages[:SHOWN_MESSAGES]:
+        where = f"line {message.line}: " if message.line else ""
+        click.echo(f"{message.severity:7}  {where}{message.text} [{message.code}]")
+    if len(reading.messages) > SHOWN_MESSAGES:
+        click.echo(f"… and {len(reading.messages) - SHOWN_MESSAGES:,} more; --json has them.")
+    click.echo(
+        f"{reading.relations:,} relations, {reading.errors:,} errors, "
+        f"{reading.warnings:,} warnings."
+    )
+
+
+@main.command()
+@click.argument("track")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--name", required=True, help="What the run is called on the board.")
+@click.option("--description", default="", help="A sentence on how the system works.")
+@click.option("--again", is_flag=True, help="Yes, although the same file is there already.")
+@json_option
+@service_of
+def submit(
+    service: Service,
+    track: str,
+    file: Path,
+    name: str,
+    description: str,
+    again: bool,
+    as_json: bool,
+) -> None:
+    """Upload FILE to TRACK. Nothing is spent before `kbpo confirm`."""
+    with service.client() as client:
+        submission = client.submit(track, file, name, description=description, again=again)
+    if as_json:
+        show_json(submission)
+        return
+    click.echo(f"Submission {submission['id']}: {submission['status_text']}.")
+    click.echo(f"`kbpo status {submission['id']} --watch` shows its price once it is planned.")
+
+
+@main.command()
+@click.argument("number", type=int)
+@click.option("--watch", is_flag=True, help="Wait until it waits for you, or ends.")
+@json_option
+@service_of
+def status(service: Service, number: int, watch: bool, as_json: bool) -> None:
+    """Tell where submission NUMBER is."""
+    last = ""
+
+    def tell(submission: dict[str, Any]) -> None:
+        nonlocal last
+        line = f"{submission['status_text']} {100 * submission['progress']:.0f} % read"
+        if line != last:
+            click.echo(line, err=True)
+        last = line
+
+    with service.client() as client:
+        submission = client.wait(number, tell=tell) if watch else client.submission(number)
+    if as_json:
+        show_json(submission)
+        return
+    show_submission(submission)
+
+
+def show_submission(submission: dict[str, Any]) -> None:
+    """Prints where a submission is, what its plan costs and what it has scored so far."""
+    click.echo(f"{submission['name']} ({submission['track']}): {submission['status_text']}")
+    if submission["reason"]:
+        click.echo(submission["reason"])
+    if submission["status"] == "planned":
+        for width, option in submission["plan"].get("options", {}).items():
+            click.echo(
+                f"  ±{100 * float(width):.1f} %: {option['new']:,} new questions, "
+                f"at most ${option['at_most']}"
+            )
+        click.echo(f"`kbpo confirm {submission['id']}` begins the judging.")
+    for score in submission["scores"]:
+        if score["method"] == "centred":
+            view = f"{score['criterion']}, {score['distribution']}"
+            click.echo(f"  {score['quantity']:10} {percent(score):24} {view}")
+
+
+@main.command()
+@click.argument("number", type=int)
+@click.option("--half-width", type=str, help="One of the plan's widths, as 0.03")
+@click.option("--good-lines-only", is_flag=True, help="Evaluate a file with errors without them.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@service_of
+def confirm(
+    service: Service,
+    number: int,
+    half_width: str | None,
+    good_lines_only: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Confirm the plan of submission NUMBER: its price is reserved."""
+    choices: dict[str, Any] = {"good_lines_only": good_lines_only}
+    if half_width is not None:
+        choices["half_width"] = half_width
+    with service.client() as client:
+        if not yes:
+            show_submission(client.submission(number))
+            click.confirm("Begin the judging?", abort=True, err=True)
+        submission = client.confirm(number, **choices)
+    if as_json:
+        show_json(submission)
+    else:
+        click.echo(f"{submission['status_text']}; ${submission['money']['reserved']} reserved.")
+
+
+@main.command()
+@click.argument("track")
+@click.option("--distribution")
+@click.option("--criterion")
+@click.option("--sort")
+@json_option
+@service_of
+def scores(service: Service, /, track: str, as_json: bool, **switches: str | None) -> None:
+    """Show the leaderboard of TRACK, each figure with its 80 % interval."""
+    with service.client() as client:
+        board = client.board(track, **{key: value for key, value in switches.items() if value})
+    if as_json:
+        show_json(board)
+        return
+    lines = []
+    for system in board["systems"]:
+        best, worst = system["rank"] or ("", "")
+        rank = f"{best}" if best == worst else f"{best}–{worst}"
+        name = f"{system['team']} {system['name']}"
+        figures = [percent(system.get(part)) for part in ("f1", "precision", "recall")]
+        lines.append([rank, name, str(system["submission"]), *figures])
+    table(["rank", "system", "number", "F1", "precision", "recall"], lines)
+
+
+@main.command()
+@click.argument("track")
+@click.argument("a", type=int)
+@click.argument("b", type=int)
+@click.option("--distribution")
+@click.option("--criterion")
+@json_option
+@service_of
+def compare(
+    service: Service, /, track: str, a: int, b: int, as_json: bool, **switches: str | None
+) -> None:
+    """Show how submissions A and B of TRACK differ."""
+    with service.client() as client:
+        chosen = {key: value for key, value in switches.items() if value}
+        told = client.compare(track, a, b, **chosen)
+    if as_json:
+        show_json(told)
+        return
+    for difference in told["differences"]:
+        low, high = 100 * difference["low80"], 100 * difference["high80"]
+        shown = "a difference is shown" if low > 0 or high < 0 else "no difference shown"
+        click.echo(
+            f"{difference['quantity']:10} {percent(difference['a']):24} "
+            f"{percent(difference['b']):24} {100 * difference['difference']:+.1f} "
+            f"({low:.1f} to {high:.1f}), {shown}"
+        )
+
+
+@main.command()
+@click.argument("number", type=int)
+@click.option("--verdict", type=click.Choice(["all", "right", "wrong"]), default="wrong")
+@click.option("--predicate", default="")
+@json_option
+@service_of
+def errors(service: Service, number: int, verdict: str, predicate: str, as_json: bool) -> None:
+    """Show what people said of the predictions of submission NUMBER, claim by claim."""
+    with service.client() as client:
+        judged = list(client.judgments(number, verdict=verdict, predicate=predicate))
+    if as_json:
+        show_json(judged)
+        return
+    marks = {True: "✓", False: "✗", None: "?"}
+    for claim in judged:
+        parts = " ".join(
+            f"{marks[claim[part + '_right']]} {part}" for part in ("relation", "subject", "object")
+        )
+        click.echo(f"{claim['document']}  {claim['claim']}\n    {parts}  {claim['votes']}")
+    click.echo(f"{len(judged):,} predictions.")
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print what makes the Tab key complete commands: add its output to your shell's settings."""
+    from click.shell_completion import get_completion_class
+
+    complete = get_completion_class(shell)
+    assert complete is not None
+    click.echo(complete(cast(Callable[..., Any], main), {}, "kbpo", "_KBPO_COMPLETE").source())  # type: ignore[arg-type]

@@ -1,0 +1,56 @@
+"""Writes a corpus as the file from which it could be loaded again."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from kbpo.corpus.models import Corpus, Document, Mention
+
+CHUNK = 200
+"""Documents that are held in memory at a time"""
+
+
+def corpus_lines(corpus: Corpus) -> Iterator[str]:
+    """Yields one line of JSON a document, in the order in which they were loaded."""
+    documents = Document.objects.filter(corpus=corpus).order_by("pk")
+    for document in documents.iterator(chunk_size=CHUNK):
+        yield json.dumps(_record(document), ensure_ascii=False) + "\n"
+
+
+def mention_lines(corpus: Corpus) -> Iterator[str]:
+    """Yields one line of JSON a document with mentions: their spans and types, and nothing of what
+    they refer to.
+    """
+    rows = (
+        Mention.objects.filter(document__corpus=corpus)
+        .order_by("document_id", "begin", "end")
+        .values_list("document__key", "begin", "end", "type")
+        .iterator(chunk_size=5000)
+    )
+    for key, group in groupby(rows, key=lambda row: row[0]):
+        spans = [[begin, end, kind] for _, begin, end, kind in group]
+        yield json.dumps({"id": key, "mentions": spans}, ensure_ascii=False) + "\n"
+
+
+def gzipped(lines: Iterator[str]) -> Iterator[bytes]:
+    """Yields the lines as one gzip member, in blocks; nothing is kept on disk."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    for line in lines:
+        if block := packer.compress(line.encode()):
+            yield block
+    yield packer.flush()
+
+
+def _record(document: Document) -> dict[str, Any]:
+    tokens = zip(document.token_begin, document.token_end, strict=True)
+    record: dict[str, Any] = {"id": document.key, "title": document.title}
+    if document.date:
+        record["date"] = document.date
+    record["text"] = document.text
+    record["tokens"] = [list(span) for span in tokens]
+    record["sentences"] = [list(span) for span in document.sentences]
+    return record

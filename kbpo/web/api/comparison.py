@@ -1,0 +1,103 @@
+"""Two systems of a board side by side, over the API: public, no token needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from kbpo.evaluation.compare.difference import Difference, differences
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from kbpo.web.api.downloads import public_track
+from kbpo.web.api.tracks import one_of
+
+
+class Comparison(APIView):
+    """How two systems differ: the differences of what the board prints, each with its interval."""
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(
+        operation_id="compare",
+        parameters=[
+            OpenApiParameter("a", int, required=True, description="A submission of the board"),
+            OpenApiParameter("b", int, required=True, description="Another one"),
+            OpenApiParameter("distribution", str),
+            OpenApiParameter("criterion", str),
+        ],
+        responses=OpenApiTypes.OBJECT,
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        track = public_track(slug)
+        first, second = (_system(request, track, name) for name in ("a", "b"))
+        if first == second:
+            raise ValidationError({"b": ["These are one and the same system."]})
+        distribution = one_of(request, "distribution", track.distributions, track.distribution)
+        criterion = one_of(request, "criterion", kind_of(track).criteria, track.criterion)
+        evaluation = track.evaluations.order_by("-number").first()
+        if evaluation is None:
+            raise Http404("Nothing on this track is scored yet.")
+        return Response(
+            {
+                "a": _named(first),
+                "b": _named(second),
+                "distribution": distribution,
+                "criterion": criterion,
+                "evaluation": evaluation.number,
+                "differences": [
+                    _told(difference)
+                    for difference in differences(
+                        evaluation,
+                        first.pk,
+                        second.pk,
+                        distribution=distribution,
+                        criterion=criterion,
+                    )
+                ],
+            }
+        )
+
+
+def _system(request: Request, track: Track, name: str) -> Submission:
+    """The submission that a parameter names. Raises ValidationError or Http404 with a sentence."""
+    asked = request.query_params.get(name, "")
+    if not (asked.isascii() and asked.isdecimal() and len(asked) < 12):
+        raise ValidationError({name: [f"{asked[:40]!r} is not the number of a submission."]})
+    rows = Submission.objects.on_board().filter(track=track).select_related("team")
+    system = rows.filter(pk=int(asked)).first()
+    if system is None:
+        raise Http404(f"Submission {asked} is not on this board.")
+    return system
+
+
+def _named(submission: Submission) -> dict[str, Any]:
+    return {
+        "submission": submission.pk,
+        "team": submission.team.name,
+        "name": submission.name,
+    }
+
+
+def _told(difference: Difference) -> dict[str, Any]:
+    """A difference as JSON: both figures, the first minus the second, and its intervals."""
+    return {
+        "quantity": difference.quantity,
+        "a": vars(difference.first),
+        "b": vars(difference.second),
+        "difference": difference.value,
+        "error": difference.error,
+        "low80": difference.low80,
+        "high80": difference.high80,
+        "low95": difference.low95,
+        "high95": difference.high95,
+        "told_apart": difference.told_apart,
+    }

@@ -1,0 +1,125 @@
+"""What a track is and what a system needs to take part, over the API: public, no token needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.http import Http404, HttpResponseBase, HttpResponseNotModified, StreamingHttpResponse
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from kbpo.corpus.export import corpus_lines, gzipped, mention_lines
+from kbpo.corpus.models import Corpus
+from kbpo.tracks.models import Track
+from kbpo.web.api.tracks import as_track
+
+ASK = "Its documents are not to be downloaded here: ask whoever runs the track for them."
+
+
+def public_track(slug: str) -> Track:
+    """The track with its corpus. Raises Http404 for drafts and for what does not exist."""
+    rows = Track.objects.exclude(status="draft").select_related("corpus").defer("corpus__hash_key")
+    track = rows.filter(slug=slug).first()
+    if track is None:
+        raise Http404(f"There is no track “{slug[:60]}”.")
+    return track
+
+
+class TrackDetail(APIView):
+    """A track: what is judged, on which texts, and where they can be had."""
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(operation_id="get_track", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, slug: str) -> Response:
+        track = public_track(slug)
+        return Response(as_track(track) | {"corpus": _corpus(request, track)})
+
+
+def _corpus(request: Request, track: Track) -> dict[str, Any]:
+    corpus = track.corpus
+    links = {"schema": reverse("api-schema-of-track", args=[track.slug])}
+    if corpus.may_be_downloaded:
+        links["documents"] = reverse("api-documents", args=[track.slug])
+        links["mention_types"] = reverse("api-mention-types", args=[track.slug])
+    return {
+        "name": corpus.name,
+        "description": corpus.description,
+        "licence": corpus.licence,
+        "documents": corpus.n_documents,
+        "digest": corpus.digest,
+        "links": {name: request.build_absolute_uri(link) for name, link in links.items()},
+    }
+
+
+class SchemaDetail(APIView):
+    """The schema of a track's corpus, as in its file."""
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(operation_id="get_schema_of_track", responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, slug: str) -> Response:
+        return Response(public_track(slug).corpus.schema)
+
+
+class Documents(APIView):
+    """The documents of a track's corpus: JSON Lines, gzipped, streamed."""
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(
+        operation_id="download_documents",
+        responses={(200, "application/gzip"): OpenApiTypes.BINARY, 304: None},
+    )
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        corpus = downloadable(slug)
+        return as_file(request, corpus, f"{corpus.slug}.jsonl.gz", corpus_lines)
+
+
+class MentionTypes(APIView):
+    """The types of the mentions that came with a track's corpus: JSON Lines, gzipped, streamed.
+
+    They stand in for `subject_type` and `object_type` where a run does not state them.
+    """
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(
+        operation_id="download_mention_types",
+        responses={(200, "application/gzip"): OpenApiTypes.BINARY, 304: None},
+    )
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        corpus = downloadable(slug)
+        return as_file(request, corpus, f"{corpus.slug}-mentions.jsonl.gz", mention_lines)
+
+
+def downloadable(slug: str) -> Corpus:
+    """The corpus of a track. Raises Http404 with a sentence where it is not to be downloaded."""
+    corpus = public_track(slug).corpus
+    if not corpus.may_be_downloaded:
+        raise Http404(ASK)
+    return corpus
+
+
+def as_file(
+    request: Request, corpus: Corpus, name: str, lines: Callable[[Corpus], Iterator[str]]
+) -> HttpResponseBase:
+    """The lines as a gzipped file, streamed; 304 where the requester has this corpus already."""
+    tag = f'"{corpus.digest or corpus.pk}"'
+    if request.headers.get("If-None-Match") == tag:
+        return HttpResponseNotModified(headers={"ETag": tag})
+    return StreamingHttpResponse(
+        gzipped(lines(corpus)),
+        content_type="application/gzip",
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "ETag": tag,
+            "Cache-Control": "public, max-age=3600",
+        },
+    )

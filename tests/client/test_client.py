@@ -1,0 +1,199 @@
+"""A researcher with the command line: from the list of tracks to what people found wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from django.test import Client as Browser
+from kbpo_client import Client, Refused, Unreachable, settings
+from kbpo_client.commands import main
+
+from kbpo.accounts.models import Token
+from kbpo.corpus.models import Mention
+from kbpo.sampling.distribution import tick as plan
+from kbpo.submissions.ingest import tick as ingest
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.web.conftest import GOOD, OTHERS, lines_of
+from tests.web.scored import judge_all, make_board
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(live_server: Any, toy: Toy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command in a folder of its own, as Rosa unless told otherwise."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    tokens = {name: Token.issue(toy.users[name], "test")[1] for name in ("Rosa", "Tim")}
+
+    def command(*words: object, who: str = "Rosa", **options: Any) -> Result:
+        given = ["--url", live_server.url]
+        if who:
+            given += ["--token", tokens[who]]
+        return CliRunner().invoke(main, [*given, *map(str, words)], **options)
+
+    return command
+
+
+@pytest.fixture
+def file(toy: Toy, tmp_path: Path) -> Path:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(lines_of(toy, GOOD))
+    return path
+
+
+def told(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_the_tracks_are_listed_without_a_token(run: Run, toy: Toy) -> None:
+    assert "Toy track" in run("tracks", who="").output
+    assert [track["slug"] for track in told(run("tracks", "--json", who=""))] == ["toy"]
+
+
+def test_a_draft_is_not_there(run: Run, toy: Toy) -> None:
+    toy.track.status = "draft"
+    toy.track.save()
+    result = run("download", "toy", who="")
+    assert result.exit_code == 1 and "There is no track" in result.output
+
+
+def test_what_is_downloaded_reads_a_file_as_the_service_does(
+    run: Run, toy: Toy, file: Path, draft: Callable[..., Submission]
+) -> None:
+    Mention.objects.create(document=toy.documents["d1"], begin=0, end=10, type="PER")
+    assert run("download", "toy", who="").exit_code == 0
+    bad = [*GOOD, ("d1", "Mara Lindt", "per:shoe_size", "Nordwerk")]
+    file.write_bytes(lines_of(toy, bad) + b"{broken\n")
+    reading = run("validate", file, "--track", "toy", "--json")
+    assert reading.exit_code == 3
+    here = json.loads(reading.stdout)
+    there = draft(body=file.read_bytes())
+    said = there.problems.order_by("line", "pk").values_list("code", "line", "text")
+    assert {(m["code"], m["line"], m["text"]) for m in here["messages"]} == set(said)
+    assert here["relations"] == there.counts["relations"]
+
+
+def test_a_good_file_is_valid_offline(run: Run, file: Path, live_server: Any) -> None:
+    run("download", "toy", who="")
+    result = run("validate", file, "--track", "toy")
+    assert result.exit_code == 0 and "4 relations, 0 errors" in result.output
+
+
+def test_without_the_documents_it_is_said_how_they_are_had(run: Run, file: Path) -> None:
+    result = run("validate", file, "--track", "toy")
+    assert result.exit_code == 2 and "kbpo download toy" in result.output
+
+
+def test_documents_that_may_not_be_downloaded_are_not(run: Run, toy: Toy) -> None:
+    toy.corpus.may_be_downloaded = False
+    toy.corpus.save()
+    result = run("download", "toy", who="")
+    assert result.exit_code == 1 and "ask whoever runs the track" in result.output
+    assert not list(Path("toy").glob("documents*"))
+
+
+def test_an_upload_is_planned_confirmed_and_watched(run: Run, file: Path, toy: Toy) -> None:
+    submission = told(run("submit", "toy", file, "--name", "run 1", "--json"))
+    again = told(run("submit", "toy", file, "--name", "run 1", "--json"))
+    assert again["id"] == submission["id"], "a repeat makes no second submission"
+    ingest()
+    plan()
+    watched = run("status", submission["id"], "--watch")
+    assert watched.exit_code == 0 and "kbpo confirm" in watched.output
+    assert "new questions, at most $" in watched.output
+    assert run("confirm", submission["id"], input="n\n").exit_code == 1
+    assert Submission.objects.get().status == "planned"
+    confirmed = run("confirm", submission["id"], "--yes")
+    assert confirmed.exit_code == 0 and "reserved" in confirmed.output
+    assert Submission.objects.get().status == "confirmed"
+
+
+def test_the_same_file_again_is_refused_with_the_sentence_of_the_service(
+    run: Run, file: Path
+) -> None:
+    run("submit", "toy", file, "--name", "run 1")
+    refused = run("submit", "toy", file, "--name", "run 2")
+    assert refused.exit_code == 1 and refused.stderr.strip()
+    assert run("submit", "toy", file, "--name", "run 2", "--again").exit_code == 0
+
+
+def test_scores_and_a_comparison_stand_as_on_the_board(run: Run, toy: Toy) -> None:
+    evaluation = make_board(toy, 3)
+    numbers = list(evaluation.estimates.values_list("submission", flat=True).distinct())
+    scores = run("scores", "toy", who="")
+    assert scores.exit_code == 0 and "53.3 (51.3–55.3)" in scores.output
+    compared = told(run("compare", "toy", numbers[0], numbers[1], "--json", who=""))
+    assert {compared["a"]["submission"], compared["b"]["submission"]} == set(numbers[:2])
+    same = run("compare", "toy", numbers[0], numbers[0], who="")
+    assert same.exit_code == 1 and "one and the same" in same.output
+    wrong = run("compare", "toy", numbers[0], 999999, who="")
+    assert wrong.exit_code == 1 and "not on this board" in wrong.output
+
+
+def test_errors_are_told_to_their_team_alone(
+    run: Run, toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    submission = draft(OTHERS)
+    judge_all(submission)
+    Submission.objects.update(status="scored")
+    judged = told(run("errors", submission.pk, "--verdict", "all", "--json"))
+    assert len(judged) == len(OTHERS)
+    first = judged[0]
+    assert first["document"] == "d1" and first["subject"] == list(toy.span("d1", "Mara Lindt"))
+    assert first["relation_right"] is True
+    assert run("errors", submission.pk).exit_code == 0
+    stranger = run("errors", submission.pk, who="Tim")
+    assert stranger.exit_code == 1 and "You have no submission" in stranger.output
+
+
+def test_a_token_is_tried_kept_and_nobody_else_may_read_it(run: Run, toy: Toy) -> None:
+    secret = Token.issue(toy.users["Rosa"], "laptop")[1]
+    assert run("login", who="", input=f"{secret}\n").exit_code == 0
+    kept = settings.directory() / "tokens.json"
+    assert stat.S_IMODE(os.stat(kept).st_mode) == 0o600
+    assert secret in settings.tokens().values()
+    refused = run("login", who="", input="kbpo_wrong\n")
+    assert refused.exit_code == 1 and "no such token" in refused.output
+
+
+def test_a_service_that_is_not_there_is_told_so() -> None:
+    with Client("http://127.0.0.1:9", timeout=2) as client, pytest.raises(Unreachable):
+        client.tracks()
+    result = CliRunner().invoke(main, ["--url", "http://127.0.0.1:9", "tracks"])
+    assert result.exit_code == 4 and "does not answer" in result.output
+
+
+def test_without_an_address_the_command_says_what_to_do() -> None:
+    result = CliRunner().invoke(main, ["tracks"], env={"KBPO_URL": ""})
+    assert result.exit_code == 2 and "KBPO_URL" in result.output
+
+
+def test_a_refusal_carries_the_words_of_the_service(live_server: Any, toy: Toy) -> None:
+    with Client(live_server.url) as client, pytest.raises(Refused) as refusal:
+        client.submissions()
+    assert refusal.value.status == 401 and "credentials" in str(refusal.value)
+
+
+def test_the_tab_key_is_taught() -> None:
+    result = CliRunner().invoke(main, ["completion", "bash"])
+    assert result.exit_code == 0 and "_KBPO_COMPLETE" in result.output
+
+
+def test_documents_that_one_has_are_not_sent_again(toy: Toy) -> None:
+    toy.corpus.digest = "a" * 64
+    toy.corpus.save()
+    answer = Browser().get("/api/tracks/toy/documents/")
+    assert answer.status_code == 200 and answer["Content-Type"] == "application/gzip"
+    again = Browser().get("/api/tracks/toy/documents/", headers={"If-None-Match": answer["ETag"]})
+    assert again.status_code == 304
