@@ -68,7 +68,7 @@ def percent(figure: dict[str, Any] | None) -> str:
     if figure is None or figure.get("value") is None:
         return "–"
     low, high = figure.get("low80"), figure.get("high80")
-    between = "" if low is None else f" ({100 * low:.1f}–{100 * high:.1f})"
+    between = "" if low is None or high is None else f" ({100 * low:.1f}–{100 * high:.1f})"
     return f"{100 * figure['value']:.1f}{between}"
 
 
