@@ -40,6 +40,7 @@ from kbpo.accounts.models import User
 from kbpo.instances.merge import merged
 from kbpo.instances.models import Label
 from kbpo.queue import one_at_a_time
+from kbpo.submissions.interest import has_stake
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
@@ -264,16 +265,18 @@ def _alone(track: Track, target: int) -> int:
 
 def askable(track: Track, expert: User) -> QuerySet[Adjudication]:
     """What an expert may answer: nothing that they raised as a dispute or answered as an annotator,
-    and nothing in a document that they read whole.
+    nothing in a document that they read whole, and nothing that a team of theirs states.
     """
     known = Response.objects.filter(assignment__worker__user=expert)
     read = known.filter(target__kind="document").values("target__document")
     rows = Adjudication.objects.filter(track=track, status="open").exclude(
         kind="dispute", raised_by=expert
     )
-    return rows.exclude(
-        Q(target__in=known.values("target")) | Q(target__document__in=read)
-    ).order_by("order", "pk")
+    return (
+        rows.exclude(Q(target__in=known.values("target")) | Q(target__document__in=read))
+        .exclude(has_stake(expert))
+        .order_by("order", "pk")
+    )
 
 
 def open_to(track: Track, expert: User) -> QuerySet[Adjudication]:

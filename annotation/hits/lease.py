@@ -58,10 +58,31 @@ OPEN_TO = """
               ON i.id = iq.question_id
           WHERE iq.hit_id = h.id AND NOT i.interface = ANY(%(interfaces)s))
       AND (%(tracks)s::bigint[] IS NULL OR h.track_id = ANY(%(tracks)s::bigint[]))
+      AND (%(teams)s::bigint[] IS NULL OR NOT EXISTS (
+          SELECT 1
+          FROM annotation_hit_questions oq
+          JOIN annotation_question o ON o.id = oq.question_id
+          JOIN instances_target t ON t.id = o.target_id
+          WHERE oq.hit_id = h.id AND (
+              o.payer IN (
+                  SELECT 'submission:' || s.id FROM submissions_submission s
+                  WHERE s.team_id = ANY(%(teams)s::bigint[]))
+              OR EXISTS (
+                  SELECT 1 FROM instances_instance i
+                  JOIN submissions_prediction p ON p.instance_id = i.id
+                  JOIN submissions_submission s ON s.id = p.submission_id
+                  WHERE i.target_id = t.id AND s.team_id = ANY(%(teams)s::bigint[]))
+              OR t.kind = 'document' AND EXISTS (
+                  SELECT 1 FROM instances_instance i
+                  JOIN submissions_prediction p ON p.instance_id = i.id
+                  JOIN submissions_submission s ON s.id = p.submission_id
+                  WHERE i.document_id = t.document_id
+                    AND s.team_id = ANY(%(teams)s::bigint[])))))
 """
 """HITs with a free place, none of whose targets the worker has met in this round, on any track,
 or has given back; gold apart, which `annotation.quality.gold` deals out; through interfaces that they
-have learned, and for volunteers on tracks that take them."""
+have learned, and for volunteers on tracks that take them. Nobody judges what a team of theirs pays
+for or states, nor reads a whole document in which it states anything."""
 
 NEXT = f"SELECT h.id {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR NO KEY UPDATE OF h"
 HOW_MANY = f"""
@@ -163,11 +184,18 @@ def _where(worker: Worker, interfaces: list[str] | None = None) -> dict[str, Any
     return {
         "interfaces": taught(worker) if interfaces is None else interfaces,
         "tracks": tracks_for_volunteers() if volunteer else None,
+        "teams": _teams_of(worker),
         "platforms": PLATFORMS,
         "counted": list(COUNTED),
         "worker": worker.pk,
         "given_back": Assignment.RETURNED_BY_WORKER,
     }
+
+
+def _teams_of(worker: Worker) -> list[int] | None:
+    """Return the teams of a worker; None, which spares a search, if they belong to none."""
+    teams = [] if worker.user is None else list(worker.user.teams.values_list("pk", flat=True))
+    return teams or None
 
 
 def renew(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:

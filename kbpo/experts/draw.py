@@ -27,6 +27,7 @@ from kbpo.pool.random_numbers import numbers
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import ExpertCheck, ExpertRound
 from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.submissions.interest import has_stake
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
@@ -185,9 +186,11 @@ def waiting(track: Track) -> QuerySet[ExpertCheck]:
 def take(track: Track, user: User, *, known: QuerySet[Any] | None = None) -> ExpertCheck | None:
     """The next check for an expert, theirs for half an hour; None if nothing waits for them.
 
-    `known` are targets that they answered as one of the crowd: somebody else has to check those.
+    `known` are targets that they answered as one of the crowd: somebody else has to check those,
+    and what their own team states.
     """
     rows = waiting(track).select_for_update(skip_locked=True, of=("self",)).filter(_free(user))
+    rows = rows.exclude(has_stake(user))
     if known is not None:
         rows = rows.exclude(target__in=known)
     row = rows.first()
@@ -195,6 +198,11 @@ def take(track: Track, user: User, *, known: QuerySet[Any] | None = None) -> Exp
         row.taken_by, row.taken_at = user, timezone.now()
         row.save(update_fields=["taken_by", "taken_at"])
     return row
+
+
+def may_check(check: ExpertCheck, user: User) -> bool:
+    """Return whether no team of this expert states anything about what is checked."""
+    return not ExpertCheck.objects.filter(has_stake(user), pk=check.pk).exists()
 
 
 def _free(user: User) -> Q:

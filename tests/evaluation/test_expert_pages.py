@@ -195,6 +195,18 @@ def test_whoever_answered_as_one_of_the_crowd_does_not_check_it(
     assert "is for you" in admin.get(NEXT, follow=True).content.decode()
 
 
+def test_whoever_belongs_to_a_team_that_states_it_does_not_check_it(
+    crowd: Crowd, admin: Client, toy: Toy
+) -> None:
+    crowd.draw(25)
+    address = opened(admin)
+    toy.teams["Neural"].members.add(toy.users["Admin"])
+    assert "is for you" in admin.get(NEXT, follow=True).content.decode()
+    told = admin.post(address, ANSWER, follow=True).content.decode()
+    assert "Your own team states something about this one" in told
+    assert not ExpertCheck.objects.exclude(answered_at=None).exists()
+
+
 def test_a_track_without_judgments_has_nothing_to_draw(toy: Toy, admin: Client) -> None:
     response = admin.post(DESK, {"verb": "draw", "budget": "25", "why": "x"})
     assert response.status_code == 409

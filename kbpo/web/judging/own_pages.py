@@ -64,6 +64,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "held": held,
         "leaving": leaving,
         "open": everything + bool(held),
+        "teams": _teams(worker),
         "kinds": _kinds(worker),
         "consented": consent.has_consented(worker),
         "standing": standing(worker, bool(held)),
@@ -76,6 +77,14 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "receipts": worker.payouts.filter(undoes=None).order_by("-paid_at")[:3],
     }
     return render(request, "annotators/home.html", context)
+
+
+def _teams(worker: Worker) -> list[str]:
+    """Return the names of the worker's teams that submit: what these state is left to others."""
+    if worker.user is None or not worker.user.is_researcher:
+        return []
+    teams = worker.user.teams.filter(submissions__isnull=False)
+    return list(teams.order_by("name").distinct().values_list("name", flat=True))
 
 
 def _kinds(worker: Worker) -> list[dict[str, Any]]:

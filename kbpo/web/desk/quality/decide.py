@@ -129,7 +129,8 @@ def adjudicate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("desk-trail", slug=slug, pk=pk)
     if not askable(row.track, user).filter(pk=pk).exists():
         raise PermissionDenied(
-            "You raised, read or answered this one yourself: somebody else must look at it."
+            "You raised, read or answered this one yourself, or your own team states something about"
+            " it: somebody else must look at it."
         )
     if request.method == "POST":
         return _answer(request, row, user)

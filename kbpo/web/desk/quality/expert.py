@@ -23,7 +23,7 @@ from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
 from kbpo.accounts.models import User
-from kbpo.experts.draw import HOLD, Outcome, answer, hold, take, waiting
+from kbpo.experts.draw import HOLD, Outcome, answer, hold, may_check, take, waiting
 from kbpo.instances.models import Target
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
@@ -35,6 +35,7 @@ P = ParamSpec("P")
 NOT_AN_EXPERT = "Checking what annotators said is for the admins of this service."
 NOTHING = "No judgment of this track waits for a check."
 LOST = "Somebody else is checking this one now; your answer was not needed. Here is the next."
+OWN_TEAM = "Your own team states something about this one; somebody else has to check it."
 ALREADY = "This one was checked already. Here is the next."
 
 
@@ -74,8 +75,8 @@ def _why_none(track: Track) -> str:
     if not left:
         return NOTHING
     return (
-        f"None of the {left} open checks is for you: others hold them, or you answered these"
-        " questions as an annotator."
+        f"None of the {left} open checks is for you: others hold them, you answered these"
+        " questions as an annotator, or your own team states something about them."
     )
 
 
@@ -94,6 +95,9 @@ def check(request: HttpRequest, user: User, slug: str, pk: int) -> HttpResponse:
     row = ExpertCheck.objects.select_related("track").filter(track__slug=slug, pk=pk).first()
     if row is None:  # its round was ended, and with it what was open
         return _told(request, user, get_object_or_404(Track, slug=slug), Outcome.ALREADY)
+    if not may_check(row, user):
+        messages.info(request, OWN_TEAM)
+        return _to_next(request, user, row.track)
     if request.method == "POST":
         return _answer(request, user, row)
     outcome = hold(row, user)

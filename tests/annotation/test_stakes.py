@@ -1,0 +1,133 @@
+"""Nobody judges what a team of theirs pays for or states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from annotation_world import answer_all, make_submission
+from django.test import Client
+
+from annotation.desk import adjudicate
+from annotation.hits import lease, publish
+from annotation.labels import settle
+from annotation.models import HIT, Assignment, Question
+from annotation.questions import ask
+from annotation.workers.worker import worker_of
+from kbpo.accounts.models import User
+from kbpo.instances.models import Instance, Target
+from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.models import Track
+
+pytestmark = pytest.mark.django_db
+
+
+def state(submission: Submission, target: Target) -> None:
+    instance = Instance.objects.get(target=target)
+    Prediction.objects.create(
+        submission=submission,
+        instance=instance,
+        subject_canonical_begin=0,
+        subject_canonical_end=1,
+        object_canonical_begin=0,
+        object_canonical_end=1,
+        provenance=[],
+        subject_entity=0,
+        object_entity=1,
+        same_predicate=1,
+        same_subject=1,
+        subject_facts=1,
+    )
+
+
+@pytest.fixture
+def teams(track: Track, targets: list[Target]) -> tuple[Submission, Submission]:
+    """Ours pays for the questions about two targets, theirs for four; ours states one of these."""
+    ours = make_submission(track, targets[:2], "Ours")
+    theirs = make_submission(track, targets[2:], "Theirs")
+    state(ours, targets[2])
+    ask.tick()
+    publish.tick()
+    assert HIT.objects.filter(status="open").count() == 6
+    return ours, theirs
+
+
+def judged_by(user: User) -> set[int]:
+    worker = worker_of(user)
+    return set(
+        Assignment.objects.filter(worker=worker).values_list("hit__questions__target", flat=True)
+    )
+
+
+def test_a_member_of_a_team_is_offered_what_others_pay_for_and_his_team_does_not_state(
+    teams: tuple[Submission, Submission],
+    targets: list[Target],
+    annotator: Callable[[str], User],
+    client: Client,
+) -> None:
+    member = annotator("member")
+    teams[0].team.members.add(member)
+    assert lease.open_to(worker_of(member)) == 3
+    User.objects.filter(pk=member.pk).update(is_researcher=True)
+    client.force_login(member)
+    assert (
+        "What Team Ours submitted is judged by others" in client.get("/annotate/").content.decode()
+    )
+    assert answer_all(client) == 3
+    assert judged_by(member) == {target.pk for target in targets[3:]}
+
+
+def test_who_belongs_to_no_team_is_offered_everything(
+    teams: tuple[Submission, Submission], annotator: Callable[[str], User], client: Client
+) -> None:
+    client.force_login(annotator("ada"))
+    assert answer_all(client) == 6
+
+
+def test_a_member_of_both_teams_is_offered_nothing(
+    teams: tuple[Submission, Submission], annotator: Callable[[str], User], client: Client
+) -> None:
+    member = annotator("member")
+    for row in teams:
+        row.team.members.add(member)
+    assert lease.lease(worker_of(member)) is None
+    client.force_login(member)
+    assert client.get("/annotate/next/")["Location"] == "/annotate/"
+
+
+def test_a_whole_document_is_not_read_by_who_states_something_in_it(
+    teams: tuple[Submission, Submission], track: Track, annotator: Callable[[str], User]
+) -> None:
+    stated = Prediction.objects.get().instance.document
+    HIT.objects.update(status="closed")
+    for document in (stated, Target.objects.exclude(document=stated).first().document):
+        whole = Target.objects.create(
+            corpus=track.corpus, document=document, kind="document", key=f"{document.pk:032}", u=0.5
+        )
+        question = Question.objects.create(
+            status="published", track=track, target=whole, interface="entities", order=0.5,
+            payer="documents:1", price="1.00", reward="1.00",
+        )  # fmt: skip
+        hit = HIT.objects.create(status="open", track=track, platform="pool", reward="1.00")
+        hit.questions.add(question)
+    member, other = annotator("member"), annotator("other")
+    teams[0].team.members.add(member)
+    assert lease.open_to(worker_of(member)) == 1
+    assert lease.open_to(worker_of(other)) == 2
+
+
+def test_an_expert_does_not_decide_what_his_own_team_states(
+    teams: tuple[Submission, Submission], targets: list[Target], clients: list[Client]
+) -> None:
+    for client in clients:
+        answer_all(client)
+    settle.tick()
+    rosa = User.objects.create_user("rosa", is_researcher=True)
+    row = adjudicate.dispute(teams[1], targets[2].pk, rosa, "She did not study there, she taught.")
+    expert = User.objects.create_user("expert", is_staff=True)
+    assert adjudicate.next_of(row.track, expert) == row
+    teams[0].team.members.add(expert)
+    assert adjudicate.next_of(row.track, expert) is None
+    page = Client()
+    page.force_login(expert)
+    assert page.get(f"/annotate/adjudicate/toy/{row.pk}/").status_code == 403
