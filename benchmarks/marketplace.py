@@ -50,11 +50,11 @@ def main(hits: int) -> None:
     from wsgiref.simple_server import make_server
 
     from annotation_world import make_submission, make_target
-    from mturk_world import Turk, check_answers, check_books, rounds
+    from mturk_world import Turk, check_answers, check_books, collect_and_reconcile, rounds
 
-    from annotation.hits import collect, publish
+    from annotation.hits import publish
     from annotation.labels import settle
-    from annotation.marketplace import pay_out as remit
+    from annotation.marketplace import pay_out
     from annotation.models import HIT, Assignment, Payment
     from annotation.questions import ask
     from kbpo.wsgi import application
@@ -86,9 +86,9 @@ def main(hits: int) -> None:
             ask.tick()
             timed("HITs put up", publish.tick)
             timed("answers by simulated workers", lambda: work(turk, how["SITE_URL"]))
-            timed("answers collected", collect.tick)
+            timed("answers collected", collect_and_reconcile)
             timed("answers read, labels, money owed", settle.tick)
-            timed("answers paid", remit_all(remit.tick))
+            timed("answers paid", remit_all(pay_out.tick))
             timed(
                 "rounds until all is disposed",
                 lambda: (rounds(20), HIT.objects.filter(status="disposed").count())[1],

@@ -33,8 +33,10 @@ PIPELINE: dict[str, str] = {
     "publish":   "annotation.hits.publish.tick",
     # 6a what a stop took down, once it is lifted
     "put_back":  "annotation.hits.take_down.tick",
-    # 7  answers only the platform has; lost leases
+    # 7  lost leases, free places
     "collect":   "annotation.hits.collect.tick",
+    # 7a answers that only another platform has
+    "reconcile": "annotation.marketplace.reconcile.tick",
     # 8, 9  raw -> Response -> Label; approve and pay
     "settle":    "annotation.labels.settle.tick",
     # 9c what is owed on other platforms, paid there

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from rehearsal import reading as simulate_reading
+from rehearsal import reading
 from rehearsal.bias import BIASES, NONE, mistaken, other_link
 from rehearsal.browser import Browser, Form, Page
 
@@ -81,7 +81,7 @@ class Crowd:
         logins: Sequence[tuple[str, str]],
         knows: Knows,
         *,
-        finds: simulate_reading.Finds | None = None,
+        finds: reading.Finds | None = None,
         mention_recall: float = 0.8,
         accuracy: float | Sequence[float] = 1.0,
         seconds: float = 0.0,
@@ -255,18 +255,12 @@ class _Worker:
         if form.data["interface"] == "relations_exhaustive":
             holds = lambda key, a, b: self.knows(key, a, b).holds  # noqa: E731
             return {
-                "pairs": [
-                    simulate_reading.pairs(
-                        shown, document, holds, self.accuracy, self.rng, self.bias
-                    )
-                ]
+                "pairs": [reading.pairs(shown, document, holds, self.accuracy, self.rng, self.bias)]
             }
         if self.crowd.finds is None:
             raise LookupError("this crowd does not know which mentions a document has")
         recall = self.crowd.mention_recall
-        marks = simulate_reading.marks(
-            shown, document, self.crowd.finds, recall, self.accuracy, self.rng
-        )
+        marks = reading.marks(shown, document, self.crowd.finds, recall, self.accuracy, self.rng)
         return {"mentions": [marks], "nothing": ["1"]}
 
     def _answer(self, form: Form, wrong: bool) -> dict[str, list[str]]:

@@ -9,9 +9,8 @@ import logging
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.hits.publish import committed, one_publisher
-from annotation.labels import exclude as leave_out
-from annotation.labels import reject as rejecting
+from annotation.budget.promises import committed, one_publisher
+from annotation.labels import exclude, reject
 from annotation.labels.exclude import LeftOut
 from annotation.labels.reject import CannotReject
 from annotation.marketplace.compensations import owe_again
@@ -19,17 +18,16 @@ from annotation.models import (
     HIT,
     Assignment,
     Bonus,
-    Halt,
     Payment,
     Question,
     Worker,
     WorkerIdentity,
 )
+from annotation.workers import leave, speak
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget, balance
 from kbpo.queue import nudge
-from kbpo.tracks.models import Track
 
 log = logging.getLogger(__name__)
 
@@ -192,72 +190,24 @@ def _reopened(question: Question) -> str:
     return "waiting"
 
 
-def pause(track: Track | None, who: User | None, why: str) -> Halt:
-    """The stop of all work on a track (None: everywhere): nothing is offered; work in hand may be
-    finished.
-    """
-    return _halt(track, Halt.Scope.ALL, who, why)
-
-
-def stop_publishing(track: Track | None, who: User | None, why: str) -> Halt:
-    """The stop of publishing: nothing new is put up; what is up goes on."""
-    return _halt(track, Halt.Scope.PUBLISHING, who, why)
-
-
-@transaction.atomic
-def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
-    if not why.strip():
-        raise ValueError("Say why; whoever waits will read it.")
-    log.warning("%s stopped %s of %s: %s", who, scope, track or "all tracks", why)
-    about, slug = ("every track", "") if track is None else (f"track:{track.slug}", track.slug)
-    note(
-        "stop publishing" if scope == Halt.Scope.PUBLISHING else "pause",
-        about,
-        who=who,
-        why=why,
-        track=slug,
-    )
-    nudge("collect")  # other platforms are told at once
-    nudge("remit")
-    return Halt.objects.create(track=track, scope=scope, who=who, why=why.strip())
-
-
-@transaction.atomic
-def resume(track: Track | None, who: User | None, why: str) -> int:
-    """How many stops of a track (None: of all tracks together) were lifted; those of single batches
-    stay.
-    """
-    if not why.strip():
-        raise ValueError("Say why it may go on; it stands in the log.")
-    lifted = Halt.objects.filter(track=track, payer="", lifted_at=None).update(
-        lifted_at=timezone.now(), lifted_by=who
-    )
-    log.warning("%s lifted %s stops of %s: %s", who, lifted, track or "all tracks", why)
-    if lifted:
-        about, slug = (f"track:{track.slug}", track.slug) if track else ("every track", "")
-        note("go on", about, who=who, why=why.strip(), track=slug)
-    nudge("publish")
-    return lifted
-
-
 def exclude_worker(handle: str, who: User, reason: str) -> LeftOut:
     """What no longer counts of a worker's answers, and what became of the labels."""
     log.warning("%s excluded worker %s: %s", who, handle, reason)
     signed = f"{reason.strip()} ({who.get_username()})" if reason.strip() else ""
-    return leave_out.exclude(Worker.objects.get(handle=handle), signed, who)
+    return exclude.exclude(Worker.objects.get(handle=handle), signed, who)
 
 
 def readmit_worker(handle: str, who: User, why: str = "") -> LeftOut:
     """What counts again of a worker's answers, and what became of the labels."""
     log.warning("%s readmitted worker %s", who, handle)
-    return leave_out.readmit(Worker.objects.get(handle=handle), who, why)
+    return exclude.readmit(Worker.objects.get(handle=handle), who, why)
 
 
 def keep_worker(handle: str, who: User, why: str) -> None:
     """Nothing; a worker stays though signals passed their limits. Raises ValueError, also without a
     reason.
     """
-    leave_out.keep(Worker.objects.get(handle=handle), who, why)
+    exclude.keep(Worker.objects.get(handle=handle), who, why)
 
 
 def answer_of(pk: int) -> Assignment:
@@ -270,23 +220,21 @@ def answer_of(pk: int) -> Assignment:
 
 def check_rejection(pk: int, evidence: str) -> None:
     """Nothing; raises CannotReject if an answer cannot be rejected with this evidence."""
-    rejecting.check(answer_of(pk), evidence)
+    reject.check(answer_of(pk), evidence)
 
 
 def reject_answer(pk: int, who: User, evidence: str) -> None:
     """Nothing; an answer is not paid, for a reason that its worker reads. Raises CannotReject."""
-    rejecting.reject(answer_of(pk), who, evidence)
+    reject.reject(answer_of(pk), who, evidence)
 
 
 def undo_rejection(pk: int, who: User, why: str) -> None:
     """Nothing; a rejected answer counts and is paid after all. Raises CannotReject."""
-    rejecting.undo(answer_of(pk), who, why)
+    reject.undo(answer_of(pk), who, why)
 
 
 def write_to(handle: str, who: User, subject: str, text: str) -> str:
     """What became of a message to a worker, as a sentence. Raises ValueError with one."""
-    from annotation.workers import speak
-
     worker = Worker.objects.get(handle=handle)
     try:
         speak.write(worker, subject, text, who)
@@ -301,6 +249,4 @@ def erase_worker(handle: str, who: User, why: str) -> str:
     """What became of the erasure of a marketplace's worker, as a sentence. Raises ValueError with
     one.
     """
-    from annotation.workers import leave
-
     return leave.erase_elsewhere(Worker.objects.get(handle=handle), who, why)

@@ -157,7 +157,7 @@ def _stages() -> Iterator[Spec]:
     ended = away.filter(status__in=["closed", "expired"], called_at__isnull=False).exclude(
         platform_status="gone"
     )
-    yield "Delete HITs", "collect", ended, "status_since", 2 * DAY
+    yield "Delete HITs", "reconcile", ended, "status_since", 2 * DAY
     paid_by_hits = Bonus.objects.filter(
         assignment=None, status__in=["paid", "failed"], cleared_at=None
     )

@@ -18,6 +18,8 @@ from django.utils import timezone
 
 from annotation.budget.cents import STATES, Cents, cents
 from annotation.budget.check_books import LastCheck, ask_to_check, last_check
+from annotation.budget.halts import pause, resume, stop_publishing
+from annotation.budget.promises import committed
 from annotation.desk.adjudicate import (
     CannotAsk,
     dispute,
@@ -40,12 +42,9 @@ from annotation.desk.command import (
     erase_worker,
     exclude_worker,
     keep_worker,
-    pause,
     readmit_worker,
     reject_answer,
-    resume,
     retry,
-    stop_publishing,
     undo_rejection,
     why_again,
     write_to,
@@ -73,7 +72,6 @@ from annotation.hits.batch import (
     resume_batch,
     stop_batch,
 )
-from annotation.hits.publish import committed
 from annotation.hits.take_down import take_down
 from annotation.labels.exclude import Undecided, undecided
 from annotation.labels.reject import CannotReject

@@ -13,11 +13,10 @@ from decimal import Decimal
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from annotation.hits.batch import MOST_ANSWERS
-from annotation.hits.publish import committed
-from annotation.labels.revise import CAP
+from annotation.budget.promises import committed
 from annotation.models import ANSWERED, HIT, Assignment, Question, Response
 from annotation.platforms.registry import local_names
+from annotation.questions.limits import MOST_ANSWERS, MOST_IF_UNSURE
 from kbpo.money.spend import balance
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
@@ -71,7 +70,7 @@ def _places(question: Question, left: int, given: int, money: Decimal) -> int:
     if (
         question.target.kind == "document"
         or question.track.status == Track.Status.CLOSED
-        or left >= CAP
+        or left >= MOST_IF_UNSURE
     ):
         return 0
     wanted = min(1 if left else question.track.workers_per_question, MOST_ANSWERS - given)

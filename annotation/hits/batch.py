@@ -13,8 +13,9 @@ from decimal import Decimal
 from django.db import connection, transaction
 from django.utils import timezone
 
-from annotation.hits.publish import committed, one_publisher
-from annotation.models import HIT, STOPPED, Halt, Question
+from annotation.budget.promises import committed, one_publisher
+from annotation.models import ANSWERABLE, HIT, STOPPED, Halt, Question
+from annotation.questions.limits import MOST_ANSWERS
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.money.spend import ZERO, OverBudget, balance, reserve
@@ -22,9 +23,6 @@ from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import Sweep
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-
-MOST_ANSWERS = 9  # to one question: beyond, Mechanical Turk's fee doubles
-OPEN = ("waiting", "published")
 
 SUMS = """
     SELECT q.payer, q.track_id, count(*) FILTER (WHERE q.status = 'waiting'),
@@ -182,7 +180,9 @@ def cost_of_extending(payer: str) -> tuple[int, Decimal, Decimal]:
     """How many open questions can have one more answer, what that costs, and what must be set aside
     for it besides.
     """
-    rows = Question.objects.filter(payer=payer, status__in=OPEN, answers_wanted__lt=MOST_ANSWERS)
+    rows = Question.objects.filter(
+        payer=payer, status__in=ANSWERABLE, answers_wanted__lt=MOST_ANSWERS
+    )
     prices = list(rows.values_list("price", flat=True))
     cost = sum(prices, ZERO)
     needed = sum(
@@ -230,7 +230,9 @@ def extend_batch(payer: str, who: User, why: str, *, wanted: int | None = None) 
             )
         except OverBudget as over:
             raise CannotChange(f"Nothing was changed. {over}") from over
-    rows = Question.objects.select_for_update(of=("self",)).filter(payer=payer, status__in=OPEN)
+    rows = Question.objects.select_for_update(of=("self",)).filter(
+        payer=payer, status__in=ANSWERABLE
+    )
     still_open = list(rows.select_related("track").order_by("pk"))
     questions = [question for question in still_open if question.answers_wanted < MOST_ANSWERS]
     one_more(questions)
@@ -279,7 +281,9 @@ def stop_batch(payer: str, who: User, why: str) -> int:
         raise CannotChange("Say why; the owner of the batch reads it.")
     track = _track(payer)
     one_publisher(payer)
-    rows = Question.objects.select_for_update(of=("self",)).filter(payer=payer, status__in=OPEN)
+    rows = Question.objects.select_for_update(of=("self",)).filter(
+        payer=payer, status__in=ANSWERABLE
+    )
     questions = list(rows.order_by("pk"))
     for question in questions:
         question.move("given_up", f"{STOPPED} {why.strip()}")

@@ -1,13 +1,10 @@
-"""Step 7, what time does: lost leases return, free places open again, other platforms' answers are
-fetched.
-"""
+"""Step 7, what time does: lost leases return, free places open again."""
 
 from __future__ import annotations
 
 from django.db import connection, transaction
 from django.utils import timezone
 
-from annotation.marketplace import reconcile as elsewhere
 from annotation.models import Assignment
 from annotation.platforms.registry import local_names
 
@@ -34,9 +31,7 @@ with the others."""
 
 def tick() -> int:
     """How many rows moved."""
-    return (
-        _lost_leases() + _run(REOPEN, local_names()) + _run(CLOSE, local_names()) + elsewhere.tick()
-    )
+    return _lost_leases() + _run(REOPEN, local_names()) + _run(CLOSE, local_names())
 
 
 @transaction.atomic

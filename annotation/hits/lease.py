@@ -16,13 +16,12 @@ from django.utils import timezone
 
 from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import COUNTED, HIT, Assignment, Worker
+from annotation.platforms.registry import local_names
 from annotation.quality.gold import gold_instead
 from annotation.workers.consent import has_consented
 from annotation.workers.intake import tracks_for_volunteers
 from annotation.workers.models import Leaving
 from annotation.workers.teach import learnable, taught
-
-PLATFORMS = ["pool", "simulated"]
 
 OPEN_TO = """
     FROM annotation_hit h
@@ -185,7 +184,7 @@ def _where(worker: Worker, interfaces: list[str] | None = None) -> dict[str, Any
         "interfaces": taught(worker) if interfaces is None else interfaces,
         "tracks": tracks_for_volunteers() if volunteer else None,
         "teams": _teams_of(worker),
-        "platforms": PLATFORMS,
+        "platforms": local_names(),
         "counted": list(COUNTED),
         "worker": worker.pk,
         "given_back": Assignment.RETURNED_BY_WORKER,

@@ -9,50 +9,27 @@ a transaction.
 from __future__ import annotations
 
 import logging
-from decimal import Decimal
 
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.models import HIT, Halt, Question
-from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
-from annotation.platforms.registry import local_names, platform_of
+from annotation.budget.halts import halt_of, halted_hits
+from annotation.budget.promises import committed, one_publisher, room_on
+from annotation.interfaces.registry import interface_of
+from annotation.models import HIT, Question
+from annotation.platforms.base import Advert, PlatformDown, Refused, UnknownOutcome
+from annotation.platforms.registry import platform_of
 from annotation.quality.gold import gold_among
-from kbpo.money.models import Budget
-from kbpo.money.spend import ZERO, balance, over
+from annotation.workers.teach import tutorials
+from kbpo.money.spend import ZERO, balance
 from kbpo.queue import BACKOFF, MAX_ATTEMPTS, nudge
-from kbpo.tracks.models import Track
 
 log = logging.getLogger(__name__)
 
 BATCH = 500
 MOST_COUNTED, MOST_DOUBLINGS = 1000, 9
 """Attempts of a HIT whose platform does not answer, at most about forty minutes apart."""
-
-COMMITTED = """
-    SELECT coalesce(sum(price * wanted), 0) FROM (
-        SELECT q.price,
-               CASE WHEN (q.status = 'published' AND h.status IN ('intent', 'open', 'closed'))
-                      OR (q.payer LIKE 'gold:%%' AND NOT h.platform = ANY(%s)
-                          AND h.status IN ('intent', 'open'))
-                    THEN greatest(
-                   h.max_assignments - count(a.id) FILTER (WHERE a.status IN ('approved', 'paid')),
-                   count(a.id) FILTER (WHERE a.status IN ('submitted', 'accepted')))
-               ELSE count(a.id) FILTER (WHERE a.status IN ('leased', 'submitted',
-                   'accepted')) END AS wanted
-        FROM annotation_question q
-        JOIN annotation_hit_questions hq ON hq.question_id = q.id
-        JOIN annotation_hit h ON h.id = hq.hit_id
-        LEFT JOIN annotation_assignment a ON a.hit_id = h.id
-        WHERE {which} = %s
-        GROUP BY q.id, h.id
-    ) AS each_hit
-"""
-"""What published questions of a payer may still cost: their open places, and the answers that
-are not yet paid for. Gold in a marketplace's HIT costs as many places as the HIT has; on our own
-pages, what is in somebody's hands."""
-
 
 CANCEL = """
     UPDATE annotation_question q
@@ -80,27 +57,6 @@ def tick() -> int:
         cancelled = int(cursor.rowcount)
     made = sum(_make_hits(payer) for payer in _payers())
     return cancelled + made + _put_up()
-
-
-def committed(payer: str) -> Decimal:
-    """What a payer's published questions may still cost; that much of its reservation must be
-    kept.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(COMMITTED.format(which="q.payer"), [local_names(), payer])
-        return Decimal(cursor.fetchone()[0])
-
-
-def room_on(track: Track) -> Decimal | None:
-    """What may still be published on a track whose cap was lowered below what is reserved; None
-    where it was not.
-    """
-    cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
-    if cap is None or not over(track):
-        return None
-    with connection.cursor() as cursor:
-        cursor.execute(COMMITTED.format(which="q.track_id"), [local_names(), track.pk])
-        return Decimal(cap.cap - balance(track=track).spent - Decimal(cursor.fetchone()[0]))
 
 
 def _payers() -> list[str]:
@@ -156,25 +112,6 @@ def _locked(due: QuerySet[Question]) -> list[Question]:
         due.filter(pk__in=first).select_for_update(of=("self",)).select_related("track", "target")
     )
     return sorted(rows.order_by("pk"), key=lambda one: (one.order, one.pk))
-
-
-def halt_of(questions: QuerySet[Question], payer: str) -> Halt | None:
-    """The stop that holds for these questions of a payer, or for their track, if there is one."""
-    tracks = Track.objects.filter(questions__in=questions)
-    held = Halt.objects.filter(lifted_at=None, payer__in=["", payer])
-    return held.filter(Q(track=None) | Q(track__in=tracks)).first()
-
-
-def one_publisher(payer: str, *, wait: bool = True) -> bool:
-    """Whether this transaction alone promises a payer's money to anybody, so that no two pass its
-    reservation.
-    """
-    how = (
-        "SELECT pg_advisory_xact_lock(%s), true" if wait else "SELECT pg_try_advisory_xact_lock(%s)"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(how % "hashtext('annotation.hits.publish'), hashtext(%s)", [payer])
-        return bool(cursor.fetchone()[-1])
 
 
 def _forgo(questions: QuerySet[Question], why: str) -> int:
@@ -314,7 +251,7 @@ def _put_up_elsewhere(name: str) -> int:
         return 0
     while (hit := _claim(name, endpoint)) is not None:
         try:
-            external_id = platform.publish(hit)
+            external_id = platform.publish(hit, advert_of(hit))
         except (PlatformDown, UnknownOutcome) as error:  # the token makes a repeat of publish safe
             HIT.objects.filter(pk=hit.pk).update(reason=str(error) or type(error).__name__)
         except Refused as no:
@@ -327,6 +264,19 @@ def _put_up_elsewhere(name: str) -> int:
         else:
             up += _is_up(hit, external_id)
     return up
+
+
+def advert_of(hit: HIT) -> Advert:
+    """What a HIT says of itself on another platform: its questions share an interface."""
+    questions = list(hit.questions.all())
+    interface = questions[0].interface
+    tutorial = tutorials().get(interface)
+    return Advert(
+        title=interface_of(interface).offered_as,
+        questions=len(questions),
+        work_seconds=sum(question.seconds for question in questions),
+        tutorial_seconds=tutorial.seconds if tutorial is not None else 0,
+    )
 
 
 @transaction.atomic
@@ -360,29 +310,6 @@ def _claim(platform: str, endpoint: str) -> HIT | None:
             hit.called_at, hit.endpoint = now, endpoint
         hit.save(update_fields=["attempts", "next_try_at", "called_at", "endpoint"])
     return hit
-
-
-def halted_tracks(*scopes: str) -> QuerySet[Track]:
-    """The tracks that are stopped now; with scopes, only those of which that much is stopped."""
-    halts = Halt.objects.filter(
-        lifted_at=None, payer="", **({"scope__in": scopes} if scopes else {})
-    )
-    return (
-        Track.objects.all()
-        if halts.filter(track=None).exists()
-        else Track.objects.filter(halts__in=halts)
-    )
-
-
-def halted_hits(*scopes: str) -> QuerySet[HIT]:
-    """The HITs that are stopped now, with their track or with the batch that pays for one of their
-    questions.
-    """
-    halts = Halt.objects.filter(
-        lifted_at=None, **({"scope__in": scopes} if scopes else {})
-    ).exclude(payer="")
-    paused = HIT.objects.filter(questions__payer__in=halts.values("payer"))
-    return HIT.objects.filter(Q(track__in=halted_tracks(*scopes)) | Q(pk__in=paused.values("pk")))
 
 
 @transaction.atomic

@@ -11,10 +11,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.desk.command import pause
-from annotation.hits.lease import PLATFORMS
-from annotation.hits.publish import committed, halted_hits, one_publisher
+from annotation.budget.halts import halted_hits, pause
+from annotation.budget.promises import committed, one_publisher
 from annotation.models import HIT, Halt, Question
+from annotation.platforms.registry import local_names
 from kbpo.accounts.models import User
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
@@ -30,7 +30,7 @@ def take_down(track: Track | None, who: User | None, why: str) -> int:
     """
     pause(track, who, why)
     hits = HIT.objects.filter(
-        platform__in=PLATFORMS, status__in=["intent", "open"], questions__status="published"
+        platform__in=local_names(), status__in=["intent", "open"], questions__status="published"
     )
     if track is not None:
         hits = hits.filter(track=track)

@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from annotation.budget.promises import one_publisher
 from annotation.hits.ask_again import ASKED_AGAIN, ask_again, take_back, use_again
-from annotation.hits.batch import OPEN
-from annotation.hits.publish import one_publisher
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
 from annotation.labels.aggregate import AddedUp, added_up, counting, to_record
 from annotation.labels.revise import MODEL, add_up_with_model
 from annotation.labels.votes import ASKED
-from annotation.models import Policy, Question, Response
+from annotation.models import ANSWERABLE, Policy, Question, Response
 from annotation.quality.signals import MET_BEFORE, hold_again
 from annotation.questions.read_documents import MENTIONS, RELATIONS
 from kbpo.accounts.audit import note
@@ -122,7 +121,7 @@ def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
     again, or wait to be since no answer had counted, and need no more; and those that were given up
     meanwhile.
     """
-    open_ones = [one for one in questions if one.status in OPEN]
+    open_ones = [one for one in questions if one.status in ANSWERABLE]
     left = counting(open_ones)
     enough = [
         one

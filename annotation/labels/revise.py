@@ -21,11 +21,12 @@ from django.db import transaction
 from django.db.models import Avg
 from django.utils import timezone
 
+from annotation.budget.promises import committed, one_publisher
 from annotation.hits.batch import one_more
-from annotation.hits.publish import committed, one_publisher
 from annotation.interfaces.majority import holding
 from annotation.labels.votes import ALONE, ASKED, WHOLE, Votes, votes, votes_on
 from annotation.models import Policy, Question
+from annotation.questions.limits import MOST_IF_UNSURE
 from annotation.questions.order import round_up
 from estimators.agreement import dawid_skene
 from kbpo.accounts.audit import note
@@ -43,7 +44,6 @@ UNSURE = (0.1, 0.9)  # a posterior between them asks one more worker
 UNSURE_PAIRS = 0.1
 """A whole document is read once more if the model is unsure of a greater share of its pairs: it
 costs dollars."""
-CAP = 5  # answers to one question, however divided people are
 PAUSE = timedelta(minutes=10)  # between two fits
 COMMITTING = timedelta(
     seconds=10
@@ -273,7 +273,7 @@ def ask_one_more(question: Question, free: dict[str, Decimal]) -> bool:
     """
     policy = Policy.objects.filter(track=question.track_id, aggregation=MODEL).first()
     model = policy.model.get(question.interface) if policy is not None else None
-    if not model or question.answers_wanted >= CAP or not _is_unsure(question, model):
+    if not model or question.answers_wanted >= MOST_IF_UNSURE or not _is_unsure(question, model):
         return False
     if question.payer not in free:
         if not one_publisher(question.payer, wait=False):

@@ -16,7 +16,6 @@ from django.utils import timezone
 
 from annotation.budget.accrue import approve
 from annotation.hits.ask_again import answers_to, first_places
-from annotation.hits.batch import MOST_ANSWERS
 from annotation.interfaces.base import AggregatedLabel
 from annotation.labels.accept import PUT_AWAY, accept
 from annotation.labels.aggregate import added_up, counting, to_record
@@ -26,6 +25,7 @@ from annotation.labels.revise import MODEL, Busy, ask_one_more
 from annotation.labels.revise import tick as revise
 from annotation.models import HIT, Assignment, Policy, Question
 from annotation.quality.signals import hold_against_the_others
+from annotation.questions.limits import MOST_ANSWERS
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
 from kbpo.pool.visibility import seen_by_everybody

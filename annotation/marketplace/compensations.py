@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.hits.publish import halted_tracks
+from annotation.budget.halts import halted_tracks
 from annotation.models import Bonus, Halt
 from annotation.platforms.base import Lost, Offer, Platform, PlatformDown, Refused, UnknownOutcome
 from kbpo.money.models import Ledger

@@ -14,11 +14,10 @@ from django.utils import timezone
 
 from annotation.hits.lease import lease_time
 from annotation.hits.parts import read
-from annotation.models import HIT, Assignment, Worker, WorkerIdentity
+from annotation.models import HIT, UNPROVEN, Assignment, Worker, WorkerIdentity
 from annotation.platforms.proof import proves
 from annotation.workers.worker import handle_of
 
-UNPROVEN = "unproven"
 CHANGED_HANDS = "The platform gave it to somebody else."
 
 

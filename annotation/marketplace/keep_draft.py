@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.hits.publish import advert_of
 from annotation.models import HIT, Assignment, Worker, WorkerIdentity
 from annotation.platforms.mturk.question import duration_of
 
@@ -51,7 +52,7 @@ def keep_draft(
         return Kept(
             answer or {}
         )  # before anybody is written down: an invented name leaves no worker either
-    lease = timedelta(seconds=duration_of(hit))
+    lease = timedelta(seconds=duration_of(advert_of(hit)))
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
     if external_id:
         WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": external_id})

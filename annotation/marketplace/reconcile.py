@@ -18,7 +18,7 @@ from django.db import connection, models
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from annotation.hits.publish import halted_hits
+from annotation.budget.halts import halted_hits
 from annotation.marketplace import books
 from annotation.marketplace.admit import answer_requests
 from annotation.marketplace.duplicate_hits import Rows, by_mark, tend_twin
@@ -52,7 +52,7 @@ def hint(platform: str, external_ids: list[str] | None = None) -> int:
     PlatformBooks.objects.filter(platform=platform).update(hinted_at=timezone.now())
     hits = HIT.objects.filter(platform=platform, external_id__in=external_ids or [])
     marked = hits.update(checked_at=None)
-    nudge("collect")
+    nudge("reconcile")
     return marked
 
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.hits.publish import committed, one_publisher
+from annotation.budget.promises import committed, one_publisher
 from annotation.labels.accept import PUT_AWAY, answers_that_count, met_before
 from annotation.models import HIT, Assignment
 from annotation.platforms.base import Platform, Refused

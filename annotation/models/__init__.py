@@ -5,10 +5,13 @@ from __future__ import annotations
 from annotation.models.evidence import Adjudication, Comparison, Gold, Pilot, Policy, Rejection
 from annotation.models.platforms import Bonus, ExternalType, PlatformBooks, Qualification
 from annotation.models.questions import (
+    ANSWERABLE,
     ANSWERED,
     COUNTED,
     HIT,
     STOPPED,
+    UNPROVEN,
+    UNSETTLED,
     Assignment,
     Considered,
     DocumentOrder,
@@ -24,10 +27,13 @@ from annotation.models.questions import (
 )
 
 __all__ = [
+    "ANSWERABLE",
     "ANSWERED",
     "COUNTED",
     "HIT",
     "STOPPED",
+    "UNPROVEN",
+    "UNSETTLED",
     "Adjudication",
     "Assignment",
     "Bonus",

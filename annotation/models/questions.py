@@ -24,6 +24,14 @@ ANSWERED = ("submitted", "accepted", "approved", "paid")
 """Statuses of assignments that hold an answer which is or may be used."""
 
 
+ANSWERABLE = ("waiting", "published")
+"""Statuses of questions that people may still answer, or will be able to."""
+UNSETTLED = (*ANSWERABLE, "answered")
+"""Statuses of questions whose labels are still to come."""
+UNPROVEN = "unproven"
+"""The field of a raw answer that did not come from our page: it is kept, and cannot be used."""
+
+
 class Considered(models.Model):
     """A sample that was considered: its target was asked about, or its labels answered all that it
     needs.

@@ -82,6 +82,18 @@ class Seen:
 
 
 @dataclass(frozen=True)
+class Advert:
+    """What workers of another platform choose a HIT by, and how long they need for it."""
+
+    title: str
+    questions: int
+    work_seconds: int
+    """For all its questions, as expected"""
+    tutorial_seconds: int
+    """For the tutorial of its interface; none if there is no tutorial"""
+
+
+@dataclass(frozen=True)
 class Request:
     """Somebody asks to be let in: for our qualification of the tutorial."""
 
@@ -117,9 +129,9 @@ class Platform(ABC):
         )
 
     @abstractmethod
-    def publish(self, hit: HIT) -> str:
-        """Puts a HIT up and returns the platform's id. With `hit.token` a repeat returns the same
-        id.
+    def publish(self, hit: HIT, advert: Advert) -> str:
+        """Returns the platform's id of the HIT, which is put up and advertised like this. With
+        `hit.token` a repeat returns the same id.
         """
 
     @abstractmethod

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from annotation.platforms.base import Capabilities, Platform, Refused
+from annotation.platforms.base import Advert, Capabilities, Platform, Refused
 
 if TYPE_CHECKING:
     from annotation.models import HIT, Assignment, Bonus, Worker
@@ -22,7 +22,7 @@ class Pool(Platform):
     capabilities: ClassVar[Capabilities] = Capabilities(max_assignments=100)
     local: ClassVar[bool] = True
 
-    def publish(self, hit: HIT) -> str:
+    def publish(self, hit: HIT, advert: Advert) -> str:
         return f"{self.name}:{hit.token}"
 
     def extend(self, hit: HIT, assignments: int, key: str) -> None:

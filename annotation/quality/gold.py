@@ -22,6 +22,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Max, Q
 from django.utils import timezone
 
+from annotation.budget.promises import committed
 from annotation.interfaces.base import Judgment, ParsedResponse, Unit
 from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import HIT, Assignment, Comparison, Gold, Policy, Question, Signal, Worker
@@ -206,8 +207,6 @@ def _met_gold(hit: HIT, worker: Worker | None, golds: Sequence[Question]) -> set
 
 def money_left(track: Track | int) -> Decimal:
     """What is set aside for gold and not yet promised to anybody."""
-    from annotation.hits.publish import committed
-
     purpose = purpose_of(track)
     return balance(purpose=purpose).open - committed(purpose)
 

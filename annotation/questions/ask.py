@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from annotation.interfaces.registry import interface_of
-from annotation.models import Considered, Question
+from annotation.models import UNSETTLED, Considered, Question
 from kbpo.money.models import Price
 from kbpo.queue import nudge
 from kbpo.sampling.models import Sweep
@@ -25,7 +25,6 @@ from kbpo.tracks.registry import kind_of
 log = logging.getLogger(__name__)
 
 BATCH = 500
-OPEN = ("waiting", "published", "answered")
 ASKED = ("settled", "given_up")
 
 CANDIDATES = """
@@ -132,7 +131,7 @@ def alone() -> bool:
 
 def _candidates(track: Track) -> list[Candidate]:
     with connection.cursor() as cursor:
-        cursor.execute(CANDIDATES, {"track": track.pk, "open": list(OPEN), "limit": BATCH})
+        cursor.execute(CANDIDATES, {"track": track.pk, "open": list(UNSETTLED), "limit": BATCH})
         return [Candidate(*row) for row in cursor.fetchall()]
 
 

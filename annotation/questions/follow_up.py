@@ -20,9 +20,9 @@ from django.db import connection, transaction
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from annotation.hits.publish import committed, one_publisher
-from annotation.models import Question
-from annotation.questions.ask import BATCH, OPEN, alone, new_questions, terms_of
+from annotation.budget.promises import committed, one_publisher
+from annotation.models import UNSETTLED, Question
+from annotation.questions.ask import BATCH, alone, new_questions, terms_of
 from annotation.questions.order import CannotOrder
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User
@@ -241,7 +241,7 @@ def _ask(pk: int) -> int | None:
 def _due(sweep: Sweep) -> dict[int, float]:
     """Target -> its place, of the next ones that nobody is being asked about, in their order."""
     with connection.cursor() as cursor:
-        cursor.execute(DUE, {"sweep": sweep.pk, "open": list(OPEN), "limit": BATCH})
+        cursor.execute(DUE, {"sweep": sweep.pk, "open": list(UNSETTLED), "limit": BATCH})
         return dict(cursor.fetchall())
 
 
@@ -263,7 +263,7 @@ def _close(pk: int) -> int:
     """1 if nothing of it is left to be paid: what it has not spent goes back to the budget."""
     one_publisher(Sweep.objects.get(pk=pk).purpose)
     sweep = Sweep.objects.select_for_update(of=("self",)).select_related("track").get(pk=pk)
-    open_ones = Question.objects.filter(payer=sweep.purpose, status__in=OPEN)
+    open_ones = Question.objects.filter(payer=sweep.purpose, status__in=UNSETTLED)
     if (
         sweep.settled_at is None
         or sweep.closed_at is not None

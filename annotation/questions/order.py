@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F, Func, IntegerField, Sum
 from django.utils import timezone
 
-from annotation.hits.publish import committed
+from annotation.budget.promises import committed
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from kbpo.accounts.audit import COMMAND, note
 from kbpo.accounts.models import User

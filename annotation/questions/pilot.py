@@ -20,7 +20,6 @@ from math import comb
 
 from django.db import transaction
 
-from annotation.hits.publish import committed, one_publisher
 from annotation.models import Adjudication, Pilot, Question, Response
 from annotation.quality.agreement import Measured, measure
 from annotation.quality.fewer import OfSoMany, by_number
@@ -35,7 +34,7 @@ from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
 from kbpo.instances.models import Label
 from kbpo.money.models import Ledger
-from kbpo.money.spend import balance, release, reserve
+from kbpo.money.spend import reserve
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.sampling.models import DocumentSample
 from kbpo.submissions.models import Submission
@@ -401,31 +400,3 @@ def pilots(track: Track) -> list[Pilot]:
 def pilot_of(track: Track, pk: int) -> Pilot | None:
     """One pilot of a track; None if there is none."""
     return track.pilots.filter(pk=pk).first()
-
-
-def give_back() -> int:
-    """How many ended pilots got back what they did not need."""
-    return sum(_give_back(pilot) for pilot in Pilot.objects.select_related("track").order_by("pk"))
-
-
-@transaction.atomic
-def _give_back(pilot: Pilot) -> bool:
-    """Whether a pilot has ended and got something back: not what is promised at this moment, for
-    one more answer.
-    """
-    if balance(purpose=pilot.payer).open <= 0 or not one_publisher(pilot.payer, wait=False):
-        return False
-    live = Question.objects.filter(
-        payer=pilot.payer, status__in=["waiting", "published", "answered"]
-    ).exists()
-    sums, keep = balance(purpose=pilot.payer), committed(pilot.payer)
-    if live or sums.open <= keep:
-        return False
-    release(
-        pilot.track,
-        pilot.payer,
-        key=f"release:{pilot.payer}:{sums.released}:{sums.spent}",
-        keep=keep,
-        why="The pilot has ended; what is not needed is given back",
-    )
-    return True

@@ -13,7 +13,7 @@ from decimal import Decimal
 from django.db import connection, transaction
 from django.utils import timezone
 
-from annotation.hits.publish import committed, one_publisher
+from annotation.budget.promises import committed, one_publisher
 from annotation.models import DocumentOrder, OrderedDocument, Question
 from annotation.questions.order import price_of, reward_of
 from kbpo.instances.models import Label

@@ -15,8 +15,15 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from annotation.marketplace.import_answer import UNPROVEN
-from annotation.models import Assignment, Payment, Qualification, Response, Worker, WorkerIdentity
+from annotation.models import (
+    UNPROVEN,
+    Assignment,
+    Payment,
+    Qualification,
+    Response,
+    Worker,
+    WorkerIdentity,
+)
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Appeal, Consent, Feedback, Leaving, Message, TutorialRun
 from annotation.workers.teach import take_back

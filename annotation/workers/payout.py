@@ -13,8 +13,8 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
-from annotation.hits.lease import PLATFORMS
 from annotation.models import Assignment, Payment, Worker
+from annotation.platforms.registry import local_names
 from annotation.workers.intake import intake_of
 from annotation.workers.models import Leaving, Payout, PayoutItem
 from kbpo.accounts.audit import note
@@ -52,7 +52,7 @@ class Owed:
 def owed() -> list[Owed]:
     """Everybody of the pool who is owed something, the most first."""
     rows = (
-        Payment.objects.filter(status="owed", worker__platform__in=PLATFORMS)
+        Payment.objects.filter(status="owed", worker__platform__in=local_names())
         .values("worker")
         .annotate(amount=Sum("amount"), n=Count("pk"), since=Min("created_at"), upto=Max("pk"))
         .order_by("-amount", "worker")

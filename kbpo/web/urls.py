@@ -7,17 +7,15 @@ from kbpo.web.desk import (
     define,
     diagnostics,
     documents,
+    home,
     log,
     money,
     pooling,
     reading,
     tracks,
 )
-from kbpo.web.desk import home as desk
 from kbpo.web.desk.people import platforms, workers
-from kbpo.web.desk.quality import adjudication, checks, pilots
-from kbpo.web.desk.quality import aggregation as adding_up
-from kbpo.web.desk.quality import measures as quality
+from kbpo.web.desk.quality import adjudication, aggregation, checks, measures, pilots
 from kbpo.web.public import board, compare, gallery, people, prose
 from kbpo.web.research import order, submissions, upload
 
@@ -28,11 +26,11 @@ urlpatterns = [
     *upload.urlpatterns,
     *prose.urlpatterns,
     *people.urlpatterns,
-    *desk.urlpatterns,
+    *home.urlpatterns,
     *batches.urlpatterns,
     *workers.urlpatterns,
-    *quality.urlpatterns,
-    *adding_up.urlpatterns,
+    *measures.urlpatterns,
+    *aggregation.urlpatterns,
     *pilots.urlpatterns,
     *adjudication.urlpatterns,
     *log.urlpatterns,

@@ -26,7 +26,7 @@ from django.utils import timezone
 
 from annotation.hits import collect, publish
 from annotation.labels import settle
-from annotation.marketplace import pay_out as remit
+from annotation.marketplace import pay_out, reconcile
 from annotation.models import (
     HIT,
     Assignment,
@@ -226,9 +226,14 @@ def bury() -> None:
         model.objects.filter(status="sent").update(status_since="2026-01-01T00:00:00Z")
 
 
+def collect_and_reconcile() -> int:
+    """How many rows moved as time went by, here and on other platforms."""
+    return collect.tick() + reconcile.tick()
+
+
 def round_() -> int:
     """One round of the crowd's part of the pipeline, as the clock brings it."""
-    return publish.tick() + collect.tick() + settle.tick() + remit.tick()
+    return publish.tick() + collect_and_reconcile() + settle.tick() + pay_out.tick()
 
 
 def rounds(most: int = 12) -> None:

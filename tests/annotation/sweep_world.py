@@ -13,8 +13,7 @@ from django.test import Client
 from annotation.hits import publish
 from annotation.labels import settle
 from annotation.models import Assignment, Question
-from annotation.questions import ask
-from annotation.questions import follow_up as sweep
+from annotation.questions import ask, follow_up
 from kbpo.money.models import Budget, Price
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import Sweep
@@ -36,12 +35,12 @@ def make_world(toy: Toy, read: int = 2) -> World:
 
 
 def order(world: World) -> Sweep:
-    return sweep.order_sweep(world.track, sweep.plan_sweep(world.track).at_most)
+    return follow_up.order_sweep(world.track, follow_up.plan_sweep(world.track).at_most)
 
 
 def move() -> None:
     """Everything that the clock moves, once."""
-    for tick in (settle.tick, ask.tick, sweep.tick, publish.tick):
+    for tick in (settle.tick, ask.tick, follow_up.tick, publish.tick):
         tick()
 
 

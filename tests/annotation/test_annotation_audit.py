@@ -12,10 +12,10 @@ from annotation_world import GOOD, answer_all
 from django.test import Client
 from django.utils import timezone
 
-from annotation.desk import command
+from annotation.budget import halts
+from annotation.desk import appeals
 from annotation.hits import batch
-from annotation.labels import exclude as leave_out
-from annotation.labels import revise, settle
+from annotation.labels import exclude, revise, settle
 from annotation.models import Policy, Question, Response, Worker
 from annotation.questions.order import CannotOrder, order_documents, plan_documents
 from annotation.workers import leave, speak
@@ -96,10 +96,10 @@ def test_labels_that_the_service_adds_up_again_by_itself(
 
 
 def test_work_goes_on_for_a_reason(published: Submission, root: User) -> None:
-    command.pause(None, root, "The texts are garbled")
+    halts.pause(None, root, "The texts are garbled")
     with pytest.raises(ValueError, match="why"):
-        command.resume(None, root, " ")
-    command.resume(None, root, "They are mended")
+        halts.resume(None, root, " ")
+    halts.resume(None, root, "They are mended")
     assert entry("go on") == ("root", "every track", "", "They are mended")
     Audit.objects.all().delete()
     batch.pause_batch(published.purpose, root, "The texts are garbled")
@@ -114,10 +114,10 @@ def test_an_appeal_is_decided_with_the_reason(
     published: Submission, ada: Client, root: User, readmit: bool, what: str
 ) -> None:
     worker = Worker.objects.get(user__username="ada")
-    leave_out.exclude(worker, "Too fast for reading", root)
+    exclude.exclude(worker, "Too fast for reading", root)
     worker.refresh_from_db()
     said = speak.appeal(worker, "I had read it before.")
-    speak.answer(said.pk, root, "We looked at your answers.", readmit=readmit)
+    appeals.answer_appeal(said.pk, root, "We looked at your answers.", readmit=readmit)
     assert entry(what) == (
         "root",
         f"worker:{worker.handle}",
@@ -134,9 +134,9 @@ def test_whoever_is_erased_is_not_found_in_the_log(
     settle.tick()
     worker = Worker.objects.get(user__username="ada")
     before = worker.handle
-    leave_out.exclude(worker, "Ada wrote to us that she is ill", root)
-    leave_out.readmit(worker, root, "She is well again")
-    leave_out.exclude(worker, "Ada is ill again", root)
+    exclude.exclude(worker, "Ada wrote to us that she is ill", root)
+    exclude.readmit(worker, root, "She is well again")
+    exclude.exclude(worker, "Ada is ill again", root)
     worker.refresh_from_db()
     leave.ask(worker, waives=True)
     worker.refresh_from_db()

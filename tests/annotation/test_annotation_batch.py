@@ -10,7 +10,8 @@ from annotation_world import answer_all, make_submission, take
 from django.test import Client
 from django.utils import timezone
 
-from annotation.desk import command, report
+from annotation.budget import halts, promises
+from annotation.desk import report
 from annotation.hits import batch, publish
 from annotation.labels import settle
 from annotation.models import HIT, Assignment, Payment, Question
@@ -56,7 +57,7 @@ def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(
     with pytest.raises(batch.CannotChange, match="paused already"):
         batch.pause_batch(published.purpose, admin, "Again.")
     assert take(clients[0]) == ""
-    command.resume(track, admin, "It is mended")
+    halts.resume(track, admin, "It is mended")
     assert take(clients[0]) == "", "lifting the stop of a track leaves that of a batch"
     assert batch.resume_batch(published.purpose, admin, "It is mended") == 1
     assert take(clients[0]) != ""
@@ -99,7 +100,7 @@ def test_an_extended_batch_takes_one_more_answer_of_somebody_else(
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
     assert set(Label.objects.filter(target__kind="pair").values_list("n", flat=True)) == {4}
-    assert Payment.objects.count() == 24 and publish.committed(published.purpose) == 0
+    assert Payment.objects.count() == 24 and promises.committed(published.purpose) == 0
 
 
 def test_extending_sets_money_aside_or_changes_nothing(
@@ -117,7 +118,7 @@ def test_extending_sets_money_aside_or_changes_nothing(
     Budget.objects.filter(pk=cap.pk).update(cap=Decimal("1.00"))
     assert batch.extend_batch(row.purpose, admin, "Divided.") == 2
     publish.tick()
-    assert publish.committed(row.purpose) == Decimal("0.48")
+    assert promises.committed(row.purpose) == Decimal("0.48")
     with pytest.raises(batch.CannotChange, match="say why it is worth one more answer"):
         batch.extend_batch(row.purpose, admin, " ")
     with pytest.raises(batch.CannotChange, match="extended already"):  # the second of two clicks

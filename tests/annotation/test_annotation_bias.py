@@ -18,7 +18,7 @@ from annotation.labels import settle
 from annotation.models import Response
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
-from rehearsal import reading as simulate_reading
+from rehearsal import reading
 from rehearsal.annotators import Crowd
 from rehearsal.bias import BIASES, mistaken, other_link
 
@@ -90,9 +90,7 @@ def test_of_the_pairs_of_a_document_too() -> None:
     }
 
     def claimed(bias: str) -> Counter[int]:
-        said = simulate_reading.pairs(
-            page, "d", lambda *_: [("b", ">")], 0.5, random.Random(2), bias
-        )
+        said = reading.pairs(page, "d", lambda *_: [("b", ">")], 0.5, random.Random(2), bias)
         return Counter(len(one) for one in json.loads(said).values())
 
     assert set(claimed("yes")) == {1, 2} and set(claimed("plausible")) == {1}

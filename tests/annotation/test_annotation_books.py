@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import F, Sum
 
-from annotation.budget import give_back
+from annotation.budget import give_back, halts, promises
 from annotation.budget.cents import FEE, GIVEN_BACK, SET_ASIDE, cents
 from annotation.budget.check_books import ask_to_check, check_books, last_check
 from annotation.budget.check_books import tick as check_books_tick
@@ -161,7 +161,7 @@ class World:
 
     def stops(self) -> None:
         if Halt.objects.filter(lifted_at=None).exists():
-            command.resume(None, self.admin, "It is mended")
+            halts.resume(None, self.admin, "It is mended")
         else:
             take_down.take_down(None, self.admin, "A look at the books")
 
@@ -212,7 +212,7 @@ def test_whatever_happens_every_cent_is_somewhere_once(
         done.append(world.step())
         check_sums()
         open_ones = [
-            balance(purpose=row.purpose).open - publish.committed(row.purpose)
+            balance(purpose=row.purpose).open - promises.committed(row.purpose)
             for row in Submission.objects.all()
         ]
         assert min(open_ones) >= 0, done
@@ -315,7 +315,7 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_ba
     for tick in (collect.tick, settle.tick, publish.tick, take_down.tick):
         tick()
     assert HIT.objects.counts() == {"expired": 6} and Payment.objects.count() == 1
-    command.resume(None, anna, "It is mended")
+    halts.resume(None, anna, "It is mended")
     assert take_down.tick() == 6 and take_down.tick() == 0
     assert HIT.objects.counts() == {"open": 6}
     assert lease.lease(worker_of(User.objects.get(username="bo"))) is not None
@@ -324,7 +324,7 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_everything_ba
 def test_what_has_no_money_left_is_not_put_back(published: Submission) -> None:
     take_down.take_down(published.track, None, "Something is wrong")
     release(published.track, published.purpose, key="gone", keep=Decimal("0.40"))
-    command.resume(published.track, None, "It is mended")
+    halts.resume(published.track, None, "It is mended")
     assert take_down.tick() == 2
     assert Question.objects.counts() == {"published": 2, "given_up": 4}
 

@@ -14,8 +14,7 @@ import pytest
 from annotation_world import PARTS, make_submission, make_target, payload_of
 from django.utils import timezone
 
-from annotation.desk import adjudicate
-from annotation.desk import disputed as divided
+from annotation.desk import adjudicate, disputed
 from annotation.models import Adjudication, Policy, Question
 from annotation.quality.error_rate import errors
 from kbpo.accounts.models import User
@@ -160,7 +159,7 @@ def test_draws_by_the_clock_tell_the_rate_however_often_they_are_repeated(
                     status="settled", status_since=timezone.now()
                 )
             Policy.objects.update(divided_at=None)
-            divided.tick()
+            disputed.tick()
             work(track, root, wrong, dice.choice([1, 3, 4]))
         found = errors(track)
         assert found.share is not None

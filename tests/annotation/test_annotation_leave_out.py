@@ -18,13 +18,12 @@ from django.utils import timezone
 from documents_world import answer_to, order, place
 from leave_out_world import BAD, FLAG, NO, YES, holds, judged, worker
 
+from annotation.budget import promises
 from annotation.hits import ask_again, publish
-from annotation.labels import exclude as leave_out
-from annotation.labels import reaggregate as again
-from annotation.labels import reject, revise, settle
+from annotation.labels import exclude, reaggregate, reject, revise, settle
 from annotation.labels.reaggregate import Again
 from annotation.models import HIT, Comparison, Policy, Question, Response, Signal, Worker
-from annotation.quality import signals as quality
+from annotation.quality import signals
 from annotation.quality.judged import PAIRS, since
 from annotation.quality.judged import judged as judged_of
 from annotation.questions import ask, read_documents
@@ -66,8 +65,8 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
     track, before = of_two.track, Label.objects.count()
     stale, kept = state_of(track), list(Label.objects.order_by("pk").values_list("value", "origin"))
     assert holds(track) == {()}
-    done = leave_out.exclude(worker("bo"), BAD, admin)
-    assert done == leave_out.LeftOut(18, Again(changed=6))
+    done = exclude.exclude(worker("bo"), BAD, admin)
+    assert done == exclude.LeftOut(18, Again(changed=6))
     assert holds(track) == {(PARTS[0],)}
     label = Label.objects.filter(target__kind="pair").order_by("-pk")[0]
     assert (label.n, label.disagreement, label.value["votes"]) == (1, 0.0, {PARTS[0]: 1})
@@ -85,31 +84,33 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
 def test_signals_reach_settled_labels_like_an_admin_does(
     of_two: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leave_out, "LEAST_LEFT", 1)
-    beyond = leave_out.Flag("gold", 9, 10)
-    monkeypatch.setattr(leave_out, "flags_of", lambda workers: {worker("bo").pk: [beyond]})
-    assert leave_out.review() == 1
+    monkeypatch.setattr(exclude, "LEAST_LEFT", 1)
+    beyond = exclude.Flag("gold", 9, 10)
+    monkeypatch.setattr(exclude, "flags_of", lambda workers: {worker("bo").pk: [beyond]})
+    assert exclude.review() == 1
     assert holds(of_two.track) == {(PARTS[0],)}
 
 
 def test_readmission_brings_the_answers_back(of_two: Submission, admin: User) -> None:
-    leave_out.exclude(worker("bo"), BAD, admin)
-    assert leave_out.readmit(worker("bo"), admin, "They were right.") == leave_out.LeftOut(
+    exclude.exclude(worker("bo"), BAD, admin)
+    assert exclude.readmit(worker("bo"), admin, "They were right.") == exclude.LeftOut(
         18, Again(changed=6)
     )
     assert holds(of_two.track) == {()}
     assert Audit.objects.get(what="readmit").after == "18 judgments; 6 labels changed"
-    leave_out.exclude(worker("bo"), BAD, admin)
+    exclude.exclude(worker("bo"), BAD, admin)
     assert holds(of_two.track) == {(PARTS[0],)}
     assert max(Label.objects.values_list("origin", flat=True)).endswith("/again-3")
 
 
 def test_nothing_is_done_twice(of_two: Submission) -> None:
-    leave_out.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("bo"), BAD)
     n = Label.objects.count()
-    assert leave_out.exclude(worker("bo"), BAD) == leave_out.LeftOut(0, Again())
+    assert exclude.exclude(worker("bo"), BAD) == exclude.LeftOut(0, Again())
     assert (
-        again.add_up_again(list(Question.objects.select_related("target", "track")), "To be sure")
+        reaggregate.add_up_again(
+            list(Question.objects.select_related("target", "track")), "To be sure"
+        )
         == Again()
     )
     assert Label.objects.count() == n
@@ -120,13 +121,13 @@ def test_killed_on_the_way_it_has_done_nothing(
 ) -> None:
     n = Label.objects.count()
     with monkeypatch.context() as killed:
-        killed.setattr(again, "ask_again", lambda *_: 1 / 0)
+        killed.setattr(reaggregate, "ask_again", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            leave_out.exclude(worker("bo"), BAD)
+            exclude.exclude(worker("bo"), BAD)
     assert worker("bo").excluded_at is None and Label.objects.count() == n
     assert not Response.objects.exclude(excluded_reason="").exists() and holds(of_two.track) == {()}
     assert not Audit.objects.filter(what__in=["leave out", "add up again"]).exists()
-    leave_out.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("bo"), BAD)
     assert holds(of_two.track) == {(PARTS[0],)}
 
 
@@ -135,7 +136,7 @@ def test_what_an_expert_said_stays(of_two: Submission) -> None:
     record(
         [NewLabel(target, {"shown": PARTS, "holds": [PARTS[1]]}, "expert", "expert", 1, "expert:1")]
     )
-    leave_out.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("bo"), BAD)
     assert merged(Label.objects.filter(target=target))["holds"] == [PARTS[1]]
     assert holds(of_two.track) == {(PARTS[0],), (PARTS[1],)}
 
@@ -154,7 +155,7 @@ def test_what_another_question_said_later_is_not_hidden(of_two: Submission) -> N
             )
         ]
     )
-    leave_out.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("bo"), BAD)
     assert Label.objects.filter(target=mention, origin__contains="/again-").exists()
     assert merged(Label.objects.filter(target=mention))["canonical"] == [9, 12]
 
@@ -163,10 +164,10 @@ def test_where_people_are_divided_then_one_more_decides(
     published: Submission, clients: list[Client], annotator: Callable[[str], User]
 ) -> None:
     judged(clients, YES, NO, YES)
-    assert leave_out.exclude(worker("cy"), BAD).settled == Again(asked=6)
+    assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=6)
     assert holds(published.track) == {(PARTS[0],)}, "until somebody answers"
     publish.tick()
-    assert publish.committed(published.purpose) == 6 * Decimal("0.06")
+    assert promises.committed(published.purpose) == 6 * Decimal("0.06")
     assert HIT.objects.filter(status="open", max_assignments=1).count() == 6
     dana = Client()
     dana.force_login(annotator("dana"))
@@ -185,8 +186,8 @@ def test_without_an_answer_left_as_many_are_asked_as_the_track_asks(
     with monkeypatch.context() as poor:
         poor.setattr(ask_again, "_places", lambda *_: 0)
         for name in ("ada", "bo"):
-            leave_out.exclude(worker(name), BAD)
-    assert leave_out.exclude(worker("cy"), BAD).settled == Again(asked=6)
+            exclude.exclude(worker(name), BAD)
+    assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=6)
     publish.tick()
     assert set(HIT.objects.filter(status="open").values_list("max_assignments", flat=True)) == {3}
     assert set(Question.objects.values_list("answers_wanted", flat=True)) == {6}
@@ -203,11 +204,11 @@ def test_where_nobody_can_be_asked_the_label_stays_and_is_counted(
         Track.objects.update(status="closed")
     n = Label.objects.count()
     asked = 2 if why == "some money" else 0
-    done = leave_out.exclude(worker("cy"), BAD)
+    done = exclude.exclude(worker("cy"), BAD)
     assert done.settled == Again(asked=asked, stayed=6 - asked) and Label.objects.count() == n
     assert holds(published.track) == {(PARTS[0],)}
     assert f"{6 - asked} stay as before" in str(done)
-    again_ = leave_out.exclude(worker("bo"), BAD)
+    again_ = exclude.exclude(worker("bo"), BAD)
     assert again_.settled == Again(changed=0), "ada alone says what all had said, with other votes"
     assert Question.objects.filter(status="published").count() == asked
 
@@ -217,9 +218,9 @@ def test_a_question_that_could_not_be_answered_says_nothing_any_more(
 ) -> None:
     judged(clients, FLAG, YES, YES)
     without_money(published)
-    leave_out.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("bo"), BAD)
     assert holds(published.track) == {(PARTS[0],)}, "one says so, one could not read it"
-    leave_out.exclude(worker("cy"), BAD)
+    exclude.exclude(worker("cy"), BAD)
     targets = set(Question.objects.values_list("target", flat=True))
     assert [(value, in_vain) for _, value, in_vain in values_of(targets)] == [({}, True)] * 6
     mentions = {
@@ -227,8 +228,8 @@ def test_a_question_that_could_not_be_answered_says_nothing_any_more(
         for (pk,) in Target.objects.filter(kind="mention", labels__isnull=False).values_list("pk")
     }
     assert all(not value for _, value, _ in values_of(mentions))
-    leave_out.readmit(worker("cy"))
-    leave_out.readmit(worker("bo"))
+    exclude.readmit(worker("cy"))
+    exclude.readmit(worker("bo"))
     assert [(value["holds"], in_vain) for _, value, in_vain in values_of(targets)] == [
         ([PARTS[0]], False)
     ] * 6
@@ -250,7 +251,7 @@ def test_a_rejected_answer_leaves_settled_labels_too_until_that_is_undone(
 def test_what_everybody_may_see_is_not_hidden_again(of_two: Submission) -> None:
     Label.objects.update(public_at=timezone.now() - timedelta(days=1))
     Track.objects.update(status="closed")
-    leave_out.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("bo"), BAD)
     targets = set(Question.objects.values_list("target", flat=True))
     assert {tuple(value["holds"]) for _, value, _ in values_of(targets, public=True)} == {
         (PARTS[0],)
@@ -267,11 +268,11 @@ def test_a_track_with_a_model_is_fitted_anew_without_them(
     revise.switch(published.track, revise.MODEL, None, "To try")
     without_money(published)
     assert str(worker("cy").pk) in Policy.objects.get().model["relation"]["confusion"]
-    leave_out.exclude(worker("cy"), BAD)
+    exclude.exclude(worker("cy"), BAD)
     assert set(Policy.objects.get().model["relation"]["confusion"]) == {
         str(worker(name).pk) for name in ("ada", "bo")
     }
-    leave_out.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("bo"), BAD)
     assert holds(published.track) == {()}, "ada alone is left"
     assert revise.revision(published.track, revise.MODEL, 9).flips == []
 
@@ -283,14 +284,14 @@ def test_nobody_is_flagged_for_contradicting_those_who_are_left_out(
     ada = worker("ada")
 
     def against() -> tuple[int, int]:
-        flag = next(one for one in quality.flags(ada) if one.kind == "majority")
+        flag = next(one for one in signals.flags(ada) if one.kind == "majority")
         return flag.against, Signal.objects.filter(worker=ada, kind="against_majority").count()
 
     assert against() == (6, 6)
     since = set(Comparison.objects.values_list("pk", "created_at"))
-    leave_out.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("bo"), BAD)
     assert against() == (0, 0)
-    leave_out.readmit(worker("bo"))
+    exclude.readmit(worker("bo"))
     settle.tick()
     assert against() == (6, 6) and set(Comparison.objects.values_list("pk", "created_at")) == since
 
@@ -301,7 +302,7 @@ def test_flags_are_counted_anew_after_each_who_is_left_out(
     """Ada is right, and bo and cy err alike: where they are the majority she is beyond the
     limit.
     """
-    monkeypatch.setitem(quality.LIMITS, "majority", quality.Limit(4, 0.2))
+    monkeypatch.setitem(signals.LIMITS, "majority", signals.Limit(4, 0.2))
     judged(clients, YES, NO, NO)
     without_money(published)
     crowd = [
@@ -315,8 +316,8 @@ def test_flags_are_counted_anew_after_each_who_is_left_out(
     Comparison.objects.filter(assignment=worker("ada").assignments.order_by("pk")[0]).update(
         against=False
     )
-    assert quality.flags(worker("ada"))[0] == quality.Flag("majority", 5, 6)
-    assert leave_out.review() == 2
+    assert signals.flags(worker("ada"))[0] == signals.Flag("majority", 5, 6)
+    assert exclude.review() == 2
     assert worker("ada").excluded_at is None
 
 
@@ -376,14 +377,14 @@ def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(
     read_by(toy, ("Bo", "Cy"), with_a_mistake, "relations_exhaustive")
     assert WRONG[1] in marked(toy)
     cy = worker_of(toy.users["Cy"])
-    done = leave_out.exclude(cy, BAD).settled
+    done = exclude.exclude(cy, BAD).settled
     assert (done.changed, done.asked, done.stayed) == (1, 0, 0)
     assert marked(toy) == {"per:employee_or_member_of", "per:parents"}
     pair = Target.objects.get(labels__method="taken_back")
     assert {in_vain for _, _, in_vain in values_of({pair.pk})} == {False}, (
         "nobody was asked in vain"
     )
-    leave_out.readmit(cy)
+    exclude.readmit(cy)
     assert WRONG[1] in marked(toy)
 
 
@@ -392,11 +393,11 @@ def test_what_most_mark_now_is_an_instance(toy: Toy, monkeypatch: pytest.MonkeyP
     order(toy.track, 4)
     read_by(toy, ("Cy",), with_a_mistake, "relations_exhaustive")
     n = Instance.objects.count()
-    leave_out.exclude(worker_of(toy.users["Ada"]), BAD)
+    exclude.exclude(worker_of(toy.users["Ada"]), BAD)
     assert WRONG[1] not in marked(toy), "one of two"
-    leave_out.exclude(worker_of(toy.users["Bo"]), BAD)
+    exclude.exclude(worker_of(toy.users["Bo"]), BAD)
     assert WRONG[1] in marked(toy) and Instance.objects.count() == n + 1
-    last = leave_out.exclude(worker_of(toy.users["Cy"]), BAD).settled
+    last = exclude.exclude(worker_of(toy.users["Cy"]), BAD).settled
     assert last.stayed == 8 and WRONG[1] in marked(toy), (
         "a document that nobody is left of stays as it was read"
     )
@@ -428,12 +429,12 @@ def test_names_of_a_document_are_added_up_again_but_those_that_were_read_stay(
         }
 
     assert names()[lindt] == list(lindt) and place(document, "Halden") not in names()
-    leave_out.exclude(worker_of(toy.users["Bo"]), BAD)
-    leave_out.exclude(worker_of(toy.users["Cy"]), BAD)
+    exclude.exclude(worker_of(toy.users["Bo"]), BAD)
+    exclude.exclude(worker_of(toy.users["Cy"]), BAD)
     assert names()[lindt] == list(place(document, "Mara Lindt"))
     assert names()[place(document, "Halden")] == list(place(document, "Halden"))
-    leave_out.readmit(worker_of(toy.users["Cy"]))
-    leave_out.readmit(worker_of(toy.users["Bo"]))
+    exclude.readmit(worker_of(toy.users["Cy"]))
+    exclude.readmit(worker_of(toy.users["Bo"]))
     assert names()[lindt] == list(lindt)
 
 
@@ -445,7 +446,7 @@ def test_how_divided_people_were_and_since_when_is_told_of_what_counts(of_two: S
     track = of_two.track
     first = min(Label.objects.values_list("created_at", flat=True))
     assert {one.divided for one in judged_of(track, PAIRS)} == {0.5}
-    leave_out.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("bo"), BAD)
     assert {one.divided for one in judged_of(track, PAIRS)} == {0.0}
     Question.objects.update(
         status_since=timezone.now() + timedelta(days=1)

@@ -15,12 +15,11 @@ from django.db import connection, connections, transaction
 from django.test import Client
 from django.utils import timezone
 
+from annotation.budget import promises
 from annotation.budget.give_back import give_back
-from annotation.desk import command
-from annotation.desk import disputed as divided
+from annotation.desk import command, disputed
 from annotation.hits import batch, publish, take_down
-from annotation.labels import exclude as leave_out
-from annotation.labels import revise, settle
+from annotation.labels import exclude, revise, settle
 from annotation.labels.accept import accept
 from annotation.models import HIT, Adjudication, Assignment, Pilot, Policy, Question
 from annotation.questions import ask, pilot
@@ -201,7 +200,7 @@ def test_an_answer_that_is_read_while_its_worker_is_left_out_does_not_count(
     last = one_more_answer(answered)
     with transaction.atomic():
         read(last.pk)
-        other = Beside(lambda: leave_out.exclude(last.worker, "Always the first button"))
+        other = Beside(lambda: exclude.exclude(last.worker, "Always the first button"))
         other.wait_until_blocked()
         assert other.is_alive(), "it did not wait for the answer"
     other.ended()
@@ -213,7 +212,7 @@ def test_a_worker_is_left_out_while_their_questions_are_settled(answered: Questi
     worker = Assignment.objects.filter(hit__questions=answered).order_by("pk")[0].worker
     with transaction.atomic():
         question = Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
-        other = Beside(lambda: leave_out.exclude(worker, "Always the first button"))
+        other = Beside(lambda: exclude.exclude(worker, "Always the first button"))
         other.wait_until_blocked()
         assert other.is_alive()
         settle.settle([question])
@@ -233,7 +232,7 @@ def test_experts_are_queued_while_answers_are_added_up_by_a_model(answered: Ques
     policy = Policy.objects.create(track=answered.track)
     with transaction.atomic():
         Question.objects.select_for_update(of=("self",)).get(pk=answered.pk)
-        other = Beside(lambda: divided._fill(answered.track))
+        other = Beside(lambda: disputed._fill(answered.track))
         other.wait_until_blocked()
         assert other.is_alive(), "nothing was queued"
         policy.save(update_fields=["revision"])
@@ -279,7 +278,7 @@ def test_a_payers_money_is_promised_or_given_back_by_one_at_a_time(
     step: Callable[[Submission], None], two_published: Submission
 ) -> None:
     with transaction.atomic():
-        publish.one_publisher(two_published.purpose)
+        promises.one_publisher(two_published.purpose)
         other = Beside(lambda: step(two_published))
         other.wait_until_blocked()
         assert other.is_alive(), "both were at the same money"
@@ -290,7 +289,7 @@ def test_a_pilots_money_is_not_given_back_while_it_is_promised(two_published: Su
     ended = Pilot.objects.create(track=two_published.track, seed=1)
     spend.reserve(ended.track, None, ended.payer, Decimal("1.00"), key="pilot")
     with transaction.atomic():
-        publish.one_publisher(ended.payer)
+        promises.one_publisher(ended.payer)
         Beside(pilot.give_back).ended()
         assert spend.balance(purpose=ended.payer).open == Decimal("1.00")
     assert pilot.give_back() == 1 and spend.balance(purpose=ended.payer).open == 0
@@ -307,7 +306,7 @@ def test_one_more_is_asked_once_nobody_else_promises_the_same_money(
 
     @transaction.atomic
     def promise() -> None:
-        publish.one_publisher(answered.payer)
+        promises.one_publisher(answered.payer)
         promised.set()
         settled.wait(60)
 

@@ -12,8 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.desk import report
-from annotation.labels import exclude as leave_out
-from annotation.labels import reject, settle
+from annotation.labels import exclude, reject, settle
 from annotation.models import (
     Assignment,
     Comparison,
@@ -24,7 +23,7 @@ from annotation.models import (
     Signal,
     Worker,
 )
-from annotation.quality import signals as quality
+from annotation.quality import signals
 from annotation.quality.signals import Flag, differs
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Target
@@ -74,7 +73,7 @@ def test_who_stands_alone_gets_a_signal_and_who_agrees_none(settled: Worker) -> 
     assert set(Signal.objects.filter(kind="against_majority").values_list("worker", flat=True)) == {
         settled.pk
     }
-    assert quality.flags(settled) == [
+    assert signals.flags(settled) == [
         Flag("majority", 6, 6),
         Flag("too_fast", 6, 6),
         Flag("unread", 0, 6),
@@ -126,7 +125,7 @@ def test_signals_beyond_the_limit_leave_a_worker_out_softly_and_say_why(
     many_against(settled)
     crowd(3)
     paid = Payment.objects.count()
-    assert leave_out.review() == 1 and leave_out.review() == 0
+    assert exclude.review() == 1 and exclude.review() == 0
     settled.refresh_from_db()
     assert (
         settled.excluded_reason
@@ -143,7 +142,7 @@ def test_signals_beyond_the_limit_leave_a_worker_out_softly_and_say_why(
 
 def test_signals_never_leave_out_the_last_few(settled: Worker) -> None:
     many_against(settled)
-    assert leave_out.review() == 0, "ada, bo and cy are all there are"
+    assert exclude.review() == 0, "ada, bo and cy are all there are"
 
 
 def test_a_signal_that_the_setting_does_not_name_leaves_it_to_a_person(
@@ -152,16 +151,16 @@ def test_a_signal_that_the_setting_does_not_name_leaves_it_to_a_person(
     settings.LEAVE_OUT_FOR = ["gold"]
     many_against(settled)
     crowd(5)
-    assert leave_out.review() == 0
+    assert exclude.review() == 0
 
 
 def test_who_waits_for_an_admin_is_told_with_the_reason(
     settled: Worker, admin: User, settings: Any
 ) -> None:
-    assert leave_out.undecided() == []
+    assert exclude.undecided() == []
     many_against(settled)
-    assert leave_out.review() == 0
-    found = leave_out.undecided()
+    assert exclude.review() == 0
+    found = exclude.undecided()
     assert [(one.worker, one.reason) for one in found] == [
         (settled, "18 of 18 answers differ from what most of the others said (100\xa0%).")
     ]
@@ -170,18 +169,18 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(
     )
     crowd(5)
     settings.LEAVE_OUT_FOR = ["gold"]
-    assert leave_out.undecided()[0].why == "The setting LEAVE_OUT_FOR leaves this to a person."
+    assert exclude.undecided()[0].why == "The setting LEAVE_OUT_FOR leaves this to a person."
     with pytest.raises(ValueError, match="Say why they stay"):
-        leave_out.keep(settled, admin, " ")
-    leave_out.keep(settled, admin, "The others are wrong.")
-    assert leave_out.undecided() == [] and leave_out.review() == 0
+        exclude.keep(settled, admin, " ")
+    exclude.keep(settled, admin, "The others are wrong.")
+    assert exclude.undecided() == [] and exclude.review() == 0
     entry = Audit.objects.get(what="keep")
     assert (entry.who, entry.why) == (admin, "The others are wrong.") and entry.before.startswith(
         "18 of 18 answers"
     )
-    leave_out.exclude(settled, "Seen again.", admin)
+    exclude.exclude(settled, "Seen again.", admin)
     with pytest.raises(ValueError, match="readmit them"):
-        leave_out.keep(settled, admin, "As before.")
+        exclude.keep(settled, admin, "As before.")
 
 
 def test_who_is_away_is_left_out_by_signals_only_where_enough_others_are_active(
@@ -189,11 +188,11 @@ def test_who_is_away_is_left_out_by_signals_only_where_enough_others_are_active(
 ) -> None:
     many_against(settled)
     Worker.objects.filter(pk=settled.pk).update(last_seen_at=timezone.now() - timedelta(days=8))
-    assert leave_out.review() == 0
-    assert leave_out.undecided()[0].why.startswith("No more than 4 annotators are active")
+    assert exclude.review() == 0
+    assert exclude.undecided()[0].why.startswith("No more than 4 annotators are active")
     crowd(2)
-    assert leave_out.undecided()[0].why == "They are left out when answers are settled next."
-    assert leave_out.review() == 1, "with ada and bo they are four"
+    assert exclude.undecided()[0].why == "They are left out when answers are settled next."
+    assert exclude.review() == 1, "with ada and bo they are four"
     settled.refresh_from_db()
     assert settled.excluded_at is not None
 
@@ -202,7 +201,7 @@ def test_after_an_idle_week_the_last_few_are_still_there(settled: Worker) -> Non
     for worker in Worker.objects.all():
         many_against(worker)
     Worker.objects.update(last_seen_at=timezone.now() - timedelta(days=8))
-    assert leave_out.review() == 0 and not Worker.objects.exclude(excluded_at=None).exists()
+    assert exclude.review() == 0 and not Worker.objects.exclude(excluded_at=None).exists()
 
 
 def in_hand(client: Client, seconds: float) -> None:
@@ -229,7 +228,7 @@ def test_an_answer_before_anybody_could_have_read_the_text_is_told(
         settle.tick()
     assert held() == [True, False]
     assert Signal.objects.get(kind="unread").detail.startswith("11 words, answered in 0.")
-    monkeypatch.setattr(quality, "FEWEST_WORDS", 12)
+    monkeypatch.setattr(signals, "FEWEST_WORDS", 12)
     in_hand(ada, 0.0)
     settle.tick()
     assert len(held()) == 2, "of so short a text the time tells nothing"
@@ -249,7 +248,7 @@ def test_of_a_pair_the_sentence_must_be_read_and_of_a_document_all() -> None:
     text, here = "One two three. Four five. Six seven eight nine.", Target(document_id=1)
     whole = Question(payload={"text": text}, target=here)
     pair = Question(payload={"text": text, "begin": 100, "lit": [115, 125]}, target=here)
-    assert (quality._words([whole]), quality._words([pair])) == (9, 2)
+    assert (signals._words([whole]), signals._words([pair])) == (9, 2)
 
 
 def test_a_sentence_that_several_questions_are_about_is_read_once() -> None:
@@ -267,9 +266,9 @@ def test_a_sentence_that_several_questions_are_about_is_read_once() -> None:
         about(here, 15, [15, 25]),
         about(here, 0, [0, 25]),
     )
-    assert quality._words([first, first, first]) == 3
-    assert quality._words([first, second, both]) == 5
-    assert quality._words([first, about(there, 0, [0, 14])]) == 6, (
+    assert signals._words([first, first, first]) == 3
+    assert signals._words([first, second, both]) == 5
+    assert signals._words([first, about(there, 0, [0, 14])]) == 6, (
         "the same place of another document"
     )
 
@@ -290,9 +289,9 @@ def test_who_reads_faster_than_anybody_is_left_out_by_default(settled: Worker) -
             submitted_at=timezone.now(),
         )
         Comparison.objects.create(assignment=go, kind="unread", against=number < 10)
-    assert leave_out.review() == 0, "ten are not more than ten"
+    assert exclude.review() == 0, "ten are not more than ten"
     Comparison.objects.filter(kind="unread").update(against=True)
-    assert leave_out.review() == 1
+    assert exclude.review() == 1
     settled.refresh_from_db()
     assert settled.excluded_reason == (
         "18 of 18 answers to texts that were new to them came faster than anybody reads (100\xa0%)."
@@ -304,11 +303,11 @@ def test_what_was_known_when_somebody_was_readmitted_does_not_leave_them_out_aga
 ) -> None:
     many_against(settled)
     crowd(5)
-    leave_out.review()
+    exclude.review()
     settled.refresh_from_db()
-    leave_out.readmit(settled, admin, "A misunderstanding about dates.")
-    assert leave_out.review() == 0
-    assert quality.flags(settled) == []
+    exclude.readmit(settled, admin, "A misunderstanding about dates.")
+    assert exclude.review() == 0
+    assert signals.flags(settled) == []
     assert Audit.objects.get(what="readmit").why == "A misunderstanding about dates."
 
 
@@ -375,6 +374,6 @@ def test_what_was_paid_is_not_asked_back(settled: Worker, admin: User) -> None:
 
 def test_readmitting_somebody_does_not_undo_a_rejection(settled: Worker, admin: User) -> None:
     reject.reject(one_of(settled), admin, EVIDENCE)
-    leave_out.exclude(settled, "Too fast.", admin)
-    leave_out.readmit(settled, admin, "Slower now.")
+    exclude.exclude(settled, "Too fast.", admin)
+    exclude.readmit(settled, admin, "Slower now.")
     assert Response.objects.exclude(excluded_reason="").count() == 3, "those of the rejected answer"

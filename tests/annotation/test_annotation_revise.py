@@ -14,6 +14,7 @@ from annotation_world import PARTS, answer_all
 from django.test import Client
 from django.utils import timezone
 
+from annotation.budget import promises
 from annotation.hits import publish
 from annotation.labels import revise, settle
 from annotation.labels.votes import Votes
@@ -177,7 +178,7 @@ def test_one_more_is_asked_as_far_as_the_money_reaches_which_is_counted_once(
 
     def count(payer: str) -> Decimal:
         counted.append(payer)
-        return publish.committed(payer)
+        return promises.committed(payer)
 
     monkeypatch.setattr(revise, "committed", count)
     settle.tick()

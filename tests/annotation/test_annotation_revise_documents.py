@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 from documents_world import answer_open, partly, read_whole
 
+from annotation.budget.promises import committed
 from annotation.hits import publish
-from annotation.hits.publish import committed
 from annotation.labels import revise, settle
 from annotation.labels.exclude import exclude
 from annotation.labels.votes import Votes

@@ -10,6 +10,7 @@ from annotation_world import GOOD, PARTS, ToyTrack, answer_all, make_submission,
 from django.test import Client
 from django.utils import timezone
 
+from annotation.budget import halts, promises
 from annotation.desk import command, report
 from annotation.hits import collect, publish
 from annotation.labels import settle
@@ -47,7 +48,7 @@ def test_the_whole_way_from_sample_to_label_and_payment(
     assert mention.value["canonical"] == [0, 3]
     assert balance(purpose=published.purpose).spent == Decimal("0.06") * 18
     assert [payment.amount for payment in Payment.objects.all()] == [Decimal("0.05")] * 18
-    assert publish.committed(published.purpose) == 0
+    assert promises.committed(published.purpose) == 0
 
 
 def test_questions_go_out_in_the_order_of_their_random_numbers_not_of_arrival(
@@ -192,7 +193,7 @@ def test_a_stop_holds_publishing_back_and_a_pause_holds_everything_back(
     submission: Submission, ada: Client
 ) -> None:
     ask.tick()
-    command.stop_publishing(None, None, "The budget is being counted.")
+    halts.stop_publishing(None, None, "The budget is being counted.")
     publish.tick()
     assert (
         Question.objects.filter(
@@ -200,13 +201,13 @@ def test_a_stop_holds_publishing_back_and_a_pause_holds_everything_back(
         ).count()
         == 6
     )
-    command.resume(None, None, "It is mended")
+    halts.resume(None, None, "It is mended")
     publish.tick()
     assert take(ada)
-    command.pause(submission.track, None, "A mistake in the schema.")
+    halts.pause(submission.track, None, "A mistake in the schema.")
     Assignment.objects.update(status="returned")
     assert take(ada) == ""
-    command.resume(submission.track, None, "It is mended")
+    halts.resume(submission.track, None, "It is mended")
     assert take(ada)
 
 

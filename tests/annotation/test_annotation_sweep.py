@@ -16,8 +16,7 @@ from annotation.hits import publish
 from annotation.hits.batch import stop_batch
 from annotation.labels import settle
 from annotation.models import Assignment, Payment, Question
-from annotation.questions import ask
-from annotation.questions import follow_up as sweep
+from annotation.questions import ask, follow_up
 from annotation.questions.order import CannotOrder
 from kbpo.accounts.models import Audit
 from kbpo.instances.models import Label, Target
@@ -71,7 +70,7 @@ def ordered_after_a_sample(world: World) -> tuple[Submission, Sweep, set[int]]:
 def test_the_price_is_that_of_what_has_no_label_and_nothing_is_spent_before_the_order(
     world: World,
 ) -> None:
-    plan = sweep.plan_sweep(world.track)
+    plan = follow_up.plan_sweep(world.track)
     assert set(plan.targets) == open_targets(world) and plan.predictions == len(plan.targets)
     assert plan.at_most == len(plan.targets) * 3 * Decimal("0.05")
     assert plan.work_seconds == len(plan.targets) * 3 * 20
@@ -121,10 +120,10 @@ def test_it_goes_from_the_order_to_labels_that_are_folded_in(world: World) -> No
     sums = balance(purpose=row.purpose)
     assert sums.spent == sum(one.amount for one in Payment.objects.all()) == 3 * n * Decimal("0.05")
     assert sums.open == 0
-    [told] = sweep.sweeps(world.track)
+    [told] = follow_up.sweeps(world.track)
     assert (told.targets, told.done, told.holds) == (n, n, True)
     with pytest.raises(CannotOrder, match="is judged already"):
-        sweep.plan_sweep(world.track)
+        follow_up.plan_sweep(world.track)
     assert Audit.objects.get(what="order sweep").about == row.purpose
 
 
@@ -136,10 +135,10 @@ def test_what_a_sample_draws_too_is_asked_once(world: World) -> None:
     )
     assert both
     reserve(world.track, None, second.purpose, Decimal("50.00"), key="second")
-    sweep.tick()
+    follow_up.tick()
     for _ in range(2):
         ask.tick()
-        sweep.tick()
+        follow_up.tick()
     rows = Question.objects.filter(target__in=both)
     assert rows.count() == len(both) and set(rows.values_list("payer", flat=True)) == {row.purpose}
     assert Question.objects.filter(payer=second.purpose).exists(), "what is not in the documents"
@@ -149,13 +148,13 @@ def test_what_a_sample_asked_first_is_not_paid_again_and_is_asked_anew_if_that_e
     world: World,
 ) -> None:
     second, row, both = ordered_after_a_sample(world)
-    sweep.tick()
+    follow_up.tick()
     assert not Question.objects.filter(payer=row.purpose, target__in=both).exists()
     rest = row.targets.exclude(target__in=both)
     assert Question.objects.filter(payer=row.purpose).count() == rest.count()
     Submission.objects.filter(pk=second.pk).update(status="withdrawn")
     publish.tick()
-    sweep.tick()
+    follow_up.tick()
     assert Question.objects.filter(payer=row.purpose).count() == row.targets.count()
     publish.tick()
     assert not Question.objects.filter(payer=row.purpose, status="waiting").exists(), (
@@ -164,12 +163,12 @@ def test_what_a_sample_asked_first_is_not_paid_again_and_is_asked_anew_if_that_e
 
 
 def test_nothing_is_ordered_above_the_price_that_was_shown_or_a_cap(world: World) -> None:
-    plan = sweep.plan_sweep(world.track)
+    plan = follow_up.plan_sweep(world.track)
     with pytest.raises(CannotOrder, match="Look at the price again"):
-        sweep.order_sweep(world.track, plan.at_most - Decimal("0.01"))
+        follow_up.order_sweep(world.track, plan.at_most - Decimal("0.01"))
     Budget.objects.filter(track=world.track).update(cap=plan.at_most - Decimal("0.01"))
     with pytest.raises(OverBudget):
-        sweep.order_sweep(world.track, plan.at_most)
+        follow_up.order_sweep(world.track, plan.at_most)
     assert (
         not Sweep.objects.exists()
         and not SweepTarget.objects.exists()
@@ -183,35 +182,35 @@ def test_killed_anywhere_each_step_happens_once(
     def killed(*_: Any, **__: Any) -> None:
         raise RuntimeError("killed")
 
-    plan = sweep.plan_sweep(world.track)
+    plan = follow_up.plan_sweep(world.track)
     for name in ("reserve", "note"):
         with monkeypatch.context() as patch, pytest.raises(RuntimeError):
-            patch.setattr(sweep, name, killed)
-            sweep.order_sweep(world.track, plan.at_most)
+            patch.setattr(follow_up, name, killed)
+            follow_up.order_sweep(world.track, plan.at_most)
         assert not Sweep.objects.exists() and not Ledger.objects.exists()
     row = order(world)
-    monkeypatch.setattr(sweep, "BATCH", 3)
+    monkeypatch.setattr(follow_up, "BATCH", 3)
     with monkeypatch.context() as patch:
-        patch.setattr(sweep, "nudge", killed)  # the last thing of a batch
-        sweep.tick()
+        patch.setattr(follow_up, "nudge", killed)  # the last thing of a batch
+        follow_up.tick()
     assert not Question.objects.exists()
     with pytest.raises(CannotOrder, match="still being judged"):
-        sweep.order_sweep(world.track, plan.at_most)
+        follow_up.order_sweep(world.track, plan.at_most)
     for _ in range(2):
-        sweep.tick()
+        follow_up.tick()
     assert Question.objects.filter(payer=row.purpose).count() == len(plan.targets)
     publish.tick()
     judge(world)
     settle.tick()
     with monkeypatch.context() as patch:
-        patch.setattr(sweep, "release", killed)
-        sweep.tick()
+        patch.setattr(follow_up, "release", killed)
+        follow_up.tick()
     row.refresh_from_db()
     assert row.settled_at is not None and row.closed_at is None
     settled = row.settled_at
     for _ in range(2):
         settle.tick()
-        sweep.tick()
+        follow_up.tick()
     row.refresh_from_db()
     assert row.settled_at == settled and row.closed_at is not None
     assert balance(purpose=row.purpose).open == 0
@@ -235,16 +234,16 @@ def test_one_that_is_stopped_is_settled_with_what_is_known_and_gives_its_money_b
     row.refresh_from_db()
     assert row.settled_at is not None and row.closed_at is None, "somebody has one in hand"
     Assignment.objects.filter(status="leased").update(status="returned")
-    sweep.tick()
+    follow_up.tick()
     row.refresh_from_db()
     assert row.closed_at is not None and balance(purpose=row.purpose).open == 0
     assert not Label.objects.filter(value={}).exists(), "nobody was asked in vain"
-    [told] = sweep.sweeps(world.track)
+    [told] = follow_up.sweeps(world.track)
     assert told.stopped_at is not None and not told.holds
     assert covering(world.track, [one.pk for one in world.documents[:2]]) is None
     left = set(row.targets.filter(target__labels=None).values_list("target", flat=True))
     assert len(left) == row.targets.count() - answered
-    assert set(sweep.plan_sweep(world.track).targets) == left
+    assert set(follow_up.plan_sweep(world.track).targets) == left
 
 
 def stopped(world: World) -> set[int]:
@@ -285,7 +284,7 @@ def test_what_was_stopped_is_asked_by_the_next_sweep_which_then_counts(world: Wo
     judge(world)
     for _ in range(3):
         move()
-    [last, first] = sweep.sweeps(world.track)
+    [last, first] = follow_up.sweeps(world.track)
     assert (last.holds, first.holds) == (True, False)
     documents = sorted(one.pk for one in world.documents[:2])
     assert covering(world.track, documents) == row
@@ -297,12 +296,12 @@ def test_one_that_is_stopped_asks_nothing_more(world: World) -> None:
     assert both
     move()
     stop_batch(row.purpose, world.toy.users["Admin"], "Enough.")
-    sweep.tick()
+    follow_up.tick()
     row.refresh_from_db()
     assert row.settled_at is None, "others are asking some of it"
     Submission.objects.filter(pk=second.pk).update(status="withdrawn")
     publish.tick()
-    sweep.tick()
+    follow_up.tick()
     row.refresh_from_db()
     assert row.settled_at is not None
     assert not Question.objects.filter(payer=row.purpose, target__in=both).exists()
@@ -322,33 +321,33 @@ def test_one_that_is_open_goes_on_when_its_track_closes(world: World) -> None:
     assert balance(purpose=row.purpose).open == 0
     world.track.refresh_from_db()
     with pytest.raises(CannotOrder, match="is closed"):
-        sweep.plan_sweep(world.track)
+        follow_up.plan_sweep(world.track)
 
 
 def test_where_nothing_can_be_asked_the_reason_is_a_sentence(toy: Toy) -> None:
     world = World(toy, n_documents=2)
     with pytest.raises(CannotOrder, match="No document counts as read yet"):
-        sweep.plan_sweep(world.track)
+        follow_up.plan_sweep(world.track)
     world.read_in_full(world.documents, lambda one: True)
     settle_documents(world.track, [one.pk for one in world.documents])
     with pytest.raises(CannotOrder, match="No system states anything yet"):
-        sweep.plan_sweep(world.track)
+        follow_up.plan_sweep(world.track)
 
 
 def test_where_all_is_judged_an_order_costs_nothing_and_is_settled_at_once(world: World) -> None:
     world.answer(list(Target.objects.filter(kind="pair", corpus=world.corpus)))
     row = order(world)
     assert not row.targets.exists() and not Ledger.objects.exists()
-    sweep.tick()
+    follow_up.tick()
     row.refresh_from_db()
     assert row.settled_at is not None and row.closed_at is not None
 
 
 def test_what_lies_outside_the_scope_is_not_asked(world: World) -> None:
-    everything = set(sweep.plan_sweep(world.track).targets)
+    everything = set(follow_up.plan_sweep(world.track).targets)
     world.track.scope = "sentence"
     world.track.save()
-    inside = set(sweep.plan_sweep(world.track).targets)
+    inside = set(follow_up.plan_sweep(world.track).targets)
     of = {one.target_id: one for one in world.instances}
     across = {
         target

@@ -13,10 +13,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from leave_out_world import BAD, NO, YES, holds, judged, worker
 
+from annotation.budget import promises
 from annotation.hits import ask_again, collect, publish
 from annotation.hits.batch import stop_batch
-from annotation.labels import exclude as leave_out
-from annotation.labels import reject, settle
+from annotation.labels import exclude, reject, settle
 from annotation.labels.reaggregate import Again
 from annotation.models import HIT, Assignment, Question, Response
 from annotation.quality.signals import MET_BEFORE
@@ -54,7 +54,7 @@ def test_a_rejection_of_an_old_answer_asks_no_more_than_was_offered(
     published: Submission, clients: list[Client], annotator: Callable[[str], User], admin: User
 ) -> None:
     judged(clients, YES, NO, YES)
-    leave_out.exclude(worker("cy"), BAD)
+    exclude.exclude(worker("cy"), BAD)
     publish.tick()
     first, second = Question.objects.order_by("pk")[:2]
     reject.reject(answer_of("ada", first), admin, EVIDENCE)
@@ -72,9 +72,9 @@ def test_an_undone_rejection_counts_though_its_worker_was_left_out_and_readmitte
     judged(clients, YES, YES, YES)
     question = Question.objects.order_by("pk")[0]
     answer = answer_of("bo", question)
-    leave_out.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("bo"), BAD)
     reject.reject(answer, admin, EVIDENCE)
-    leave_out.readmit(worker("bo"))
+    exclude.readmit(worker("bo"))
     assert question.target.labels.latest("pk").n == 2
     answer.refresh_from_db()
     reject.undo(answer, admin, "The text was ambiguous.")
@@ -90,7 +90,7 @@ def test_undoing_a_rejection_readmits_nobody(
     first = answer.responses.order_by("pk")[0]
     Response.objects.filter(pk=first.pk).update(excluded_reason=MET_BEFORE)
     reject.reject(answer, admin, EVIDENCE)
-    leave_out.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("bo"), BAD)
     answer.refresh_from_db()
     reject.undo(answer, admin, "The text was ambiguous.")
     assert list(answer.responses.order_by("pk").values_list("excluded_reason", flat=True)) == [
@@ -110,16 +110,16 @@ def asked_again(published: Submission, clients: list[Client]) -> Submission:
     for one more.
     """
     judged(clients, YES, NO, YES)
-    leave_out.exclude(worker("cy"), BAD)
+    exclude.exclude(worker("cy"), BAD)
     publish.tick()
     return published
 
 
 def test_readmission_takes_back_what_is_asked_again(asked_again: Submission, admin: User) -> None:
     n = Label.objects.count()
-    done = leave_out.readmit(worker("cy"), admin, "A slip.")
+    done = exclude.readmit(worker("cy"), admin, "A slip.")
     assert done.settled == Again(back=6) and "6 questions settled next" in str(done)
-    assert publish.committed(asked_again.purpose) == 0
+    assert promises.committed(asked_again.purpose) == 0
     collect.tick()
     assert not HIT.objects.filter(status__in=["open", "intent"]).exists()
     settle.tick()
@@ -127,7 +127,7 @@ def test_readmission_takes_back_what_is_asked_again(asked_again: Submission, adm
         "they say what they had said"
     )
     assert set(Question.objects.values_list("answers_wanted", flat=True)) == {3}
-    assert leave_out.exclude(worker("cy"), BAD).settled == Again(asked=6), (
+    assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=6), (
         "and all that can be done again"
     )
 
@@ -138,7 +138,7 @@ def test_what_somebody_has_in_hand_is_not_taken_back(
     dana = Client()
     dana.force_login(annotator("dana"))
     address = take(dana)
-    assert leave_out.readmit(worker("cy")).settled == Again(back=5)
+    assert exclude.readmit(worker("cy")).settled == Again(back=5)
     assert dana.post(address, NO).status_code == 302 and take(dana) == ""
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
@@ -148,12 +148,12 @@ def test_what_somebody_has_in_hand_is_not_taken_back(
 
 
 def test_what_is_still_divided_after_a_readmission_stays_open(asked_again: Submission) -> None:
-    leave_out.exclude(worker("bo"), BAD)
-    leave_out.exclude(worker("ada"), BAD)
-    leave_out.readmit(worker("ada"))
+    exclude.exclude(worker("bo"), BAD)
+    exclude.exclude(worker("ada"), BAD)
+    exclude.readmit(worker("ada"))
     assert Question.objects.counts() == {"answered": 6}, "one answer that nobody contradicts"
     Question.objects.move("published", ask_again.ASKED_AGAIN)
-    assert leave_out.readmit(worker("bo")).settled == Again(), "a yes and a no"
+    assert exclude.readmit(worker("bo")).settled == Again(), "a yes and a no"
     assert Question.objects.counts() == {"published": 6}
 
 
@@ -162,12 +162,12 @@ def test_a_question_that_was_given_up_meanwhile_uses_what_counts_again(
 ) -> None:
     judged(clients, YES, YES, YES)
     for name in ("ada", "bo", "cy"):
-        leave_out.exclude(worker(name), BAD)
+        exclude.exclude(worker(name), BAD)
     stop_batch(published.purpose, admin, "Enough.")
     settle.tick()
     targets = set(Question.objects.values_list("target", flat=True))
     assert {in_vain for _, _, in_vain in values_of(targets)} == {True}
-    assert leave_out.readmit(worker("ada")).settled == Again(back=6)
+    assert exclude.readmit(worker("ada")).settled == Again(back=6)
     settle.tick()
     assert Question.objects.counts() == {"settled": 6}
     assert [(value["holds"], in_vain) for _, value, in_vain in values_of(targets)] == [
@@ -181,15 +181,17 @@ def test_what_was_to_be_asked_anew_is_settled_if_its_answers_count_in_time(
     for client in clients:
         answer_all(client, YES)
     for name in ("ada", "bo", "cy"):
-        leave_out.exclude(worker(name), BAD)
+        exclude.exclude(worker(name), BAD)
     settle.tick()
     assert Question.objects.counts() == {"waiting": 6}
     publish.tick()
-    leave_out.readmit(worker("ada"))
-    assert leave_out.readmit(worker("bo")).settled == Again(), "three are wanted"
-    assert leave_out.readmit(worker("cy")).settled == Again(back=6)
+    exclude.readmit(worker("ada"))
+    assert exclude.readmit(worker("bo")).settled == Again(), "three are wanted"
+    assert exclude.readmit(worker("cy")).settled == Again(back=6)
     settle.tick()
-    assert Question.objects.counts() == {"settled": 6} and publish.committed(published.purpose) == 0
+    assert (
+        Question.objects.counts() == {"settled": 6} and promises.committed(published.purpose) == 0
+    )
 
 
 def test_a_question_without_a_usable_answer_is_asked_as_at_first_and_not_for_ever(
@@ -201,7 +203,7 @@ def test_a_question_without_a_usable_answer_is_asked_as_at_first_and_not_for_eve
             client.force_login(annotator(name))
             assert answer_all(client, YES) == 6
         for name in ["ada", "bo", *names]:
-            leave_out.exclude(worker(name), BAD)
+            exclude.exclude(worker(name), BAD)
         settle.tick()
         assert Question.objects.counts() == {"waiting": 6}
         assert set(Question.objects.values_list("answers_wanted", flat=True)) == {wanted}
@@ -210,10 +212,11 @@ def test_a_question_without_a_usable_answer_is_asked_as_at_first_and_not_for_eve
         client = Client()
         client.force_login(annotator(name))
         assert answer_all(client, YES) == 6
-        leave_out.exclude(worker(name), BAD)
+        exclude.exclude(worker(name), BAD)
     settle.tick()
     assert (
-        Question.objects.counts() == {"given_up": 6} and publish.committed(asked_again.purpose) == 0
+        Question.objects.counts() == {"given_up": 6}
+        and promises.committed(asked_again.purpose) == 0
     )
     assert Question.objects.filter(reason__startswith="9 people answered it").count() == 6
 
@@ -230,10 +233,10 @@ def test_an_admin_waits_no_longer_for_many_questions_than_for_few(
             others = others.exclude(question__in=list(questions[:n]))
             others.update(excluded_reason=BAD)
             with CaptureQueriesContext(connection) as out:
-                assert leave_out.exclude(worker("cy"), BAD).settled == Again(asked=n)
+                assert exclude.exclude(worker("cy"), BAD).settled == Again(asked=n)
             others.update(excluded_reason="")
             with CaptureQueriesContext(connection) as readmitted:
-                assert leave_out.readmit(worker("cy")).settled == Again(back=n)
+                assert exclude.readmit(worker("cy")).settled == Again(back=n)
             counts.append((len(out), len(readmitted)))
             transaction.set_rollback(True)
     assert counts[0] == counts[1]

@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from annotation.budget import promises
 from annotation.hits import collect, publish
 from annotation.hits.ask_again import ASKED_AGAIN, answers_to
-from annotation.hits.batch import MOST_ANSWERS
-from annotation.labels import exclude as leave_out
-from annotation.labels import reject, settle
+from annotation.labels import exclude, reject, settle
 from annotation.models import Assignment, Question, Response, Worker
 from annotation.questions import ask
+from annotation.questions.limits import MOST_ANSWERS
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
@@ -69,7 +69,7 @@ class Desk(RuleBasedStateMachine):
         for answer in Assignment.objects.filter(status="rejected").order_by("pk"):
             reject.undo(answer, self.admin, "A slip.")
         for worker in Worker.objects.exclude(excluded_at=None).order_by("pk"):
-            leave_out.readmit(worker, self.admin, "A slip.")
+            exclude.readmit(worker, self.admin, "A slip.")
 
     def nothing_is_asked_in_vain(self) -> None:
         held = Assignment.objects.filter(status__in=["leased", "submitted"]).values(
@@ -127,13 +127,13 @@ class Desk(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES))
     def somebody_is_left_out(self, name: str) -> None:
-        leave_out.exclude(
+        exclude.exclude(
             Worker.objects.get(user__username=name), f"{name} presses one button.", self.admin
         )
 
     @rule(name=st.sampled_from(NAMES))
     def somebody_is_readmitted(self, name: str) -> None:
-        leave_out.readmit(Worker.objects.get(user__username=name), self.admin, "They were right.")
+        exclude.readmit(Worker.objects.get(user__username=name), self.admin, "They were right.")
 
     @rule(data=st.data())
     def an_answer_is_rejected(self, data: st.DataObject) -> None:
@@ -150,7 +150,7 @@ class Desk(RuleBasedStateMachine):
     @invariant()
     def what_is_promised_can_be_paid(self) -> None:
         purpose = self.submission.purpose
-        assert publish.committed(purpose) <= balance(purpose=purpose).open
+        assert promises.committed(purpose) <= balance(purpose=purpose).open
 
     @invariant()
     def nobody_asks_for_ever(self) -> None:

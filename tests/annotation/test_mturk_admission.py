@@ -13,7 +13,7 @@ from django.test import Client
 from mturk_world import Refusal, Turk, check_books, form_of, rounds
 
 from annotation.hits import publish
-from annotation.labels import exclude as leave_out
+from annotation.labels import exclude
 from annotation.marketplace import admit, give
 from annotation.models import Assignment, Qualification, Worker, WorkerIdentity
 from annotation.platforms import proof
@@ -143,7 +143,7 @@ def test_who_failed_twice_or_is_left_out_is_told_so(guarded: Submission, turk: T
     request(turk, "W1")
     rounds()
     assert letter(turk, "W1") == admit.FAILED
-    leave_out.exclude(Worker.objects.get(), "Always the first button")
+    exclude.exclude(Worker.objects.get(), "Always the first button")
     request(turk, "W1")
     rounds()
     assert "how you can appeal" in letter(turk, "W1") and "/annotate/say/" in letter(turk, "W1")

@@ -5,9 +5,17 @@ taken twice.
 from __future__ import annotations
 
 import pytest
-from mturk_world import Refusal, Turk, check_books, due, put_up, round_, rounds
+from mturk_world import (
+    Refusal,
+    Turk,
+    check_books,
+    collect_and_reconcile,
+    due,
+    put_up,
+    round_,
+    rounds,
+)
 
-from annotation.hits import collect
 from annotation.models import (
     HIT,
     Assignment,
@@ -34,7 +42,7 @@ def test_an_answer_is_taken_in_once_however_often_it_is_told(up: Submission, tur
 def test_an_empty_list_is_not_believed(up: Submission, turk: Turk) -> None:
     turk.fault("ListHITs", "lose", times=2)
     due()
-    collect.tick()
+    collect_and_reconcile()
     assert HIT.objects.exclude(platform_status="gone").count() == 6
     turk.all_do("W1", "W2", "W3")
     turk.fault("ListAssignmentsForHIT", "lose", times=3)

@@ -10,11 +10,11 @@ import pytest
 from annotation_world import make_submission
 from mturk_world import Turk, bury, check_cleared, check_money, due, dying, killed, round_
 
+from annotation.budget import halts
 from annotation.desk import command
 from annotation.desk.report import failures, oldest
 from annotation.hits import publish, take_down
-from annotation.marketplace import compensations, give
-from annotation.marketplace import pay_out as remit
+from annotation.marketplace import compensations, give, pay_out
 from annotation.models import Bonus, Halt, Worker
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.platform import MTurk
@@ -54,7 +54,7 @@ def owed(turk: Turk, track: Track, targets: list[Target]) -> Bonus:
 @pytest.fixture
 def offered(owed: Bonus, turk: Turk) -> Bonus:
     """The payment, offered by a HIT that its worker finds."""
-    remit.tick()
+    pay_out.tick()
     owed.refresh_from_db()
     assert owed.external_id in turk.offered("W1") and owed.offered_at is not None
     return owed
@@ -99,7 +99,7 @@ def test_a_stop_takes_it_down_gives_its_money_back_and_going_on_offers_it_again(
 ) -> None:
     track = offered.track
     take_down.take_down(track, admin, "Something smells.")
-    remit.tick()
+    pay_out.tick()
     offered.refresh_from_db()
     assert (offered.status, offered.reason) == ("stopped", "Taken down: Something smells.")
     assert turk.offered("W1") == [] and spent(offered) == 0
@@ -110,8 +110,8 @@ def test_a_stop_takes_it_down_gives_its_money_back_and_going_on_offers_it_again(
         "it stays, to be offered again"
     )
     assert turk.calls("GetHIT") == before
-    command.resume(track, admin, "It was nothing.")
-    remit.tick()
+    halts.resume(track, admin, "It was nothing.")
+    pay_out.tick()
     assert spent(offered) == Decimal("0.60")
     assert turk.rows("SELECT count(*) AS n FROM hit WHERE annotation LIKE 'kbpo-comp%'") == [
         {"n": 1}
@@ -160,22 +160,22 @@ def test_under_a_stop_nothing_is_made(owed: Bonus, turk: Turk, admin: User) -> N
     owed.refresh_from_db()
     assert owed.status == "stopped" and spent(owed) == 0
     assert turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-comp%'") == []
-    command.resume(None, admin, "It was nothing.")
+    halts.resume(None, admin, "It was nothing.")
     settle_down(2)
     taken_and_paid(turk, owed)
 
 
 def test_a_stop_of_publishing_lets_what_is_up_go_on(owed: Bonus, turk: Turk, admin: User) -> None:
-    command.stop_publishing(None, admin, "The corpus is looked at.")
+    halts.stop_publishing(None, admin, "The corpus is looked at.")
     settle_down(2)
     owed.refresh_from_db()
     assert (owed.status, owed.external_id) == (
         "owed",
         "",
     ) and "The corpus is looked at." in owed.reason
-    command.resume(None, admin, "It was looked at.")
+    halts.resume(None, admin, "It was looked at.")
     settle_down(2)
-    command.stop_publishing(None, admin, "The corpus is looked at.")
+    halts.stop_publishing(None, admin, "The corpus is looked at.")
     settle_down(2)
     taken_and_paid(turk, owed)
 
@@ -186,7 +186,7 @@ def test_going_on_waits_until_a_cap_has_room_for_it(
     take_down.take_down(None, admin, "Something smells.")
     settle_down(2)
     cap = Budget.objects.create(track=offered.track, scope="track", cap=Decimal("0.01"))
-    command.resume(None, admin, "It was nothing.")
+    halts.resume(None, admin, "It was nothing.")
     settle_down(2)
     offered.refresh_from_db()
     assert offered.status == "stopped" and "is left under the track's budget" in offered.reason
@@ -202,7 +202,7 @@ def test_a_stop_takes_it_down_whatever_the_platform_answers(
 ) -> None:
     take_down.take_down(None, admin, "Something smells.")
     turk.fault(operation, kind, times=2)
-    remit.tick()
+    pay_out.tick()
     offered.refresh_from_db()
     assert spent(offered) == (0 if offered.status == "stopped" else Decimal("0.60")), (
         "only what is known is given back"
@@ -210,7 +210,7 @@ def test_a_stop_takes_it_down_whatever_the_platform_answers(
     settle_down()
     offered.refresh_from_db()
     assert offered.status == "stopped" and spent(offered) == 0 and turk.offered("W1") == []
-    command.resume(None, admin, "It was nothing.")
+    halts.resume(None, admin, "It was nothing.")
     settle_down()
     taken_and_paid(turk, offered)
 
@@ -222,12 +222,12 @@ def test_a_kill_while_it_is_taken_down_gives_back_once(
 ) -> None:
     take_down.take_down(None, admin, "Something smells.")
     with dying(compensate, "call", before=before, at=at):
-        killed(remit.tick)
+        killed(pay_out.tick)
     assert spent(offered) == Decimal("0.60")
     settle_down()
     offered.refresh_from_db()
     assert offered.status == "stopped" and spent(offered) == 0
-    command.resume(None, admin, "It was nothing.")
+    halts.resume(None, admin, "It was nothing.")
     settle_down()
     taken_and_paid(turk, offered)
 
@@ -239,7 +239,7 @@ def test_it_is_deleted_whatever_the_platform_answers(
 ) -> None:
     turk.do("W1", offered.external_id)
     turk.fault(operation, kind, times=2)
-    remit.tick()
+    pay_out.tick()
     offered.refresh_from_db()
     settle_down()
     paid(turk, offered)
@@ -253,7 +253,7 @@ def test_a_kill_while_it_is_deleted_deletes_it(
     turk.do("W1", offered.external_id)
     at = 3 if owner is compensate else 1  # it is looked at and approved first
     with dying(owner, "call", before=before, at=at):
-        killed(lambda: (due(), remit.tick()))
+        killed(lambda: (due(), pay_out.tick()))
     offered.refresh_from_db()
     assert (offered.status, offered.cleared_at) == ("paid", None)
     settle_down()
@@ -266,7 +266,7 @@ def test_a_kill_while_it_is_cleared_away_clears_it(
 ) -> None:
     turk.do("W1", offered.external_id)
     with dying(MTurk, "clear_away", before=before):
-        killed(lambda: (due(), remit.tick()))
+        killed(lambda: (due(), pay_out.tick()))
     settle_down()
     paid(turk, offered)
 
@@ -326,7 +326,7 @@ def test_the_money_stays_set_aside_while_it_cannot_be_taken_down_for_certain(
     for _ in range(8):
         bury()
         due()
-        remit.tick()
+        pay_out.tick()
     offered.refresh_from_db()
     assert offered.status == "unknown" and "Nor could it be taken down" in offered.reason
     assert spent(offered) == Decimal("0.60")
@@ -340,7 +340,7 @@ def test_what_was_made_while_the_list_was_short_is_found_and_paid_after_all(
 ) -> None:
     """We never knew of the HIT, gave it up, and its worker has it."""
     with dying(compensate, "_made", before=False):
-        killed(remit.tick)
+        killed(pay_out.tick)
     [hit] = [
         row["id"] for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-comp%'")
     ]

@@ -8,11 +8,11 @@ from decimal import Decimal
 
 import pytest
 from annotation_world import make_submission
-from mturk_world import Turk, check_books, due, dying, killed, rounds
+from mturk_world import Turk, check_books, collect_and_reconcile, due, dying, killed, rounds
 
-from annotation.hits import collect, publish
+from annotation.hits import publish
 from annotation.labels import settle
-from annotation.marketplace import pay_out as remit
+from annotation.marketplace import pay_out
 from annotation.models import (
     HIT,
     Assignment,
@@ -36,10 +36,10 @@ pytestmark = pytest.mark.django_db
 def test_a_kill_while_paying_pays_nobody_twice(up: Submission, turk: Turk, before: bool) -> None:
     turk.all_do("W1", "W2", "W3")
     due()
-    collect.tick()
+    collect_and_reconcile()
     settle.tick()
     with dying(MTurk, "approve", before=before, at=5):
-        killed(remit.tick)
+        killed(pay_out.tick)
     assert Payment.objects.filter(status="sent").count() == 1
     Payment.objects.filter(status="sent").update(status_since="2026-01-01T00:00:00Z")
     rounds()
@@ -56,11 +56,11 @@ def test_a_payment_that_is_being_sent_is_not_taken_by_another_process(
 ) -> None:
     turk.do("W1", turk.hits()[0])
     due()
-    collect.tick()
+    collect_and_reconcile()
     settle.tick()
     with dying(MTurk, "approve", before=True):
-        killed(remit.tick)
-    remit.tick()
+        killed(pay_out.tick)
+    pay_out.tick()
     assert Payment.objects.counts() == {
         "sent": 1
     }  # whoever sent it may still be waiting for the answer
@@ -69,7 +69,7 @@ def test_a_payment_that_is_being_sent_is_not_taken_by_another_process(
 def test_an_approval_that_races_auto_approval_is_done(up: Submission, turk: Turk) -> None:
     turk.all_do("W1", "W2", "W3")
     due()
-    collect.tick()
+    collect_and_reconcile()
     settle.tick()
     turk.advance(days=8)
     assert turk.rows("SELECT DISTINCT status FROM assignment")[0]["status"] in (
@@ -182,7 +182,7 @@ def test_the_books_say_where_they_disagree(up: Submission, turk: Turk) -> None:
         books.insert("hit", **row | {"id": "3STRANGER", "annotation": "kbpo:" + "0" * 64})
         books.run("UPDATE fact SET value = value - 500 WHERE name = 'deposit'")
     due()
-    collect.tick()
+    collect_and_reconcile()
     from annotation.marketplace.books import explain, holdings
 
     told = holdings("mturk")

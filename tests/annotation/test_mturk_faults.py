@@ -13,6 +13,7 @@ from mturk_world import (
     Turk,
     check_books,
     check_money,
+    collect_and_reconcile,
     due,
     dying,
     killed,
@@ -21,8 +22,8 @@ from mturk_world import (
     rounds,
 )
 
-from annotation.hits import collect, publish
-from annotation.marketplace import reconcile as elsewhere
+from annotation.hits import publish
+from annotation.marketplace import reconcile
 from annotation.models import (
     HIT,
     Assignment,
@@ -167,9 +168,9 @@ def test_a_hint_makes_us_look_at_once_and_is_never_believed(
     settings.MTURK_POLL_SECONDS = Decimal("3600")
     turk.do("W1", turk.hits()[0])
     PlatformBooks.objects.update(hinted_at=None)
-    assert collect.tick() == 0
-    elsewhere.hint("mturk", [turk.hits()[0], "3INVENTED"])
-    assert collect.tick() > 0
+    assert collect_and_reconcile() == 0
+    reconcile.hint("mturk", [turk.hits()[0], "3INVENTED"])
+    assert collect_and_reconcile() > 0
     assert Assignment.objects.exclude(raw=None).count() == 1
 
 

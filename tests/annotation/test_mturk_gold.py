@@ -13,6 +13,7 @@ from annotation_world import GOOD, make_submission, make_target
 from django.test import Client
 from mturk_world import Turk, check_books, form_of, rounds
 
+from annotation.budget import promises
 from annotation.hits import publish
 from annotation.models import (
     HIT,
@@ -86,7 +87,7 @@ def test_gold_goes_out_in_a_hit_and_its_pay_is_part_of_the_reward(
     [hit] = put_up(track, targets[1:2], "Second")
     assert set(hit.questions.all()) == {made.question, Question.objects.get(target=targets[1])}
     assert hit.reward == Decimal("0.10")
-    assert publish.committed(gold.purpose_of(track)) == Decimal("0.18")  # three places at 0.06
+    assert promises.committed(gold.purpose_of(track)) == Decimal("0.18")  # three places at 0.06
     for worker in ("W1", "W2", "W3"):
         turk.do(worker, hit.external_id)
     rounds()
@@ -95,7 +96,7 @@ def test_gold_goes_out_in_a_hit_and_its_pay_is_part_of_the_reward(
         == 3
     )
     assert balance(purpose=gold.purpose_of(track)).spent == Decimal("0.18")
-    assert publish.committed(gold.purpose_of(track)) == 0
+    assert promises.committed(gold.purpose_of(track)) == 0
     assert Comparison.objects.filter(kind="gold", against=False).count() == 3
     assert Label.objects.filter(origin=made.question.origin).count() == 0
     assert gold.standings(track)[0].answers == 3
@@ -166,7 +167,7 @@ def test_without_money_no_gold_goes_out(
     hits = put_up(track, more, "Many")
     with_gold = [hit for hit in hits if hit.questions.count() == 2]
     assert len(with_gold) == 27  # 5.00 for three places at 0.06 each
-    assert publish.committed(gold.purpose_of(track)) <= Decimal("5.00")
+    assert promises.committed(gold.purpose_of(track)) <= Decimal("5.00")
 
 
 def test_whoever_is_wrong_on_gold_is_left_out_and_the_platform_is_told(

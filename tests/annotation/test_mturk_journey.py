@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 from annotation_world import GOOD, make_submission
 from django.test import Client
-from mturk_world import Refusal, Turk, check_books, due, round_, rounds
+from mturk_world import Refusal, Turk, check_books, collect_and_reconcile, due, round_, rounds
 
-from annotation.desk import command
-from annotation.hits import collect, publish
-from annotation.labels import exclude as leave_out
-from annotation.labels import settle
-from annotation.marketplace import give
-from annotation.marketplace import pay_out as remit
+from annotation.budget import halts
+from annotation.hits import publish
+from annotation.labels import exclude, settle
+from annotation.marketplace import give, pay_out
 from annotation.models import (
     HIT,
     Assignment,
@@ -143,8 +141,8 @@ def test_somebody_who_answers_a_question_twice_is_paid_twice_and_counts_once(
     assert Payment.objects.filter(status="paid").count() == 2
     assert Response.objects.filter(criterion="relation", excluded_reason="").count() == 1
     assert Response.objects.filter(excluded_reason="This worker had judged it before.").exists()
-    leave_out.exclude(Worker.objects.get(), "Always the first button")
-    leave_out.readmit(Worker.objects.get())
+    exclude.exclude(Worker.objects.get(), "Always the first button")
+    exclude.readmit(Worker.objects.get())
     assert Response.objects.filter(criterion="relation", excluded_reason="").count() == 1, (
         "and still once"
     )
@@ -206,12 +204,12 @@ def test_an_excluded_worker_is_offered_nothing_and_readmitted_again(
     turk.do("W1", turk.hits()[0])
     rounds()
     worker = Worker.objects.get()
-    leave_out.exclude(worker, "Always the first button")
+    exclude.exclude(worker, "Always the first button")
     rounds()
     assert turk.offered("W1") == [] and len(turk.offered("W2")) == 6
     with pytest.raises(Refusal, match="lack a qualification"):
         turk.accept("W1", turk.hits()[1])
-    leave_out.readmit(worker)
+    exclude.readmit(worker)
     rounds()
     assert len(turk.offered("W1")) == 5
 
@@ -241,14 +239,14 @@ def test_the_kill_switch_takes_everything_down_and_lifting_it_puts_it_up_again(
     up: Submission, turk: Turk
 ) -> None:
     _, src = turk.accept("W1", turk.hits()[0])
-    command.pause(None, None, "The schema is wrong.")
+    halts.pause(None, None, "The schema is wrong.")
     rounds()
     assert turk.offered("W2") == []
     turk.send(turk.fill_in(src))  # who was at work may finish, and is paid
     rounds()
     assert Payment.objects.counts() == {"paid": 1}
     assert HIT.objects.filter(status="open").count() == 6
-    command.resume(None, None, "It is mended")
+    halts.resume(None, None, "It is mended")
     rounds()
     assert len(turk.offered("W2")) == 6
     assert HIT.objects.filter(renewed_at=None).count() == 6  # a halt is no renewal
@@ -264,11 +262,11 @@ def test_a_withdrawn_submission_takes_its_hits_down(up: Submission, turk: Turk) 
 def test_a_rejection_tells_its_reason_and_can_be_taken_back(up: Submission, turk: Turk) -> None:
     assignment = turk.do("W1", turk.hits()[0])
     due()
-    collect.tick()
+    collect_and_reconcile()
     Assignment.objects.get().move(
         "rejected", "Every answer was the first button, 40 times in a row."
     )
-    remit.tick()
+    pay_out.tick()
     row = turk.rows("SELECT status, feedback FROM assignment WHERE id = ?", assignment)[0]
     assert row == {
         "status": "Rejected",
@@ -277,7 +275,7 @@ def test_a_rejection_tells_its_reason_and_can_be_taken_back(up: Submission, turk
     answer = Assignment.objects.get()
     answer.move("submitted")
     settle.tick()
-    remit.tick()
+    pay_out.tick()
     assert turk.rows("SELECT status FROM assignment WHERE id = ?", assignment) == [
         {"status": "Approved"}
     ]

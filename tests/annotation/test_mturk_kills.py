@@ -41,10 +41,12 @@ LONG_AGO, NEVER = "2026-01-01T00:00:00Z", "2100-01-01T00:00:00Z"
 LOOP = """
 import django, time
 django.setup()
-from annotation import collect, publish, remit, settle
+from annotation.hits import collect, publish
+from annotation.labels import settle
+from annotation.marketplace import pay_out, reconcile
 print("ready", flush=True)
 while True:
-    publish.tick(), collect.tick(), settle.tick(), remit.tick()
+    publish.tick(), collect.tick(), reconcile.tick(), settle.tick(), pay_out.tick()
     time.sleep(0.05)
 """
 COMPENSATION = "a compensation's CreateHITWithHITType"

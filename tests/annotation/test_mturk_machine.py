@@ -28,16 +28,16 @@ from mturk_world import (
     check_cleared,
     check_labels,
     check_money,
+    collect_and_reconcile,
     due,
     dying,
     rounds,
 )
 
-from annotation.desk import command
-from annotation.hits import collect, publish, take_down
+from annotation.budget import halts
+from annotation.hits import publish, take_down
 from annotation.labels import settle
-from annotation.marketplace import give
-from annotation.marketplace import pay_out as remit
+from annotation.marketplace import give, pay_out
 from annotation.models import HIT, Assignment, Bonus, Halt, Payment, Question
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.platform import MTurk
@@ -52,9 +52,9 @@ pytestmark = pytest.mark.django_db
 WORKERS = ["W1", "W2", "W3", "W4"]
 STEPS: dict[str, Callable[[], int]] = {
     "publish": publish.tick,
-    "collect": collect.tick,
+    "collect": collect_and_reconcile,
     "settle": settle.tick,
-    "remit": remit.tick,
+    "remit": pay_out.tick,
 }
 CALLS: dict[str, tuple[Any, str]] = {
     name: (MTurk, name)
@@ -187,7 +187,7 @@ class Crowd(RuleBasedStateMachine):
 
     @rule()
     def everything_goes_on(self) -> None:
-        command.resume(None, None, "It was nothing.")
+        halts.resume(None, None, "It was nothing.")
 
     @rule(operation=st.sampled_from(OPERATIONS), kind=st.sampled_from(KINDS))
     def the_platform_misbehaves(self, operation: str, kind: str) -> None:

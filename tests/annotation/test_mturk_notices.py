@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from annotation_world import make_submission
-from mturk_world import Turk, check_books, put_up, rounds
+from mturk_world import Turk, check_books, collect_and_reconcile, put_up, rounds
 from processes import wait_for
 
-from annotation.hits import collect, publish
+from annotation.hits import publish
 from annotation.models import HIT, Assignment, PlatformBooks
 from annotation.platforms import proof
 from annotation.questions import ask
@@ -85,13 +85,13 @@ def test_a_notification_makes_us_look_at_once(
     rounds()
     settings.MTURK_POLL_SECONDS = Decimal("3600")
     PlatformBooks.objects.update(hinted_at=None)
-    assert collect.tick() == 0, "it is not time to look"
+    assert collect_and_reconcile() == 0, "it is not time to look"
     turk.do("W1", turk.hits()[0])
     wait_for(
         lambda: PlatformBooks.objects.get().hinted_at is not None, "the notification", every=0.1
     )
     assert HIT.objects.get(external_id=turk.hits()[0]).checked_at is None
-    assert collect.tick() > 0
+    assert collect_and_reconcile() > 0
     assert Assignment.objects.exclude(raw=None).count() == 1
     PlatformBooks.objects.update(hinted_at=None)
     assignment, _ = turk.accept("W2", turk.hits()[0])

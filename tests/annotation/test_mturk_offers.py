@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from documents_world import order
 
+from annotation.hits.publish import advert_of
 from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Question
-from annotation.platforms.mturk.question import title_of
+from annotation.platforms.mturk.question import title_and_description
 from tests.conftest import Toy
 
 
@@ -32,7 +33,7 @@ def test_a_document_is_not_offered_as_a_few_sentences(
     order(toy.track, 1)
     hit = HIT.objects.get()
     seconds = Question.objects.get().seconds
-    title, description = title_of(hit)
+    title, description = title_and_description(advert_of(hit))
     assert title == "Mark the names, dates and titles in a news article"
     assert (
         description

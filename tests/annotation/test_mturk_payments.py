@@ -18,6 +18,7 @@ from mturk_world import (
     check_books,
     check_cleared,
     check_money,
+    collect_and_reconcile,
     due,
     dying,
     killed,
@@ -26,9 +27,8 @@ from mturk_world import (
 )
 
 from annotation.budget.cents import cents
-from annotation.hits import collect, publish
-from annotation.marketplace import give
-from annotation.marketplace import pay_out as remit
+from annotation.hits import publish
+from annotation.marketplace import give, pay_out
 from annotation.models import HIT, Assignment, Bonus, Question, Worker
 from annotation.platforms.mturk import compensate, kinds
 from annotation.platforms.mturk.platform import MTurk
@@ -93,7 +93,7 @@ def test_a_bonus_is_paid_once_whatever_the_platform_answers(
 ) -> None:
     bonus = give_bonus(answer)
     turk.fault("SendBonus", kind, times=2)
-    remit.tick()
+    pay_out.tick()
     bonus.refresh_from_db()
     nothing_done = kind == "throttle"
     assert bonus.status == ("owed" if nothing_done else "unknown") and "SendBonus" in bonus.reason
@@ -130,7 +130,7 @@ def test_nothing_is_repeated_while_the_list_of_bonuses_cannot_be_read(
     turk.fault("ListBonusPayments", kind, times=3)
     for _ in range(3):
         due()
-        remit.tick()
+        pay_out.tick()
     bonus.refresh_from_db()
     assert bonus.status == "unknown" and turk.calls("SendBonus") == 1
     settle_down(turk)
@@ -143,10 +143,10 @@ def test_a_list_that_does_not_show_a_bonus_yet_pays_it_no_second_time(
 ) -> None:
     bonus = give_bonus(answer)
     turk.fault("SendBonus", "error_after")
-    remit.tick()
+    pay_out.tick()
     turk.fault("ListBonusPayments", "lose")
     due()
-    remit.tick()
+    pay_out.tick()
     assert turk.calls("SendBonus", REPEATED) == 1, "the token has kept it from being paid again"
     bonus_is_paid_once(turk, bonus)
 
@@ -157,7 +157,7 @@ def test_a_kill_while_a_bonus_is_sent_pays_it_once(
 ) -> None:
     bonus = give_bonus(answer)
     with dying(MTurk, "pay_bonus", before=before):
-        killed(remit.tick)
+        killed(pay_out.tick)
     bonus.refresh_from_db()
     assert bonus.status == "sent"
     settle_down(turk)
@@ -170,7 +170,7 @@ def test_a_bonus_whose_token_is_forgotten_is_looked_up_first(
 ) -> None:
     bonus = give_bonus(answer)
     with dying(MTurk, "pay_bonus", before=before):
-        killed(remit.tick)
+        killed(pay_out.tick)
     turk.advance(hours=25)
     assert not turk.rows("SELECT name FROM token WHERE operation = 'SendBonus'")
     settle_down(turk)
@@ -255,7 +255,7 @@ def test_a_compensation_is_approved_once_whatever_the_platform_answers(
     answer: Assignment, turk: Turk, kind: str
 ) -> None:
     bonus = compensation(answer)
-    remit.tick()
+    pay_out.tick()
     turk.do("W1", compensations(turk)[0])
     turk.fault("ApproveAssignment", kind, times=2)
     settle_down(turk)
@@ -287,7 +287,7 @@ def test_a_kill_while_a_compensation_is_made_makes_one(
 ) -> None:
     bonus = compensation(answer)
     with dying(owner, name, before=before, at=at):
-        killed(remit.tick)
+        killed(pay_out.tick)
     bonus.refresh_from_db()
     assert bonus.status == "sent"
     settle_down(turk)
@@ -300,7 +300,7 @@ def test_a_compensation_whose_token_is_forgotten_is_found_by_its_mark(
 ) -> None:
     bonus = compensation(answer)
     with dying(compensate, "_made", before=before):
-        killed(remit.tick)
+        killed(pay_out.tick)
     assert len(compensations(turk)) == (0 if before else 1)
     turk.advance(hours=25)
     settle_down(turk)
@@ -315,11 +315,11 @@ def test_a_kill_while_a_compensation_is_approved_pays_it_once(
     answer: Assignment, turk: Turk, before: bool
 ) -> None:
     bonus = compensation(answer)
-    remit.tick()
+    pay_out.tick()
     turk.do("W1", compensations(turk)[0])
     due()
     with dying(compensate, "call", before=before, at=2):  # the first one looks at the HIT
-        killed(remit.tick)
+        killed(pay_out.tick)
     settle_down(turk)
     took_it(turk, bonus)
 
@@ -344,7 +344,7 @@ def test_a_compensation_that_the_platform_approves_by_itself_meanwhile_is_paid(
 
     monkeypatch.setattr(compensate, "pages", late)
     due()
-    remit.tick()
+    pay_out.tick()
     settle_down(turk)
     took_it(turk, bonus)
 
@@ -407,7 +407,7 @@ def test_a_kill_while_a_further_place_is_bought_buys_one(
 
 def round_together() -> None:
     due()
-    collect.tick()
+    collect_and_reconcile()
     round_()
 
 

@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 from annotation_world import GOOD
 from django.test import Client
-from mturk_world import Turk, check_books, check_money, due, rounds
+from mturk_world import Turk, check_books, check_money, collect_and_reconcile, due, rounds
 
-from annotation.desk import command
-from annotation.hits import collect
-from annotation.labels import exclude as leave_out
-from annotation.labels import settle
+from annotation.desk import appeals, command
+from annotation.labels import exclude, settle
 from annotation.models import (
     Assignment,
     Payment,
@@ -94,7 +92,7 @@ def test_whoever_is_left_out_is_told_once_and_where_to_appeal(
     worker: Worker, turk: Turk, admin: User
 ) -> None:
     assert letters(turk) == []
-    leave_out.exclude(worker, "5 of 9 answers to questions with a known answer are wrong.")
+    exclude.exclude(worker, "5 of 9 answers to questions with a known answer are wrong.")
     rounds()
     rounds()
     [letter] = letters(turk)
@@ -110,19 +108,19 @@ def test_whoever_is_left_out_is_told_once_and_where_to_appeal(
         in Client().post(path, {"verb": "appeal", "text": "Gold 3 is wrong."}).content.decode()
     )
     assert Client().post(path, {"verb": "appeal", "text": "Hello?"}).status_code == 422
-    speak.answer(Appeal.objects.get().pk, admin, "You are right.", readmit=True)
+    appeals.answer_appeal(Appeal.objects.get().pk, admin, "You are right.", readmit=True)
     rounds()
     assert [one["subject"] for one in letters(turk)] == [speak.LEFT_OUT, "Your appeal is answered"]
     assert "You are right." in letters(turk)[1]["text"] and len(turk.offered("WONEOFAKIND")) == 5
     assert "You are right." in Client().get(path).content.decode()
-    leave_out.exclude(Worker.objects.get(), "Once more.")
+    exclude.exclude(Worker.objects.get(), "Once more.")
     rounds()
     assert len(letters(turk)) == 3, "a new exclusion is told anew"
 
 
 def test_the_page_of_somebody_left_out_leads_there_too(worker: Worker, turk: Turk) -> None:
     _, src = turk.accept("WONEOFAKIND", turk.hits()[1])
-    leave_out.exclude(worker, "Always the first button")
+    exclude.exclude(worker, "Always the first button")
     page = Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
     assert proof.say_path(worker) in page and "return this HIT" in page
 
@@ -177,7 +175,7 @@ def refused(up: Submission, turk: Turk, admin: User) -> Assignment:
     """An answer for which pay is refused before it was paid."""
     turk.do("WONEOFAKIND", turk.hits()[0])
     due()
-    assert collect.tick() and settle.tick()
+    assert collect_and_reconcile() and settle.tick()
     answer = Assignment.objects.get()
     command.reject_answer(answer.pk, admin, EVIDENCE)
     assert turk.rows("SELECT status, feedback FROM assignment") == [
@@ -228,7 +226,7 @@ def test_an_appeal_against_refused_pay_that_is_not_followed_pays_nothing(
 ) -> None:
     path = proof.say_path(refused.worker)
     Client().post(path, {"verb": "appeal", "text": "The first button was right."})
-    speak.answer(Appeal.objects.get().pk, admin, "It was not.", readmit=False)
+    appeals.answer_appeal(Appeal.objects.get().pk, admin, "It was not.", readmit=False)
     rounds()
     page = Client().get(path).content.decode()
     assert "It stays as it is: It was not." in page and EVIDENCE in page and 'id="appeal"' in page

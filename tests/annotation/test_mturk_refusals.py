@@ -11,6 +11,7 @@ from annotation_world import make_submission
 from mturk_world import (
     Turk,
     check_books,
+    collect_and_reconcile,
     due,
     put_up,
     refuse_all,
@@ -21,9 +22,8 @@ from mturk_world import (
 )
 
 from annotation.desk import command, report
-from annotation.hits import batch, collect, publish
-from annotation.marketplace import give
-from annotation.marketplace import pay_out as remit
+from annotation.hits import batch, publish
+from annotation.marketplace import give, pay_out
 from annotation.models import (
     HIT,
     Assignment,
@@ -105,7 +105,7 @@ def test_a_paused_batch_stops_its_own_hits_and_no_others(
     publish.tick()
     batch.pause_batch(paused.purpose, admin, "The page shows too little.")
     due()
-    collect.tick()
+    collect_and_reconcile()
     ours = set(
         HIT.objects.filter(questions__payer=other.purpose).values_list("external_id", flat=True)
     )
@@ -136,7 +136,7 @@ def test_one_worker_whom_the_platform_refuses_keeps_no_other_waiting(
         real(platform, worker, name, held)
 
     monkeypatch.setattr(MTurk, "qualify", qualify)
-    assert remit._tell_qualifications(MTurk()) == 1
+    assert pay_out._tell_qualifications(MTurk()) == 1
     assert list(
         Qualification.objects.order_by("worker__handle").values_list("told", flat=True)
     ) == [None, True]

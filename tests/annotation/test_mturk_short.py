@@ -16,8 +16,7 @@ from annotation.budget.cents import cents
 from annotation.desk import command
 from annotation.hits import batch, publish
 from annotation.labels import settle
-from annotation.marketplace import give
-from annotation.marketplace import pay_out as remit
+from annotation.marketplace import give, pay_out
 from annotation.models import (
     HIT,
     Assignment,
@@ -254,16 +253,16 @@ def test_a_worker_whom_the_platform_refuses_is_asked_about_less_and_less_often(
     waits = []
     for _ in range(3):
         Qualification.objects.update(next_try_at=timezone.now())
-        remit.tick()
+        pay_out.tick()
         row = Qualification.objects.get()
         waits.append((row.next_try_at - timezone.now()).total_seconds())
-        assert remit.tick() == 0 and Qualification.objects.get().refusals == row.refusals, (
+        assert pay_out.tick() == 0 and Qualification.objects.get().refusals == row.refusals, (
             "it is not asked at once"
         )
     assert waits[0] < waits[1] < waits[2] and row.reason
     turk.forgive()
     Qualification.objects.update(next_try_at=timezone.now())
-    remit.tick()
+    pay_out.tick()
     row = Qualification.objects.get()
     assert (row.told, row.refusals, row.reason) == (True, 0, "")
 
@@ -274,7 +273,7 @@ def test_a_compensation_is_offered_until_its_worker_takes_it(
     turk.do("W1", turk.hits()[0])
     rounds()
     give.grant(Worker.objects.get(), track, Decimal("0.50"), "Your page broke.")
-    remit.tick()
+    pay_out.tick()
     [hit] = [
         row["id"]
         for row in turk.rows("SELECT id FROM hit WHERE annotation LIKE 'kbpo-compensation%'")
@@ -282,7 +281,7 @@ def test_a_compensation_is_offered_until_its_worker_takes_it(
     turk.advance(days=20)
     assert hit not in turk.offered("W1")
     due()
-    remit.tick()
+    pay_out.tick()
     assert hit in turk.offered("W1"), "three weeks later it is offered again"
     assignment, _ = turk.accept("W1", hit)
     turk.send({"assignmentId": assignment, "thanks": "taken"})

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.questions import follow_up as sweep
+from annotation.questions import follow_up
 from kbpo.corpus.models import Document
 from kbpo.evaluation.data import Data
 from kbpo.instances.models import Instance, Target
@@ -51,11 +51,11 @@ class Swept:
         self.world.read_in_full(documents, marked)
         settle_documents(self.world.track, [one.pk for one in documents])
 
-    def sweep(self) -> Sweep:
+    def follow_up(self) -> Sweep:
         """An order, everything that it asks about answered."""
-        row = sweep.order_sweep(self.world.track, MOST)
+        row = follow_up.order_sweep(self.world.track, MOST)
         self.answer(row)
-        sweep.tick()
+        follow_up.tick()
         row.refresh_from_db()
         assert row.settled_at is not None and row.closed_at is not None
         return row

@@ -18,7 +18,7 @@ from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.slices.estimate import Cut, cuts, restricted
 from kbpo.evaluation.slices.traits import read_traits
 from kbpo.submissions.models import Submission
-from kbpo.web.public import by_relation as told
+from kbpo.web.public import by_relation
 from tests.conftest import Toy
 from tests.evaluation.test_compare_page import URL, pair, scored
 from tests.evaluation.world import BASED, LIVES, WORKS, World, half_asked
@@ -139,7 +139,7 @@ def test_the_page_tells_of_well_judged_relations_only(
         "Precision by relation, wide minus other" in page()
         and "No relation has 50 judgments" in page()
     )
-    monkeypatch.setattr(told, "FEW", 10)
+    monkeypatch.setattr(by_relation, "FEW", 10)
     few = page()
     assert "hold for all 3 relations at once (80 % and 95 %)" in few and "left out" not in few
     assert "grey" in few.lower() and "the two differ at 95 %" in few
@@ -147,7 +147,7 @@ def test_the_page_tells_of_well_judged_relations_only(
         min(one.first.n_labels, one.second.n_labels)
         for one in differences_by_relation(scored, pair[0].pk, pair[1].pk, least=1)
     )
-    monkeypatch.setattr(told, "FEW", counts[-1])
+    monkeypatch.setattr(by_relation, "FEW", counts[-1])
     assert "2 more relations left out" in page() and "at once (80" not in page()
 
 

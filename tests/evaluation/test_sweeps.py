@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotation.questions import follow_up as sweep
+from annotation.questions import follow_up
 from estimators import horvitz_thompson
 from estimators import recall as totals
 from estimators.design import Design
@@ -162,7 +162,7 @@ def test_a_document_that_is_read_later_ends_it_until_the_next_sweep(swept: Swept
     assert data.inclusion.n_clusters == 0 and data.swept is None
     assert set(data.inclusion.pi.round(9)) == {PI}
     state = state_of(swept.world.track)
-    plan = sweep.plan_sweep(swept.world.track)
+    plan = follow_up.plan_sweep(swept.world.track)
     docs = {one.pk for one in newer}
     everything = swept.targets(lambda one: early(one) or late(one))
     left = everything & {one.target_id for one in swept.world.instances if one.document_id in docs}
@@ -182,10 +182,10 @@ def test_a_document_that_is_read_later_ends_it_until_the_next_sweep(swept: Swept
 def test_an_open_sweep_counts_for_nothing_and_one_that_is_covered_stays_in_force(
     swept: Swept,
 ) -> None:
-    row = sweep.order_sweep(swept.world.track, MOST)
+    row = follow_up.order_sweep(swept.world.track, MOST)
     asked = sorted(row.targets.values_list("target", flat=True))
     swept.answer(row, but=asked[:3])
-    sweep.tick()
+    follow_up.tick()
     data = read(swept.world.track)
     assert data.inclusion.n_clusters == 0
     drawn = set(Target.objects.filter(u__lt=PI).values_list("pk", flat=True))
@@ -195,15 +195,15 @@ def test_an_open_sweep_counts_for_nothing_and_one_that_is_covered_stays_in_force
     swept.answer(row)
     for question in swept.world.track.questions.all():
         question.move("settled")
-    sweep.tick()
+    follow_up.tick()
     assert read(swept.world.track).inclusion.n_clusters == READ
     swept.add_late()
-    second = sweep.order_sweep(swept.world.track, MOST)
+    second = follow_up.order_sweep(swept.world.track, MOST)
     assert read(swept.world.track).inclusion.n_clusters == READ, (
         "the first one holds while the second is judged"
     )
     swept.answer(second)
-    sweep.tick()
+    follow_up.tick()
     assert set(read(swept.world.track).inclusion.cluster >= 0) == {True, False}
     np.testing.assert_allclose(read(swept.world.track).inclusion.beta, READ / DOCUMENTS)
 
@@ -218,18 +218,18 @@ def test_one_document_brings_nothing_in(toy: Toy, closed: bool) -> None:
     inclusion = read(world.track).inclusion
     assert inclusion.n_clusters == 0 and (inclusion.beta == 0).all()
     with pytest.raises(
-        sweep.CannotOrder,
+        follow_up.CannotOrder,
         match="false, as" if closed else "takes 2 documents that count as read; 1",
     ):
-        sweep.plan_sweep(world.track)
+        follow_up.plan_sweep(world.track)
 
 
 @pytest.mark.parametrize("status", ["draft", "closed"])
 def test_a_track_that_is_not_open_asks_nothing(swept: Swept, status: str) -> None:
     Track.objects.filter(pk=swept.world.track.pk).update(status=status)
     swept.world.track.refresh_from_db()
-    with pytest.raises(sweep.CannotOrder, match=f"is {status}: nothing is asked on it"):
-        sweep.order_sweep(swept.world.track, MOST)
+    with pytest.raises(follow_up.CannotOrder, match=f"is {status}: nothing is asked on it"):
+        follow_up.order_sweep(swept.world.track, MOST)
 
 
 def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_miss(
@@ -244,9 +244,9 @@ def test_where_documents_have_unequal_chances_a_sweep_tells_only_what_readers_mi
         world.read_in_full([texts[pk] for pk in waiting], marked)
         settle_documents(world.track, waiting)
         draw_second_stage(world.track, seed=3)
-    row = sweep.order_sweep(world.track, MOST)
+    row = follow_up.order_sweep(world.track, MOST)
     world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
-    sweep.tick()
+    follow_up.tick()
     data = read(world.track)
     assert data.documents.inclusion is not None and data.inclusion.n_clusters == 0
     np.testing.assert_allclose(data.inclusion.pi, PI)
@@ -287,5 +287,7 @@ def test_closed_annotation_leaves_nothing_to_ask(toy: Toy) -> None:
     world.answer(world.sample(world.system("first", early), PI))
     world.read_in_full(world.documents[:READ], lambda one: True, closed=True)
     settle_documents(world.track, [one.pk for one in world.documents[:READ]])
-    with pytest.raises(sweep.CannotOrder, match="What is not marked in these documents is false"):
-        sweep.plan_sweep(world.track)
+    with pytest.raises(
+        follow_up.CannotOrder, match="What is not marked in these documents is false"
+    ):
+        follow_up.plan_sweep(world.track)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from annotation.questions import follow_up as sweep
+from annotation.questions import follow_up
 from kbpo.evaluation.data import read
 from kbpo.evaluation.default import Centred
 from kbpo.evaluation.run import evaluate
@@ -28,11 +28,11 @@ pytestmark = pytest.mark.django_db
 
 def give_up(swept: Swept, every: int) -> list[int]:
     """A sweep of which each so many-th question is given up: their targets."""
-    row = sweep.order_sweep(swept.world.track, MOST)
+    row = follow_up.order_sweep(swept.world.track, MOST)
     lost = sorted(row.targets.values_list("target", flat=True))[::every]
     swept.answer(row, but=lost)
     in_vain(lost)
-    sweep.tick()
+    follow_up.tick()
     return lost
 
 
@@ -41,12 +41,12 @@ def in_vain(targets: Iterable[int]) -> None:
 
 
 def test_a_sweep_of_which_little_was_answered_brings_nothing_in(swept: Swept) -> None:
-    row = sweep.order_sweep(swept.world.track, MOST)
+    row = follow_up.order_sweep(swept.world.track, MOST)
     asked = sorted(row.targets.values_list("target", flat=True))
     lost = asked[: len(asked) * 2 // 3]
     swept.answer(row, but=lost)
     in_vain(lost)
-    sweep.tick()
+    follow_up.tick()
     inclusion = read(swept.world.track).inclusion
     assert inclusion.n_clusters == 0
     np.testing.assert_allclose(inclusion.pi, PI)
@@ -84,23 +84,23 @@ def test_what_is_given_up_in_a_swept_document_is_missing_and_the_rest_stands_for
 def test_a_sweep_that_was_stopped_brings_nothing_in_until_another_asked_what_it_left(
     swept: Swept,
 ) -> None:
-    row = sweep.order_sweep(swept.world.track, MOST)
+    row = follow_up.order_sweep(swept.world.track, MOST)
     asked = sorted(row.targets.values_list("target", flat=True))
     row.stopped_at = (
         timezone.now()
     )  # as stopping its questions does, which leaves them without a label
     row.save()
     swept.answer(row, but=asked[::3])
-    sweep.tick()
+    follow_up.tick()
     data = read(swept.world.track)
     assert data.in_documents is not None and not data.in_documents.covered.any()
     assert data.inclusion.n_clusters == 0
     np.testing.assert_allclose(data.inclusion.pi, PI)
-    second = sweep.order_sweep(swept.world.track, MOST)
+    second = follow_up.order_sweep(swept.world.track, MOST)
     assert sorted(second.targets.values_list("target", flat=True)) == asked[::3]
     swept.answer(second, but=asked[::6])
     in_vain(asked[::6])
-    sweep.tick()
+    follow_up.tick()
     data = read(swept.world.track)
     assert data.inclusion.n_clusters == READ and data.in_documents is not None
     assert sorted(data.pool.target_id[data.in_documents.asked].tolist()) == asked, (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotation.questions import follow_up as sweep
+from annotation.questions import follow_up
 from kbpo.evaluation.data import read
 from kbpo.instances.models import Target
 from kbpo.pool.pool import read_pool
@@ -162,9 +162,9 @@ def test_a_run_that_was_decided_on_before_the_documents_were_read_knows_nothing_
     world.answer(world.sample(again, 0.7))
     world.read_in_full(world.documents[:READ], marked)
     settle_documents(world.track, [one.pk for one in world.documents[:READ]])
-    row = sweep.order_sweep(world.track, MOST)
+    row = follow_up.order_sweep(world.track, MOST)
     world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
-    sweep.tick()
+    follow_up.tick()
     data = read(world.track)
     at = data.systems.index(again.pk)
     seen, own = data.seen[at], data.seen[at].own(data.own[at])
@@ -183,9 +183,9 @@ def test_what_a_sweep_answered_does_not_say_how_far_a_sample_had_come(toy: Toy) 
     inside = {one.pk for one in world.documents[:READ]}
     world.read_in_full(world.documents[:READ], marked)
     settle_documents(world.track, sorted(inside))
-    row = sweep.order_sweep(world.track, MOST)
+    row = follow_up.order_sweep(world.track, MOST)
     world.answer(list(Target.objects.filter(pk__in=row.targets.values("target"))))
-    sweep.tick()
+    follow_up.tick()
     again = world.system("again", early)
     data = read(world.track)
     seen = data.seen_drawn[data.systems.index(again.pk)]

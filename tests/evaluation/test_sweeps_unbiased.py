@@ -13,7 +13,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.questions import follow_up as sweep
+from annotation.questions import follow_up
 from kbpo.evaluation.data import read
 from kbpo.evaluation.score import default_estimates
 from kbpo.instances.models import Label, Target
@@ -148,15 +148,15 @@ class World:
         )
         settle_documents(self.replay.toy.track, documents)
 
-    def sweep(self) -> Sweep:
-        row = sweep.order_sweep(
-            self.replay.toy.track, sweep.plan_sweep(self.replay.toy.track).at_most
+    def follow_up(self) -> Sweep:
+        row = follow_up.order_sweep(
+            self.replay.toy.track, follow_up.plan_sweep(self.replay.toy.track).at_most
         )
         asked = list(row.targets.values_list("target_id", flat=True))
         lost = [pk for pk in asked if self.random.random() < self.given_up]
         self.answer(set(asked) - set(lost))
         record(NewLabel(pk, {}, "crowd", "given_up", 0, "lost") for pk in lost)
-        sweep.tick()
+        follow_up.tick()
         row.refresh_from_db()
         assert row.settled_at is not None
         return row

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from kbpo.accounts.models import Audit
 from kbpo.evaluation.run import evaluate
-from kbpo.evaluation.studies import reach_cache as reached
+from kbpo.evaluation.studies import reach_cache
 from kbpo.evaluation.studies.reach import Incidence, reach, read_incidence, sharing
 from kbpo.sampling.documents.draw import settle_documents, waiting_documents
 from kbpo.sampling.documents.second_stage import tick
@@ -223,9 +223,9 @@ def test_what_is_reached_is_computed_once_for_a_state_of_the_data(
     settle_documents(world.track, [one.pk for one in world.documents[:6]])
     done: list[str] = []
     for name in ("reach", "read_incidence"):
-        work = getattr(reached, name)
+        work = getattr(reach_cache, name)
         monkeypatch.setattr(
-            reached, name, lambda row, name=name, work=work: done.append(name) or work(row)
+            reach_cache, name, lambda row, name=name, work=work: done.append(name) or work(row)
         )
 
     def told() -> str:

@@ -26,7 +26,7 @@ from playwright.sync_api import Browser
 
 from annotation.desk.adjudicate import queue_random
 from annotation.hits import publish
-from annotation.labels import exclude as leave_out
+from annotation.labels import exclude
 from annotation.models import (
     HIT,
     Adjudication,
@@ -275,7 +275,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     """
     admin = toy.users["Admin"]
     bo = worker_of(toy.users["Bo"])
-    leave_out.exclude(bo, "Two people share the account.", admin)
+    exclude.exclude(bo, "Two people share the account.", admin)
     bo.refresh_from_db()
     speak.appeal(bo, "It is I alone.")
     far = Worker.objects.create(platform="mturk", handle="cd" * 16)
@@ -294,7 +294,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     Comparison.objects.bulk_create(
         [Comparison(assignment=one, kind="gold", against=True) for one in doubted]
     )
-    assert len(leave_out.undecided()) == 1
+    assert len(exclude.undecided()) == 1
     gold.set_aside(toy.track, Decimal("1.00"), admin, "It is needed.", key="1")
     candidate = gold.candidates(toy.track)[0]
     answer = Assignment.objects.filter(worker=ada, hit__questions=candidate).get()
@@ -400,7 +400,7 @@ def _in_a_frame(toy: Toy) -> dict[str, list[Page]]:
     known = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "W9"))
     learn(known)
     out = Worker.objects.create(platform="mturk", handle=handle_of("mturk", "WOUT"))
-    leave_out.exclude(out, "Always the first button")
+    exclude.exclude(out, "Always the first button")
     out.refresh_from_db()
     bonus = Bonus.objects.get()
     asked = hits[0].questions.get()

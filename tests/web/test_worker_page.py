@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.labels import exclude as leave_out
+from annotation.labels import exclude
 from annotation.models import HIT, Assignment, Worker, WorkerIdentity
 from annotation.workers import speak
 from annotation.workers.models import Leaving, Message
@@ -38,7 +38,7 @@ def page_of(admin: Client, worker: Worker) -> str:
 def test_it_shows_the_appeals_and_takes_the_answer(admin: Client, toy: Toy) -> None:
     worker = worker_of(toy.users["Ada"])
     assert 'id="appeals"' not in page_of(admin, worker)
-    leave_out.exclude(worker, "Too fast.")
+    exclude.exclude(worker, "Too fast.")
     worker.refresh_from_db()
     appeal = speak.appeal(worker, "I read fast, and every word.")
     page = page_of(admin, worker)

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from annotation.platforms.base import (
+    Advert,
     Capabilities,
     Offer,
     Platform,
@@ -33,7 +34,7 @@ from annotation.platforms.mturk.question import (
     duration_of,
     external_question,
     mark_of,
-    title_of,
+    title_and_description,
     token_of,
 )
 
@@ -80,7 +81,7 @@ class MTurk(Platform):
 
     # -- HITs
     # ------------------------------------------------------------------------------
-    def publish(self, hit: HIT) -> str:
+    def publish(self, hit: HIT, advert: Advert) -> str:
         """Puts a HIT up once. Whoever does not know whether it is up already looks for it before
         making another.
         """
@@ -89,22 +90,22 @@ class MTurk(Platform):
         if timezone.now() - begun > FORGETS and (found := self.find(hit)) is not None:
             return found.external_id
         try:
-            return str(self._create(hit)["HIT"]["HITId"])
+            return str(self._create(hit, advert)["HIT"]["HITId"])
         except Refused as no:
             if no.code == "HitAlreadyExists":
                 return self._adopt(hit, no)
             if no.code == "HITTypeDoesNotExist":  # another endpoint stands behind the same address
                 kinds.forget()
-                return str(self._create(hit)["HIT"]["HITId"])
+                return str(self._create(hit, advert)["HIT"]["HITId"])
             raise
 
-    def _create(self, hit: HIT) -> dict[str, Any]:
-        title, description = title_of(hit)
+    def _create(self, hit: HIT, advert: Advert) -> dict[str, Any]:
+        title, description = title_and_description(advert)
         kind = kinds.hit_type(
             title,
             description,
             written(hit.reward),
-            duration_of(hit),
+            duration_of(advert),
             KEYWORDS,
             kinds.requirements(),
         )

@@ -10,9 +10,8 @@ from xml.sax.saxutils import escape
 
 from django.conf import settings
 
-from annotation.interfaces.registry import interface_of
+from annotation.platforms.base import Advert
 from annotation.platforms.proof import task_path
-from annotation.workers.teach import tutorials
 
 if TYPE_CHECKING:
     from annotation.models import HIT
@@ -51,26 +50,19 @@ def token_of(annotation: str) -> str:
     return annotation.removeprefix(MARK) if annotation.startswith(MARK) else ""
 
 
-def title_of(hit: HIT) -> tuple[str, str]:
+def title_and_description(advert: Advert) -> tuple[str, str]:
     """Title and description, which workers choose by."""
-    questions = list(hit.questions.all())
-    kind = interface_of(questions[0].interface)
-    seconds = sum(question.seconds for question in questions)
-    about = "one question" if len(questions) == 1 else f"{len(questions)} questions"
-    what = kind.offered_as
-    return (
-        what,
-        f"{what}: {about}, about {max(1, round(seconds / 60))} min. Flags are paid like answers.",
-    )
+    about = "one question" if advert.questions == 1 else f"{advert.questions} questions"
+    minutes = max(1, round(advert.work_seconds / 60))
+    description = f"{advert.title}: {about}, about {minutes} min. Flags are paid like answers."
+    return advert.title, description
 
 
-def duration_of(hit: HIT) -> int:
+def duration_of(advert: Advert) -> int:
     """Seconds that a worker has from accepting a HIT to sending it in, a tutorial before it
     included.
     """
-    questions = list(hit.questions.all())
-    expected = SLACK * sum(question.seconds for question in questions)
-    lesson = (
-        tutorials().get(questions[0].interface) if settings.MTURK_TUTORIAL and questions else None
-    )
-    return STEP * max(1, -(-(expected + (TO_LEARN * lesson.seconds if lesson else 0)) // STEP))
+    seconds = SLACK * advert.work_seconds
+    if settings.MTURK_TUTORIAL:
+        seconds += TO_LEARN * advert.tutorial_seconds
+    return STEP * max(1, -(-seconds // STEP))

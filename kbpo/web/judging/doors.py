@@ -14,8 +14,7 @@ from django.views.decorators.cache import never_cache
 
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Worker
-from annotation.workers import consent as consenting
-from annotation.workers import teach
+from annotation.workers import consent, teach
 from annotation.workers.models import TutorialRun
 from annotation.workers.worker import worker_of
 from kbpo.web.judging.views import for_annotators, raw_of, show
@@ -33,21 +32,19 @@ def way_on(request: HttpRequest) -> str:
 @never_cache
 def terms(request: HttpRequest, number: int | None = None) -> HttpResponse:
     """The terms: for everybody to read, and for annotators to agree to (POST)."""
-    holds = consenting.current()
-    text = holds if number is None else consenting.version(number)
+    holds = consent.current()
+    text = holds if number is None else consent.version(number)
     if text is None:
         raise Http404
     worker = worker_of(request.user) if getattr(request.user, "is_annotator", False) else None  # type: ignore[arg-type]
     refusal = ""
     if request.method == "POST" and worker is not None:
-        refusal = consenting.take(worker, request.POST)
+        refusal = consent.take(worker, request.POST)
         if not refusal:
             return redirect(way_on(request))
         text = holds
     asks = (
-        worker is not None
-        and text.version == holds.version
-        and not consenting.has_consented(worker)
+        worker is not None and text.version == holds.version and not consent.has_consented(worker)
     )
     context = {
         "text": text,

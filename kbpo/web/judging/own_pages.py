@@ -17,12 +17,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.hits import lease
+from annotation.hits.todays_set import answered, todays_set
 from annotation.interfaces.registry import INTERFACES
 from annotation.models import Assignment, Worker
 from annotation.workers import consent, leave, payout, speak, teach, volunteer
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Application, Leaving, Payout
-from annotation.workers.standing import answered, standing
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.accounts.sign_up import SignUpForm
@@ -67,7 +67,7 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "teams": _teams(worker),
         "kinds": _kinds(worker),
         "consented": consent.has_consented(worker),
-        "standing": standing(worker, bool(held)),
+        "standing": todays_set(worker, bool(held)),
         "earned": payout.earnings(worker),
         "history": _told(_history(worker)[:10]),
         "unread": worker.messages.filter(read_at=None).count(),

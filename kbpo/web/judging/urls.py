@@ -6,33 +6,28 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from kbpo.web.desk.quality import decide, expert
-from kbpo.web.judging import attempt, views
-from kbpo.web.judging import doors as annotators
-from kbpo.web.judging import own_pages as pages
-from kbpo.web.marketplace import beside as task_side
-from kbpo.web.marketplace import task
-from kbpo.web.marketplace import tutorial as learn
-from kbpo.web.marketplace import worker_page as say
+from kbpo.web.judging import attempt, doors, own_pages, views
+from kbpo.web.marketplace import beside, task, tutorial, worker_page
 
 urlpatterns = [
-    path("", pages.home, name="annotate"),
+    path("", own_pages.home, name="annotate"),
     path("next/", views.next_question, name="annotate_next"),
     path("join/<str:code>/", RedirectView.as_view(pattern_name="join"), name="annotate_join"),
-    path("history/", pages.history, name="annotate_history"),
-    path("messages/", pages.letters, name="annotate_messages"),
-    path("feedback/", pages.feedback, name="annotate_feedback"),
-    path("appeal/", pages.appeal, name="annotate_appeal"),
-    path("receipts/", pages.receipts, name="annotate_receipts"),
-    path("receipts/<str:number>/", pages.receipt, name="annotate_receipt"),
-    path("leave/", pages.leaving, name="annotate_leave"),
-    path("gone/", pages.gone, name="annotate_gone"),
-    path("volunteer/", pages.join_queue, name="annotate_volunteer"),
-    path("terms/", annotators.terms, name="annotate_terms"),
-    path("terms/<int:number>/", annotators.terms, name="annotate_terms_version"),
-    path("tutorial/<slug:interface>/", annotators.tutorial, name="annotate_tutorial"),
+    path("history/", own_pages.history, name="annotate_history"),
+    path("messages/", own_pages.letters, name="annotate_messages"),
+    path("feedback/", own_pages.feedback, name="annotate_feedback"),
+    path("appeal/", own_pages.appeal, name="annotate_appeal"),
+    path("receipts/", own_pages.receipts, name="annotate_receipts"),
+    path("receipts/<str:number>/", own_pages.receipt, name="annotate_receipt"),
+    path("leave/", own_pages.leaving, name="annotate_leave"),
+    path("gone/", own_pages.gone, name="annotate_gone"),
+    path("volunteer/", own_pages.join_queue, name="annotate_volunteer"),
+    path("terms/", doors.terms, name="annotate_terms"),
+    path("terms/<int:number>/", doors.terms, name="annotate_terms_version"),
+    path("tutorial/<slug:interface>/", doors.tutorial, name="annotate_tutorial"),
     path(
         "tutorial/<slug:interface>/<int:number>/",
-        annotators.tutorial_question,
+        doors.tutorial_question,
         name="annotate_tutorial_question",
     ),
     path("try/", attempt.index, name="try"),
@@ -51,13 +46,13 @@ urlpatterns = [
     path("check/<slug:slug>/<int:pk>/draft/", expert.draft, name="expert-draft"),
     path("check/<slug:slug>/<int:pk>/document/", expert.document, name="expert-document"),
     path("task/<str:signed>/", task.task, name="task"),
-    path("learn/<str:signed>/", learn.learn, name="task_learn"),
-    path("say/<str:signed>/", say.say, name="task_say"),
+    path("learn/<str:signed>/", tutorial.learn, name="task_learn"),
+    path("say/<str:signed>/", worker_page.say, name="task_say"),
     path("task/<str:signed>/draft/", task.draft, name="task_draft"),
-    path("task/<str:signed>/titles/", task_side.titles, name="task_titles"),
-    path("task/<str:signed>/document/<int:pk>/", task_side.document, name="task_document"),
-    path("task/<str:signed>/payment/", task_side.thanks, name="task_thanks"),
-    path("task/<str:signed>/notify/", task_side.notify, name="task_notify"),
+    path("task/<str:signed>/titles/", beside.titles, name="task_titles"),
+    path("task/<str:signed>/document/<int:pk>/", beside.document, name="task_document"),
+    path("task/<str:signed>/payment/", beside.thanks, name="task_thanks"),
+    path("task/<str:signed>/notify/", beside.notify, name="task_notify"),
     path("<str:token>/", views.question, name="annotate_question"),
     path("<str:token>/draft/", views.draft, name="annotate_draft"),
     path("<str:token>/return/", views.give_back, name="annotate_return"),

@@ -25,12 +25,12 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.hits import lease
 from annotation.hits.submit import Outcome, submit
+from annotation.hits.todays_set import todays_set
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.models import Assignment, Question, Title, Worker
 from annotation.questions.titles import suggest
 from annotation.workers.consent import has_consented
-from annotation.workers.standing import standing
 from annotation.workers.worker import worker_of
 from kbpo.corpus.models import Document
 
@@ -157,7 +157,7 @@ def _page(
     asked = assignment.hit.questions.all()[0]
     context = {
         "assignment": assignment,
-        "standing": standing(assignment.worker, True),
+        "standing": todays_set(assignment.worker, True),
         "addresses": {
             "draft": reverse("annotate_draft", args=[assignment.token]),
             "return": reverse("annotate_return", args=[assignment.token]),

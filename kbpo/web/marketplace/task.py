@@ -20,6 +20,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.hits.parts import carried, joined, part, read, under_way
+from annotation.hits.publish import advert_of
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.marketplace.keep_draft import keep_draft
@@ -208,7 +209,9 @@ def draft(request: HttpRequest, signed: str) -> HttpResponse:
         return JsonResponse(
             {"error": ALREADY if kept.ended else FULL}, status=409 if kept.ended else 503
         )
-    return JsonResponse({"saved": timezone.now().isoformat(), "lease_seconds": duration_of(hit)})
+    return JsonResponse(
+        {"saved": timezone.now().isoformat(), "lease_seconds": duration_of(advert_of(hit))}
+    )
 
 
 def _next(
@@ -248,7 +251,7 @@ def _page(
         },
         "say": _say(go),
         "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
-        "lease_seconds": duration_of(go.hit),
+        "lease_seconds": duration_of(advert_of(go.hit)),
         "titles_url": (
             f"{reverse('task_titles', args=[signed])}?{proven}" if Title.objects.exists() else ""
         ),

@@ -21,6 +21,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from annotation.desk.appeals import answer_appeal
 from annotation.models import Worker
 from annotation.workers import consent, payout, speak, teach, volunteer
 from annotation.workers.intake import intake_of, takes_volunteers
@@ -147,7 +148,7 @@ def answer(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, "Say whether you take it back.")
         return redirect("desk-requests")
     try:
-        row = speak.answer(
+        row = answer_appeal(
             pk, admin_of(request), request.POST.get("text", ""), readmit=decision == "readmit"
         )
         messages.success(

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from django.urls import path
 
-from kbpo.web.desk.people import requests as desk
+from kbpo.web.desk.people import requests
 
 urlpatterns = [
-    path("", desk.overview, name="desk-requests"),
-    path("write/", desk.write, name="desk-requests-write"),
-    path("appeals/<int:pk>/", desk.answer, name="desk-appeal"),
-    path("volunteers/<int:pk>/", desk.admit, name="desk-volunteer"),
-    path("rules/", desk.rules, name="desk-rules"),
-    path("rules/intake/", desk.set_intake, name="desk-intake"),
-    path("payouts/", desk.payouts, name="desk-payouts"),
-    path("payouts/owed.csv", desk.owed_csv, name="desk-owed-csv"),
-    path("payouts/<str:number>/", desk.receipt, name="desk-receipt"),
+    path("", requests.overview, name="desk-requests"),
+    path("write/", requests.write, name="desk-requests-write"),
+    path("appeals/<int:pk>/", requests.answer, name="desk-appeal"),
+    path("volunteers/<int:pk>/", requests.admit, name="desk-volunteer"),
+    path("rules/", requests.rules, name="desk-rules"),
+    path("rules/intake/", requests.set_intake, name="desk-intake"),
+    path("payouts/", requests.payouts, name="desk-payouts"),
+    path("payouts/owed.csv", requests.owed_csv, name="desk-owed-csv"),
+    path("payouts/<str:number>/", requests.receipt, name="desk-receipt"),
     path(
         "tutorials/<str:handle>/<slug:interface>/",
-        desk.another_attempt,
+        requests.another_attempt,
         name="desk-another-attempt",
     ),
 ]

@@ -1,4 +1,4 @@
-"""How a worker stands today: answers, earnings. All from assignments: what was sent counts at
+"""Where a worker is in today's set of questions, and what they earned: what was sent counts at
 once.
 """
 
@@ -14,11 +14,11 @@ from django.utils import timezone
 from annotation.hits.lease import open_to
 from annotation.models import ANSWERED, Assignment, Worker
 
-SET = 20  # questions that make a set: progress that one can see the end of
+LENGTH = 20  # questions that make a set: progress that one can see the end of
 
 
 @dataclass(frozen=True)
-class Standing:
+class TodaysSet:
     """The top line of a judging page."""
 
     number: int
@@ -26,17 +26,17 @@ class Standing:
     earned: Decimal
 
 
-def standing(worker: Worker, holding: bool) -> Standing:
+def todays_set(worker: Worker, holding: bool) -> TodaysSet:
     """Where a worker is in today's set, and what they earned today; `holding` says that they have a
     question now.
     """
     today = answered(worker).filter(submitted_at__gte=midnight())
     done = today.count()
     number = done + 1
-    set_end = -(-number // SET) * SET
-    left = done + int(holding) + open_to(worker, most=SET)
+    set_end = -(-number // LENGTH) * LENGTH
+    left = done + int(holding) + open_to(worker, most=LENGTH)
     earned = today.aggregate(sum=Sum("hit__reward"))["sum"] or Decimal("0.00")
-    return Standing(number, max(number, min(set_end, left)), earned)
+    return TodaysSet(number, max(number, min(set_end, left)), earned)
 
 
 def answered(worker: Worker) -> QuerySet[Assignment]:

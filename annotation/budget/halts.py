@@ -1,0 +1,95 @@
+"""Stops: who makes and lifts them, and which tracks, questions and HITs they hold."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from annotation.models import HIT, Halt, Question
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.queue import nudge
+from kbpo.tracks.models import Track
+
+log = logging.getLogger(__name__)
+
+
+def pause(track: Track | None, who: User | None, why: str) -> Halt:
+    """The stop of all work on a track (None: everywhere): nothing is offered; work in hand may be
+    finished.
+    """
+    return _halt(track, Halt.Scope.ALL, who, why)
+
+
+def stop_publishing(track: Track | None, who: User | None, why: str) -> Halt:
+    """The stop of publishing: nothing new is put up; what is up goes on."""
+    return _halt(track, Halt.Scope.PUBLISHING, who, why)
+
+
+@transaction.atomic
+def _halt(track: Track | None, scope: str, who: User | None, why: str) -> Halt:
+    if not why.strip():
+        raise ValueError("Say why; whoever waits will read it.")
+    log.warning("%s stopped %s of %s: %s", who, scope, track or "all tracks", why)
+    about, slug = ("every track", "") if track is None else (f"track:{track.slug}", track.slug)
+    note(
+        "stop publishing" if scope == Halt.Scope.PUBLISHING else "pause",
+        about,
+        who=who,
+        why=why,
+        track=slug,
+    )
+    nudge("reconcile")  # other platforms are told at once
+    nudge("remit")
+    return Halt.objects.create(track=track, scope=scope, who=who, why=why.strip())
+
+
+@transaction.atomic
+def resume(track: Track | None, who: User | None, why: str) -> int:
+    """How many stops of a track (None: of all tracks together) were lifted; those of single batches
+    stay.
+    """
+    if not why.strip():
+        raise ValueError("Say why it may go on; it stands in the log.")
+    lifted = Halt.objects.filter(track=track, payer="", lifted_at=None).update(
+        lifted_at=timezone.now(), lifted_by=who
+    )
+    log.warning("%s lifted %s stops of %s: %s", who, lifted, track or "all tracks", why)
+    if lifted:
+        about, slug = (f"track:{track.slug}", track.slug) if track else ("every track", "")
+        note("go on", about, who=who, why=why.strip(), track=slug)
+    nudge("publish")
+    return lifted
+
+
+def halt_of(questions: QuerySet[Question], payer: str) -> Halt | None:
+    """The stop that holds for these questions of a payer, or for their track, if there is one."""
+    tracks = Track.objects.filter(questions__in=questions)
+    held = Halt.objects.filter(lifted_at=None, payer__in=["", payer])
+    return held.filter(Q(track=None) | Q(track__in=tracks)).first()
+
+
+def halted_tracks(*scopes: str) -> QuerySet[Track]:
+    """The tracks that are stopped now; with scopes, only those of which that much is stopped."""
+    halts = Halt.objects.filter(
+        lifted_at=None, payer="", **({"scope__in": scopes} if scopes else {})
+    )
+    return (
+        Track.objects.all()
+        if halts.filter(track=None).exists()
+        else Track.objects.filter(halts__in=halts)
+    )
+
+
+def halted_hits(*scopes: str) -> QuerySet[HIT]:
+    """The HITs that are stopped now, with their track or with the batch that pays for one of their
+    questions.
+    """
+    halts = Halt.objects.filter(
+        lifted_at=None, **({"scope__in": scopes} if scopes else {})
+    ).exclude(payer="")
+    paused = HIT.objects.filter(questions__payer__in=halts.values("payer"))
+    return HIT.objects.filter(Q(track__in=halted_tracks(*scopes)) | Q(pk__in=paused.values("pk")))

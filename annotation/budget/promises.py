@@ -1,0 +1,68 @@
+"""What payers have promised: the money that their published questions may still cost."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.db import connection
+
+from annotation.platforms.registry import local_names
+from kbpo.money.models import Budget
+from kbpo.money.spend import balance, over
+from kbpo.tracks.models import Track
+
+COMMITTED = """
+    SELECT coalesce(sum(price * wanted), 0) FROM (
+        SELECT q.price,
+               CASE WHEN (q.status = 'published' AND h.status IN ('intent', 'open', 'closed'))
+                      OR (q.payer LIKE 'gold:%%' AND NOT h.platform = ANY(%s)
+                          AND h.status IN ('intent', 'open'))
+                    THEN greatest(
+                   h.max_assignments - count(a.id) FILTER (WHERE a.status IN ('approved', 'paid')),
+                   count(a.id) FILTER (WHERE a.status IN ('submitted', 'accepted')))
+               ELSE count(a.id) FILTER (WHERE a.status IN ('leased', 'submitted',
+                   'accepted')) END AS wanted
+        FROM annotation_question q
+        JOIN annotation_hit_questions hq ON hq.question_id = q.id
+        JOIN annotation_hit h ON h.id = hq.hit_id
+        LEFT JOIN annotation_assignment a ON a.hit_id = h.id
+        WHERE {which} = %s
+        GROUP BY q.id, h.id
+    ) AS each_hit
+"""
+"""What published questions of a payer may still cost: their open places, and the answers that
+are not yet paid for. Gold in a marketplace's HIT costs as many places as the HIT has; on our own
+pages, what is in somebody's hands."""
+
+
+def committed(payer: str) -> Decimal:
+    """What a payer's published questions may still cost; that much of its reservation must be
+    kept.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(COMMITTED.format(which="q.payer"), [local_names(), payer])
+        return Decimal(cursor.fetchone()[0])
+
+
+def room_on(track: Track) -> Decimal | None:
+    """What may still be published on a track whose cap was lowered below what is reserved; None
+    where it was not.
+    """
+    cap = Budget.objects.filter(track=track, scope=Budget.Scope.TRACK).first()
+    if cap is None or not over(track):
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute(COMMITTED.format(which="q.track_id"), [local_names(), track.pk])
+        return Decimal(cap.cap - balance(track=track).spent - Decimal(cursor.fetchone()[0]))
+
+
+def one_publisher(payer: str, *, wait: bool = True) -> bool:
+    """Whether this transaction alone promises a payer's money to anybody, so that no two pass its
+    reservation.
+    """
+    how = (
+        "SELECT pg_advisory_xact_lock(%s), true" if wait else "SELECT pg_try_advisory_xact_lock(%s)"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(how % "hashtext('annotation.hits.publish'), hashtext(%s)", [payer])
+        return bool(cursor.fetchone()[-1])

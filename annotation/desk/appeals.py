@@ -1,0 +1,84 @@
+"""Answers to appeals: workers are readmitted, or what was refused is paid after all."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.desk.command import readmit_worker, undo_rejection
+from annotation.labels.reject import CannotReject
+from annotation.models import WorkerIdentity
+from annotation.platforms.registry import local_names
+from annotation.workers.models import Appeal, Message
+from annotation.workers.speak import LONGEST_OUT, CannotSay, clean, refusals
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+
+
+def answer_appeal(appeal_pk: int, who: User, text: str, *, readmit: bool) -> Appeal:
+    """The appeal, answered once; its worker readmitted, or what was refused paid, if so decided.
+    Raises CannotSay.
+
+    What is paid after all is told the marketplace first, outside of any transaction: if that fails,
+    or we are killed, the appeal is still open, and what was paid counts as paid when it is answered
+    again.
+    """
+    said = clean(text, "The answer")
+    row = Appeal.objects.select_related("worker").filter(pk=appeal_pk, answered_at=None).first()
+    if row is not None and row.about_pay and readmit:
+        _pay_after_all(row, who, f"Appeal: {said}")
+    return _note_answer(appeal_pk, who, said, readmit=readmit)
+
+
+@transaction.atomic
+def _note_answer(appeal_pk: int, who: User, said: str, *, readmit: bool) -> Appeal:
+    row = (
+        Appeal.objects.select_for_update(of=("self",))
+        .select_related("worker")
+        .filter(pk=appeal_pk)
+        .first()
+    )
+    if row is None:
+        raise CannotSay("There is no such appeal any more.")
+    if row.answered_at is not None:
+        raise CannotSay("This appeal was answered already.")
+    row.answer, row.readmitted, row.answered_at, row.answered_by = (
+        said,
+        readmit,
+        timezone.now(),
+        who,
+    )
+    row.save(update_fields=["answer", "readmitted", "answered_at", "answered_by"])
+    if readmit and not row.about_pay:
+        readmit_worker(row.worker.handle, who, f"Appeal: {said}")
+    elif not readmit:
+        what = "uphold rejection" if row.about_pay else "uphold exclusion"
+        note(
+            what,
+            f"worker:{row.worker.handle}",
+            who=who,
+            before=row.excluded_reason,
+            why=f"Appeal: {said}",
+        )
+    if (
+        WorkerIdentity.objects.filter(worker=row.worker)
+        .exclude(worker__platform__in=local_names())
+        .exists()
+    ):
+        Message.objects.create(
+            worker=row.worker, subject="Your appeal is answered", text=said[:LONGEST_OUT], by=who
+        )
+    return row
+
+
+def _pay_after_all(row: Appeal, who: User, why: str) -> None:
+    """Nothing; what was refused until the appeal is paid after all. Raises CannotSay."""
+    try:
+        for pk in (
+            refusals(row.worker)
+            .filter(made_at__lte=row.made_at)
+            .values_list("assignment", flat=True)
+        ):
+            undo_rejection(pk, who, why)
+    except CannotReject as cannot:
+        raise CannotSay(str(cannot)) from cannot
