@@ -25,7 +25,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 
-from annotation.desk import report
+from annotation.questions import follow_documents
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
 from kbpo.submissions.models import Submission
@@ -181,7 +181,9 @@ class Demo:
             return
         self.say("The annotators read the ordered documents to the end")
         deadline = time.monotonic() + 1800
-        while any(order.closed_at is None for order in report.document_orders(self.track)):
+        while any(
+            order.closed_at is None for order in follow_documents.document_orders(self.track)
+        ):
             if time.monotonic() > deadline:
                 raise DemoFailed(
                     "The documents were not read within half an hour; see"

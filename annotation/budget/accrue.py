@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
 
+from django.db.models import Sum
 from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Payment, Question
 from annotation.platforms.registry import platform_of
-from kbpo.money.spend import Bill, spend_all
+from kbpo.money.spend import ZERO, Bill, spend_all
 from kbpo.tracks.models import Track
 
 PATIENCE = timedelta(minutes=10)
@@ -111,3 +112,9 @@ def _wait(assignment: Assignment, refusal: str) -> None:
     assignment.reason = f"Not enough is reserved: {refusal}"
     assignment.next_try_at = timezone.now() + PATIENCE
     assignment.save(update_fields=["attempts", "reason", "next_try_at"])
+
+
+def total_owed() -> Decimal:
+    """What is owed to annotators and not yet paid."""
+    owed: Decimal | None = Payment.objects.filter(status="owed").aggregate(sum=Sum("amount"))["sum"]
+    return owed or ZERO

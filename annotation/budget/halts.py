@@ -93,3 +93,10 @@ def halted_hits(*scopes: str) -> QuerySet[HIT]:
     ).exclude(payer="")
     paused = HIT.objects.filter(questions__payer__in=halts.values("payer"))
     return HIT.objects.filter(Q(track__in=halted_tracks(*scopes)) | Q(pk__in=paused.values("pk")))
+
+
+def current_halts() -> list[Halt]:
+    """The stops that hold now."""
+    return list(
+        Halt.objects.filter(lifted_at=None).select_related("track", "who").order_by("since")
+    )

@@ -56,7 +56,7 @@ class Trail:
         return [one for one in self.marks if not one.same]
 
 
-def trail(track: Track, pk: int) -> Trail | None:
+def trail_of(track: Track, pk: int) -> Trail | None:
     """The trail of an entry; None if there is none or nobody has answered it yet."""
     rows = Adjudication.objects.filter(track=track, pk=pk).exclude(status="open")
     people = ("raised_by", "expert", "submission__team")

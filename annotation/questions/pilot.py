@@ -392,7 +392,7 @@ def _most_marked(marked: Sequence[set[Span]]) -> set[Span]:
     return {span for span in every if 2 * sum(span in one for one in marked) > len(marked)}
 
 
-def pilots(track: Track) -> list[Pilot]:
+def pilots_of(track: Track) -> list[Pilot]:
     """The pilots of a track, newest first."""
     return list(track.pilots.order_by("-pk"))
 

@@ -7,7 +7,7 @@ from annotation_world import PARTS, answer_all
 from django.test import Client
 
 from annotation.desk import adjudicate
-from annotation.desk.trail import trail
+from annotation.desk.trail import trail_of
 from annotation.labels import settle
 from annotation.models import Adjudication, Question
 from annotation.quality.error_rate import errors
@@ -64,7 +64,7 @@ def test_an_experts_answer_to_a_dispute_writes_no_label(
     assert Label.objects.count() == labels
     with pytest.raises(adjudicate.CannotAsk, match="answered already"):
         adjudicate.answer(row, YES, root)
-    found = trail(judged.track, row.pk)
+    found = trail_of(judged.track, row.pk)
     assert found is not None
     assert (found.parts, found.voters) == ([(PARTS[0], 2, True, False)], 3)
     a, b = (found.row.question.payload[side]["gloss"] for side in ("a", "b"))

@@ -14,7 +14,7 @@ from documents_world import FACTS, marks_answer, order, partly, place, read_whol
 
 from annotation.desk import adjudicate
 from annotation.desk.adjudicate import CannotAsk
-from annotation.desk.trail import trail
+from annotation.desk.trail import trail_of
 from annotation.hits import publish
 from annotation.models import HIT, Adjudication, Question, Response
 from annotation.quality.error_rate import errors, errors_of_names
@@ -119,7 +119,7 @@ def test_the_divided_ones_come_first_also_where_too_few_marked_anything(
     assert adjudicate.answer(unmarked, said, root).agrees is False, (
         "most of the readers marked nothing"
     )
-    found = trail(read.track, unmarked.pk)
+    found = trail_of(read.track, unmarked.pk)
     assert found is not None
     assert [one for one in found.parts if one[0] == "per:place_of_death>"] == [
         ("per:place_of_death>", 1, None, True)
@@ -143,7 +143,7 @@ def test_an_expert_marks_all_names_anew_and_both_stand_side_by_side(read: Toy, r
     )
     bergen["type"], lindt["canonical"] = "PER", lindt["span"]
     done = adjudicate.answer(d1, raw_of(marks), root)
-    found = trail(read.track, done.pk)
+    found = trail_of(read.track, done.pk)
     assert found is not None and found.of_names and not found.flagged and found.rows == []
     assert [(one.words, one.now, one.says) for one in found.differing] == [
         ("Mara Lindt", "Person", "Person"),
@@ -198,7 +198,7 @@ def test_what_people_find_together_is_held_against_what_an_expert_marked_after_a
 def test_a_flag_contradicts_all_names_and_counts_in_no_share(read: Toy, root: User) -> None:
     adjudicate.queue_random(read.track, 4, root, NAMES)
     done = adjudicate.answer(entry(read, "d1"), {"problem": ["text"]}, root)
-    found = trail(read.track, done.pk)
+    found = trail_of(read.track, done.pk)
     assert done.agrees is False and found is not None and found.flagged and found.marks == []
     assert errors_of_names(read.track)[0].of == 0
 

@@ -11,8 +11,8 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.budget import halts, promises
-from annotation.desk import report
 from annotation.hits import batch, publish
+from annotation.hits.batch import batches
 from annotation.labels import settle
 from annotation.models import HIT, Assignment, Payment, Question
 from annotation.questions import ask
@@ -35,17 +35,17 @@ def test_a_batch_counts_its_questions_answers_and_money(
 ) -> None:
     answer_all(clients[0])
     settle.tick()
-    [found] = report.batches()
+    [found] = batches()
     assert (found.payer, found.name) == (published.purpose, "Team Patterns Patterns")
     assert (found.published, found.open, found.asked, found.done) == (6, 6, 6, 0)
     assert (found.answers, found.answers_wanted, found.spent) == (6, 18, Decimal("0.36"))
     for client in clients[1:]:
         answer_all(client)
     settle.tick()
-    assert report.batches() == []
-    done = report.batch(published.purpose)
+    assert batches() == []
+    done = batch.batch(published.purpose)
     assert done is not None and (done.settled, done.open) == (6, 0)
-    assert report.batch("submission:99999") is None
+    assert batch.batch("submission:99999") is None
 
 
 def test_a_paused_batch_is_offered_to_nobody_and_the_others_go_on(

@@ -10,7 +10,6 @@ import pytest
 from annotation_world import GOOD, answer_all, take
 from django.test import Client
 
-from annotation.desk import report
 from annotation.hits import collect
 from annotation.interfaces.base import BadAnswer
 from annotation.labels import settle
@@ -25,7 +24,7 @@ from annotation.models import (
     Signal,
     Worker,
 )
-from annotation.quality import gold
+from annotation.quality import gold, tally
 from annotation.questions import ask
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Label
@@ -178,7 +177,7 @@ def test_gold_is_paid_and_makes_no_label(
     assert balance(purpose=purpose).spent == Decimal("0.06")
     assert gold.money_left(made.question.track) == Decimal("0.94")
     assert not Label.objects.filter(target=made.question.target).exists()
-    assert report.judgments([made.question.target_id])[made.question.target_id].n == 3, (
+    assert tally.tallies([made.question.target_id])[made.question.target_id].n == 3, (
         "ada, bo and cy"
     )
     collect.tick()

@@ -11,7 +11,7 @@ from annotation_world import GOOD, answer_all, take
 from django.test import Client
 from django.utils import timezone
 
-from annotation.desk import report
+from annotation.budget import accrue
 from annotation.labels import exclude, reject, settle
 from annotation.models import (
     Assignment,
@@ -23,7 +23,7 @@ from annotation.models import (
     Signal,
     Worker,
 )
-from annotation.quality import signals
+from annotation.quality import describe, signals
 from annotation.quality.signals import Flag, differs
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Target
@@ -323,7 +323,7 @@ def test_an_answer_is_told_by_the_question_that_came_first_in_its_hit_and_never_
         Question.objects.filter(pk=question.pk).update(order=at)
     answer.hit.questions.set(asked)
     for first in asked[:2]:
-        found = report.answer(answer.pk)
+        found = describe.answer(answer.pk)
         assert found is not None and found[1].question == first.pk
         Question.objects.filter(pk=first.pk).update(payer="gold:1")
 
@@ -334,12 +334,12 @@ def test_a_rejection_takes_evidence_keeps_the_answer_and_withholds_the_pay(
     answer = one_of(settled)
     with pytest.raises(reject.CannotReject, match="20 characters"):
         reject.reject(answer, admin, "bad")
-    owed = report.owed()
+    owed = accrue.total_owed()
     reject.reject(answer, admin, EVIDENCE)
     answer.refresh_from_db()
     assert (answer.status, answer.reason) == ("rejected", EVIDENCE) and answer.raw
     assert Payment.objects.get(assignment=answer).status == "withheld"
-    assert report.owed() == owed - Decimal("0.05")
+    assert accrue.total_owed() == owed - Decimal("0.05")
     assert not Response.objects.filter(assignment=answer, excluded_reason="").exists()
     with pytest.raises(reject.CannotReject, match="already"):
         reject.reject(answer, admin, EVIDENCE)

@@ -10,11 +10,12 @@ from annotation_world import GOOD, PARTS, ToyTrack, answer_all, make_submission,
 from django.test import Client
 from django.utils import timezone
 
-from annotation.budget import halts, promises
-from annotation.desk import command, report
-from annotation.hits import collect, publish
+from annotation.budget import accrue, halts, promises
+from annotation.desk import command, journey
+from annotation.hits import collect, progress, publish
 from annotation.labels import settle
 from annotation.models import HIT, Assignment, Payment, Question, Response, Signal, Worker
+from annotation.quality import agreement, describe, tally
 from annotation.questions import ask
 from kbpo import queue
 from kbpo.instances.models import Label, Target
@@ -327,7 +328,7 @@ def test_the_report_counts_votes_states_and_agreement(
     answer_all(clients[1])
     answer_all(clients[2], {"a": "other", "b": "other", "none": "1"})
     settle.tick()
-    state = report.progress(payer=published.purpose)
+    state = progress.progress(payer=published.purpose)
     assert (state.settled, state.answers, state.answers_wanted, state.seconds_left) == (
         6,
         18,
@@ -336,16 +337,16 @@ def test_the_report_counts_votes_states_and_agreement(
     )
     pair = Target.objects.filter(kind="pair").first()
     assert pair is not None
-    votes = report.judgments([pair.pk])[pair.pk]
+    votes = tally.tallies([pair.pk])[pair.pk]
     assert (votes.n, votes.holds, votes.shown) == (3, {PARTS[0]: 2}, set(PARTS))
-    measured = {one.what: one for one in report.measure(track=published.track)}["relation"]
+    measured = {one.what: one for one in agreement.measure(track=published.track)}["relation"]
     # Of 18 items, 12 are agreed by all (1) and 6 by two of three (1/3); yes is 12 of 54.
     assert measured.observed == pytest.approx((12 + 6 / 3) / 18)
     chance = (12 / 54) ** 2 + (42 / 54) ** 2
     assert measured.kappa == pytest.approx((14 / 18 - chance) / (1 - chance))
-    assert report.owed() == Decimal("0.90")
-    assert {line.answers for line in report.workers()} == {6}
-    assert {stage.what: stage.waiting for stage in report.oldest()}["Pay"] == 18
+    assert accrue.total_owed() == Decimal("0.90")
+    assert {line.answers for line in describe.workers()} == {6}
+    assert {stage.what: stage.waiting for stage in journey.oldest()}["Pay"] == 18
 
 
 def test_a_withdrawn_submission_asks_nothing_more_and_another_takes_over(

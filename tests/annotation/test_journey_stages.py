@@ -12,8 +12,9 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from annotation.desk import report
+from annotation.desk import journey
 from annotation.desk.command import CannotDismiss, CannotRetry, dismiss, retry
+from annotation.desk.journey import InDoubt, Stage
 from annotation.hits import batch, lease
 from annotation.models import (
     HIT,
@@ -37,8 +38,8 @@ from tests.conftest import Toy
 pytestmark = pytest.mark.django_db
 
 
-def stage(name: str) -> report.Stage:
-    [found] = [one for one in report.oldest() if one.what == name]
+def stage(name: str) -> Stage:
+    [found] = [one for one in journey.oldest() if one.what == name]
     return found
 
 
@@ -93,7 +94,7 @@ def test_money_without_an_outcome_is_late_though_it_is_tried_every_minute(
     Payment.objects.create(status="unknown", why="A tutorial", **made)
     Bonus.objects.create(status="sent", track=track, fee=Decimal("0.06"), **made)
     assert stage("Learn what was paid").late and stage("Learn what bonuses were paid").late
-    assert report.in_doubt() == report.InDoubt(2, Decimal("0.60"))
+    assert journey.in_doubt() == InDoubt(2, Decimal("0.60"))
     Payment.objects.update(status="owed")
     Bonus.objects.update(status="owed")
     assert stage("Pay elsewhere").late and not stage("Pay").waiting
@@ -102,7 +103,7 @@ def test_money_without_an_outcome_is_late_though_it_is_tried_every_minute(
         stage("Compensate").late,
         stage("Pay bonuses").waiting,
     ) == (1, False, 0)
-    assert report.in_doubt().n == 0
+    assert journey.in_doubt().n == 0
 
 
 def test_what_a_platform_was_not_told_waits(published: Submission, turker: Worker) -> None:
@@ -142,12 +143,12 @@ def test_what_an_admin_stopped_and_what_is_long_past_is_no_failure(
     published: Submission, root: User
 ) -> None:
     batch.stop_batch(published.purpose, root, "Wrong prices.")
-    assert report.failures() == []
+    assert journey.failures() == []
     first, second = Question.objects.order_by("pk")[:2]
     first.move("given_up", "Too few people answered it within fourteen days.")
     second.move("given_up", "Too few people answered it within fourteen days.")
     Question.objects.filter(pk=second.pk).update(status_since=ago(days=15))
-    assert [(one.kind, one.pk, one.again) for one in report.failures()] == [
+    assert [(one.kind, one.pk, one.again) for one in journey.failures()] == [
         ("question", first.pk, True)
     ]
 
@@ -161,7 +162,7 @@ def test_money_comes_first_and_stays_and_only_what_can_be_is_retried(
     owed = Payment.objects.create(
         status="failed", worker=turker, amount=Decimal("0.30"), why="x", status_since=ago(days=40)
     )
-    found = report.failures()
+    found = journey.failures()
     assert [(one.kind, one.pk, one.again) for one in found] == [
         ("payment", owed.pk, True),
         ("assignment", held.pk, False),
@@ -191,22 +192,22 @@ def test_what_is_dismissed_with_a_note_is_listed_again_only_if_it_fails_again(
     with pytest.raises(CannotDismiss):
         dismiss("nonsense", owed.pk, root, "Paid by hand.")
     dismiss("payment", owed.pk, root, "Paid by hand.")
-    assert [(one.kind, one.pk) for one in report.failures()] == [("payment", other.pk)]
+    assert [(one.kind, one.pk) for one in journey.failures()] == [("payment", other.pk)]
     entry = Audit.objects.get(what="dismiss")
     assert (entry.about, entry.who, entry.why) == (f"payment:{owed.pk}", root, "Paid by hand.")
     assert retry("payment", owed.pk) == "unknown"
     owed.refresh_from_db()
     owed.move("failed", "It is refused again.")
-    assert {one.pk for one in report.failures()} == {owed.pk, other.pk}
+    assert {one.pk for one in journey.failures()} == {owed.pk, other.pk}
 
 
 def test_a_platform_that_is_down_or_disagrees_is_told(settings: Any) -> None:
     settings.MTURK_ENDPOINT_URL = "http://127.0.0.1:8010"
     row = PlatformBooks.objects.create(platform="mturk", endpoint="http://127.0.0.1:8010")
-    assert report.quarrels() == []
+    assert journey.quarrels() == []
     row.trouble = "The platform did not answer."
     row.save()
-    assert [one.trouble for one in report.quarrels()] == ["The platform did not answer."]
+    assert [one.trouble for one in journey.quarrels()] == ["The platform did not answer."]
     row.trouble, row.available, row.on_hold, row.baseline = (
         "",
         Decimal(90),
@@ -214,4 +215,4 @@ def test_a_platform_that_is_down_or_disagrees_is_told(settings: Any) -> None:
         Decimal(100),
     )
     row.save()
-    assert [(one.trouble, one.off) for one in report.quarrels()] == [("", Decimal("-10.00"))]
+    assert [(one.trouble, one.off) for one in journey.quarrels()] == [("", Decimal("-10.00"))]

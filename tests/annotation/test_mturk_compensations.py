@@ -12,7 +12,7 @@ from mturk_world import Turk, bury, check_cleared, check_money, due, dying, kill
 
 from annotation.budget import halts
 from annotation.desk import command
-from annotation.desk.report import failures, oldest
+from annotation.desk.journey import failures, oldest
 from annotation.hits import publish, take_down
 from annotation.marketplace import compensations, give, pay_out
 from annotation.models import Bonus, Halt, Worker

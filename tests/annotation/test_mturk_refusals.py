@@ -21,7 +21,7 @@ from mturk_world import (
     try_five_times,
 )
 
-from annotation.desk import command, report
+from annotation.desk import command, journey
 from annotation.hits import batch, publish
 from annotation.marketplace import give, pay_out
 from annotation.models import (
@@ -72,7 +72,7 @@ def test_a_refused_hit_whose_questions_went_out_in_another_is_not_retried(
     )  # its question waits: it may go out again
     rounds()
     assert put_up(turk) == 6
-    assert [one for one in report.failures() if one.kind == "hit"] == []
+    assert [one for one in journey.failures() if one.kind == "hit"] == []
     HIT.objects.filter(pk=refused[1].pk).update(
         status="failed"
     )  # as if it had been held when the others went out
@@ -155,13 +155,13 @@ def test_a_payment_that_was_refused_is_tried_again_then_listed_and_retried(
         "You have too little balance.",
     ) and row.next_try_at > row.status_since
     try_five_times()
-    assert [(one.kind, one.pk, one.reason) for one in report.failures()] == [
+    assert [(one.kind, one.pk, one.reason) for one in journey.failures()] == [
         ("payment", row.pk, row.reason)
     ]
     settle_down()
     command.retry("payment", row.pk)
     rounds()
-    assert Payment.objects.counts() == {"paid": 1} and report.failures() == []
+    assert Payment.objects.counts() == {"paid": 1} and journey.failures() == []
     check_books(turk)
 
 
@@ -200,7 +200,7 @@ def test_a_bonus_that_was_refused_gives_its_money_back_until_it_is_retried(
         )
     settle_down = refusing(monkeypatch, "pay_bonus")
     try_five_times()
-    assert [(one.kind, one.pk) for one in report.failures()] == [("bonus", bonus.pk)]
+    assert [(one.kind, one.pk) for one in journey.failures()] == [("bonus", bonus.pk)]
     assert balance(purpose=bonus.purpose).spent == 0
     settle_down()
     cap = Budget.objects.create(track=up.track, scope="track", cap=Decimal("100.10"))

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
-from annotation.desk import report
+from annotation.budget import halts
 from annotation.hits import publish
 from annotation.questions import ask
 from kbpo.sampling.confirm import confirm
@@ -67,7 +67,7 @@ def test_the_desks_main_actions(
     page.locator("#word").fill("stop")
     page.get_by_role("button", name="Stop now").click()
     expect(page.get_by_role("button", name="Go on publishing")).to_be_visible()
-    assert [halt.why for halt in report.halts()] == ["Prices are wrong."]
+    assert [halt.why for halt in halts.current_halts()] == ["Prices are wrong."]
     page.get_by_label("Why it may go on").fill("It is mended")
     page.get_by_role("button", name="Go on publishing").click()
     expect(page.get_by_text("Publishing is on")).to_be_visible()

@@ -14,9 +14,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.desk import report
+from annotation.hits.progress import questions_progress
 from kbpo.sampling.draw import tick as draw
 from kbpo.submissions.models import Submission
+from kbpo.web.research import follow
 from kbpo.web.research.follow import progress, stages
 
 As = Callable[[str], Client]
@@ -83,8 +84,8 @@ def test_without_a_pace_the_work_that_is_left_is_told(drawn: Submission) -> None
 def test_at_the_pace_of_the_last_hour_the_end_is_near(
     drawn: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pace = replace(report.progress(track=drawn.track), answers_per_hour=24.0)
-    monkeypatch.setattr(report, "progress", lambda **_: pace)
+    pace = replace(questions_progress(track=drawn.track), answers_per_hour=24.0)
+    monkeypatch.setattr(follow, "questions_progress", lambda **_: pace)
     before, note = timezone.now(), told(drawn)["Being judged"]["note"]
     ends = {
         f"{moment + timedelta(minutes=30):%H:%M}{NBSP}UTC" for moment in (before, timezone.now())

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.desk import report
+from annotation.budget import halts
 from kbpo.accounts.models import Audit, Invitation, Team
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
@@ -60,7 +60,7 @@ def test_only_admins_act(name: str, args: list[object], toy: Toy, as_user: As) -
     said = {"role": "annotator", "word": "stop", "why": "x", "verb": "freeze"} | NEW
     assert as_user("Rosa").post(reverse(name, args=args), said).status_code == 403
     assert as_user("").post(reverse(name, args=args), said).status_code == 302
-    assert not Invitation.objects.exists() and not report.halts()
+    assert not Invitation.objects.exists() and not halts.current_halts()
     assert list(Track.objects.values_list("status", flat=True)) == ["open"]
 
 
@@ -122,14 +122,14 @@ def test_stopping_takes_the_word_and_a_reason(as_user: As, toy: Toy) -> None:
     admin = as_user("Admin")
     admin.post(reverse("desk-stop"), {"word": "stpo", "why": "prices are wrong"})
     admin.post(reverse("desk-stop"), {"word": "stop", "why": " "})
-    assert not report.halts()
+    assert not halts.current_halts()
     admin.post(reverse("desk-stop"), {"word": "stop", "why": "prices are wrong"})
-    assert [halt.why for halt in report.halts()] == ["prices are wrong"]
+    assert [halt.why for halt in halts.current_halts()] == ["prices are wrong"]
     assert "prices are wrong" in admin.get(reverse("desk")).content.decode()
     admin.post(reverse("desk-resume"), {"why": " "})
-    assert report.halts(), "it goes on for a reason too"
+    assert halts.current_halts(), "it goes on for a reason too"
     admin.post(reverse("desk-resume"), {"why": "It is mended."})
-    assert not report.halts()
+    assert not halts.current_halts()
 
 
 def test_a_link_for_a_researcher_makes_the_team_that_it_names(as_user: As, toy: Toy) -> None:

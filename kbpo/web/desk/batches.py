@@ -9,30 +9,32 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 
-from annotation.desk import report
+from annotation.hits import batch, progress
+from annotation.hits.batch import CannotChange
+from annotation.quality import agreement
 from kbpo.accounts.models import User
+from kbpo.web.access import for_admins
 from kbpo.web.components.drawing import axis_over
-from kbpo.web.desk.home import for_admins
 from kbpo.web.desk.quality.agreement import agreement_lines
 
 
 @for_admins
 def one(request: HttpRequest, payer: str) -> HttpResponse:
     """One batch. A POST pauses, continues, extends or stops it."""
-    found = report.batch(payer)
+    found = batch.batch(payer)
     if found is None:
         raise Http404("There is no such batch.")
     refusal = _change(request, payer) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-batch", payer=payer)
-    n, cost, missing = report.cost_of_extending(payer)
-    lines = agreement_lines(report.measure(payer=payer))
+    n, cost, missing = batch.cost_of_extending(payer)
+    lines = agreement_lines(agreement.measure(payer=payer))
     context: dict[str, Any] = {
         "batch": found,
         "address": reverse("submission", args=[payer.split(":")[1]])
         if payer.startswith("submission:")
         else "",
-        "progress": report.progress(payer=payer),
+        "progress": progress.questions_progress(payer=payer),
         "extension": {"n": n, "cost": cost, "missing": missing},
         "word": "stop",
         "agreement": lines,
@@ -48,10 +50,10 @@ def _change(request: HttpRequest, payer: str) -> str:
     why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
     try:
         if verb == "pause":
-            report.pause_batch(payer, user, why)
+            batch.pause_batch(payer, user, why)
             messages.warning(request, "Paused. Work in hand may be finished, and is paid.")
         elif verb == "go on":
-            report.resume_batch(payer, user, why)
+            batch.resume_batch(payer, user, why)
             messages.success(request, "It goes on.")
         elif verb == "extend":
             wanted = request.POST.get("wanted", "")
@@ -60,18 +62,18 @@ def _change(request: HttpRequest, payer: str) -> str:
                 if wanted.isascii() and wanted.isdecimal() and len(wanted) < 10
                 else None
             )
-            n = report.extend_batch(payer, user, why, wanted=seen)
+            n = batch.extend_batch(payer, user, why, wanted=seen)
             messages.success(
                 request, f"{n} questions get one more answer, and the whole time for it."
             )
         elif verb == "stop":
             if request.POST.get("word", "").strip().lower() != "stop":
                 return "Nothing was stopped: type the word stop to arm the button."
-            n = report.stop_batch(payer, user, why)
+            n = batch.stop_batch(payer, user, why)
             messages.warning(request, f"Stopped: {n} questions were given up.")
         else:
             return "Say whether to pause, continue, extend or stop it."
-    except report.CannotChange as refusal:
+    except CannotChange as refusal:
         return str(refusal)
     return ""
 

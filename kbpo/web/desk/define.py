@@ -4,7 +4,6 @@ judgments.
 
 from __future__ import annotations
 
-import csv
 import json
 from typing import Any
 
@@ -17,7 +16,8 @@ from kbpo.evaluation.models import Look, Slice
 from kbpo.evaluation.slices.estimate import read_for, rule_of
 from kbpo.evaluation.slices.rule import BadRule, parse
 from kbpo.tracks.models import Track
-from kbpo.web.desk.home import for_admins
+from kbpo.web.access import for_admins
+from kbpo.web.csv import csv_response
 from kbpo.web.research.submissions import find
 
 EXAMPLE = '{"predicate": ["per:parents"], "same_sentence": true, "weight": "instance"}'
@@ -26,16 +26,9 @@ EXAMPLE = '{"predicate": ["per:parents"], "same_sentence": true, "weight": "inst
 def looks_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The numbers behind the plot of arriving judgments."""
     submission = find(request, pk)
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="judgments-{submission.pk}.csv"'
     names = ["made_at", "n", "n_before", "value", "low80", "high80", "low95", "high95"]
-    writer = csv.writer(response)
-    writer.writerow(names)
-    writer.writerows(
-        [getattr(one, name) for name in names]
-        for one in Look.objects.filter(submission=submission).order_by("n")
-    )
-    return response
+    looks = Look.objects.filter(submission=submission).order_by("n")
+    return csv_response(f"judgments-{submission.pk}.csv", names, looks.values_list(*names))
 
 
 @for_admins

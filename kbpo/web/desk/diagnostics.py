@@ -4,7 +4,6 @@ draws of a run.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,8 +16,9 @@ from kbpo.evaluation.studies.reach import DOCUMENTS, DRAWS, REPEATS, SIMULATED, 
 from kbpo.evaluation.studies.reach_cache import entities_of, reach_of
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.web.access import for_admins
 from kbpo.web.components.log_plot import Series, draw_key, draw_log_log
-from kbpo.web.desk.home import for_admins
+from kbpo.web.csv import csv_response
 from kbpo.web.public.board import DISTRIBUTIONS
 
 DESIGNS = {"uniform": "Uniform", "two_stage": "In two stages"}
@@ -53,11 +53,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 def as_csv(request: HttpRequest, slug: str, what: str) -> HttpResponse:
     """The numbers behind one of the drawings: frequency, shared or reach."""
     track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
-    rows = _rows(track, what, request.GET.get("submission", ""))
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{what}-{slug}.csv"'
-    csv.writer(response).writerows(rows)
-    return response
+    rows = iter(_rows(track, what, request.GET.get("submission", "")))
+    return csv_response(f"{what}-{slug}.csv", next(rows), rows)
 
 
 def _rows(track: Track, what: str, submission: str) -> Iterable[list[Any]]:

@@ -4,7 +4,6 @@ order more.
 
 from __future__ import annotations
 
-import csv
 from typing import Any, cast
 
 from django import forms
@@ -19,7 +18,8 @@ from kbpo.sampling.annotated import annotated
 from kbpo.sampling.documents.draw import CannotDraw, in_two_stages, order_documents
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.tracks.models import Track
-from kbpo.web.desk.home import for_admins
+from kbpo.web.access import for_admins
+from kbpo.web.csv import csv_response
 from kbpo.web.desk.reason import why_of
 
 HEAD = [
@@ -106,10 +106,6 @@ def _order(track: Track, request: HttpRequest) -> str:
 def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     """Every document that was drawn, with its probability, seed and place."""
     track = get_object_or_404(Track, slug=slug)
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="documents-{slug}.csv"'
-    writer = csv.writer(response)
-    writer.writerow(HEAD)
     rows = DocumentSample.objects.filter(track=track).order_by("stage", "batch", "position")
     columns = (
         "document__key",
@@ -122,9 +118,7 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
         "drawn_at",
         "settled_at",
     )
-    for row in rows.values_list(*columns):
-        writer.writerow(["" if one is None else one for one in row])
-    return response
+    return csv_response(f"documents-{slug}.csv", HEAD, rows.values_list(*columns))
 
 
 urlpatterns = [

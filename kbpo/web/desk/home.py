@@ -4,29 +4,32 @@ come in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils import timezone
 from django.utils.text import slugify
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from annotation.desk import report
+from annotation.budget import accrue, check_books
+from annotation.budget.halts import current_halts, stop_publishing
+from annotation.budget.halts import resume as lift_halts
+from annotation.desk import command, journey
+from annotation.desk.command import CannotDismiss, CannotRetry
+from annotation.hits import batch, take_down
+from annotation.labels import exclude
+from annotation.quality import agreement, describe
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import Invitation, Team, User
 from kbpo.money.models import Budget
 from kbpo.money.spend import balance, committed_under
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.web.access import admin_of, for_admins
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines
 from kbpo.web.desk.reason import why_of
@@ -34,24 +37,7 @@ from kbpo.web.desk.stages import failures, stages
 from kbpo.web.research.submissions import put_back
 from kbpo.web.research.teams import invite, links, usable, withdraw
 
-P = ParamSpec("P")
 MOST_USES = 200
-
-
-def for_admins(
-    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """The view, for admins; everybody else who is logged in is refused."""
-
-    @wraps(view)
-    @never_cache
-    @login_required
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        if not cast(User, request.user).is_staff:
-            raise PermissionDenied("This page is for the admins of this service.")
-        return view(request, *args, **kwargs)
-
-    return guarded
 
 
 @for_admins
@@ -67,10 +53,10 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def _context() -> dict[str, Any]:
-    rows, failed, quarrels, spent = stages(), failures(), report.quarrels(), money()
+    rows, failed, quarrels, spent = stages(), failures(), journey.quarrels(), money()
     late = [row for row in rows if row.late]
-    halts = [halt for halt in report.halts() if not halt.payer]
-    undecided = report.undecided()
+    halts = [halt for halt in current_halts() if not halt.payer]
+    undecided = exclude.undecided()
     check = spent["check"].row
     return {
         "stages": rows,
@@ -89,9 +75,9 @@ def _context() -> dict[str, Any]:
             or undecided
             or (check and (check.trouble or check.findings))
         ),
-        "workers": report.workers(8),
-        "online": report.online(),
-        "batches": report.batches(12),
+        "workers": describe.workers(8),
+        "online": describe.online(),
+        "batches": batch.batches(12),
         **_agreement(),
         "now": timezone.now(),
     }
@@ -103,7 +89,8 @@ def _agreement() -> dict[str, Any]:
     """
     tracks = Track.objects.filter(status__in=["open", "frozen"]).order_by("name")
     found: list[dict[str, Any]] = [
-        {"track": track, "lines": agreement_lines(report.measure(track=track))} for track in tracks
+        {"track": track, "lines": agreement_lines(agreement.measure(track=track))}
+        for track in tracks
     ]
     intervals = [line["interval"] for one in found for line in one["lines"]]
     return {"agreement": found, "axis": axis_over(intervals, bounds=(-1.0, 1.0), ticks=3)}
@@ -118,9 +105,9 @@ def money() -> dict[str, Any]:
         "today": spent_today.spent,
         "spent": everything.spent,
         "open": everything.open,
-        "owed": report.owed(),
-        "in_doubt": report.in_doubt(),
-        "check": report.last_check(),
+        "owed": accrue.total_owed(),
+        "in_doubt": journey.in_doubt(),
+        "check": check_books.last_check(),
         "caps": [_cap(row) for row in _caps()],
     }
 
@@ -155,12 +142,12 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
     """Tries a row again at once."""
     if kind == "submission":
         row = get_object_or_404(Submission, pk=pk)
-        user, before, reason = cast(User, request.user), row.status, row.reason
+        user, before, reason = admin_of(request), row.status, row.reason
         if row.status == "failed":
             put_back(row, user)
         else:
             row.retry()
-        why = report.why_again(why_of(request), reason)
+        why = command.why_again(why_of(request), reason)
         note(
             "retry",
             row.purpose,
@@ -173,12 +160,12 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
         messages.success(request, f"{row.name} is tried again.")
         return redirect("desk")
     try:
-        status = report.retry(kind, pk, cast(User, request.user), why_of(request))
+        status = command.retry(kind, pk, admin_of(request), why_of(request))
         messages.success(request, f"{kind.capitalize()} {pk} is {status} again.")
-    except (report.CannotRetry, KeyError) as refusal:
+    except (CannotRetry, KeyError) as refusal:
         messages.error(
             request,
-            str(refusal) if isinstance(refusal, report.CannotRetry) else f"There is no {kind}.",
+            str(refusal) if isinstance(refusal, CannotRetry) else f"There is no {kind}.",
         )
     return redirect("desk")
 
@@ -187,16 +174,16 @@ def retry(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
 @require_POST
 def dismiss(request: HttpRequest, kind: str, pk: int) -> HttpResponse:
     """Takes a failure off the list; the log keeps it, with who and why."""
-    user, why = cast(User, request.user), why_of(request)
+    user, why = admin_of(request), why_of(request)
     try:
         if kind == "submission":
             row = get_object_or_404(Submission, pk=pk)
-            report.check_dismissal(kind, row.status, why)
+            command.check_dismissal(kind, row.status, why)
             note(DISMISS, row.purpose, who=user, before=row.status, why=why, track=row.track.slug)
         else:
-            report.dismiss(kind, pk, user, why)
+            command.dismiss(kind, pk, user, why)
         messages.success(request, f"{kind.capitalize()} {pk} is off the list. The log says why.")
-    except report.CannotDismiss as refusal:
+    except CannotDismiss as refusal:
         messages.error(request, str(refusal))
     return redirect("desk")
 
@@ -213,12 +200,12 @@ def stop(request: HttpRequest) -> HttpResponse:
     elif not why:
         messages.error(request, "Nothing was stopped: say why. Whoever waits will read it.")
     elif request.POST.get("scope") == "all":
-        n = report.take_down(None, cast(User, request.user), why[:500])
+        n = take_down.take_down(None, admin_of(request), why[:500])
         messages.warning(
             request, f"Everything is stopped; {n} open question{'' if n == 1 else 's'} taken down."
         )
     else:
-        report.stop_publishing(None, cast(User, request.user), why[:500])
+        stop_publishing(None, admin_of(request), why[:500])
         messages.warning(request, "Publishing is stopped. What is up goes on and is paid.")
     return redirect("desk-platforms" if request.POST.get("back") == "desk-platforms" else "desk")
 
@@ -227,12 +214,12 @@ def stop(request: HttpRequest) -> HttpResponse:
 @require_POST
 def resume(request: HttpRequest) -> HttpResponse:
     """Lifts every stop of publishing but those of single batches."""
-    user, why = cast(User, request.user), why_of(request)
-    tracks = {halt.track for halt in report.halts() if not halt.payer}
+    user, why = admin_of(request), why_of(request)
+    tracks = {halt.track for halt in current_halts() if not halt.payer}
     if tracks and not why:
         messages.error(request, "Nothing goes on yet: say why it may. It stands in the log.")
         return redirect("desk")
-    lifted = sum(report.resume(track, user, why) for track in tracks)
+    lifted = sum(lift_halts(track, user, why) for track in tracks)
     messages.success(request, "Publishing goes on." if lifted else "Nothing was stopped.")
     return redirect("desk")
 
@@ -241,7 +228,7 @@ def resume(request: HttpRequest) -> HttpResponse:
 @require_POST
 def check_now(request: HttpRequest) -> HttpResponse:
     """Queues a check of the books; the clock makes it, and this page shows what it found."""
-    queued = report.ask_to_check(cast(User, request.user))
+    queued = check_books.ask_to_check(admin_of(request))
     messages.success(
         request,
         "The books are checked now; look here in a moment." if queued else "It is queued already.",
@@ -267,7 +254,7 @@ def people(request: HttpRequest) -> HttpResponse:
 
 def _invite(request: HttpRequest) -> str:
     """Why no link was made, as a sentence; nothing if one was."""
-    role, user = request.POST.get("role", ""), cast(User, request.user)
+    role, user = request.POST.get("role", ""), admin_of(request)
     uses = request.POST.get("uses", "1")
     if role not in ("annotator", "researcher"):
         return "Say whom the link is for: an annotator or a researcher."
@@ -293,7 +280,7 @@ def _invite(request: HttpRequest) -> str:
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
     """An invitation works no more."""
     why = why_of(request, "Taken back from the desk.")
-    withdraw(Invitation.objects.filter(pk=pk), cast(User, request.user), why)
+    withdraw(Invitation.objects.filter(pk=pk), admin_of(request), why)
     messages.success(request, "The link works no more.")
     return redirect("desk-people")
 

@@ -4,30 +4,26 @@ CSV file.
 
 from __future__ import annotations
 
-import csv
-from typing import Any, cast
+from typing import Any
 
 from django.core.paginator import Paginator
 from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Cast, Coalesce, Concat
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import path
 
 from kbpo.accounts.models import Audit
 from kbpo.money.models import Ledger
 from kbpo.tracks.models import Track
-from kbpo.web.desk.home import for_admins
+from kbpo.web.access import for_admins
+from kbpo.web.csv import csv_stream
 
 PAGE = 100
 COLUMNS = ("at", "what", "about", "who", "before", "after", "why", "track", "book")
 TEXT: CharField[str, str] = CharField()
 NOBODY = "the service"
-
-
-class _Echo:
-    def write(self, value: str) -> str:
-        return value
 
 
 def entries(*, book: str = "", about: str = "", track: str = "", who: str = "") -> Any:
@@ -102,23 +98,10 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 @for_admins
-def as_csv(request: HttpRequest) -> HttpResponse:
+def as_csv(request: HttpRequest) -> HttpResponseBase:
     """The same entries, all of them, as CSV."""
-    writer = csv.writer(_Echo())
-    rows = (
-        [_cell(row[f"{name}_"]) for name in COLUMNS]
-        for row in entries(**_asked(request)).iterator()
-    )
-    stream = (writer.writerow(row) for part in ([list(COLUMNS)], rows) for row in part)
-    response = StreamingHttpResponse(stream, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="log.csv"'
-    return cast(HttpResponse, response)
-
-
-def _cell(value: Any) -> str:
-    """A value as a spreadsheet may have it: no text begins a formula."""
-    text = value.isoformat() if hasattr(value, "isoformat") else str(value)
-    return f"'{text}" if text[:1] in "=+-@\t" else text
+    rows = ([row[f"{name}_"] for name in COLUMNS] for row in entries(**_asked(request)).iterator())
+    return csv_stream("log.csv", COLUMNS, rows)
 
 
 urlpatterns = [

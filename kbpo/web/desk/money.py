@@ -4,7 +4,6 @@ CSV of all of it.
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
@@ -16,7 +15,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from annotation.desk import report
+from annotation.budget import cents
+from annotation.budget.cents import STATES, Cents
+from annotation.questions import share
 from kbpo.accounts.models import User
 from kbpo.money.caps import BadCap, caps_of, set_cap
 from kbpo.money.models import Ledger, Price
@@ -24,7 +25,8 @@ from kbpo.money.quote import Quote, quote
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.desk.home import for_admins
+from kbpo.web.access import for_admins
+from kbpo.web.csv import csv_response
 
 ZERO = Decimal("0.00")
 KINDS = {
@@ -42,12 +44,12 @@ MOST_SHOWN = 500
 def show(request: HttpRequest) -> HttpResponse:
     """Every cent: by track, by what it is for, by worker; caps; an estimate."""
     track = _track(request)
-    rows = report.cents(track.pk if track else None)
+    rows = cents.cents(track.pk if track else None)
     submissions = _submissions(rows)
     context = {
         "track": track,
         "tracks": _switches(track),
-        "states": report.STATES,
+        "states": STATES,
         "by_track": _table(rows, lambda one: (one.track_name, "")),
         "by_purpose": _table(rows, lambda one: _purpose(one, submissions)),
         "by_worker": _table([one for one in rows if one.worker], lambda one: (one.worker[:8], "")),
@@ -82,7 +84,7 @@ def _switches(chosen: Track | None) -> list[dict[str, Any]]:
     ]
 
 
-def _submissions(rows: Iterable[report.Cents]) -> dict[str, Submission]:
+def _submissions(rows: Iterable[Cents]) -> dict[str, Submission]:
     numbers = {
         one.purpose.partition(":")[2] for one in rows if one.purpose.startswith("submission:")
     }
@@ -92,7 +94,7 @@ def _submissions(rows: Iterable[report.Cents]) -> dict[str, Submission]:
     return {row.purpose: row for row in found.values()}
 
 
-def _purpose(one: report.Cents, submissions: dict[str, Submission]) -> tuple[str, str]:
+def _purpose(one: Cents, submissions: dict[str, Submission]) -> tuple[str, str]:
     """What money is for, in words, and the address of its page."""
     row = submissions.get(one.purpose)
     if row is not None:
@@ -103,14 +105,14 @@ def _purpose(one: report.Cents, submissions: dict[str, Submission]) -> tuple[str
     return KINDS.get(first, one.purpose), ""
 
 
-def _table(rows: Iterable[report.Cents], name_of: Any) -> dict[str, Any]:
+def _table(rows: Iterable[Cents], name_of: Any) -> dict[str, Any]:
     """Sums by name: what was reserved, and its parts by the states that occur; the largest
     first.
     """
     sums: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
     for one in rows:
         sums[name_of(one)][one.state] += one.amount
-    states = [state for state in report.STATES if any(state in parts for parts in sums.values())]
+    states = [state for state in STATES if any(state in parts for parts in sums.values())]
     found: list[dict[str, Any]] = [
         {
             "name": name,
@@ -132,7 +134,7 @@ def _shared(track: Track) -> list[dict[str, Any]]:
         .select_related("team")
         .order_by("confirmed_at")[:50]
     )
-    return [{"row": row, "shared": report.shared(row)} for row in rows]
+    return [{"row": row, "shared": share.shared(row)} for row in rows]
 
 
 def _quoted(request: HttpRequest, track: Track | None) -> dict[str, Any]:
@@ -190,16 +192,14 @@ def cents_csv(request: HttpRequest) -> HttpResponse:
     it.
     """
     track = _track(request)
-    rows = report.cents(track.pk if track else None)
+    rows = cents.cents(track.pk if track else None)
     submissions = _submissions(rows)
-    response, writer = _csv("money.csv")
-    writer.writerow(["track", "purpose", "for", "worker", "state", "amount"])
+    header = ["track", "purpose", "for", "worker", "state", "amount"]
+    parts = []
     for one in rows:
         name, _ = _purpose(one, submissions)
-        writer.writerow(
-            [_safe(one.track_name), one.purpose, _safe(name), one.worker, one.state, one.amount]
-        )
-    return response
+        parts.append([one.track_name, one.purpose, name, one.worker, one.state, one.amount])
+    return csv_response("money.csv", header, parts)
 
 
 @for_admins
@@ -207,38 +207,22 @@ def ledger_csv(request: HttpRequest) -> HttpResponse:
     """Every movement of the ledger, as it stands there."""
     track = _track(request)
     rows = Ledger.objects.select_related("track", "team").order_by("pk")
-    response, writer = _csv("ledger.csv")
-    writer.writerow(
-        ["id", "at", "track", "team", "purpose", "kind", "state", "amount", "key", "why"]
+    if track is not None:
+        rows = rows.filter(track=track)
+    header = ["id", "at", "track", "team", "purpose", "kind", "state", "amount", "key", "why"]
+    columns = (
+        "pk",
+        "created_at",
+        "track__name",
+        "team__name",
+        "purpose",
+        "kind",
+        "state",
+        "amount",
+        "key",
+        "why",
     )
-    for row in (rows.filter(track=track) if track else rows).iterator():
-        team = row.team.name if row.team else ""
-        writer.writerow(
-            [
-                row.pk,
-                row.created_at.isoformat(),
-                _safe(row.track.name),
-                _safe(team),
-                row.purpose,
-                row.kind,
-                row.state,
-                row.amount,
-                row.key,
-                _safe(row.why),
-            ]
-        )
-    return response
-
-
-def _csv(name: str) -> tuple[HttpResponse, Any]:
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response, csv.writer(response)
-
-
-def _safe(cell: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+    return csv_response("ledger.csv", header, rows.values_list(*columns).iterator())
 
 
 urlpatterns = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from html import escape
@@ -15,9 +14,10 @@ from django.utils.safestring import SafeString, mark_safe
 
 from kbpo.evaluation.studies.pooling import HEAD, QUANTITIES, Study, study
 from kbpo.tracks.models import Track
+from kbpo.web.access import for_admins
 from kbpo.web.components.drawing import Axis
 from kbpo.web.components.figures import number_text
-from kbpo.web.desk.home import for_admins
+from kbpo.web.csv import csv_response
 
 NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1"}
 METRICS = {"official": "Official", "anydoc": "Any document"}
@@ -43,12 +43,7 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     found = study(get_object_or_404(Track.objects.select_related("corpus"), slug=slug))
     if found is None:
         raise Http404("There are no judged predictions of two teams on this track yet.")
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="pooling-{slug}.csv"'
-    writer = csv.writer(response)
-    writer.writerow(HEAD)
-    writer.writerows(found.rows())
-    return response
+    return csv_response(f"pooling-{slug}.csv", HEAD, found.rows())
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:

@@ -13,13 +13,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from annotation.desk import report
+from annotation.hits import progress
+from annotation.questions import follow_documents, follow_up
+from annotation.questions.order import CannotOrder, add_money_to, order_documents, plan_documents
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget, allowance
 from kbpo.sampling.documents.draw import in_two_stages, waiting_documents
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.models import Track
-from kbpo.web.desk.home import for_admins
+from kbpo.web.access import for_admins
 from kbpo.web.desk.reason import why_of
 
 CENTS = Decimal(100)
@@ -72,11 +74,11 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         form = OrderForm()
     elif form.is_bound and form.is_valid():
         try:
-            plan = report.plan_documents(track, form.cleaned_data["n"], **form.terms())
+            plan = plan_documents(track, form.cleaned_data["n"], **form.terms())
             if request.method == "POST":
                 _order(track, form, request)
                 return redirect("desk-reading", slug=slug)
-        except (report.CannotOrder, OverBudget) as error:
+        except (CannotOrder, OverBudget) as error:
             refusal = str(error)
     samples = DocumentSample.objects.filter(track=track)
     context: dict[str, Any] = {
@@ -85,7 +87,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "plan": plan,
         "refusal": refusal,
         "left": allowance(track, None, "documents").left,
-        "orders": report.document_orders(track),
+        "orders": follow_documents.document_orders(track),
         "drawn": samples.count(),
         "read": samples.filter(settled_at__isnull=False).count(),
         "waiting": len(waiting_documents(track)),
@@ -103,7 +105,7 @@ def _sweeps(track: Track) -> dict[str, Any]:
     """What was asked besides, and what asking about all that is left would take, or why that cannot
     be.
     """
-    states = report.sweeps(track)
+    states = follow_up.sweeps(track)
     found: dict[str, Any] = {
         "sweeps": states,
         "sweep_holds": any(one.holds for one in states),
@@ -111,10 +113,10 @@ def _sweeps(track: Track) -> dict[str, Any]:
         "sweep": None,
     }
     try:
-        found["sweep"] = plan = report.plan_sweep(track)
-    except report.CannotOrder as why:
+        found["sweep"] = plan = follow_up.plan_sweep(track)
+    except CannotOrder as why:
         return found | {"no_sweep": str(why)}
-    rate = report.progress(track=track).answers_per_hour
+    rate = progress.questions_progress(track=track).answers_per_hour
     answers = len(plan.targets) * plan.workers
     return found | {"sweep_at_rate": 3600 * answers / rate if rate else None}
 
@@ -123,8 +125,8 @@ def _sweep(track: Track, request: HttpRequest) -> str:
     """Why no sweep was ordered, as a sentence; nothing if it was."""
     who = cast(User, request.user)
     try:
-        sweep = report.order_sweep(track, _shown(request, "sweep"), who=who, why=why_of(request))
-    except (report.CannotOrder, OverBudget) as error:
+        sweep = follow_up.order_sweep(track, _shown(request, "sweep"), who=who, why=why_of(request))
+    except (CannotOrder, OverBudget) as error:
         return str(error)
     messages.success(request, f"{sweep.targets.count():,} questions are ordered.")
     return ""
@@ -135,9 +137,9 @@ def _shown(request: HttpRequest, name: str) -> Decimal:
     try:
         shown = Decimal(request.POST.get(name, ""))
     except ArithmeticError as error:
-        raise report.CannotOrder("Look at the price first, then order.") from error
+        raise CannotOrder("Look at the price first, then order.") from error
     if not shown.is_finite():
-        raise report.CannotOrder("Look at the price first, then order.")
+        raise CannotOrder("Look at the price first, then order.")
     return shown
 
 
@@ -145,9 +147,7 @@ def _order(track: Track, form: OrderForm, request: HttpRequest) -> None:
     """Raises CannotOrder or OverBudget, with a sentence."""
     shown = _shown(request, "at_most")
     who, why = cast(User, request.user), why_of(request)
-    order = report.order_documents(
-        track, form.cleaned_data["n"], shown, who=who, why=why, **form.terms()
-    )
+    order = order_documents(track, form.cleaned_data["n"], shown, who=who, why=why, **form.terms())
     messages.success(request, f"{order.documents} documents are ordered, at most ${shown}.")
 
 
@@ -157,10 +157,8 @@ def _add_money(track: Track, request: HttpRequest) -> str:
     if not number.isascii() or not number.isdigit() or len(number) > 18:
         return "There is no such order."
     try:
-        added = report.add_money(
-            track, int(number), who=cast(User, request.user), why=why_of(request)
-        )
-    except (report.CannotOrder, OverBudget) as error:
+        added = add_money_to(track, int(number), who=cast(User, request.user), why=why_of(request))
+    except (CannotOrder, OverBudget) as error:
         return str(error)
     messages.success(
         request, f"${added} more is set aside." if added else "Nothing more is needed."

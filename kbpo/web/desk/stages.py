@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Min
 from django.utils import timezone
 
-from annotation.desk import report
+from annotation.desk import journey
 from kbpo.accounts.audit import dismissed
 from kbpo.submissions.models import Submission
 
@@ -77,7 +77,7 @@ def stages() -> list[Stage]:
     ours = [_stage(*what, *found.get(what[2], (0, None)), now) for what in (*SUBMISSIONS, SCORE)]
     crowd = [
         Stage(one.what, one.step, one.waiting, now - one.oldest if one.oldest else None, one.limit)
-        for one in report.oldest()
+        for one in journey.oldest()
     ]
     return [*ours[:-1], *crowd, ours[-1]]
 
@@ -129,6 +129,6 @@ def failures(most: int = 30) -> list[Failed]:
             one.again,
             one.is_money,
         )
-        for one in report.failures(most)
+        for one in journey.failures(most)
     ]
     return sorted([*ours, *crowd], key=lambda one: (one.is_money, one.since), reverse=True)[:most]

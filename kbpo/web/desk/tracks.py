@@ -12,7 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from annotation.desk import report
+from annotation.platforms import registry
+from annotation.platforms.mturk import account
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.money.models import Budget, Price
@@ -31,7 +32,7 @@ from kbpo.sampling.open_track import (
 )
 from kbpo.tracks.models import DISTRIBUTIONS, Track
 from kbpo.tracks.registry import KINDS, kind_of
-from kbpo.web.desk.home import for_admins
+from kbpo.web.access import for_admins
 from kbpo.web.public.board import CRITERIA
 from kbpo.web.public.board import DISTRIBUTIONS as DISTRIBUTION_NAMES
 
@@ -55,7 +56,7 @@ MONEY = ("budget", "day", "submission", "team", "reward", "seconds")
 
 def places() -> list[tuple[str, str]]:
     """Where questions can be put up: a marketplace only where one is set."""
-    market = [("mturk", "a marketplace")] if report.account() is not None else []
+    market = [("mturk", "a marketplace")] if account.account() is not None else []
     return [("pool", "our own annotators"), *market]
 
 
@@ -154,7 +155,7 @@ class TrackForm(forms.Form):
     def make(self, who: User) -> Track | None:
         """The track; None, and the errors stand at their fields, if it cannot be made."""
         said = dict(self.cleaned_data)
-        fee_rate = report.fee_rate_of(said["platform"])
+        fee_rate = registry.fee_rate_of(said["platform"])
         money = Money(**{name: said.pop(name) for name in MONEY}, fee_rate=fee_rate)
         try:
             return create_track(said.pop("corpus"), said.pop("name"), money=money, who=who, **said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.tracks import CORRECTED, PARTS, PUBLISHED, as_json
 from kbpo.web.components import drawing, plots
+from kbpo.web.csv import csv_response
 
 DISTRIBUTIONS = {
     "instance": "Every prediction",
@@ -269,26 +269,18 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
     view = read(request, track)
     shown = board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = (
-        f'attachment; filename="{track.slug}-{view.distribution}-{view.criterion}.csv"'
-    )
     ends = ("value", "low80", "high80", "low95", "high95")
-    writer = csv.writer(response)
-    head = ["team", "system", "rank_best", "rank_worst", "labels", "documents", "self_claims"]
-    writer.writerow([*head, *(f"{part}_{end}" for part in PARTS for end in ends)])
+    header = ["team", "system", "rank_best", "rank_worst", "labels", "documents", "self_claims"]
+    header += [f"{part}_{end}" for part in PARTS for end in ends]
+    rows = []
     for row in shown.rows:
         figures = [getattr(getattr(row, part), end, None) for part in PARTS for end in ends]
         documents = row.recall.n_documents if row.recall else 0
-        names = [_inert(row.submission.team.name), _inert(row.submission.name)]
+        names = [row.submission.team.name, row.submission.name]
         told = [*(row.rank or (None, None)), row.n_labels, documents, row.self_claims, *figures]
-        writer.writerow([*names, *("" if one is None else repr(one) for one in told)])
-    return response
-
-
-def _inert(text: str) -> str:
-    """The text, made harmless for spreadsheets, which take a leading sign for a formula."""
-    return "'" + text if text[:1] in "=+-@\t\r" else text
+        rows.append([*names, *told])
+    filename = f"{track.slug}-{view.distribution}-{view.criterion}.csv"
+    return csv_response(filename, header, rows)
 
 
 def json(request: HttpRequest, slug: str) -> HttpResponse:

@@ -12,7 +12,7 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.desk import report
+from annotation.hits.progress import questions_progress
 from kbpo.evaluation.run import open_targets
 from kbpo.instances.merge import AGAIN
 from kbpo.instances.models import Label
@@ -170,7 +170,7 @@ def _remains(submission: Submission, sample: dict[str, Any]) -> str:
     if submission.status != "judging" or not sample["open"]:
         return ""
     left: timedelta | None = sample["left"]
-    if left is None and (rate := report.progress(track=submission.track).answers_per_hour):
+    if left is None and (rate := questions_progress(track=submission.track).answers_per_hour):
         left = timedelta(hours=sample["open"] * submission.track.workers_per_question / rate)
     if left is not None:
         return f"{about_text(left)} left, done near {_near(timezone.now() + left)}"

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.desk import report
+from annotation.desk import adjudicate
 from kbpo.accounts.models import User
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
@@ -148,7 +148,7 @@ def describe(submission: Submission, ids: Sequence[int], *, public: bool) -> lis
 
 def with_disputes(submission: Submission, rows: list[Judged], own: bool) -> list[Judged]:
     """The rows, for their own team with what it disputes and may dispute: what people judged."""
-    disputes = report.disputes_of(submission) if own else {}
+    disputes = adjudicate.of_submission(submission) if own else {}
     return [
         replace(
             one,

@@ -9,7 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from annotation.desk import report
+from annotation.hits import progress
 from kbpo.money.models import Budget
 from kbpo.money.spend import SCOPE_NAMES, allowance
 from kbpo.submissions.models import Submission
@@ -63,7 +63,7 @@ def quotes(submission: Submission, options: dict[str, Any] | None = None) -> lis
     if not options:
         return []
     room = allowance(submission.track, submission.team, submission.purpose)
-    rate = report.progress(track=submission.track).answers_per_hour
+    rate = progress.questions_progress(track=submission.track).answers_per_hour
     cap = SCOPE_NAMES[Budget.Scope(room.scope)] if room.scope else ""
     workers = submission.track.workers_per_question
     return [

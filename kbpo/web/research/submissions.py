@@ -4,7 +4,6 @@ people judged.
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from decimal import Decimal
 from typing import Any, cast
@@ -18,13 +17,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from annotation.desk import report
+from annotation.questions import share
 from kbpo.accounts.models import User
 from kbpo.money.spend import balance
 from kbpo.queue import nudge
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, withdraw
 from kbpo.submissions.receive import describe as rename
+from kbpo.web.csv import csv_stream
 from kbpo.web.research.follow import progress, reached, stages
 from kbpo.web.research.judged import (
     VERDICTS,
@@ -121,7 +121,7 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
             "noticed": noticed(submission),
             "sampled": sampled(submission),
         }
-        found["shared"] = report.shared(submission)
+        found["shared"] = share.shared(submission)
         found |= {"more": more(submission)}
     if seen:
         ids, right, _ = verdicts(submission, public=not own)
@@ -246,20 +246,9 @@ def problems_tsv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
         .order_by("line", "pk")
         .iterator(chunk_size=2000)
     )
-
-    class Echo:
-        def write(self, text: str) -> str:
-            return text
-
-    writer = csv.writer(Echo(), dialect="excel-tab")
-    head = [["line", "severity", "code", "what", "text"]]
+    header = ["line", "severity", "code", "what", "text"]
     lines = ([row.line, row.severity, row.code, row.text, row.line_text] for row in rows)
-    stream = (writer.writerow(row) for part in (head, lines) for row in part)
-    response = StreamingHttpResponse(
-        stream, content_type="text/tab-separated-values; charset=utf-8"
-    )
-    response["Content-Disposition"] = f'attachment; filename="problems-{submission.pk}.tsv"'
-    return response
+    return csv_stream(f"problems-{submission.pk}.tsv", header, lines, tabs=True)
 
 
 def predictions(request: HttpRequest, pk: int) -> HttpResponse:

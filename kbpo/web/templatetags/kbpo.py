@@ -11,7 +11,7 @@ from django import template
 from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.desk import report
+from annotation.platforms.mturk import account
 from kbpo.web.components import drawing, figures, plots, viewer
 from kbpo.web.components.drawing import Axis, Interval, Kind, Tone
 from kbpo.web.components.plots import Moment, Point
@@ -226,7 +226,7 @@ def real_money() -> dict[str, Any]:
     """Whether the marketplace that is set pays with real money, in colour, on every page of the
     admins.
     """
-    return {"account": report.account()}
+    return {"account": account.account()}
 
 
 # Plots and documents

@@ -14,10 +14,11 @@ from django.shortcuts import redirect, render
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from annotation.desk import report
+from annotation.budget import halts
+from annotation.marketplace import books, give
 from kbpo.accounts.models import User
 from kbpo.tracks.models import Track
-from kbpo.web.desk.home import for_admins
+from kbpo.web.access import for_admins
 
 
 @for_admins
@@ -30,10 +31,10 @@ def show(request: HttpRequest) -> HttpResponse:
 
 def _context() -> dict[str, Any]:
     return {
-        "platforms": report.platforms(),
-        "halts": report.halts(),
+        "platforms": books.platforms(),
+        "halts": halts.current_halts(),
         "tracks": Track.objects.exclude(status="draft").order_by("name"),
-        "bonuses": report.bonuses(),
+        "bonuses": books.bonuses(),
         "everything": True,  # the stop box, which is the desk's, begins with the wider stop here
         "back": "desk-platforms",
         "key": secrets.token_hex(16),  # a form's own: sent twice, it grants once
@@ -45,7 +46,7 @@ def _context() -> dict[str, Any]:
 def explain(request: HttpRequest, name: str) -> HttpResponse:
     """Somebody paid in or took out: the balance as it is now is right."""
     why = request.POST.get("why", "").strip()
-    if not why or not report.explain_balance(name, cast(User, request.user), why[:500]):
+    if not why or not books.explain_balance(name, cast(User, request.user), why[:500]):
         messages.error(request, "Nothing was changed. Say where the difference comes from.")
     else:
         messages.success(
@@ -68,7 +69,7 @@ def grant(request: HttpRequest) -> HttpResponse:
     try:
         if track is None:
             raise ValueError("Choose the track that pays.")
-        told = report.grant(
+        told = give.grant_to(
             said["worker"],
             track,
             _dollars(said["amount"]),
@@ -98,7 +99,7 @@ def admit(request: HttpRequest) -> HttpResponse:
         request.POST.get("why", "").replace("\x00", "")[:500],
     )
     try:
-        told = report.admit_worker(
+        told = give.admit(
             request.POST.get("worker", "").strip(), cast(User, request.user), why, held=held
         )
     except ValueError as no:

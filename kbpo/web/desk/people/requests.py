@@ -4,21 +4,15 @@ payouts.
 
 from __future__ import annotations
 
-import csv
 import secrets
-from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation.desk.appeals import answer_appeal
@@ -35,35 +29,14 @@ from annotation.workers.models import (
     TutorialRun,
 )
 from kbpo.accounts.audit import note
-from kbpo.accounts.models import User
 from kbpo.tracks.models import Track
+from kbpo.web.access import admin_of, for_admins
+from kbpo.web.csv import csv_response
 from kbpo.web.judging.own_pages import show_receipt, title_of
 
-P = ParamSpec("P")
 MOST = Decimal("100000")
 TAKEN_BACK = {True: "What was refused is paid.", False: "Readmitted."}
 MOST_SHOWN = 200
-
-
-def for_admins(
-    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """The view, for admins; everybody else who is logged in is refused."""
-
-    @wraps(view)
-    @never_cache
-    @login_required
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        if not admin_of(request).is_staff:
-            raise PermissionDenied("This page is for the admins of this service.")
-        return view(request, *args, **kwargs)
-
-    return guarded
-
-
-def admin_of(request: HttpRequest) -> User:
-    """Who asks; somebody who is logged in."""
-    return cast(User, request.user)
 
 
 @for_admins
@@ -368,30 +341,14 @@ def _undo(request: HttpRequest) -> str:
 @for_admins
 def owed_csv(request: HttpRequest) -> HttpResponse:
     """What is to be paid now, as a list for the bank. Holds names: for admins only."""
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="owed.csv"'
-    writer = csv.writer(response)
-    writer.writerow(["worker", "login", "email", "amount", "payments", "since"])
+    header = ["worker", "login", "email", "amount", "payments", "since"]
+    rows = []
     for one in payout.owed():
         if one.due:
             user = one.worker.user
             name, email = (user.get_username(), user.email) if user else ("", "")
-            writer.writerow(
-                [
-                    one.worker.handle,
-                    safe(name),
-                    safe(email),
-                    one.amount,
-                    one.n,
-                    one.since.isoformat(),
-                ]
-            )
-    return response
-
-
-def safe(cell: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+            rows.append([one.worker.handle, name, email, one.amount, one.n, one.since])
+    return csv_response("owed.csv", header, rows)
 
 
 @for_admins

@@ -13,9 +13,11 @@ from django.shortcuts import redirect, render
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from annotation.desk import report
+from annotation.desk import command
+from annotation.labels.reject import CannotReject
+from annotation.quality import describe
 from kbpo.accounts.models import User
-from kbpo.web.desk.home import for_admins
+from kbpo.web.access import for_admins
 
 LONG = 80
 """Characters of a field that stand in a line"""
@@ -24,8 +26,8 @@ LONG = 80
 @for_admins
 def listing(request: HttpRequest) -> HttpResponse:
     """Every annotator, last seen first."""
-    lines = report.workers(500)
-    return render(request, "desk/workers.html", {"workers": lines, "online": report.online()})
+    lines = describe.workers(500)
+    return render(request, "desk/workers.html", {"workers": lines, "online": describe.online()})
 
 
 @for_admins
@@ -36,10 +38,10 @@ def one(request: HttpRequest, handle: str) -> HttpResponse:
     refusal = _change(request, handle) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         there = (
-            report.record(handle, 1) is not None
+            describe.record(handle, 1) is not None
         )  # an erased worker has another hash, which nobody is told
         return redirect("desk-worker", handle=handle) if there else redirect("desk-workers")
-    record = report.record(handle)
+    record = describe.record(handle)
     if record is None:
         raise Http404("There is no such annotator.")
     context = {"record": record, "worker": record.worker, "line": record.line, "refusal": refusal}
@@ -48,7 +50,7 @@ def one(request: HttpRequest, handle: str) -> HttpResponse:
 
 def _change(request: HttpRequest, handle: str) -> str:
     """Why nothing was changed, as a sentence; nothing if something was."""
-    if report.record(handle, 1) is None:
+    if describe.record(handle, 1) is None:
         raise Http404("There is no such annotator.")
     user, why = cast(User, request.user), _text(request, "why")
     verb = request.POST.get("verb")
@@ -60,13 +62,13 @@ def _change(request: HttpRequest, handle: str) -> str:
         return "Say why: it is recorded, and the annotator reads it."
     if verb == "exclude":
         messages.warning(
-            request, f"Left out: {report.exclude_worker(handle, user, why)}. All work stays paid."
+            request, f"Left out: {command.exclude_worker(handle, user, why)}. All work stays paid."
         )
     elif verb == "keep":
         return _keep(request, handle, why)
     else:
         messages.success(
-            request, f"Readmitted, and counting again: {report.readmit_worker(handle, user, why)}."
+            request, f"Readmitted, and counting again: {command.readmit_worker(handle, user, why)}."
         )
     return ""
 
@@ -74,7 +76,7 @@ def _change(request: HttpRequest, handle: str) -> str:
 def _keep(request: HttpRequest, handle: str, why: str) -> str:
     """Why nothing was changed, as a sentence; nothing if they stay."""
     try:
-        report.keep_worker(handle, cast(User, request.user), why)
+        command.keep_worker(handle, cast(User, request.user), why)
     except ValueError as no:
         return str(no)
     messages.success(
@@ -90,12 +92,12 @@ def _write_or_erase(request: HttpRequest, handle: str, verb: str) -> str:
         if verb == "write":
             messages.success(
                 request,
-                report.write_to(handle, user, _text(request, "subject"), request.POST["text"]),
+                command.write_to(handle, user, _text(request, "subject"), request.POST["text"]),
             )
         elif _text(request, "word").lower() != "erase":
             return "Nothing was erased: type the word erase to arm the button."
         else:
-            messages.warning(request, report.erase_worker(handle, user, _text(request, "why")))
+            messages.warning(request, command.erase_worker(handle, user, _text(request, "why")))
     except (ValueError, KeyError) as no:
         return (
             str(no)
@@ -110,22 +112,22 @@ def reject(request: HttpRequest, pk: int) -> HttpResponse:
     """Refusing pay for an answer: the evidence first, then what follows from it, then the second
     click.
     """
-    found = report.answer(pk)
+    found = describe.answer(pk)
     if found is None:
         raise Http404("There is no such answer.")
     worker, answer = found
     user, evidence, refusal, sure = cast(User, request.user), _text(request, "evidence"), "", False
     if request.method == "POST":
         try:
-            report.check_rejection(pk, evidence)
+            command.check_rejection(pk, evidence)
             sure = True
             if request.POST.get("sure") == "yes":
-                report.reject_answer(pk, user, evidence)
+                command.reject_answer(pk, user, evidence)
                 messages.warning(
                     request, "Pay is refused. The money stays set aside, and you can undo it."
                 )
                 return redirect("desk-worker", handle=worker.handle)
-        except report.CannotReject as wrong:
+        except CannotReject as wrong:
             refusal, sure = str(wrong), False
     context = {
         "worker": worker,
@@ -168,13 +170,13 @@ def _size_of(text: str) -> str:
 @require_POST
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """A rejection is undone: the answer is paid."""
-    found = report.answer(pk)
+    found = describe.answer(pk)
     if found is None:
         raise Http404("There is no such answer.")
     try:
-        report.undo_rejection(pk, cast(User, request.user), _text(request, "why"))
+        command.undo_rejection(pk, cast(User, request.user), _text(request, "why"))
         messages.success(request, "The rejection is undone: the answer counts and is paid.")
-    except report.CannotReject as wrong:
+    except CannotReject as wrong:
         messages.error(request, str(wrong))
     return redirect("desk-worker", handle=found[0].handle)
 

@@ -13,11 +13,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from annotation.desk import report
+from annotation.desk import adjudicate, disputed
+from annotation.desk.adjudicate import CannotAsk
+from annotation.desk.trail import trail_of
+from annotation.quality import describe, error_rate, gold
+from annotation.quality.judged import MARKED, PAIRS, WORDS
 from kbpo.accounts.models import User
 from kbpo.submissions.models import Prediction
 from kbpo.tracks.models import Track
-from kbpo.web.desk.home import for_admins
+from kbpo.web.access import for_admins
 from kbpo.web.desk.reason import why_of
 from kbpo.web.research.judged import may_see, only_public, verdicts
 from kbpo.web.research.submissions import find
@@ -34,17 +38,17 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
     refusal = _change(request, track) if request.method == "POST" else ""
     if request.method == "POST" and not refusal:
         return redirect("desk-adjudication", slug=slug)
-    counts = report.adjudication_counts(track)
+    counts = adjudicate.counts(track)
     context = {
         "track": track,
         "counts": counts,
         "open": sum(one.get("open", 0) for one in counts.values()),
         "errors": _errors(track),
-        "judged": report.JUDGED,
-        "limit": report.policy_of(track).divided_limit,
-        "random_limit": report.policy_of(track).random_limit,
-        "disputes": [(one, _title(one.question)) for one in report.open_disputes(track)],
-        "entries": [(one, _title(one.question)) for one in report.adjudicated(track)],
+        "judged": WORDS,
+        "limit": gold.policy_of(track).divided_limit,
+        "random_limit": gold.policy_of(track).random_limit,
+        "disputes": [(one, _title(one.question)) for one in adjudicate.disputes(track)],
+        "entries": [(one, _title(one.question)) for one in adjudicate.entries(track)],
         "refusal": refusal,
     }
     return render(request, "desk/adjudication.html", context, status=422 if refusal else 200)
@@ -52,21 +56,23 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _title(question: Any) -> str:
     """What an entry is about, in a line."""
-    return report.title_of(question) + (": every name" if question.interface == "entities" else "")
+    return describe.title_of(question) + (
+        ": every name" if question.interface == "entities" else ""
+    )
 
 
 def _errors(track: Track) -> list[tuple[str, Any, str]]:
     """(what, how often the crowd errs in it, what is counted), of what experts answered after a
     random draw.
     """
-    wrong, missed = report.errors_of_names(track)
+    wrong, missed = error_rate.errors_of_names(track)
     found = [
         (
             "Pairs that were asked alone",
-            report.crowd_errors(track, report.PAIRS),
+            error_rate.errors(track, PAIRS),
             "random judgment",
         ),
-        ("Relations marked in documents", report.crowd_errors(track, report.MARKED), "random mark"),
+        ("Relations marked in documents", error_rate.errors(track, MARKED), "random mark"),
         ("Names marked in documents", wrong, "settled name"),
         ("Names that readers missed", missed, "name that experts marked"),
     ]
@@ -82,34 +88,34 @@ def _change(request: HttpRequest, track: Track) -> str:
                 return "Say how many judgments to queue."
             if not (why := why_of(request)):
                 return "Nothing was queued: say what experts are asked for. It stands in the log."
-            add = report.queue_divided if verb == "divided" else report.queue_random
-            made = add(track, int(n), user, request.POST.get("what", report.PAIRS), why=why)
+            add = adjudicate.queue_divided if verb == "divided" else adjudicate.queue_random
+            made = add(track, int(n), user, request.POST.get("what", PAIRS), why=why)
             messages.success(request, f"{made} judgments were queued.")
         elif verb in ("limit", "random-limit"):
             if not n.isdecimal() or not n.isascii() or len(n) > 4:
                 return "Say how many may wait at once; 0 leaves it to you."
             of = "divided" if verb == "limit" else "random"
-            report.set_divided_limit(track, int(n), user, why_of(request), of)
+            disputed.set_limit(track, int(n), user, why_of(request), of)
             messages.success(
                 request, f"The clock keeps up to {n} waiting." if int(n) else CLOCK_IDLE[of]
             )
         elif verb in ("drop", "names"):
             chosen = [
                 one
-                for one in report.open_disputes(track)
+                for one in adjudicate.disputes(track)
                 if str(one.pk) == request.POST.get("entry")
             ]
             if not chosen:
                 return "That dispute is not open any more."
             if verb == "names":
-                report.dispute_names(chosen[0], user)
+                adjudicate.dispute_names(chosen[0], user)
                 messages.success(request, "An expert marks all names of its document anew.")
                 return ""
-            report.drop_adjudication(chosen[0], user, why_of(request))
+            adjudicate.drop(chosen[0], user, why_of(request))
             messages.success(request, "It is off the queue.")
         else:
             return "Say what to queue or to drop."
-    except report.CannotAsk as refusal:
+    except CannotAsk as refusal:
         return str(refusal)
     return ""
 
@@ -120,11 +126,11 @@ def trail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     expert's remark.
     """
     track = get_object_or_404(Track, slug=slug)
-    found = report.trail(track, pk)
+    found = trail_of(track, pk)
     if found is None:
         raise Http404("Nobody has answered this one yet.")
     if request.method == "POST":
-        report.remark_on(found.row, cast(User, request.user), request.POST.get("remark", ""))
+        adjudicate.remark(found.row, cast(User, request.user), request.POST.get("remark", ""))
         messages.success(request, "Saved.")
         return redirect("desk-trail", slug=slug, pk=pk)
     return render(request, "desk/trail.html", {"track": track, "trail": found, "row": found.row})
@@ -145,7 +151,7 @@ def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
     if row.pk not in set(verdicts(submission, public=False)[0]):
         raise Http404("This prediction has no judgment yet.")
     try:
-        report.dispute(
+        adjudicate.dispute(
             submission,
             row.instance.target_id,
             cast(User, request.user),
@@ -154,7 +160,7 @@ def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
         messages.success(
             request, "Noted. An expert is asked, without seeing what was judged or who doubts it."
         )
-    except report.CannotAsk as refusal:
+    except CannotAsk as refusal:
         messages.error(request, str(refusal))
     return redirect(reverse("submission-judged", args=[pk]) + f"#p{prediction}")
 

@@ -13,11 +13,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from annotation.desk import report
+from annotation.labels import revise
+from annotation.quality import describe, gold
 from kbpo.accounts.models import User
 from kbpo.evaluation.studies.what_if import Change, what_if
 from kbpo.tracks.models import Track
-from kbpo.web.desk.home import for_admins
+from kbpo.web.access import for_admins
 
 METHODS = {"majority": "Majority", "dawid_skene": "Dawid and Skene’s model"}
 QUANTITIES = ("f1", "precision", "recall")
@@ -36,13 +37,13 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     method = request.GET.get("method", "")
     context: dict[str, Any] = {
         "track": track,
-        "policy": report.policy_of(track),
+        "policy": gold.policy_of(track),
         "methods": METHODS,
         "method": method,
         "refusal": refusal,
-        "reader": report.price_of_reader(track),
+        "reader": revise.price_of_reader(track),
         "name": METHODS.get(method, ""),
-        "current": METHODS[report.policy_of(track).aggregation],
+        "current": METHODS[gold.policy_of(track).aggregation],
     }
     if method in METHODS:
         context |= _compared(track, method)
@@ -51,7 +52,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _compared(track: Track, method: str) -> dict[str, Any]:
     began = time.monotonic()
-    made = report.revision(track, method, report.policy_of(track).revision + 1)
+    made = revise.revision(track, method, gold.policy_of(track).revision + 1)
     changes = what_if(track, [flip.label for flip in made.flips])
     flips = [
         {
@@ -74,9 +75,9 @@ def _compared(track: Track, method: str) -> dict[str, Any]:
 def _title(flip: Any) -> str:
     """What a judgment is about, in a line; of a document, which pair of its names."""
     return (
-        f"{flip.names}, in {report.title_of(flip.question)}"
+        f"{flip.names}, in {describe.title_of(flip.question)}"
         if flip.names
-        else report.title_of(flip.question)
+        else describe.title_of(flip.question)
     )
 
 
@@ -104,7 +105,7 @@ def _switch(request: HttpRequest, track: Track) -> str:
         return "Say how answers are to be added up."
     if not why:
         return "Say why: it stands in the log."
-    made = report.switch_aggregation(track, method, cast(User, request.user), why)
+    made = revise.switch(track, method, cast(User, request.user), why)
     messages.success(
         request, f"{METHODS[method]} from now on. {len(made.flips)} labels were written anew."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from annotation.desk import report
+from annotation.quality.agreement import Measured
 from kbpo.web.components.drawing import Interval
 
 NAMES = {
@@ -23,7 +23,7 @@ def name_of(interface: str, what: str) -> str:
     return NAMES.get((interface, what), f"{interface}, {what}".replace("_", " ").capitalize())
 
 
-def agreement_lines(measured: Sequence[report.Measured]) -> list[dict[str, Any]]:
+def agreement_lines(measured: Sequence[Measured]) -> list[dict[str, Any]]:
     """What was measured, each with its name and the interval of α."""
     return [
         {

@@ -4,18 +4,14 @@ asked about.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation.desk.adjudicate import (
@@ -35,30 +31,14 @@ from annotation.quality.gold import CannotMake, make_gold
 from kbpo.accounts.models import User
 from kbpo.experts.draw import waiting
 from kbpo.tracks.models import Track
+from kbpo.web.access import admin_of, for_admins
 from kbpo.web.judging.views import raw_of, show, whole
 
-P = ParamSpec("P")
 OWN = "Your own judgment"
 """What the page says of a question that is asked an expert, whatever it is asked for."""
 BLIND = "You see neither what others said nor why this is asked."
 LOST = "Somebody else has this one in hand now. Here is the next."
 ANSWERED = "This one is answered already."
-
-
-def for_admins(
-    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """The view, for admins alone."""
-
-    @wraps(view)
-    @never_cache
-    @login_required
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        if not cast(User, request.user).is_staff:
-            raise PermissionDenied("This page is for the admins of this service.")
-        return view(request, *args, **kwargs)
-
-    return guarded
 
 
 @for_admins
@@ -79,7 +59,7 @@ def gold(request: HttpRequest, pk: int) -> HttpResponse:
     raw, why = raw_of(request.POST), request.POST.get("why", "").replace("\x00", "").strip()[:500]
     raw.pop("why", None)  # a reason is no part of the answer
     try:
-        made = make_gold(source, raw, cast(User, request.user), why)
+        made = make_gold(source, raw, admin_of(request), why)
     except (BadAnswer, CannotMake) as bad:
         return show(request, source, raw, context | {"error": str(bad), "why": why}, status=422)
     messages.success(
@@ -103,7 +83,7 @@ def _an_answer(question: Question) -> object:
 def adjudicate_next(request: HttpRequest, slug: str) -> HttpResponse:
     """To the next judgment that an expert is asked about, whatever it is in the queue for."""
     track = get_object_or_404(Track, slug=slug)
-    user = cast(User, request.user)
+    user = admin_of(request)
     row = next_of(track, user)
     entries, checks = open_to(track, user).count(), waiting(track).count()
     if (
@@ -121,7 +101,7 @@ def adjudicate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The question as its annotators saw it, without a word of what they said or why it is asked; a
     POST answers it.
     """
-    user = cast(User, request.user)
+    user = admin_of(request)
     row = get_object_or_404(
         Adjudication.objects.select_related("question", "track"), track__slug=slug, pk=pk
     )
@@ -181,7 +161,7 @@ def _asked(request: HttpRequest, row: Adjudication, left: Any, *, error: str = "
 def adjudicate_draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Keeps an expert's answer so far, and the question for them."""
     row = get_object_or_404(Adjudication.objects.select_related("track"), track__slug=slug, pk=pk)
-    if not hold(row, cast(User, request.user), raw_of(request.POST)):
+    if not hold(row, admin_of(request), raw_of(request.POST)):
         return JsonResponse({"error": ANSWERED if row.status != "open" else LOST}, status=409)
     return JsonResponse(
         {"saved": timezone.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())}

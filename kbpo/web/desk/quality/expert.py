@@ -4,18 +4,15 @@ said. For admins.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation.desk.adjudicate import answered_by
@@ -27,39 +24,21 @@ from kbpo.experts.draw import HOLD, Outcome, answer, hold, may_check, take, wait
 from kbpo.instances.models import Target
 from kbpo.sampling.models import ExpertCheck
 from kbpo.tracks.models import Track
+from kbpo.web.access import admin_of, for_admins
 from kbpo.web.desk.quality.decide import BLIND, OWN
-from kbpo.web.judging.views import raw_of, refused, show, whole
+from kbpo.web.judging.views import raw_of, show, whole
 
-P = ParamSpec("P")
-
-NOT_AN_EXPERT = "Checking what annotators said is for the admins of this service."
 NOTHING = "No judgment of this track waits for a check."
 LOST = "Somebody else is checking this one now; your answer was not needed. Here is the next."
 OWN_TEAM = "Your own team states something about this one; somebody else has to check it."
 ALREADY = "This one was checked already. Here is the next."
 
 
-def for_experts(
-    view: Callable[Concatenate[HttpRequest, User, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """The view, for admins; everybody else reads why not."""
-
-    @never_cache
-    @login_required
-    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        user = request.user
-        if not isinstance(user, User) or not user.is_staff:
-            return refused(request, NOT_AN_EXPERT)
-        return view(request, user, *args, **kwargs)
-
-    return guarded
-
-
 @require_GET
-@for_experts
-def next_check(request: HttpRequest, user: User, slug: str) -> HttpResponse:
+@for_admins
+def next_check(request: HttpRequest, slug: str) -> HttpResponse:
     """To the next check; says so if none is open."""
-    return _to_next(request, user, get_object_or_404(Track, slug=slug))
+    return _to_next(request, admin_of(request), get_object_or_404(Track, slug=slug))
 
 
 def _to_next(request: HttpRequest, user: User, track: Track) -> HttpResponse:
@@ -89,9 +68,10 @@ def _answered_by(user: User) -> Any:
     return Target.objects.filter(Q(pk__in=own.values("target")) | Q(document__in=read)).values("pk")
 
 
-@for_experts
-def check(request: HttpRequest, user: User, slug: str, pk: int) -> HttpResponse:
+@for_admins
+def check(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A check (GET), or an expert's answer to it (POST)."""
+    user = admin_of(request)
     row = ExpertCheck.objects.select_related("track").filter(track__slug=slug, pk=pk).first()
     if row is None:  # its round was ended, and with it what was open
         return _told(request, user, get_object_or_404(Track, slug=slug), Outcome.ALREADY)
@@ -156,11 +136,11 @@ def _page(request: HttpRequest, row: ExpertCheck, left: Any, *, error: str = "")
 
 
 @require_POST
-@for_experts
-def draft(request: HttpRequest, user: User, slug: str, pk: int) -> HttpResponse:
+@for_admins
+def draft(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Keeps a draft, and the check for its expert."""
     row = get_object_or_404(ExpertCheck, track__slug=slug, pk=pk)
-    if hold(row, user, raw_of(request.POST)) is not Outcome.STORED:
+    if hold(row, admin_of(request), raw_of(request.POST)) is not Outcome.STORED:
         return JsonResponse({"error": LOST}, status=409)
     return JsonResponse(
         {"saved": timezone.now().isoformat(), "lease_seconds": int(HOLD.total_seconds())}
@@ -168,8 +148,8 @@ def draft(request: HttpRequest, user: User, slug: str, pk: int) -> HttpResponse:
 
 
 @require_GET
-@for_experts
-def document(request: HttpRequest, user: User, slug: str, pk: int) -> HttpResponse:
+@for_admins
+def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """The whole document with the question's marks."""
     row = get_object_or_404(ExpertCheck.objects.select_related("target"), track__slug=slug, pk=pk)
     return whole(request, question_of(row))

@@ -11,12 +11,23 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from annotation.desk import report
+from annotation.hits import batch
+from annotation.quality import agreement, describe
+from annotation.quality.gold import (
+    CannotMake,
+    candidates,
+    money_left,
+    policy_of,
+    retire,
+    set_aside,
+    set_rate,
+    standings,
+)
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
+from kbpo.web.access import for_admins
 from kbpo.web.components.drawing import axis_over
-from kbpo.web.desk.home import for_admins
 from kbpo.web.desk.quality.agreement import agreement_lines
 
 PUBLISHED_KAPPA = 0.61
@@ -35,9 +46,9 @@ def index(request: HttpRequest) -> HttpResponse:
 def track(request: HttpRequest, slug: str) -> HttpResponse:
     """How far people agree on a track, in all and in its batches, and what is done about doubt."""
     found = get_object_or_404(Track, slug=slug)
-    lines = agreement_lines(report.measure(track=found))
-    batches = [one for one in report.batches(50) if one.track == found]
-    measured = [(one, agreement_lines(report.measure(payer=one.payer))) for one in batches[:10]]
+    lines = agreement_lines(agreement.measure(track=found))
+    batches = [one for one in batch.batches(50) if one.track == found]
+    measured = [(one, agreement_lines(agreement.measure(payer=one.payer))) for one in batches[:10]]
     by_batch = [
         (one, some) for one, some in measured if any(line["told"].questions for line in some)
     ]
@@ -51,8 +62,8 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
         "lines": lines,
         "by_batch": by_batch,
         "axis": axis,
-        "policy": report.policy_of(found),
-        "golds": report.golds(found),
+        "policy": policy_of(found),
+        "golds": standings(found),
         "published": PUBLISHED_KAPPA,
     }
     return render(request, "desk/quality.html", context)
@@ -69,12 +80,12 @@ def gold(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("desk-gold", slug=slug)
     context = {
         "track": found,
-        "policy": report.policy_of(found),
-        "golds": report.golds(found),
-        "money": report.gold_money(found),
-        "candidates": [(one, _named(one)) for one in report.gold_candidates(found, 20)],
+        "policy": policy_of(found),
+        "golds": standings(found),
+        "money": money_left(found),
+        "candidates": [(one, _named(one)) for one in candidates(found, 20)],
         "refusal": refusal,
-        "percent": f"{100 * report.policy_of(found).gold_rate:g}",
+        "percent": f"{100 * policy_of(found).gold_rate:g}",
         "key": secrets.token_hex(8),
     }
     return render(request, "desk/gold.html", context, status=422 if refusal else 200)
@@ -87,7 +98,7 @@ def _named(candidate: Any) -> str:
     kind = {"entities": ": every name", "relations_exhaustive": ": every relation"}.get(
         candidate.interface, ""
     )
-    return report.title_of(candidate) + kind
+    return describe.title_of(candidate) + kind
 
 
 def _change_gold(request: HttpRequest, track: Track) -> str:
@@ -99,35 +110,33 @@ def _change_gold(request: HttpRequest, track: Track) -> str:
     why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
     try:
         messages.success(request, verbs[verb](request, track, why))
-    except (report.CannotMake, OverBudget) as refusal:
+    except (CannotMake, OverBudget) as refusal:
         return str(refusal)
     return ""
 
 
 def _retire(request: HttpRequest, track: Track, why: str) -> str:
     """What was done, as a sentence. Raises CannotMake, as do the others."""
-    chosen = [one for one in report.golds(track) if str(one.gold.pk) == request.POST.get("gold")]
+    chosen = [one for one in standings(track) if str(one.gold.pk) == request.POST.get("gold")]
     if not chosen:
-        raise report.CannotMake("That gold question is not dealt out any more.")
-    report.retire_gold(chosen[0].gold, cast(User, request.user), why)
+        raise CannotMake("That gold question is not dealt out any more.")
+    retire(chosen[0].gold, cast(User, request.user), why)
     return "It is gold no more. Answers to it stay paid."
 
 
 def _set_rate(request: HttpRequest, track: Track, why: str) -> str:
     share = _number(request.POST.get("percent", ""))
     if share is None or not 0 <= share <= 50:
-        raise report.CannotMake("Give a share between 0 and 50 %.")
-    report.set_gold_rate(track, float(share / 100), cast(User, request.user), why)
+        raise CannotMake("Give a share between 0 and 50 %.")
+    set_rate(track, float(share / 100), cast(User, request.user), why)
     return f"{share} % of the questions are gold from now on."
 
 
 def _set_aside(request: HttpRequest, track: Track, why: str) -> str:
     amount = _number(request.POST.get("amount", ""))
     if amount is None or not 0 < amount <= 10_000 or amount != round(amount, 2):
-        raise report.CannotMake("Give an amount of dollars above 0, to the cent.")
-    report.set_gold_aside(
-        track, amount, cast(User, request.user), why, key=request.POST.get("key", "")[:32]
-    )
+        raise CannotMake("Give an amount of dollars above 0, to the cent.")
+    set_aside(track, amount, cast(User, request.user), why, key=request.POST.get("key", "")[:32])
     return f"${amount} of the budget of {track.name} is set aside for gold."
 
 

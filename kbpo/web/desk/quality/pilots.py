@@ -13,15 +13,30 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from annotation.desk import report
+from annotation.quality.fewer import OfSoMany
+from annotation.questions.pilot import (
+    DOCUMENTS,
+    ITEMS,
+    PUBLISHED,
+    WORKERS,
+    CannotPilot,
+    PilotPlan,
+    cost_of_as_many,
+    launch_pilot,
+    pilot_of,
+    pilot_report,
+    pilots_of,
+    plan_pilot,
+    seed_of,
+)
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget, allowance
 from kbpo.tracks.models import Track
+from kbpo.web.access import for_admins
 from kbpo.web.components.drawing import axis_over
-from kbpo.web.desk.home import for_admins
 from kbpo.web.desk.quality.agreement import agreement_lines, name_of
 
-ITEMS = {"relation": report.PILOT_ITEMS, "entities": report.PILOT_DOCUMENTS}
+DEFAULT_ITEMS = {"relation": ITEMS, "entities": DOCUMENTS}
 """What can be piloted, and on how many items if nobody says"""
 
 
@@ -37,35 +52,31 @@ def pilots(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespon
         if not refusal:
             return redirect("desk-pilots", slug=slug)
     asked = request.POST if request.method == "POST" else request.GET
-    pilot = report.pilot_of(track, pk) if pk is not None else None
+    pilot = pilot_of(track, pk) if pk is not None else None
     if pk is not None and pilot is None:
         raise Http404("There is no such pilot.")
-    found = report.pilot_report(track, pilot)
+    found = pilot_report(track, pilot)
     lines = agreement_lines(found.agreement)
     for line in lines:
-        line["published"] = report.PUBLISHED_AGREEMENT.get(
-            (line["told"].interface, line["told"].what)
-        )
+        line["published"] = PUBLISHED.get((line["told"].interface, line["told"].what))
     context = {
         "fewer": [_of_so_many(one) for one in found.fewer],
         "track": track,
         "pilot": pilot,
-        "pilots": report.pilots(track),
+        "pilots": pilots_of(track),
         "found": found,
         "lines": lines,
         "axis": axis_over([line["interval"] for line in lines], bounds=(-1.0, 1.0), ticks=3),
-        "kinds": [_kind(track, asked, interface) for interface in ITEMS],
+        "kinds": [_kind(track, asked, interface) for interface in DEFAULT_ITEMS],
         "left": allowance(track, None, "pilot").left,
         "refusal": refusal,
     }
     return render(request, "desk/pilots.html", context, status=422 if refusal else 200)
 
 
-def _of_so_many(one: report.OfSoMany) -> dict[str, Any]:
+def _of_so_many(one: OfSoMany) -> dict[str, Any]:
     """κ of so many people, with the published value where that is of as many."""
-    published = (
-        report.PUBLISHED_AGREEMENT.get((one.interface, one.what)) if one.workers == 3 else None
-    )
+    published = PUBLISHED.get((one.interface, one.what)) if one.workers == 3 else None
     return {"name": name_of(one.interface, one.what), "told": one, "published": published}
 
 
@@ -79,28 +90,26 @@ def _kind(track: Track, asked: QueryDict, interface: str) -> dict[str, Any]:
     return {
         "interface": interface,
         "key": key,
-        "said_workers": asked.get("workers", "") if mine else report.PILOT_WORKERS,
+        "said_workers": asked.get("workers", "") if mine else WORKERS,
         "why": asked.get("why", "") if mine else "",
-        "said_items": asked.get("items", "") if mine else ITEMS[interface],
+        "said_items": asked.get("items", "") if mine else DEFAULT_ITEMS[interface],
         "plan": plan,
         "refusal": refusal,
-        "default": ITEMS[interface],
-        "as_many": (report.PILOT_WORKERS, report.PILOT_ITEMS),
-        "large": report.cost_of_large_pilot(track) if interface == "entities" else None,
+        "default": DEFAULT_ITEMS[interface],
+        "as_many": (WORKERS, ITEMS),
+        "large": cost_of_as_many(track) if interface == "entities" else None,
     }
 
 
 def _price(
     track: Track, asked: QueryDict, interface: str, key: str
-) -> tuple[report.PilotPlan | None, str]:
+) -> tuple[PilotPlan | None, str]:
     """What is asked for, with its price; or why there is none, as a sentence."""
     try:
         workers, items = _numbers(asked)
-        seed = report.seed_of_pilot(key)
-        return report.plan_pilot(
-            track, workers=workers, items=items, interface=interface, seed=seed
-        ), ""
-    except report.CannotPilot as refusal:
+        seed = seed_of(key)
+        return plan_pilot(track, workers=workers, items=items, interface=interface, seed=seed), ""
+    except CannotPilot as refusal:
         return None, str(refusal)
 
 
@@ -108,29 +117,29 @@ def _numbers(asked: QueryDict) -> tuple[int, int]:
     """How many workers and items. Raises CannotPilot."""
     numbers = [asked.get(name, "") for name in ("workers", "items")]
     if not all(one.isdecimal() and one.isascii() and len(one) < 6 for one in numbers):
-        raise report.CannotPilot("Say how many workers and how many items.")
+        raise CannotPilot("Say how many workers and how many items.")
     return int(numbers[0]), int(numbers[1])
 
 
 def _launch(request: HttpRequest, track: Track) -> str:
     """Why no pilot was launched, as a sentence; nothing if one was."""
     interface, key = request.POST.get("interface", "relation"), request.POST.get("key", "")[:40]
-    if interface not in ITEMS:
+    if interface not in DEFAULT_ITEMS:
         return "A pilot is of pairs or of documents."
     try:
         workers, items = _numbers(request.POST)
-        made = report.launch_pilot(
+        made = launch_pilot(
             track,
             cast(User, request.user),
             workers=workers,
             items=items,
             key=key,
             interface=interface,
-            seed=report.seed_of_pilot(key),
+            seed=seed_of(key),
             at_most=_shown(request),
             why=_why(request),
         )
-    except (report.CannotPilot, OverBudget) as refusal:
+    except (CannotPilot, OverBudget) as refusal:
         return str(refusal)
     told = f"{made.items} {'documents' if made.interface == 'entities' else 'items'}"
     messages.success(request, f"Pilot {made.pk}: {made.workers} people are asked about {told}.")
@@ -146,9 +155,9 @@ def _shown(request: HttpRequest) -> Decimal:
     try:
         shown = Decimal(request.POST.get("at_most", ""))
     except ArithmeticError as error:
-        raise report.CannotPilot("Look at the price first, then launch.") from error
+        raise CannotPilot("Look at the price first, then launch.") from error
     if not shown.is_finite() or not request.POST.get("key"):
-        raise report.CannotPilot("Look at the price first, then launch.")
+        raise CannotPilot("Look at the price first, then launch.")
     return shown
 
 

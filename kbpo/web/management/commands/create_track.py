@@ -11,7 +11,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from annotation.desk import report
+from annotation.platforms import registry
+from annotation.platforms.registry import PLATFORMS
 from kbpo.corpus.models import Corpus
 from kbpo.sampling.open_track import Money, create_track, open_track
 from kbpo.tracks.models import DISTRIBUTIONS, Track
@@ -57,7 +58,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--workers", type=int, default=3, help="Workers a question")
         parser.add_argument(
-            "--platform", default="pool", choices=list(report.PLATFORMS), help="Where people judge"
+            "--platform", default="pool", choices=list(PLATFORMS), help="Where people judge"
         )
         parser.add_argument("--budget", type=dollars, default=Decimal("500"), help="Dollars in all")
         parser.add_argument("--day-cap", type=dollars, help="Dollars a day")
@@ -84,7 +85,7 @@ class Command(BaseCommand):
             team=options["team_cap"],
             reward=options["reward"],
             seconds=options["seconds"],
-            fee_rate=report.fee_rate_of(options["platform"]),
+            fee_rate=registry.fee_rate_of(options["platform"]),
         )
         names = ("kind", "description", "distribution", "criterion", "design", "scope", "platform")
         fields = {name: options[name] for name in names}

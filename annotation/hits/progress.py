@@ -1,0 +1,102 @@
+"""Where the questions of a payer or of a track are, and how fast people answer them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Max, Min, QuerySet, Sum
+from django.utils import timezone
+
+from annotation.models import ANSWERED, Assignment, Question
+from kbpo.tracks.models import Track
+
+WINDOW = timedelta(hours=1)  # of answers, from which the rate is told
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where the questions of one payer (or track) are. `seconds_left` is None until there is a rate
+    to tell it from.
+    """
+
+    waiting: int
+    published: int
+    answered: int
+    settled: int
+    given_up: int
+    answers: int
+    answers_wanted: int
+    reasons: dict[str, int]
+    first_answer_at: datetime | None
+    last_answer_at: datetime | None
+    answers_per_hour: float
+    seconds_left: float | None
+
+    @property
+    def asked(self) -> int:
+        return self.waiting + self.published + self.answered + self.settled + self.given_up
+
+    @property
+    def done(self) -> int:
+        return self.settled + self.given_up
+
+
+def questions_progress(*, payer: str = "", track: Track | None = None) -> Progress:
+    """The counts, reasons and rate of a payer's questions, e.g.
+    ``questions_progress(payer=submission.purpose)``.
+    """
+    questions = Question.objects.filter(**_of(track, payer, "")).filter(gold=None)
+    counts = dict(questions.values_list("status").annotate(Count("pk")).order_by())
+    sent = Assignment.objects.filter(
+        status__in=ANSWERED, hit__questions__gold=None, **_of(track, payer, "hit__questions__")
+    )
+    times = sent.aggregate(n=Count("pk"), first=Min("submitted_at"), last=Max("submitted_at"))
+    wanted = questions.exclude(status="cancelled").aggregate(sum=Sum("answers_wanted"))["sum"] or 0
+    rate = _rate(sent)
+    left = _answers_left(questions)
+    waiting = questions.filter(status="waiting").exclude(reason="")
+    return Progress(
+        waiting=counts.get("waiting", 0),
+        published=counts.get("published", 0),
+        answered=counts.get("answered", 0),
+        settled=counts.get("settled", 0),
+        given_up=counts.get("given_up", 0),
+        answers=times["n"],
+        answers_wanted=wanted,
+        reasons=dict(waiting.values_list("reason").annotate(Count("pk")).order_by()),
+        first_answer_at=times["first"],
+        last_answer_at=times["last"],
+        answers_per_hour=rate,
+        seconds_left=3600 * left / rate if rate else (0.0 if not left else None),
+    )
+
+
+def _of(track: Track | None, payer: str, prefix: str) -> dict[str, Any]:
+    where: dict[str, Any] = {}
+    if track is not None:
+        where[f"{prefix}track"] = track
+    if payer:
+        where[f"{prefix}payer"] = payer
+    return where
+
+
+def _rate(sent: QuerySet[Assignment]) -> float:
+    """Answers an hour, from the last hour; over the time since its first answer if that is
+    shorter.
+    """
+    now = timezone.now()
+    recent = sent.filter(submitted_at__gte=now - WINDOW).aggregate(
+        n=Count("pk"), first=Min("submitted_at")
+    )
+    if recent["n"] < 2:
+        return 0.0
+    return float(3600 * recent["n"] / max(1.0, (now - recent["first"]).total_seconds()))
+
+
+def _answers_left(questions: QuerySet[Question]) -> int:
+    live = questions.filter(status__in=["waiting", "published"])
+    wanted = live.aggregate(sum=Sum("answers_wanted"))["sum"] or 0
+    given = Assignment.objects.filter(hit__questions__in=live, status__in=ANSWERED).count()
+    return max(0, wanted - given)

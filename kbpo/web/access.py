@@ -1,0 +1,41 @@
+"""Who may see a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar, cast
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.views.decorators.cache import never_cache
+
+from kbpo.accounts.models import User
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=HttpResponseBase)
+
+
+def for_admins(
+    view: Callable[Concatenate[HttpRequest, P], R],
+) -> Callable[Concatenate[HttpRequest, P], R]:
+    """The view, for admins; everybody else who is logged in is refused, and nothing of it is kept
+    by a browser.
+    """
+
+    @wraps(view)
+    @never_cache
+    @login_required
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not admin_of(request).is_staff:
+            raise PermissionDenied("This page is for the admins of this service.")
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+def admin_of(request: HttpRequest) -> User:
+    """Who asks, where a view is for people who are logged in."""
+    return cast(User, request.user)

@@ -1,0 +1,45 @@
+"""No text of a file begins a formula in a spreadsheet, and one module writes all of them."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from kbpo.web.csv import csv_response, csv_stream
+
+WEB = Path(__file__).resolve().parents[2] / "kbpo" / "web"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@cmd", "\t=1", "\r=1", "\n=1"])
+def test_a_text_that_would_begin_a_formula_is_quoted(text: str) -> None:
+    response = csv_response("a.csv", ["name"], [[text]])
+    _, row = csv.reader(io.StringIO(response.content.decode(), newline=""))
+    assert row == ["'" + text]
+
+
+def test_numbers_empty_cells_and_times_stay_what_they_are() -> None:
+    cells = [-1, -0.25, Decimal("-0.50"), "", None, "a-b", datetime(2026, 1, 2, tzinfo=UTC)]
+    response = csv_response("a.csv", list("abcdefg"), [cells])
+    _, row = csv.reader(io.StringIO(response.content.decode()))
+    assert row == ["-1", "-0.25", "-0.50", "", "", "a-b", "2026-01-02T00:00:00+00:00"]
+
+
+def test_a_long_file_is_guarded_like_a_short_one() -> None:
+    response = csv_stream("a.tsv", ["name", "n"], iter([["=1+1", -1]]), tabs=True)
+    assert b"".join(response).decode() == "name\tn\r\n'=1+1\t-1\r\n"
+    assert response["Content-Type"].startswith("text/tab-separated-values")
+
+
+def test_no_other_module_of_the_web_writes_such_files() -> None:
+    writers = set()
+    for path in WEB.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import) and any(alias.name == "csv" for alias in node.names):
+                writers.add(path.relative_to(WEB).as_posix())
+    assert writers == {"csv.py", "management/commands/pooling_bias.py"}
