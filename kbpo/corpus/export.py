@@ -36,6 +36,14 @@ def mention_lines(corpus: Corpus) -> Iterator[str]:
         yield json.dumps({"id": key, "mentions": spans}, ensure_ascii=False) + "\n"
 
 
+def records(corpus: Corpus) -> Iterator[tuple[dict[str, Any], list[list[Any]]]]:
+    """Yields each document as in its file, with the spans and types of its mentions."""
+    documents = Document.objects.filter(corpus=corpus).order_by("pk").prefetch_related("mentions")
+    for document in documents.iterator(chunk_size=CHUNK):
+        mentions = sorted([row.begin, row.end, row.type] for row in document.mentions.all())
+        yield _record(document), mentions
+
+
 def gzipped(lines: Iterator[str]) -> Iterator[bytes]:
     """Yields the lines as one gzip member, in blocks; nothing is kept on disk."""
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)

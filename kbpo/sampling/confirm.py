@@ -10,6 +10,7 @@ from django.utils import timezone
 from kbpo.accounts.models import User
 from kbpo.money.spend import ZERO, reserve
 from kbpo.queue import nudge
+from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.submissions.models import Submission
 
 
@@ -45,6 +46,11 @@ def confirm(
     if row.track.status != "open":
         raise CannotConfirm(
             f"The track {row.track.name} is {row.track.status} and takes no submissions now."
+        )
+    if runs_left(row.track, row.team, lock=True) == 0:
+        raise CannotConfirm(
+            f"{row.team.name} has no run left on {row.track.name} now: a team may confirm"
+            f" {limits_in_words(row.track)}. The draft is kept."
         )
     if row.counts.get("errors") and not (good_lines_only or row.good_lines_only):
         raise CannotConfirm(

@@ -5,8 +5,9 @@ one line to
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -186,6 +187,16 @@ class Track(ABC):
         claims it.
         """
         return 0
+
+    def baseline(self) -> Path | None:
+        """Path of a short script that anybody can run and whose output this track takes; None if
+        this kind has none.
+        """
+        return None
+
+    def baseline_output(self) -> Iterator[str]:
+        """Yields the lines that the script would write for this track's corpus."""
+        return iter(())
 
     @abstractmethod
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:

@@ -75,6 +75,19 @@ class Track(models.Model):
     scope = models.CharField(max_length=12, choices=Scope.choices, default=Scope.SENTENCE)
     workers_per_question = models.PositiveSmallIntegerField(default=3)
     platform = models.CharField(max_length=16, default="pool")
+    closes_on = models.DateField(
+        null=True, blank=True, help_text="The last day on which runs are taken, as announced"
+    )
+    rules = models.TextField(blank=True, help_text="What runs must keep to, a sentence a line")
+    who_pays = models.CharField(
+        max_length=200, blank=True, help_text="Who pays for judgments, in a sentence"
+    )
+    runs_a_week = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="Runs that a team may confirm in seven days"
+    )
+    runs_in_all = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="Runs that a team may confirm in all"
+    )
     created_at = models.DateTimeField(default=timezone.now)
     opened_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)

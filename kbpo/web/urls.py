@@ -5,6 +5,7 @@ from __future__ import annotations
 from kbpo.web.desk import (
     batches,
     define,
+    describe,
     diagnostics,
     documents,
     home,
@@ -16,11 +17,12 @@ from kbpo.web.desk import (
 )
 from kbpo.web.desk.people import platforms, workers
 from kbpo.web.desk.quality import adjudication, aggregation, checks, measures, pilots
-from kbpo.web.public import board, compare, gallery, people, prose
+from kbpo.web.public import board, compare, gallery, people, prose, track
 from kbpo.web.research import order, submissions, upload
 
 urlpatterns = [
     *board.urlpatterns,
+    *track.urlpatterns,
     *submissions.urlpatterns,
     *order.urlpatterns,
     *upload.urlpatterns,
@@ -38,6 +40,7 @@ urlpatterns = [
     *money.urlpatterns,
     *tracks.urlpatterns,
     *define.urlpatterns,
+    *describe.urlpatterns,
     *reading.urlpatterns,
     *documents.urlpatterns,
     *diagnostics.urlpatterns,

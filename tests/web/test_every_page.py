@@ -97,9 +97,11 @@ NO_PAGE = {
         "submission-live", "task_draft", "task_notify", "task_titles", "upload-live", "api-board",
         "api-confirm",
         "api-order", "api-problems", "api-schema", "api-submission", "api-submissions",
-        "api-tracks", "api-withdraw",
+        "api-tracks", "api-withdraw", "api-compare", "api-judgments", "api-schema-of-track",
+        "api-track",
     },
     "a file": {
+        "api-documents", "api-mention-types", "baseline", "baseline-output",
         "board-csv", "desk-diagnostics-frequency", "desk-diagnostics-reach",
         "desk-diagnostics-shared",
         "desk-documents-csv", "desk-ledger-csv", "desk-log-csv", "desk-money-csv", "desk-owed-csv",
@@ -140,6 +142,7 @@ def world(
 def _public(toy: Toy) -> dict[str, list[Page]]:
     names = (
         "home",
+        "tracks",
         "about",
         "help",
         "methods",
@@ -153,6 +156,7 @@ def _public(toy: Toy) -> dict[str, list[Page]]:
     invited = Invitation.objects.create(role="annotator", made_by=toy.users["Admin"])
     return found | {
         "board": [("", reverse("board", args=["toy"]))],
+        "track": [("", reverse("track", args=["toy"])), ("Rosa", reverse("track", args=["toy"]))],
         "compare-track": [("", reverse("compare-track", args=["toy"]))],
         "join": [("", reverse("join", args=[invited.code]))],
         "annotate_terms_version": [("", reverse("annotate_terms_version", args=[1]))],
@@ -318,6 +322,7 @@ def _of_admin(row: Submission, toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     )
     by_track = (
         "desk-track",
+        "desk-track-describe",
         "desk-track-quality",
         "desk-gold",
         "desk-adding-up",

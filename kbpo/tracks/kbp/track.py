@@ -4,7 +4,8 @@ mentions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 from formats.codes import CODES, FATAL
 from formats.messages import Report
 from formats.schema import load_schema
+from kbpo.corpus.export import records
 from kbpo.corpus.models import Document
 from kbpo.tracks.base import Answers, Facts, QuestionDraft, Track, Unusable
-from kbpo.tracks.kbp import judgments, pairs, questions, whole
+from kbpo.tracks.kbp import baseline, judgments, pairs, questions, whole
 from kbpo.tracks.kbp.facts import read_facts, targets_in_scope
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.store import store
@@ -58,6 +60,15 @@ class KbpTrack(Track):
             "door": claims.door,
             "run_id": claims.run_id,
         }
+
+    def baseline(self) -> Path:
+        return Path(baseline.__file__)
+
+    def baseline_output(self) -> Iterator[str]:
+        predicates = baseline.keywords(self.corpus.schema)
+        for record, mentions in records(self.corpus):
+            for claim in baseline.predict(record, predicates, mentions):
+                yield json.dumps(claim) + "\n"
 
     def questions(
         self, target_ids: Sequence[int], submissions: Sequence[int]

@@ -187,6 +187,7 @@ def url_if_any(name: str, *args: Any, **kwargs: Any) -> str:
 NAV: Mapping[str, Sequence[tuple[str, str, str]]] = {
     # name of the page, what is written, keys
     "public": [
+        ("tracks", "Tracks", "g t"),
         ("home", "Leaderboard", "g l"),
         ("explore", "Explore", "g e"),
         ("compare", "Compare", "g c"),

@@ -1,0 +1,84 @@
+"""A baseline: relations whose own words stand between two names of one sentence.
+
+    python baseline.py documents.jsonl.gz schema.json mentions.jsonl.gz > baseline.jsonl
+
+Needs nothing but Python. Change what you like: it is there to be beaten.
+"""
+
+import gzip
+import json
+import re
+import sys
+from collections.abc import Iterator
+from itertools import permutations
+from typing import Any
+
+Record = dict[str, Any]
+
+MOST_CHARACTERS = 60  # between two names; beyond that, words say little
+LITTLE = {"a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "or", "the", "to", "was"}
+
+
+def stems(text: str) -> set[str]:
+    """The words of a text that say something, without their endings: "founded" -> "found"."""
+    words = re.findall(r"[a-z]+", re.sub(r"\{\w+\}", " ", text.lower()))
+    return {re.sub(r"(?:ed|s|er|ing|ment)$", "", word)[:6] for word in words} - LITTLE
+
+
+def names_of(document: Record, typed: list[Any]) -> list[tuple[Any, ...]]:
+    """(begin, end, type) of each name: the known mentions, else runs of capitalised words."""
+    if typed:
+        return [tuple(mention) for mention in typed]
+    runs = re.finditer(r"\b[A-Z]\w+(?: [A-Z]\w+)*", document["text"])
+    return [(run.start(), run.end(), None) for run in runs]
+
+
+def predict(document: Record, predicates: list[Any], typed: list[Any]) -> Iterator[Record]:
+    """Yields one claim for each pair of names with words of a predicate between them."""
+    names = names_of(document, typed)
+    for begin, end in document["sentences"]:
+        inside = [name for name in names if begin <= name[0] and name[1] <= end]
+        for subject, object_ in permutations(inside, 2):
+            first, second = sorted((subject, object_))
+            if not 0 <= second[0] - first[1] <= MOST_CHARACTERS:
+                continue
+            between = stems(document["text"][first[1] : second[0]])
+            best, share = "", 0.0
+            for predicate, words, types in predicates:
+                fits = not types or None in (subject[2], object_[2])
+                fits = fits or [subject[2], object_[2]] in types
+                found = len(words & between) / len(words) if words and fits else 0.0
+                if found > share:
+                    best, share = predicate, found
+            if best:
+                claim: Record = {"doc": document["id"], "subject": subject[:2], "predicate": best}
+                claim |= {"object": object_[:2], "confidence": round(share, 2)}
+                if subject[2] and object_[2]:
+                    claim |= {"subject_type": subject[2], "object_type": object_[2]}
+                yield claim
+
+
+def keywords(schema: Record) -> list[tuple[str, set[str], list[Any]]]:
+    """(name, words, allowed types) of each predicate."""
+    return [
+        (one["name"], stems(one.get("template") or one["name"]), one.get("types") or [])
+        for one in schema["predicates"]
+    ]
+
+
+def main(documents: str, schema: str, mentions: str = "") -> None:
+    """Prints the claims, one a line."""
+    with open(schema, encoding="utf-8") as file:
+        predicates = keywords(json.load(file))
+    typed: dict[str, list[Any]] = {}
+    if mentions:
+        with gzip.open(mentions, "rt", encoding="utf-8") as lines:
+            typed = {one["id"]: one["mentions"] for one in map(json.loads, lines)}
+    with gzip.open(documents, "rt", encoding="utf-8") as lines:
+        for document in map(json.loads, lines):
+            for claim in predict(document, predicates, typed.get(document["id"], [])):
+                print(json.dumps(claim))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,91 @@
+"""The admins' page on which a track's public page is written: at any time, whatever is drawn."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.corpus.models import Corpus
+from kbpo.tracks.models import Track
+from kbpo.web.desk.home import for_admins
+
+
+class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
+    """What a track's page says of the track, and the limits of runs."""
+
+    class Meta:
+        model = Track
+        fields = (
+            "description",
+            "closes_on",
+            "rules",
+            "who_pays",
+            "runs_a_week",
+            "runs_in_all",
+        )
+        widgets = {
+            "description": forms.Textarea(attrs={"rows": 3}),
+            "rules": forms.Textarea(attrs={"rows": 4}),
+            "closes_on": forms.DateInput(attrs={"type": "date"}),
+        }
+
+
+class CorpusWords(forms.ModelForm):  # type: ignore[type-arg]
+    """What a track's page says of its texts."""
+
+    class Meta:
+        model = Corpus
+        fields = ("description", "licence", "may_be_downloaded")
+        widgets = {"description": forms.Textarea(attrs={"rows": 2})}
+        labels = {
+            "description": "Of the texts",
+            "may_be_downloaded": "Everybody may download the texts",
+        }
+
+
+@for_admins
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form; what was sent is stored whole or not at all, and noted."""
+    track = get_object_or_404(Track.objects.select_related("corpus"), slug=slug)
+    given = request.POST or None
+    forms_ = (
+        TrackWords(given, instance=track, prefix="track"),
+        CorpusWords(given, instance=track.corpus, prefix="corpus"),
+    )
+    valid = [form.is_valid() for form in forms_]  # both, so that both show their errors
+    if request.method == "POST" and all(valid):
+        _save(forms_, track, cast(User, request.user))
+        messages.success(request, "Saved. This is how everybody sees it.")
+        return redirect("track" if track.status != "draft" else "desk-track", slug=slug)
+    status = 422 if request.method == "POST" else 200
+    context = {"track": track, "forms": forms_}
+    return render(request, "desk/describe.html", context, status=status)
+
+
+@transaction.atomic
+def _save(forms_: tuple[Any, ...], track: Track, who: User) -> None:
+    """Saves both forms, and notes which fields are different now."""
+    changed = [name for form in forms_ for name in form.changed_data]
+    for form in forms_:
+        form.save()
+    if changed:
+        words = ", ".join(name.replace("_", " ") for name in changed)
+        note(
+            "describe",
+            f"track:{track.slug}",
+            who=who,
+            why="Written on the track’s page.",
+            after=words,
+            track=track.slug,
+        )
+
+
+urlpatterns = [path("desk/tracks/<slug:slug>/describe/", show, name="desk-track-describe")]

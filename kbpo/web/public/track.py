@@ -1,0 +1,193 @@
+"""A track's public page: what it is, whether one may use it, how one begins; and its downloads."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+
+from kbpo.accounts.models import User
+from kbpo.corpus.export import gzipped
+from kbpo.evaluation.leaderboard import board
+from kbpo.submissions.limits import limits_in_words, runs_left
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+from kbpo.web.api.downloads import public_track
+from kbpo.web.components import drawing
+from kbpo.web.public.board import interval
+
+SHOWN = 4
+"""Relations that are shown before “All of them”"""
+BEST = 3
+
+
+def listing(request: HttpRequest) -> HttpResponse:
+    """The tracks there are, those that take runs first."""
+    tracks = Track.objects.exclude(status="draft").select_related("corpus")
+    order = {"open": 0, "frozen": 1, "closed": 2}
+    ordered = sorted(tracks, key=lambda track: (order[track.status], -track.pk))
+    return render(request, "track_list.html", {"tracks": ordered})
+
+
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """One track for somebody who has never seen it."""
+    track = public_track(slug)
+    everything = "all" in request.GET
+    relations = [_relation(predicate) for predicate in track.corpus.schema["predicates"]]
+    shown = board(track, distribution=track.distribution, criterion=track.criterion)
+    figures = [interval(row.f1 or row.precision) for row in shown.rows[:BEST]]
+    best = [
+        {
+            "rank": _rank(row.rank),
+            "name": f"{row.submission.team.name} {row.submission.name}",
+            "description": row.submission.description,
+            "url": reverse("submission", args=[row.submission.pk]),
+            "figure": figure,
+            "judged": row.n_labels,
+        }
+        for row, figure in zip(shown.rows, figures, strict=False)
+    ]
+    context: dict[str, Any] = {
+        "track": track,
+        "corpus": track.corpus,
+        "limit": limits_in_words(track),
+        "rules": track.rules.splitlines(),
+        "relations": relations if everything else relations[:SHOWN],
+        "n_relations": len(relations),
+        "everything": everything,
+        "downloads": _downloads(track),
+        "best": best,
+        "axis": drawing.axis_over(figures, ticks=3),
+        "n_systems": len(shown.rows),
+        "mine": _mine(request, track),
+    }
+    return render(request, "track.html", context)
+
+
+def _relation(predicate: dict[str, Any]) -> dict[str, Any]:
+    """A predicate of the schema as the table shows it."""
+    types = [f"{subject} → {object_}" for subject, object_ in predicate.get("types") or []]
+    template = predicate.get("template") or "{subject} – {object}"
+    return {
+        "name": predicate.get("label") or predicate["name"],
+        "predicate": predicate["name"],
+        "types": types,
+        "sentence": [
+            (piece if place % 2 else "", "A" if piece == "subject" else "B" if place % 2 else piece)
+            for place, piece in enumerate(re.split(r"\{(subject|object)\}", template))
+        ],
+        "definition": predicate.get("definition", ""),
+        "example": predicate.get("example", ""),
+        "counter_example": predicate.get("counter_example", ""),
+    }
+
+
+def _downloads(track: Track) -> list[dict[str, str]]:
+    """What can be fetched without an account."""
+    slug, kind = [track.slug], kind_of(track)
+    files = []
+    if track.corpus.may_be_downloaded:
+        files.append(
+            {
+                "name": "Documents",
+                "what": f"{track.corpus.n_documents:,} texts with tokens and sentences",
+                "format": "JSON Lines",
+                "url": reverse("api-documents", args=slug),
+                "file": f"{track.corpus.slug}.jsonl.gz",
+            }
+        )
+        files.append(
+            {
+                "name": "Mentions",
+                "what": "Spans and types of the names that came with the texts, if any did",
+                "format": "JSON Lines",
+                "url": reverse("api-mention-types", args=slug),
+                "file": f"{track.corpus.slug}-mentions.jsonl.gz",
+            }
+        )
+    files.append(
+        {
+            "name": "Schema",
+            "what": "Types and relations, with the sentence that annotators read for each",
+            "format": "JSON",
+            "url": reverse("api-schema-of-track", args=slug),
+            "file": "schema.json",
+        }
+    )
+    files.append(
+        {
+            "name": "Guidelines",
+            "what": "What annotators are asked, on the page that they see; nothing is stored",
+            "format": "Page",
+            "url": reverse("try"),
+            "file": "try judging",
+        }
+    )
+    script = kind.baseline()
+    if script is not None and track.corpus.may_be_downloaded:
+        lines = len(script.read_text(encoding="utf-8").splitlines())
+        files.append(
+            {
+                "name": "Baseline",
+                "what": f"{lines} lines of Python, nothing to install",
+                "format": "Python",
+                "url": reverse("baseline", args=slug),
+                "file": "baseline.py",
+            }
+        )
+        files.append(
+            {
+                "name": "Its output",
+                "what": "Ready to be uploaded",
+                "format": "JSON Lines",
+                "url": reverse("baseline-output", args=slug),
+                "file": "baseline.jsonl.gz",
+            }
+        )
+    return files
+
+
+def _mine(request: HttpRequest, track: Track) -> dict[str, Any] | None:
+    """What somebody with a team may do here; None for everybody else."""
+    team = request.user.team() if isinstance(request.user, User) else None
+    if team is None:
+        return None
+    return {"team": team, "left": runs_left(track, team)}
+
+
+def _rank(rank: tuple[int, int] | None) -> str:
+    if rank is None:
+        return ""
+    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}–{rank[1]}"
+
+
+def baseline(request: HttpRequest, slug: str) -> FileResponse:
+    """The script of the baseline."""
+    script = kind_of(public_track(slug)).baseline()
+    if script is None:
+        raise Http404("This kind of track has no baseline.")
+    return FileResponse(script.open("rb"), as_attachment=True, filename="baseline.py")
+
+
+def baseline_output(request: HttpRequest, slug: str) -> StreamingHttpResponse:
+    """What the script makes of this track's documents, ready to be uploaded."""
+    track = public_track(slug)
+    kind = kind_of(track)
+    if kind.baseline() is None or not track.corpus.may_be_downloaded:
+        raise Http404("There is no baseline to be downloaded here.")
+    return StreamingHttpResponse(
+        gzipped(kind.baseline_output()),
+        content_type="application/gzip",
+        headers={"Content-Disposition": 'attachment; filename="baseline.jsonl.gz"'},
+    )
+
+
+urlpatterns = [
+    path("tracks/", listing, name="tracks"),
+    path("tracks/<slug:slug>/about/", show, name="track"),
+    path("tracks/<slug:slug>/baseline.py", baseline, name="baseline"),
+    path("tracks/<slug:slug>/baseline.jsonl.gz", baseline_output, name="baseline-output"),
+]

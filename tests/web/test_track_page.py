@@ -1,0 +1,171 @@
+"""A track's public page, its baseline, and the limit of runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from kbpo.corpus.models import Mention
+from kbpo.sampling.confirm import CannotConfirm, confirm
+from kbpo.submissions.limits import runs_left
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.web.scored import make_board
+
+pytestmark = pytest.mark.django_db
+AsUser = Callable[[str], Client]
+
+
+def page(client: Client, slug: str = "toy", **query: str) -> str:
+    answer = client.get(reverse("track", args=[slug]), query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_stranger_reads_what_the_track_is_and_how_to_begin(client: Client, toy: Toy) -> None:
+    toy.track.description = "Who is related to whom"
+    toy.track.who_pays = "The track pays up to $15 a run"
+    toy.track.closes_on = "2031-01-31"
+    toy.track.runs_a_week = 3
+    toy.track.save()
+    toy.corpus.licence = "CC BY-SA 4.0"
+    toy.corpus.save()
+    text = page(client)
+    for words in ("Who is related to whom", "$15 a run", "31 January 2031", "3 a week"):
+        assert words in text
+    assert "CC BY-SA 4.0" in text and reverse("api-documents", args=["toy"]) in text
+    assert "no description yet" not in text
+
+
+def test_only_admins_are_told_that_a_description_is_missing(as_user: AsUser, toy: Toy) -> None:
+    assert "no description yet" in page(as_user("Admin"))
+    assert "no description yet" not in page(as_user("Rosa"))
+
+
+def test_every_relation_of_the_schema_is_on_the_page_that_asks_for_all(
+    client: Client, toy: Toy
+) -> None:
+    names = [predicate["label"] for predicate in toy.corpus.schema["predicates"]]
+    assert sum(name in page(client) for name in names) == 4
+    assert all(name in page(client, all="1") for name in names)
+
+
+def test_the_best_systems_stand_as_on_the_board(client: Client, toy: Toy) -> None:
+    make_board(toy, 5)
+    text = page(client)
+    assert "Team 4 run 4" in text and "Team 0 run 0" not in text and "5 systems" in text
+
+
+def test_a_draft_has_no_page(client: Client, toy: Toy) -> None:
+    toy.track.status = "draft"
+    toy.track.save()
+    assert client.get(reverse("track", args=["toy"])).status_code == 404
+    assert toy.track.name not in client.get(reverse("tracks")).content.decode()
+
+
+def test_the_list_leads_to_every_track(client: Client, toy: Toy) -> None:
+    assert reverse("track", args=["toy"]) in client.get(reverse("tracks")).content.decode()
+
+
+def test_texts_that_may_not_be_downloaded_are_not(client: Client, toy: Toy) -> None:
+    toy.corpus.may_be_downloaded = False
+    toy.corpus.save()
+    assert reverse("api-documents", args=["toy"]) not in page(client)
+    for name in ("api-documents", "api-mention-types", "baseline-output"):
+        assert client.get(reverse(name, args=["toy"])).status_code == 404
+
+
+def test_the_baseline_is_run_and_uploaded_by_a_stranger(
+    client: Client, toy: Toy, tmp_path: Path, draft: Callable[..., Submission]
+) -> None:
+    Mention.objects.bulk_create(
+        Mention(document=toy.documents["d1"], begin=begin, end=end, type=kind)
+        for (begin, end), kind in [
+            (toy.span("d1", "Mara Lindt"), "PER"),
+            (toy.span("d1", "Nordwerk"), "ORG"),
+            (toy.span("d1", "Nordwerk", 1), "ORG"),
+            (toy.span("d1", "Bergen"), "GPE"),
+        ]
+    )
+    files = {}
+    for name in ("api-documents", "api-schema-of-track", "api-mention-types", "baseline"):
+        answer = client.get(reverse(name, args=["toy"]))
+        body = answer.getvalue() if answer.streaming else answer.content
+        files[name] = tmp_path / name
+        files[name].write_bytes(body)
+    names = ("baseline", "api-documents", "api-schema-of-track", "api-mention-types")
+    ran = subprocess.run(
+        [sys.executable, *(str(files[name]) for name in names)],
+        capture_output=True,
+        check=True,
+        cwd=tmp_path,
+        env={"PATH": ""},
+    )
+    given = client.get(reverse("baseline-output", args=["toy"]))
+    assert gzip.decompress(given.getvalue()) == ran.stdout, "the file is what the script writes"
+    claims = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert {"per:organizations_founded", "org:place_of_headquarters"} <= {
+        claim["predicate"] for claim in claims
+    }
+    submission = draft(body=ran.stdout)
+    assert submission.status == "planned" and submission.counts["errors"] == 0
+    assert submission.counts["relations"] == len(claims)
+
+
+def test_a_team_confirms_no_more_runs_than_the_track_allows(
+    toy: Toy, draft: Callable[..., Submission]
+) -> None:
+    team, rosa = toy.teams["Patterns"], toy.users["Rosa"]
+    assert runs_left(toy.track, team) is None
+    toy.track.runs_a_week, toy.track.runs_in_all = 1, 2
+    toy.track.save()
+    claims = [("d1", "Mara Lindt", "per:organizations_founded", "Nordwerk")]
+    first, second = draft(claims, name="run 1"), draft(name="run 2")
+    confirm(first, rosa)
+    assert runs_left(toy.track, team) == 0
+    with pytest.raises(CannotConfirm, match="1 a week and 2 in all"):
+        confirm(second, rosa)
+    assert Submission.objects.get(pk=second.pk).status == "planned", "the draft is kept"
+    Submission.objects.filter(pk=first.pk).update(confirmed_at=timezone.now() - timedelta(days=8))
+    confirm(second, rosa)
+    assert runs_left(toy.track, team) == 0
+    assert runs_left(toy.track, toy.teams["Neural"]) == 1
+
+
+def test_what_is_left_stands_beside_the_button(as_user: AsUser, toy: Toy) -> None:
+    toy.track.runs_in_all = 2
+    toy.track.save()
+    assert "2 runs left for Patterns" in page(as_user("Rosa"))
+
+
+def test_admins_write_the_page_and_it_is_noted(as_user: AsUser, toy: Toy) -> None:
+    address = reverse("desk-track-describe", args=["toy"])
+    assert as_user("Rosa").get(address).status_code == 403
+    words = {
+        "track-description": "News of a harbour",
+        "track-rules": "No peeking.\nNo pooling.",
+        "track-who_pays": "",
+        "track-closes_on": "2031-02-01",
+        "track-runs_a_week": "2",
+        "track-runs_in_all": "",
+        "corpus-description": "60 invented articles",
+        "corpus-licence": "MIT",
+        "corpus-may_be_downloaded": "on",
+    }
+    wrong = as_user("Admin").post(address, words | {"track-closes_on": "some day"})
+    assert wrong.status_code == 422 and "Enter a valid date" in wrong.content.decode()
+    assert as_user("Admin").post(address, words).status_code == 302
+    text = page(Client())
+    assert "News of a harbour" in text and "No pooling." in text and "1 February 2031" in text
+    log = as_user("Admin").get(reverse("desk-log")).content.decode()
+    assert "describe" in log
