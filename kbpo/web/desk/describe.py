@@ -15,7 +15,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.corpus.models import Corpus
 from kbpo.tracks.models import Track
-from kbpo.web.desk.home import for_admins
+from kbpo.web.access import for_admins
 
 
 class TrackWords(forms.ModelForm):  # type: ignore[type-arg]
