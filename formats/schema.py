@@ -37,6 +37,11 @@ class EntityType:
     description: str = ""
     value: str | None = None
     """What a string-valued type holds: date, number or string; None for entities."""
+    example: str = ""
+    """A few words of text in which what is of this type stands in [square brackets]."""
+    cues: tuple[str, ...] = ()
+    """Words in small letters that what is of this type often begins with or consists of, for types
+    that capitals do not give away."""
 
     @property
     def linkable(self) -> bool:
@@ -58,6 +63,12 @@ class Predicate:
     wikidata: str | None = None
     inverse_in_gold: float | None = None
     """Share of its instances whose inverse is in the gold standard too; None: nobody says"""
+    definition: str = ""
+    """When it holds, in a sentence for people who judge."""
+    example: str = ""
+    """A few words of text that say it."""
+    counter_example: str = ""
+    """A few words of text that seem to say it, and do not."""
 
     @property
     def symmetric(self) -> bool:
@@ -87,6 +98,14 @@ class Schema:
     """Predicates that are known, but not evaluated."""
     exclusive: tuple[frozenset[str], ...] = ()
     """Groups of predicates of which at most one holds for one ordered pair."""
+
+    @cached_property
+    def counted_types(self) -> list[EntityType]:
+        """The types that some predicate names, in the order of the schema: all others may be in a
+        text, but nothing is asked about them.
+        """
+        named = {name for p in self.predicates.values() for pair in p.types for name in pair}
+        return [one for one in self.entity_types.values() if one.name in named]
 
     def knows(self, predicate: str) -> bool:
         """True if the name may stand in a submission, evaluated or not."""
@@ -182,7 +201,13 @@ class Schema:
         return {
             "name": self.name,
             "entity_types": [
-                {"name": t.name, "description": t.description, "value": t.value}
+                {
+                    "name": t.name,
+                    "description": t.description,
+                    "value": t.value,
+                    "example": t.example,
+                    "cues": list(t.cues),
+                }
                 for t in self.entity_types.values()
             ],
             "predicates": [_predicate_as_dict(p) for p in self.predicates.values()],
@@ -204,6 +229,9 @@ def _predicate_as_dict(predicate: Predicate) -> dict[str, Any]:
         "frequency": predicate.frequency,
         "wikidata": predicate.wikidata,
         "inverse_in_gold": predicate.inverse_in_gold,
+        "definition": predicate.definition,
+        "example": predicate.example,
+        "counter_example": predicate.counter_example,
     }
 
 
@@ -288,7 +316,13 @@ def _entity_type(data: Mapping[str, Any]) -> EntityType:
             f"The entity type {name} has the value {value!r}; it may be date, number, string or"
             " null."
         )
-    return EntityType(name, str(data.get("description") or ""), value)
+    return EntityType(
+        name,
+        str(data.get("description") or ""),
+        value,
+        str(data.get("example") or ""),
+        tuple(str(cue).lower() for cue in data.get("cues") or ()),
+    )
 
 
 def _predicate(data: Mapping[str, Any]) -> Predicate:
@@ -306,6 +340,9 @@ def _predicate(data: Mapping[str, Any]) -> Predicate:
         inverse_in_gold=(
             None if data.get("inverse_in_gold") is None else float(data["inverse_in_gold"])
         ),
+        definition=str(data.get("definition") or ""),
+        example=str(data.get("example") or ""),
+        counter_example=str(data.get("counter_example") or ""),
     )
 
 

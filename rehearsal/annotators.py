@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -38,6 +39,7 @@ class Truth(Protocol):
 
 
 Knows = Callable[[str, Span, Span], Truth]
+TOLD_TYPE = re.compile(r'<li data-type="([^"]+)"')
 MOST_ERRORS = 100
 MOST_STEPS = 200  # pages of terms and tutorials before a first question
 TUTORIALS = Path(__file__).resolve().parent.parent / "annotation" / "workers" / "tutorials"
@@ -73,6 +75,10 @@ class Work:
 class Crowd:
     """Workers with logins, of known accuracy, speed and bias. Each answer is wrong with probability
     1 − accuracy; how, the bias says (`simulate_bias`).
+
+    Who does `as_told` knows what is true, but not what is asked: they mark only the kinds of names
+    that a tutorial or the page told them of, and where what the text says is not to be chosen they
+    do as people do (`astray`).
     """
 
     def __init__(
@@ -83,6 +89,7 @@ class Crowd:
         *,
         finds: reading.Finds | None = None,
         mention_recall: float = 0.8,
+        as_told: bool = False,
         accuracy: float | Sequence[float] = 1.0,
         seconds: float = 0.0,
         bias: str | Sequence[str] = NONE,
@@ -96,7 +103,7 @@ class Crowd:
                 f"There is no bias {sorted(unknown)[0]!r}; there are {', '.join(BIASES)}."
             )
         self.work_done = Work()
-        self.finds, self.mention_recall = finds, mention_recall
+        self.finds, self.mention_recall, self.as_told = finds, mention_recall, as_told
         self._lock = threading.Lock()
         self._workers = []
         for number, (login, right, how) in enumerate(zip(logins, accuracies, biases, strict=True)):
@@ -168,6 +175,8 @@ class _Worker:
     login_path: str
     page: Page | None = None
     known: bool = False
+    told: set[str] = field(default_factory=set)
+    """The kinds of names that pages told of so far"""
     learned: dict[str, dict[str, list[str]]] = field(default_factory=right_answers)
     """question of a tutorial -> the right answer; what an explanation told stands above what was
     known"""
@@ -219,7 +228,10 @@ class _Worker:
                 page = self.browser.submit(page.form("begin"), page.form("begin").values())
             elif page.has_form("explained"):
                 form = page.form("explained")
-                self.learned[form.data["tutorial"]] = json.loads(form.data["right"])
+                right = json.loads(form.data["right"])
+                self.learned[form.data["tutorial"]] = right
+                for marks in right.get("mentions", []):
+                    self.told.update(mark["type"] for mark in json.loads(marks))
                 page = self.browser.get(form.data["next"])
                 if not any(map(page.has_form, ("begin", "answer", "explained"))):  # passed, or not
                     page = self.browser.get("/annotate/next/")
@@ -259,8 +271,16 @@ class _Worker:
             }
         if self.crowd.finds is None:
             raise LookupError("this crowd does not know which mentions a document has")
-        recall = self.crowd.mention_recall
-        marks = reading.marks(shown, document, self.crowd.finds, recall, self.accuracy, self.rng)
+        self.told.update(TOLD_TYPE.findall(page.text))
+        marks = reading.marks(
+            shown,
+            document,
+            self.crowd.finds,
+            self.crowd.mention_recall,
+            self.accuracy,
+            self.rng,
+            told=self.told if self.crowd.as_told else None,
+        )
         return {"mentions": [marks], "nothing": ["1"]}
 
     def _answer(self, form: Form, wrong: bool) -> dict[str, list[str]]:
@@ -268,6 +288,8 @@ class _Worker:
         options = form.options("holds")
         true = {f"{name}{direction}" for name, direction in truth.holds}
         holds = [option for option in options if true.intersection(option.split())]
+        if self.crowd.as_told and true and not holds:
+            return astray(form, self.rng)
         links = {"a": truth.subject_canonical, "b": truth.object_canonical}
         answer = {
             side: [self._link(form, side, span)]
@@ -294,6 +316,18 @@ class _Worker:
                     other_link(form.options(side), answer[side][0], self.bias, self.rng)
                 ]
         return answer, changed
+
+
+def astray(form: Form, rng: random.Random) -> dict[str, list[str]]:
+    """What somebody answers who does not find on the page what the text says: half of them flag the
+    question, if a flag says so, the others take what stands nearest; each link is the first.
+    """
+    links = {side: form.options(side)[:1] for side in ("a", "b") if form.options(side)}
+    if "missing" in form.options("problem"):
+        if rng.random() < 0.5:
+            return links | {"problem": ["missing"], "none": ["1"]}
+        return links | {"holds": form.options("holds")[:1], "none": []}
+    return links | {"holds": [], "none": ["1"]}
 
 
 def _span(text: str) -> Span:

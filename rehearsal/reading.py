@@ -8,7 +8,7 @@ import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from rehearsal.bias import NONE, mistaken
@@ -43,9 +43,10 @@ def marks(
     recall: float,
     accuracy: float,
     rng: random.Random,
+    told: Collection[str] | None = None,
 ) -> str:
     """The mentions that a worker sends: each true one with probability `recall`, its type right
-    with `accuracy`.
+    with `accuracy`; those alone whose type they were `told` to mark, if it matters.
     """
     begins = {begin for begin, _ in page["tokens"]}
     ends = {end for _, end in page["tokens"]}
@@ -61,7 +62,7 @@ def marks(
             or known.type not in types
         ):
             continue
-        if rng.random() >= recall:
+        if rng.random() >= recall or (told is not None and known.type not in told):
             continue
         kind = known.type if rng.random() < accuracy else rng.choice(sorted(types))
         key: tuple[Any, ...] = (

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from annotation.interfaces.base import BadAnswer
 
@@ -30,13 +30,16 @@ GARBLED = (
 
 
 class TypePayload(TypedDict):
-    """A type of mention: its name in the schema, what it covers, and what its mentions hold (None
-    for entities).
+    """A type of mention: its name in the schema, what it covers, what its mentions hold (None for
+    entities), an example with the mention in [square brackets], and words in small letters that
+    such mentions begin with.
     """
 
     name: str
     description: str
     value: str | None
+    example: NotRequired[str]
+    cues: NotRequired[list[str]]
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ class Reading:
         rows = _rows(raw)
         if not rows and not _first(raw, "nothing"):
             raise BadAnswer(
-                "Nothing is marked yet. If the document has no name at all, say so with the box."
+                "Nothing is marked yet. If the document has nothing of what is asked, say so with the"
+                " box."
             )
         found = sorted((self._mention(row) for row in rows), key=lambda one: one.span)
         for one, other in pairwise(found):

@@ -156,7 +156,7 @@ function turn(done) {
 
 function nextUnmarked() {
   const found = marks.nextUnmarked(seen ? at.last : 0);
-  if (!found) { tell("No unmarked word looks like a name."); return; }
+  if (!found) { tell("No unmarked word looks like anything that is asked."); return; }
   at = { first: found[0], last: found[1], anchor: found[0], active: null };
   arrive();
 }
@@ -192,7 +192,7 @@ function goOn() {
     draw();
     return undefined;
   }
-  if (!marks.mentions.length && !nothing.checked) { tell("Nothing is marked yet. If the document has no name at all, tick the box."); return undefined; }
+  if (!marks.mentions.length && !nothing.checked) { tell("Nothing is marked yet. If the document has nothing of what is asked, tick the box."); return undefined; }
   if (phase === "check") { phase = "send"; draw(); return undefined; }
   return send();
 }

@@ -6,6 +6,7 @@
 import { isDate, looksLikeDate, normalDate } from "./dates.js";
 import { History } from "./history.js";
 
+const NOT_IN_NAMES = /^(an?|the|his|her|its|their|my|our|former|then|now|new|old|retired|acting|first|of|and|or|is|was|as|by|with|to|for|in|at|on)$/i;
 const EMPTY = { mentions: [], links: {}, names: {} };
 
 export class Marks {
@@ -20,6 +21,8 @@ export class Marks {
     this.texts = new Map();
     const within = (at) => at > 0 && this.sentenceOf[at] === this.sentenceOf[at - 1] && /[\p{L}\p{N},]$/u.test(this.words[at - 1]);
     this.named = new Set(this.words.filter((word, at) => /^\p{Lu}/u.test(word) && word !== "I" && within(at))); // names also where they begin a sentence
+    this.cues = new Set(data.types.flatMap((one) => one.cues || [])); // small words that some type begins with
+    this.counts = data.types.some((one) => one.value === "number");
     this.state = EMPTY;
     this.history = new History();
   }
@@ -126,25 +129,60 @@ export class Marks {
 
   word(type) { return (this.types.get(type)?.word || "nothing").toLowerCase(); }
 
-  /** The next words from a token on that look like a name and are not marked: [first, last], or null. */
+  /** The next words from a token on that look like something of the types asked and are not marked: [first, last], or null. */
   nextUnmarked(from) {
     const marked = new Uint8Array(this.words.length + 1);
     for (const one of this.state.mentions) marked.fill(1, one.first, one.last);
+    const again = this.repeated(marked);
     for (let step = 0; step < this.words.length; step += 1) {
       const at = (from + step) % this.words.length;
-      if (marked[at] || !this.looksNamed(at) || (at > 0 && !marked[at - 1] && step > 0 && this.looksNamed(at - 1))) continue;
-      let last = at + 1;
-      while (last < this.words.length && !marked[last] && /^\p{Lu}/u.test(this.words[last]) && this.sentenceOf[last] === this.sentenceOf[at]) last += 1;
-      return [at, last];
+      if (marked[at]) continue;
+      if (again.has(at)) return [at, again.get(at)];
+      const inside = at > 0 && step > 0 && !marked[at - 1] && this.sentenceOf[at - 1] === this.sentenceOf[at];
+      if (this.looksNamed(at) && !(inside && this.looksNamed(at - 1))) return [at, this.endOf(at, marked, (word) => /^\p{Lu}/u.test(word))];
+      if (this.isCue(at) && !(inside && this.isCue(at - 1))) return this.around(at, marked);
     }
     return null;
   }
 
+  /** Where words that are not marked stand that are marked elsewhere: first token -> last. */
+  repeated(marked) {
+    const found = new Map();
+    const texts = new Map();
+    for (const one of this.state.mentions) texts.set(this.textOf(one).toLowerCase(), one.last - one.first);
+    for (let at = 0; at < this.words.length; at += 1) {
+      for (const length of new Set(texts.values())) {
+        const last = at + length;
+        if (last > this.words.length || marked.subarray(at, last).some(Boolean)) continue;
+        if (texts.get(this.text(at, last).toLowerCase()) === length && !(found.get(at) > last)) found.set(at, last);
+      }
+    }
+    return found;
+  }
+
+  endOf(at, marked, goesOn) {
+    let last = at + 1;
+    while (last < this.words.length && !marked[last] && goesOn(this.words[last]) && this.sentenceOf[last] === this.sentenceOf[at]) last += 1;
+    return last;
+  }
+
+  /** The words around one that some type begins with: “its finance director”, “professor of chemistry”. */
+  around(at, marked) {
+    const same = (one) => one >= 0 && one < this.words.length && !marked[one] && this.sentenceOf[one] === this.sentenceOf[at];
+    const small = (one) => same(one) && /^\p{Ll}{2,}/u.test(this.words[one]) && !NOT_IN_NAMES.test(this.words[one]);
+    const first = small(at - 1) && same(at - 2) && NOT_IN_NAMES.test(this.words[at - 2]) ? at - 1 : at;
+    const last = this.endOf(at, marked, (word) => this.cues.has(word.toLowerCase()));
+    return [first, same(last) && this.words[last] === "of" && small(last + 1) ? last + 2 : last];
+  }
+
+  /** Whether a word in small letters is one that some type begins with, or a figure where numbers are asked. */
+  isCue(at) { return this.cues.has(this.words[at].toLowerCase()) || (this.counts && /\d/.test(this.words[at])); }
+
   looksNamed(at) {
     const word = this.words[at];
-    if (this.dateType && /^(1[0-9]|20)\d{2}$/.test(word)) return true;
+    if (this.dateType && /^(1[0-9]|20)\d{2}s?$/.test(word)) return true;
     if (!/^\p{Lu}/u.test(word) || word === "I") return false;
-    if (this.named.has(word)) return true;
+    if (this.named.has(word) || /^\p{Lu}{3,}$/u.test(word)) return true;
     const begins = at === 0 || this.sentenceOf[at] !== this.sentenceOf[at - 1] || /^["“'‘(]$/.test(this.words[at - 1]);
     return !begins || (at + 1 < this.words.length && /^\p{Lu}/u.test(this.words[at + 1]));
   }

@@ -33,8 +33,7 @@ export function drawInspector(place, marks, at, act) {
 }
 
 function welcome() {
-  return [el("p", {}, el("b", {}, "Mark every name in the text."), " Drag over its words, or tap one. Then say what it is, and whether it was named before."),
-    el("p", { class: "quiet small" }, "In “Ada Lovelace met Babbage; Lovelace wrote in 1843” there are four: two that are Ada Lovelace, Babbage, and a date.")];
+  return [document.getElementById("asked").content.cloneNode(true)];
 }
 
 function types(marks, chosen) {

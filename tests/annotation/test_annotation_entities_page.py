@@ -28,9 +28,11 @@ def ordered(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Question:
     """The first document of the toy corpus, open to annotators, with a type for dates."""
     monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     dates = {"name": "DATE", "description": "date", "value": "date"}
+    founded = {"name": "org:date_founded", "types": [["ORG", "DATE"]]}
     toy.corpus.schema = {
         **toy.corpus.schema,
         "entity_types": [*toy.corpus.schema["entity_types"], dates],
+        "predicates": [*toy.corpus.schema["predicates"], founded],
     }
     toy.corpus.save()
     order(toy.track, 4)

@@ -160,3 +160,16 @@ def test_a_file_that_is_no_schema_is_refused_with_the_reason(tmp_path: Path) -> 
             load_schema(tmp_path / name)
     with pytest.raises(FormatError, match="cannot be read"):
         load_schema(tmp_path / "missing.json")
+
+
+def test_what_annotators_are_told_is_kept_when_a_schema_is_stored() -> None:
+    stored = load_schema(TAC.as_dict())
+    assert stored == TAC
+    title = stored.entity_types["TITLE"]
+    assert "mayor" in title.cues and "[" in title.example
+    for predicate in stored.predicates.values():
+        assert predicate.definition and predicate.example and predicate.counter_example
+
+
+def test_types_that_no_predicate_names_are_not_counted() -> None:
+    assert [one.name for one in TAC.counted_types] == ["PER", "ORG", "GPE", "DATE", "TITLE"]

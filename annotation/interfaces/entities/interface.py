@@ -4,6 +4,7 @@ Wikipedia title.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,7 +23,7 @@ NAMES = {
     "PER": ("Person", "p"), "ORG": ("Organisation", "o"), "GPE": ("State or city", "g"),
     "LOC": ("Place", "l"),
     "FAC": ("Building", "b"), "DATE": ("Date", "t"), "TIME": ("Date", "t"), "NUM": ("Number", "v"),
-    "NUMBER": ("Number", "v"), "TITLE": ("Title", "i"), "STRING": ("Other words", "s"),
+    "NUMBER": ("Number", "v"), "TITLE": ("Title or job", "i"), "STRING": ("Other words", "s"),
     "MISC": ("Other name", "m"),
 }  # fmt: skip
 TAKEN = set("jzywcfenudx")
@@ -52,6 +53,7 @@ class Entities(Interface):
             "words": len(reading.tokens),
             "text": reading.text,
             "types": types_of(reading),
+            "not_asked": reading.data.get("not_asked", []),
             "data": {
                 "text": reading.text,
                 "tokens": reading.data["tokens"],
@@ -148,7 +150,9 @@ def _label(target: int, one: Settled) -> AggregatedLabel:
 
 
 def types_of(reading: Reading) -> list[dict[str, Any]]:
-    """The types as the page shows them: name, word, key and what its mentions hold."""
+    """The types as the page shows them: name, word, key, what its mentions hold, what it covers, an
+    example in pieces, and words that its mentions begin with.
+    """
     found: list[dict[str, Any]] = []
     used = set(TAKEN)
     for name, one in reading.types.items():
@@ -174,8 +178,19 @@ def types_of(reading: Reading) -> list[dict[str, Any]]:
                 "key": key,
                 "value": one["value"],
                 "about": one["description"],
+                "example": _pieces(one.get("example", "")),
+                "cues": one.get("cues", []),
             }
         )
+    return found
+
+
+def _pieces(example: str) -> list[tuple[str, bool]]:
+    """An example in pieces, each with whether it is a mention: those stand in [square brackets]."""
+    found = []
+    for at, piece in enumerate(re.split(r"[\[\]]", example)):
+        if piece:
+            found.append((piece, at % 2 == 1))
     return found
 
 

@@ -24,17 +24,28 @@ Settled = Mapping[Span, Mapping[str, Any]]
 
 
 def mentions_draft(track: Track, document: Document) -> QuestionDraft:
-    """The question for all mentions of a document."""
+    """The question for all mentions of a document that some relation may be about. Types that no
+    predicate names are told apart, so that nobody marks in vain.
+    """
     place = Place("document", document.pk)
     schema = load_schema(track.corpus.schema)
+    counted = schema.counted_types
+    others = [one for one in schema.entity_types.values() if one not in counted]
     payload = _text_of(document) | {
         "tokens": [
             list(span) for span in zip(document.token_begin, document.token_end, strict=True)
         ],
         "types": [
-            {"name": one.name, "description": one.description, "value": one.value}
-            for one in schema.entity_types.values()
+            {
+                "name": one.name,
+                "description": one.description,
+                "value": one.value,
+                "example": one.example,
+                "cues": list(one.cues),
+            }
+            for one in counted
         ],
+        "not_asked": [one.description or one.name for one in others if one.linkable],
     }
     return QuestionDraft(targets_at(track.corpus, [place])[place], "entities", payload)
 

@@ -51,6 +51,14 @@ class Command(BaseCommand):
             help="Share of a document's mentions that a worker finds",
         )
         parser.add_argument(
+            "--as-told",
+            action="store_true",
+            help=(
+                "They do only what the pages say: mark the kinds of names that they were told of,"
+                " and go astray where what is true cannot be chosen"
+            ),
+        )
+        parser.add_argument(
             "--seconds",
             type=float,
             default=0.0,
@@ -85,7 +93,10 @@ class Command(BaseCommand):
             options["user"],
             *(f"{options['user']}{number}" for number in range(2, options["workers"] + 1)),
         ]
-        how = {name: options[name] for name in ("mention_recall", "accuracy", "seconds", "seed")}
+        how = {
+            name: options[name]
+            for name in ("mention_recall", "as_told", "accuracy", "seconds", "seed")
+        }
         how["bias"] = [options["bias"][at % len(options["bias"])] for at in range(len(names))]
         how["finds"] = getattr(knowledge, "mentions_of", None)
         if options["market"]:
