@@ -175,6 +175,29 @@ def patience(
     return noticed | options | {"options": " ".join([*commands, asked]).strip()}
 
 
+def mail(url: str, *, name: str = "MAIL_URL") -> dict[str, Any]:
+    """Return the Django settings of the mail server at `url`; mails go to the log without one.
+
+    Raises ValueError for a URL that is not smtp://user:password@host:port or smtps://….
+    """
+    if not url:
+        return {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}
+    parts = urlsplit(url)
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
+        raise ValueError(f"{name} must read smtp://user:password@host:587 or smtps://…:465.")
+    encrypted = parts.scheme == "smtps"
+    return {
+        "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": parts.port or (465 if encrypted else 587),
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": encrypted,
+        "EMAIL_USE_TLS": not encrypted and bool(parts.username),
+        "EMAIL_TIMEOUT": 20,
+    }
+
+
 def broker(redis_url: str, *, name: str = "REDIS_URL") -> str:
     """The Celery broker URL for the Redis at `redis_url`: Celery spells Unix sockets in its own
     way.

@@ -54,6 +54,20 @@ ALLOWED_HOSTS = environment.items(
 )
 CSRF_TRUSTED_ORIGINS = [SITE_URL] if SITE_URL.startswith("https") else []
 
+CONTACT = environment.text(
+    "CONTACT", "", "Address of whoever runs the site, in its footer and its mails; may be empty"
+)
+MAIL_URL = environment.text(
+    "MAIL_URL",
+    "",
+    "Mail server, as smtp://user:password@host:587 (STARTTLS) or smtps://…:465; empty: mails are"
+    " written to the log instead",
+)
+MAIL_FROM = environment.text("MAIL_FROM", "", "Sender of mails; empty: CONTACT")
+DEFAULT_FROM_EMAIL = MAIL_FROM or CONTACT or "kbpo@localhost"
+vars().update(environment.mail(MAIL_URL))
+PASSWORD_RESET_TIMEOUT = 24 * 3600
+
 DATABASE_URL = environment.text(
     "DATABASE_URL", "", "PostgreSQL; empty: one of our own is started under var/"
 )
@@ -140,6 +154,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "kbpo.web.contact.contact",
             ],
         },
     }

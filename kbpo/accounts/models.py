@@ -121,6 +121,34 @@ class Invitation(models.Model):
         return f"{self.role} invitation {self.code[:6]}…"
 
 
+class AccountRequest(models.Model):
+    """Somebody from outside who asks for an account of a team; an admin says yes or no, once."""
+
+    name = models.CharField(max_length=120)
+    email = models.EmailField()
+    affiliation = models.CharField(max_length=200, blank=True)
+    team = models.CharField(max_length=80, help_text="Name of the team, a new one or one there is")
+    system = models.TextField(blank=True, help_text="What system will be evaluated")
+    asked_at = models.DateTimeField(default=timezone.now)
+    decided_at = models.DateTimeField(null=True)
+    decided_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    accepted = models.BooleanField(null=True)
+    invitation = models.OneToOneField(Invitation, null=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        db_table_comment = "Requests for accounts from outside, and what was decided"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["email"],
+                condition=models.Q(decided_at=None),
+                name="one_open_request_an_address",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} for {self.team}"
+
+
 class Audit(models.Model):
     """An entry of the audit log: a state that a person or the service changed. Money has its own
     book, the ledger.

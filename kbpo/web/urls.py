@@ -15,9 +15,9 @@ from kbpo.web.desk import (
     reading,
     tracks,
 )
-from kbpo.web.desk.people import platforms, workers
+from kbpo.web.desk.people import accounts, platforms, workers
 from kbpo.web.desk.quality import adjudication, aggregation, checks, measures, pilots
-from kbpo.web.public import board, compare, gallery, people, prose, track
+from kbpo.web.public import ask, board, compare, gallery, people, prose, track
 from kbpo.web.research import order, submissions, upload
 
 urlpatterns = [
@@ -28,9 +28,11 @@ urlpatterns = [
     *upload.urlpatterns,
     *prose.urlpatterns,
     *people.urlpatterns,
+    *ask.urlpatterns,
     *home.urlpatterns,
     *batches.urlpatterns,
     *workers.urlpatterns,
+    *accounts.urlpatterns,
     *measures.urlpatterns,
     *aggregation.urlpatterns,
     *pilots.urlpatterns,

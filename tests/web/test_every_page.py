@@ -76,7 +76,7 @@ SEND = """(said) => {
 
 NO_PAGE = {
     "forms alone, answered by a redirect": {
-        "annotate_appeal", "annotate_return", "desk-another-attempt", "desk-appeal", "desk-cap",
+        "annotate_appeal", "annotate_return", "desk-answer-request", "desk-reset-link", "desk-another-attempt", "desk-appeal", "desk-cap",
         "desk-check-books",
         "desk-dismiss", "desk-intake",
         "desk-platforms-admit", "desk-platforms-explain", "desk-platforms-grant",
@@ -143,6 +143,8 @@ def _public(toy: Toy) -> dict[str, list[Page]]:
     names = (
         "home",
         "tracks",
+        "ask",
+        "forgotten",
         "about",
         "help",
         "methods",
@@ -159,6 +161,7 @@ def _public(toy: Toy) -> dict[str, list[Page]]:
         "track": [("", reverse("track", args=["toy"])), ("Rosa", reverse("track", args=["toy"]))],
         "compare-track": [("", reverse("compare-track", args=["toy"]))],
         "join": [("", reverse("join", args=[invited.code]))],
+        "password_reset_confirm": [("", reverse("password_reset_confirm", args=["MQ", "x"]))],
         "annotate_terms_version": [("", reverse("annotate_terms_version", args=[1]))],
     }
 

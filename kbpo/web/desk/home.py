@@ -24,7 +24,7 @@ from annotation.hits import batch, take_down
 from annotation.labels import exclude
 from annotation.quality import agreement, describe
 from kbpo.accounts.audit import DISMISS, note
-from kbpo.accounts.models import Invitation, Team, User
+from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.money.models import Budget
 from kbpo.money.spend import balance, committed_under
 from kbpo.submissions.models import Submission
@@ -248,6 +248,8 @@ def people(request: HttpRequest) -> HttpResponse:
         "refusal": refusal,
         "said": request.POST,
         "annotators": User.objects.filter(is_annotator=True, is_active=True).count(),
+        "requests": AccountRequest.objects.filter(decided_at=None).order_by("pk"),
+        "reset_link": request.session.pop("reset_link", None),
     }
     return render(request, "desk/people.html", context, status=422 if refusal else 200)
 

@@ -1,0 +1,102 @@
+"""Asking for an account from outside, and what admins decide."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from django.utils.text import slugify
+
+from kbpo.accounts.audit import note
+from kbpo.accounts.mail import send
+from kbpo.accounts.models import AccountRequest, Invitation, Team, User
+
+MOST_WAITING = 500
+DAYS = 14
+"""How long the link of an accepted request works"""
+
+
+class CannotAsk(Exception):
+    """No request was made; the text is a sentence for whoever asked."""
+
+
+@transaction.atomic
+def ask(*, name: str, email: str, affiliation: str, team: str, system: str) -> AccountRequest:
+    """Return the request, which waits for an admin; the one that waits already, if there is one.
+
+    Raises CannotAsk where too many wait.
+    """
+    waiting = AccountRequest.objects.filter(decided_at=None)
+    if waiting.count() >= MOST_WAITING:
+        raise CannotAsk("Many people ask at the moment. Come back in some days.")
+    fields = {"name": name, "affiliation": affiliation, "team": team, "system": system}
+    request, _ = waiting.update_or_create(email=email.lower(), decided_at=None, defaults=fields)
+    return request
+
+
+@transaction.atomic
+def accept(request: AccountRequest, who: User) -> Invitation | None:
+    """Return the link that makes the account, also sent by mail; None if it was decided before."""
+    request = AccountRequest.objects.select_for_update(of=("self",)).get(pk=request.pk)
+    if request.decided_at is not None:
+        return None
+    invitation = Invitation.objects.create(
+        role="researcher",
+        team=_team(request.team),
+        made_by=who,
+        expires_at=timezone.now() + timedelta(days=DAYS),
+    )
+    _decide(request, who, accepted=True, invitation=invitation)
+    send(
+        request.email,
+        f"Your account for {request.team}",
+        f"Hello {request.name},\n\nyou can make your account now:\n\n"
+        f"{settings.SITE_URL}/join/{invitation.code}/\n\n"
+        f"The link works for one person and {DAYS} days.\n",
+    )
+    return invitation
+
+
+@transaction.atomic
+def decline(request: AccountRequest, who: User, why: str) -> None:
+    """Nothing; the request is declined, and whoever asked is told why."""
+    request = AccountRequest.objects.select_for_update(of=("self",)).get(pk=request.pk)
+    if request.decided_at is not None:
+        return
+    _decide(request, who, accepted=False, why=why)
+    send(
+        request.email,
+        "Your request for an account",
+        f"Hello {request.name},\n\nwe cannot give you an account at the moment:\n\n{why}\n",
+    )
+
+
+def _decide(
+    request: AccountRequest,
+    who: User,
+    *,
+    accepted: bool,
+    invitation: Invitation | None = None,
+    why: str = "Accepted from the desk.",
+) -> None:
+    request.accepted, request.invitation = accepted, invitation
+    request.decided_at, request.decided_by = timezone.now(), who
+    request.save()
+    verb = "accept request" if accepted else "decline request"
+    note(verb, f"request:{request.pk}", who=who, why=why, after=request.team)
+
+
+def _team(name: str) -> Team:
+    """The team of this name, made if it is new."""
+    name = " ".join(name.split())[:80]
+    slug = slugify(name)[:80] or "team"
+    team = Team.objects.filter(name__iexact=name).first()
+    if team is not None:
+        return team
+    free, number = slug, 1
+    while Team.objects.filter(slug=free).exists():
+        number += 1
+        free = f"{slug[:70]}-{number}"
+    return Team.objects.create(name=name, slug=free)

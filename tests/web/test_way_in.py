@@ -1,0 +1,189 @@
+"""The way in: a request for an account, its answer, and a way back for a forgotten password."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from kbpo import environment
+from kbpo.accounts.models import AccountRequest, Audit, Invitation, Team, User
+from kbpo.web.public import ask
+from tests.conftest import PASSWORD, Toy
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db(transaction=True)
+NEW = {
+    "name": "Nina Harbor",
+    "email": "nina@example.org",
+    "affiliation": "Harbor University",
+    "team": "Harbor",
+    "system": "A graph model.",
+}
+
+
+@pytest.fixture(autouse=True)
+def by_mail(settings: Any) -> None:
+    """A mail server is set; Django's tests keep what is sent in `mail.outbox`."""
+    settings.MAIL_URL = "smtp://mail.example.org"
+    settings.SITE_URL = "http://testserver"
+    cache.clear()
+
+
+def address_in(text: str) -> str:
+    found = re.search(r"http://testserver(/[^\s<]+)", text)
+    assert found
+    return found[1]
+
+
+def test_a_stranger_asks_is_let_in_with_one_click_and_submits_for_a_new_team(
+    client: Client, as_user: As, toy: Toy
+) -> None:
+    assert reverse("ask") in client.get(reverse("track", args=["toy"])).content.decode()
+    assert "a person reads it" in client.post(reverse("ask"), NEW).content.decode().lower()
+    request = AccountRequest.objects.get()
+    desk = as_user("Admin")
+    assert "Harbor University" in desk.get(reverse("desk-people")).content.decode()
+    desk.post(reverse("desk-answer-request", args=[request.pk]), {"verdict": "accept"})
+    assert [letter.to for letter in mail.outbox] == [["nina@example.org"]]
+    join = address_in(mail.outbox[0].body)
+    made = client.post(
+        join,
+        {
+            "username": "nina",
+            "password1": "a long new secret",
+            "password2": "a long new secret",
+            "terms": "on",
+        },
+    )
+    assert made.status_code == 302
+    nina = User.objects.get(username="nina")
+    assert nina.is_researcher and nina.team() == Team.objects.get(name="Harbor")
+    assert client.get(reverse("submit")).status_code == 200
+    assert Audit.objects.filter(what="accept request").count() == 1
+
+
+def test_two_admins_make_one_link(client: Client, as_user: As, toy: Toy) -> None:
+    client.post(reverse("ask"), NEW)
+    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
+    for _ in range(2):
+        as_user("Admin").post(address, {"verdict": "accept"})
+    assert Invitation.objects.count() == 1 and len(mail.outbox) == 1
+
+
+def test_asking_again_replaces_what_was_asked(client: Client, toy: Toy) -> None:
+    client.post(reverse("ask"), NEW)
+    client.post(reverse("ask"), NEW | {"team": "Harbor Two", "email": "Nina@Example.org"})
+    assert AccountRequest.objects.get().team == "Harbor Two"
+
+
+def test_whoever_is_declined_reads_why(client: Client, as_user: As, toy: Toy) -> None:
+    client.post(reverse("ask"), NEW)
+    request = AccountRequest.objects.get()
+    as_user("Admin").post(
+        reverse("desk-answer-request", args=[request.pk]),
+        {"verdict": "decline", "why": "The track is full."},
+    )
+    request.refresh_from_db()
+    assert request.accepted is False and request.decided_by == toy.users["Admin"]
+    assert "The track is full." in mail.outbox[0].body and not Invitation.objects.exists()
+
+
+def test_nobody_but_admins_answers(client: Client, as_user: As, toy: Toy) -> None:
+    client.post(reverse("ask"), NEW)
+    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
+    assert as_user("Rosa").post(address, {"verdict": "accept"}).status_code == 403
+    assert client.post(address, {"verdict": "accept"}).status_code == 302
+    assert AccountRequest.objects.get().decided_at is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"email": "nobody"}, {"name": ""}, {"team": "???"}, {"name": "a\x00b"}]
+)
+def test_what_is_wrong_stands_at_its_field(wrong: dict[str, str], client: Client, toy: Toy) -> None:
+    answer = client.post(reverse("ask"), NEW | wrong)
+    assert answer.status_code == 422 and 'class="error"' in answer.content.decode()
+    assert not AccountRequest.objects.exists()
+
+
+def test_one_address_cannot_fill_the_queue(client: Client, toy: Toy) -> None:
+    for number in range(ask.AN_HOUR):
+        client.post(reverse("ask"), NEW | {"email": f"n{number}@example.org"})
+    assert client.post(reverse("ask"), NEW).status_code == 429
+
+
+def test_a_forgotten_password_is_set_anew_once(client: Client, toy: Toy) -> None:
+    answer = client.post(reverse("forgotten"), {"email": "rosa@example.org"}, follow=True)
+    assert "on its way" in answer.content.decode()
+    link = address_in(mail.outbox[0].body)
+    form = client.get(link, follow=True)
+    address = form.request["PATH_INFO"]
+    weak = client.post(address, {"new_password1": "123", "new_password2": "123"})
+    assert weak.status_code == 422
+    secret = {"new_password1": "a quite new secret", "new_password2": "a quite new secret"}
+    assert client.post(address, secret)["Location"] == reverse("login")
+    assert not Client().login(username="rosa", password=PASSWORD)
+    assert Client().login(username="rosa", password="a quite new secret")
+    again = Client().get(link, follow=True).content.decode()
+    assert "does not work any more" in again
+
+
+def test_it_is_not_told_who_has_an_account(client: Client, toy: Toy) -> None:
+    answer = client.post(reverse("forgotten"), {"email": "nobody@example.org"}, follow=True)
+    assert "on its way" in answer.content.decode() and mail.outbox == []
+
+
+def test_without_mail_an_admin_makes_the_link(
+    client: Client, as_user: As, toy: Toy, settings: Any
+) -> None:
+    settings.MAIL_URL, settings.CONTACT = "", "help@example.org"
+    assert "help@example.org" in client.get(reverse("forgotten")).content.decode()
+    desk = as_user("Admin")
+    shown = desk.post(reverse("desk-reset-link"), {"username": "Rosa"}, follow=True)
+    link = address_in(shown.content.decode())
+    assert client.get(link, follow=True).status_code == 200
+    assert link not in desk.get(reverse("desk-people")).content.decode(), "it is shown once"
+    desk.post(reverse("desk-reset-link"), {"username": "admin"}, follow=True)
+    assert Audit.objects.filter(what="make reset link").count() == 1, "not for an admin"
+
+
+def test_the_contact_stands_at_the_foot_of_every_page(client: Client, settings: Any) -> None:
+    settings.CONTACT = "help@example.org"
+    assert "mailto:help@example.org" in client.get(reverse("about")).content.decode()
+
+
+def test_a_mail_that_cannot_be_sent_loses_nothing(
+    client: Client, as_user: As, toy: Toy, settings: Any, caplog: Any
+) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
+    client.post(reverse("ask"), NEW)
+    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
+    assert as_user("Admin").post(address, {"verdict": "accept"}).status_code == 302
+    assert Invitation.objects.count() == 1 and "A mail was not sent" in caplog.text
+
+
+def test_a_mail_server_is_read_from_one_address() -> None:
+    read = environment.mail("smtp://me%40x:p%3Aw@mail.example.org")
+    assert (read["EMAIL_HOST_USER"], read["EMAIL_HOST_PASSWORD"]) == ("me@x", "p:w")
+    assert read["EMAIL_PORT"] == 587 and read["EMAIL_USE_TLS"] and not read["EMAIL_USE_SSL"]
+    assert environment.mail("smtps://mail.example.org")["EMAIL_PORT"] == 465
+    with pytest.raises(ValueError, match="MAIL_URL must read"):
+        environment.mail("mail.example.org")
+
+
+def test_a_link_of_an_accepted_request_runs_out(client: Client, as_user: As, toy: Toy) -> None:
+    client.post(reverse("ask"), NEW)
+    address = reverse("desk-answer-request", args=[AccountRequest.objects.get().pk])
+    as_user("Admin").post(address, {"verdict": "accept"})
+    invitation = Invitation.objects.get()
+    assert invitation.expires_at is not None
+    Invitation.objects.update(expires_at=invitation.expires_at - timedelta(days=15))
+    assert client.get(reverse("join", args=[invitation.code])).status_code == 410
