@@ -76,7 +76,8 @@ SEND = """(said) => {
 
 NO_PAGE = {
     "forms alone, answered by a redirect": {
-        "annotate_appeal", "annotate_return", "desk-answer-request", "desk-reset-link", "desk-another-attempt", "desk-appeal", "desk-cap",
+        "annotate_appeal", "annotate_return", "desk-answer-request", "desk-reset-link",
+        "desk-another-attempt", "desk-appeal", "desk-cap",
         "desk-check-books",
         "desk-dismiss", "desk-intake",
         "desk-platforms-admit", "desk-platforms-explain", "desk-platforms-grant",
