@@ -1,40 +1,53 @@
-# make          everything that must hold before a commit: lint, types, tests
-# make demo     the whole journey on demo data, then the site (ARGS="--reset" afresh, ARGS="--no-serve" without the site)
+# make          what every commit waits for: make check
+# make check    lint, types, and the tests that need no process beside them (two minutes)
+# make test     before anything is published: also HTTP, a browser, a kill, a journey of each kind (six minutes)
+# make soak     the rest: every kill, every width and scheme, chance through the database (hours). Each time from
+#               another seed, which is printed; ARGS="--seed …" runs the same again
 # make again    only the tests that failed the last time, one after the other
-# make kills    two hundred kill -9 in the middle of calls to a marketplace, and as many orders of events (an hour)
+# make demo     the whole journey on demo data, then the site (ARGS="--reset" afresh, ARGS="--no-serve" without the site)
 # make stop     stop the PostgreSQL and Redis that the demo and the tests started
 # make clean    stop them and delete what was made here: var/ (the demo's data too), caches, .venv
 
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+# What the service runs on, and what tests and benchmarks need besides.
 INSTALLED := $(VENV)/.installed
+TOOLS := $(VENV)/.tools
 ARGS ?=
-# Test processes side by side; each has servers of its own (tests/apart.py). JOBS=0: one process. Files go out in their
-# own order: those with the fewest tests, which would else come last, are the longest, and one process would wait.
+# Test processes side by side; each has servers of its own (tests/apart.py). JOBS=0: one process.
 JOBS ?= 2
+# How often each process is killed in a soak.
+KILLS ?= 200
+PYTEST := $(RUN) -m pytest -p tests.apart -n $(JOBS) --dist worksteal
 
-.DEFAULT_GOAL := test
-.PHONY: test lint types pytest again kills demo venv benchmarks stop clean
+PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile
+
+# A module is compiled once, not by every process that loads it.
+unexport PYTHONDONTWRITEBYTECODE
+
+.DEFAULT_GOAL := check
+.PHONY: check test soak again lint types demo venv benchmarks stop clean
 .NOTPARALLEL:
 
-test: lint types pytest
+check: lint types
+	$(PYTEST) --tier check $(ARGS)
 
-pytest: $(INSTALLED)
-	$(RUN) -m pytest -p tests.apart -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+test: lint types
+	$(PYTEST) --tier test $(ARGS)
+
+soak: $(TOOLS)
+	KILLS=$(KILLS) $(PYTEST) --tier soak $(ARGS)
 
 # Without a failure on record (lint failed, say) there is nothing to run, and that is a failure too.
 again: lint types
-	$(RUN) -m pytest -p tests.apart -n 0 -v --last-failed --last-failed-no-failures none $(ARGS)
+	$(PYTEST) -n 0 -v --last-failed --last-failed-no-failures none $(ARGS)
 
-kills: $(INSTALLED)
-	KILLS=200 $(RUN) -m pytest tests/annotation/test_mturk_kills.py tests/annotation/test_mturk_machine.py $(ARGS)
-
-lint: $(INSTALLED)
+lint: $(TOOLS)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 
-types: $(INSTALLED)
+types: $(TOOLS)
 	$(RUN) -m mypy .
 
 # exec: Ctrl-C reaches the demo itself, which stops what it started.
@@ -42,20 +55,24 @@ demo: $(INSTALLED)
 	@exec $(RUN) manage.py demo $(ARGS)
 
 # Each prints its figures; they read ../shared/data where it exists and say so where it does not.
-benchmarks: $(INSTALLED)
+benchmarks: $(TOOLS)
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(RUN) "$$script"; done
 
-venv: $(INSTALLED)
+venv: $(TOOLS)
 
 # Installed once, and again when a requirement changes. The stamp is written last: a broken installation has none.
-$(INSTALLED): requirements.txt requirements-dev.txt
+$(INSTALLED): requirements.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed; there is no $(PYTHON) here." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
 			"Name another one: make PYTHON=python3.11" >&2; exit 1; }
 	@$(RUN) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV) || { \
 		echo "$(PYTHON) cannot make a virtual environment. On Debian: apt install python3-venv" >&2; exit 1; }
-	$(RUN) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(PIP) -r requirements.txt
+	@touch $@
+
+$(TOOLS): requirements-dev.txt $(INSTALLED)
+	$(PIP) -r requirements-dev.txt
 	@touch $@
 
 stop:

@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.apps import apps
+from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection, models, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
@@ -272,7 +273,8 @@ def nudge(step: str) -> None:
     """Asks a worker to run a step as soon as this transaction commits. Best effort: the clock comes
     round anyway.
     """
-    transaction.on_commit(lambda: _send(step))
+    if settings.NUDGES:
+        transaction.on_commit(lambda: _send(step))
 
 
 def _send(step: str) -> None:

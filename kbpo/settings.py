@@ -219,6 +219,11 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
 TICK_SECONDS = environment.decimal(
     "TICK_SECONDS", Decimal("5"), "Seconds between two rounds of the clock", minimum=Decimal("0.2")
 )
+NUDGES = environment.flag(
+    "NUDGES",
+    True,
+    "A step that moved something asks for the next over Redis; else that waits for the clock",
+)
 DEBOUNCE_SECONDS = environment.decimal(
     "DEBOUNCE_SECONDS",
     Decimal("5"),

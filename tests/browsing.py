@@ -1,8 +1,7 @@
-"""A browser for the tests that drive one: Debian's Chromium, started once a file."""
+"""A browser for the tests that drive one: Debian's Chromium, started once a process."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,15 @@ from typing import Any
 import pytest
 from django.test import Client
 from door import DOOR
-from playwright.sync_api import Browser, BrowserContext, Page, Response, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Playwright,
+    Response,
+    expect,
+    sync_playwright,
+)
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -33,19 +40,22 @@ PATIENCE = 30_000
 expect.set_options(timeout=PATIENCE)  # five seconds otherwise
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """Chromium. Playwright runs a loop in this thread, where Django would refuse to touch its
-    database.
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    """Playwright, once a process. It runs a loop in this thread, where Django would refuse to touch
+    its database.
     """
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as started:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield started
-        started.close()
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
+    """Chromium, once a process."""
+    started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+    yield started
+    started.close()
 
 
 @pytest.fixture

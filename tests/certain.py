@@ -21,7 +21,7 @@ import pytest
 from django.db import connection
 
 # A busy machine is no fault of the code. `pytest --hypothesis-profile=explore` looks elsewhere than
-# every other run.
+# every other run; so does `--tier soak`.
 PROFILE = hypothesis.settings(
     deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
@@ -51,6 +51,12 @@ def number_from(base: int) -> None:
 
 
 @pytest.fixture(autouse=True)
+def _no_nudges(settings: Any) -> None:
+    """No step asks for the next one: a test runs the steps itself."""
+    settings.NUDGES = False
+
+
+@pytest.fixture(autouse=True)
 def _own_cache(settings: Any) -> None:
     """The cache is empty: it outlives the rows of other tests and runs, whose primary keys come
     again here.
@@ -61,9 +67,9 @@ def _own_cache(settings: Any) -> None:
 @pytest.fixture(autouse=True)
 def _same_chance(request: pytest.FixtureRequest) -> Iterator[None]:
     """What `secrets` and every SystemRandom of this process give depends on the name of the test
-    alone.
+    (and on `--seed`) alone.
     """
-    name = request.node.nodeid
+    name = request.config.option.seed + request.node.nodeid
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(random, "_urandom", random.Random(name).randbytes)
         random.seed(name)

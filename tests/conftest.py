@@ -18,7 +18,7 @@ from kbpo.corpus.models import Corpus, Document, Predicate
 from kbpo.money.models import Budget, Price
 from kbpo.tracks.models import Track
 
-pytest_plugins = ["browsing", "certain", "emptying", "processes"]
+pytest_plugins = ["browsing", "certain", "emptying", "processes", "tiers"]
 
 PASSWORD = "correct horse battery"
 

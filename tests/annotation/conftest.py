@@ -29,7 +29,6 @@ from rehearsal.marketplace.server import serving
 @pytest.fixture
 def toy_kind(monkeypatch: pytest.MonkeyPatch) -> type[ToyTrack]:
     monkeypatch.setattr("annotation.questions.ask.kind_of", ToyTrack)
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     return ToyTrack
 
 

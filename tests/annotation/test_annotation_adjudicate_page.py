@@ -23,9 +23,8 @@ pytestmark = [*IN_CHROMIUM, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def asked(toy: Toy, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Adjudication:
+def asked(toy: Toy, settings: Any) -> Adjudication:
     """The names of the first document, about which an expert is asked."""
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     settings.ROOT_URLCONF = "kbpo.urls"
     read_whole(toy, 4, partly)
     Question.objects.exclude(target__document=toy.documents["d1"]).filter(

@@ -50,10 +50,7 @@ def test_a_track_is_made_with_its_prices_and_caps(toy: Toy, root: User) -> None:
     assert entry("make track") == ("root", "track:second", said, "For May.")
 
 
-def test_documents_are_drawn_and_ordered(
-    toy: Toy, root: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+def test_documents_are_drawn_and_ordered(toy: Toy, root: User) -> None:
     documents.order_documents(toy.track, 1, seed=7, user=root, why="For recall.")
     assert entry("draw documents") == (
         "root",

@@ -36,11 +36,6 @@ from kbpo.tracks.models import Track
 from tests.conftest import Toy
 
 
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
-
-
 def move() -> None:
     """Everything that the clock moves, once."""
     settle.tick()

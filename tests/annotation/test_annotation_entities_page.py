@@ -24,9 +24,8 @@ pytestmark = [
 
 
 @pytest.fixture
-def ordered(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Question:
+def ordered(toy: Toy) -> Question:
     """The first document of the toy corpus, open to annotators, with a type for dates."""
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     dates = {"name": "DATE", "description": "date", "value": "date"}
     founded = {"name": "org:date_founded", "types": [["ORG", "DATE"]]}
     toy.corpus.schema = {

@@ -369,10 +369,7 @@ def marked(toy: Toy) -> set[str]:
     )
 
 
-def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(toy: Toy) -> None:
     order(toy.track, 4)
     read_by(toy, ("Bo", "Cy"), with_a_mistake, "relations_exhaustive")
     assert WRONG[1] in marked(toy)
@@ -388,8 +385,7 @@ def test_a_mark_that_most_made_no_more_is_taken_back_and_comes_back(
     assert WRONG[1] in marked(toy)
 
 
-def test_what_most_mark_now_is_an_instance(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+def test_what_most_mark_now_is_an_instance(toy: Toy) -> None:
     order(toy.track, 4)
     read_by(toy, ("Cy",), with_a_mistake, "relations_exhaustive")
     n = Instance.objects.count()
@@ -403,10 +399,7 @@ def test_what_most_mark_now_is_an_instance(toy: Toy, monkeypatch: pytest.MonkeyP
     )
 
 
-def test_names_of_a_document_are_added_up_again_but_those_that_were_read_stay(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+def test_names_of_a_document_are_added_up_again_but_those_that_were_read_stay(toy: Toy) -> None:
 
     def alone(question: Question) -> dict[str, str]:
         """Every name stands for itself, and Halden is not marked."""

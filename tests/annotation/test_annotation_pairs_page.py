@@ -33,11 +33,10 @@ pytestmark = [
 
 
 @pytest.fixture
-def paired(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Question:
+def paired(toy: Toy) -> Question:
     """The pairs of the second document, "Ola Berg works for Nordwerk. Berg is the son of Per Berg.
     He met Mara Lindt in Bergen.", open to annotators.
     """
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     order(toy.track, 4)
     question = Question.objects.get(target__document=toy.documents["d2"])
     question.hits.update(order=-5)

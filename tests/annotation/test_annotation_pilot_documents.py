@@ -29,11 +29,6 @@ pytestmark = pytest.mark.django_db
 MISSES = {"Ada": set(), "Bo": {"Bergen", "Oslo"}, "Cy": {"Per Berg", "Halden", "Oslo"}}
 
 
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
-
-
 def launch(toy: Toy, *, workers: int = 3, documents: int = 4) -> Pilot:
     made = pilot.launch_pilot(
         toy.track,

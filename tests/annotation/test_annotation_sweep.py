@@ -33,11 +33,6 @@ from tests.evaluation.world import World
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
-
-
 @pytest.fixture
 def world(toy: Toy) -> World:
     return make_world(toy)

@@ -16,11 +16,6 @@ from annotation.questions.titles import load_titles, suggest
 from tests.conftest import Toy
 
 
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
-
-
 @pytest.mark.django_db
 def test_titles_are_found_by_their_beginning_without_accents_and_case() -> None:
     assert load_titles(["Łódź\n", "Malmö\n", "Malmö FF\n", "Malmö_Arena\n", "\n", "x" * 300]) == 4

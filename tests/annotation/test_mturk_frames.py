@@ -5,7 +5,6 @@ in the browser.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from browsing import CHROMIUM, FLAGS, IN_CHROMIUM, close_all, draft_with
 from django.test import Client
 from documents_world import answer_to, order
 from mturk_world import Turk, rounds
-from playwright.sync_api import BrowserContext, FrameLocator, Page, sync_playwright
+from playwright.sync_api import BrowserContext, FrameLocator, Page, Playwright
 from processes import wait_for
 
 from annotation.models import HIT, Assignment, Question, Title
@@ -39,34 +38,24 @@ def in_a_browser(test: Any) -> Any:
 
 
 @pytest.fixture
-def closed_browser(tmp_path: Path) -> Iterator[BrowserContext]:
+def closed_browser(playwright: Playwright, tmp_path: Path) -> Iterator[BrowserContext]:
     """A browser in which no page may store anything."""
-    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = (
-        "true"  # Playwright runs a loop in this thread; we only read rows
-    )
     profile = tmp_path / "profile" / "Default"
     profile.mkdir(parents=True)
     (profile / "Preferences").write_text(json.dumps(NO_STORAGE))
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch_persistent_context(
-            str(profile.parent),
-            executable_path=str(CHROMIUM),
-            args=FLAGS,
-            viewport={"width": 1400, "height": 1000},
-        )
-        yield started
-        close_all(started)
-    if before is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+    started = playwright.chromium.launch_persistent_context(
+        str(profile.parent),
+        executable_path=str(CHROMIUM),
+        args=FLAGS,
+        viewport={"width": 1400, "height": 1000},
+    )
+    yield started
+    close_all(started)
 
 
 @pytest.fixture
-def whole(
-    market: Turk, toy: Toy, live_server: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> Question:
+def whole(market: Turk, toy: Toy, live_server: Any, settings: Any) -> Question:
     """The first document of the toy corpus, up on the endpoint."""
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     settings.SITE_URL = live_server.url
     Track.objects.filter(pk=toy.track.pk).update(platform="mturk")
     toy.track.refresh_from_db()

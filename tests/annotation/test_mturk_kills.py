@@ -1,7 +1,7 @@
 """`kill -9` of the process that speaks to the marketplace, in the middle of a call: before it was
 done, and after.
 
-The endpoint holds the call, the process dies, another one starts. Eight kills here; `make kills`
+The endpoint holds the call, the process dies, another one starts. Eight kills here; `make soak`
 runs two hundred.
 """
 
@@ -33,7 +33,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
-pytestmark = [pytest.mark.kill, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.kill, pytest.mark.longer, pytest.mark.django_db(transaction=True)]
 
 KILLS = int(os.environ.get("KILLS", "8"))
 HELD = 30.0

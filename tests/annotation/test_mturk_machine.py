@@ -1,6 +1,6 @@
 """Publish, answer, return, expire, crash, restart in any order: afterwards both books agree.
 
-The long version: `make kills`, which also kills real processes.
+The long version: `make soak`, which also kills real processes.
 """
 
 from __future__ import annotations

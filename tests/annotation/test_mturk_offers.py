@@ -26,10 +26,7 @@ def test_every_interface_is_offered_as_what_it_is(name: str, told: str) -> None:
 
 
 @pytest.mark.django_db
-def test_a_document_is_not_offered_as_a_few_sentences(
-    toy: Toy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+def test_a_document_is_not_offered_as_a_few_sentences(toy: Toy) -> None:
     order(toy.track, 1)
     hit = HIT.objects.get()
     seconds = Question.objects.get().seconds

@@ -95,8 +95,7 @@ def movers(tmp_path: Path) -> Iterator[Movers]:
 
 
 @pytest.fixture
-def world(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+def world(toy: Toy) -> World:
     return make_world(toy, read=6)
 
 

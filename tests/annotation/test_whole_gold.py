@@ -38,10 +38,9 @@ def people(toy: Toy) -> list[Client]:
 
 
 @pytest.fixture
-def read(toy: Toy, people: list[Client], monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def read(toy: Toy, people: list[Client], settings: Any) -> None:
     """All four documents, read whole by three people, pairs included."""
     settings.ROOT_URLCONF = "kbpo.urls"  # gold is made from the desk
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     order(toy.track, 4)
     for _ in range(2):
         for client in people:

@@ -40,11 +40,10 @@ colours alone."""
 
 
 @pytest.fixture
-def peopled(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
+def peopled(toy: Toy) -> Toy:
     """Documents in both stages: one that waits for its pairs, others that wait to be marked."""
     from annotation.workers.worker import worker_of
 
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     for name in ("Ada", "Bo", "Cy"):
         learn(worker_of(toy.users[name]))
     order(toy.track, 3)

@@ -118,10 +118,8 @@ def world(
     toy: Toy,
     draft: Callable[..., Submission],
     settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> dict[str, list[Page]]:
     """A service on which everything has happened once; the name of every page -> examples of it."""
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     settings.MTURK_WORKER_SITES, settings.MTURK_ENDPOINT_URL = [SITE], "http://127.0.0.1:8010"
     admin, ada = toy.users["Admin"], worker_of(toy.users["Ada"])
     estimate()

@@ -28,8 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def admin(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Client:
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
+def admin(toy: Toy) -> Client:
     client = Client()
     client.force_login(toy.users["Admin"])
     return client

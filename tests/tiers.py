@@ -1,0 +1,96 @@
+"""Which tests run, by what they cost: `pytest --tier check|test|soak`.
+
+`check` is what every commit waits for: no process, no browser, no test that commits. `test` is
+what must hold before anything is published: `check`, real HTTP, a browser, a kill. `soak` is the
+rest, for a night: it begins from another seed each time, and says which. Without the option every
+test that is named runs, and chance is the same in every run.
+
+A test's tier follows from what it asks for. The marks `slow` (it costs more than a second and
+tells no more than its neighbours) and `soak` (what it holds is held faster elsewhere; or it looks
+for what nobody has thought of) move it up. `longer` runs it in a soak as well, at length, and so
+does Hypothesis.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any
+
+import hypothesis
+import pytest
+
+TIERS = ("check", "test", "soak")
+REAL_PARTS = frozenset({"chromium", "endpoint", "live_server", "service", "transactional_db"})
+"""Fixtures that start something beside this process, or commit."""
+REAL_MARKS = frozenset({"browser", "journey", "kill", "slow"})
+LONGER = 20
+"""Examples of Hypothesis in a soak for each one otherwise."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("tiers")
+    group.addoption("--tier", choices=TIERS, help="which tests run; all without it")
+    group.addoption(
+        "--seed",
+        default="",
+        help="what chance follows from besides the name of a test; `--tier soak` draws one",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.tier == "soak" and not config.option.seed:
+        config.option.seed = secrets.token_hex(4)  # goes to the processes beside this one, too
+    if config.option.seed:
+        hypothesis.settings.load_profile("explore")
+        config.option.hypothesis_seed = config.option.hypothesis_seed or config.option.seed
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (wanted := config.option.tier) is None:
+        return
+    stay = [item for item in items if runs_in(item, wanted)]
+    config.hook.pytest_deselected(items=[item for item in items if not runs_in(item, wanted)])
+    items[:] = stay
+    if wanted == "soak":
+        for item in filter(_by_hypothesis, items):
+            _look_longer(item.obj)  # type: ignore[attr-defined]
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if (seed := config.option.seed) and "PYTEST_XDIST_WORKER" not in os.environ:
+        terminalreporter.write_line(f"The seed was {seed}; --seed {seed} runs the same again.")
+
+
+def runs_in(item: pytest.Item, wanted: str) -> bool:
+    """Whether a test runs when that tier is asked for."""
+    if wanted == "soak" and (item.get_closest_marker("longer") or _by_hypothesis(item)):
+        return True
+    return (
+        tier_of(item) in {"check": {"check"}, "test": {"check", "test"}, "soak": {"soak"}}[wanted]
+    )
+
+
+def _by_hypothesis(item: pytest.Item) -> bool:
+    return hypothesis.is_hypothesis_test(getattr(item, "obj", None))
+
+
+def _look_longer(test: Any) -> None:
+    """Lets Hypothesis try many times as many examples as it does in the other tiers."""
+    name = "_hypothesis_internal_use_settings"  # the decorator refuses to be used twice
+    few = getattr(test, name)
+    setattr(test, name, hypothesis.settings(few, max_examples=LONGER * few.max_examples))
+
+
+def tier_of(item: pytest.Item) -> str:
+    """The lowest tier in which a test runs."""
+    marks = {mark.name for mark in item.iter_markers()}
+    if "soak" in marks:
+        return "soak"
+    commits = any(mark.kwargs.get("transaction") for mark in item.iter_markers("django_db"))
+    if commits or marks & REAL_MARKS or REAL_PARTS & set(getattr(item, "fixturenames", ())):
+        return "test"
+    return "check"
