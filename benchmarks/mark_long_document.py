@@ -136,7 +136,7 @@ def page_of(payload: dict[str, Any], mentions: list[dict[str, Any]]) -> str:
         "seconds": 6750,
         "trying": True,
     }
-    return render_to_string("annotation/entities.html", context, request=request)
+    return render_to_string("interfaces/entities/page.html", context, request=request)
 
 
 @contextmanager

@@ -146,7 +146,8 @@ WSGI_APPLICATION = "kbpo.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        # Each interface of the crowd is one directory, with the template of its page.
+        "DIRS": [BASE_DIR / "templates", BASE_DIR / "annotation"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -179,6 +180,11 @@ USE_I18N = False
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "kbpo.web.static_files.InterfaceFinder",
+]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

@@ -42,7 +42,7 @@ Knows = Callable[[str, Span, Span], Truth]
 TOLD_TYPE = re.compile(r'<li data-type="([^"]+)"')
 MOST_ERRORS = 100
 MOST_STEPS = 200  # pages of terms and tutorials before a first question
-TUTORIALS = Path(__file__).resolve().parent.parent / "annotation" / "workers" / "tutorials"
+INTERFACES = Path(__file__).resolve().parent.parent / "annotation" / "interfaces"
 
 
 def right_answers() -> dict[str, dict[str, list[str]]]:
@@ -50,7 +50,7 @@ def right_answers() -> dict[str, dict[str, list[str]]]:
     lost to guesses.
     """
     found = {}
-    for path in sorted(TUTORIALS.glob("*.json")):
+    for path in sorted(INTERFACES.glob("*/tutorial.json")):
         lesson = json.loads(path.read_text(encoding="utf-8"))
         for number, question in enumerate(lesson["questions"], start=1):
             found[f"{lesson['interface']}/{number}"] = question["right"]

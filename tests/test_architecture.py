@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from annotation.interfaces.registry import INTERFACES
+from annotation.platforms.registry import PLATFORMS
+
 ROOT = Path(__file__).resolve().parent.parent
+OURS = {"estimators", "formats", "kbpo", "annotation", "rehearsal"}
 STANDARD = set(sys.stdlib_module_names) | {"__future__"}
 DJANGO = {"django", "celery", "psycopg2", "rest_framework", "drf_spectacular", "redis"}
 
@@ -187,6 +191,45 @@ def test_boto3_is_imported_in_one_module_on_each_side_of_the_wire() -> None:
         "annotation.platforms.mturk.client",
         "rehearsal.marketplace.model",
     }
+
+
+def test_no_import_hides_in_a_function() -> None:
+    """What must be imported late stands in a circle; third parties may be slow to import."""
+    hidden = []
+    for module, path in modules():
+        for function in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            for node in ast.walk(function):
+                if not isinstance(node, ast.Import | ast.ImportFrom):
+                    continue
+                name = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+                if name and name.split(".")[0] in OURS:
+                    hidden.append(f"{module}:{node.lineno} imports {name}")
+    assert hidden == []
+
+
+def test_what_is_set_for_the_marketplace_is_read_in_its_own_room_alone() -> None:
+    """`rehearsal` stands on the other side of the wire, and sets what the service then reads."""
+    readers = [
+        module
+        for module, path in modules()
+        if "MTURK_" in path.read_text()
+        and not module.startswith(("annotation.platforms.mturk", "rehearsal."))
+    ]
+    # The command that starts the local marketplace says how to name it to the service.
+    assert set(readers) == {"kbpo.settings", "kbpo.web.management.commands.mturk_local"}
+
+
+def test_an_interface_and_a_platform_are_one_directory_each() -> None:
+    home = ROOT / "annotation"
+    for name in INTERFACES:
+        parts = {path.name for path in (home / "interfaces" / name).iterdir()}
+        assert {"interface.py", "page.html", "page.js", "tutorial.json"} <= parts, name
+    for name in PLATFORMS:
+        assert (home / "platforms" / name / "platform.py").is_file()
+    loose = {path.stem for path in (home / "interfaces").glob("*.py")}
+    assert loose == {"__init__", "base", "registry"}
 
 
 def test_http_stays_in_the_web() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from annotation.platforms.base import Platform, Refused
-from annotation.platforms.pool import Pool
+from annotation.platforms.pool.platform import Pool
 from kbpo.embedded.server import Server
 from kbpo.tracks.base import Track
 

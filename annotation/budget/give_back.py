@@ -24,7 +24,7 @@ def tick() -> int:
     """
     with_money = [pk for (pk,) in fetch(OPEN, [])]
     ended = Submission.objects.filter(pk__in=with_money, status__in=ENDED).select_related("track")
-    return sum(give_back(submission) for submission in ended) + _give_back_pilots()
+    return sum(give_back(submission) for submission in ended) + give_back_pilots()
 
 
 @transaction.atomic
@@ -51,7 +51,7 @@ def give_back(submission: Submission) -> bool:
     return release(submission.track, purpose, key=key, keep=keep, why=why) is not None
 
 
-def _give_back_pilots() -> int:
+def give_back_pilots() -> int:
     """How many ended pilots got back what they did not need."""
     return sum(
         _give_back_pilot(pilot) for pilot in Pilot.objects.select_related("track").order_by("pk")

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
@@ -31,7 +30,7 @@ from annotation.models import (
     Question,
 )
 from annotation.platforms.mturk.account import account
-from annotation.platforms.registry import local_names, other_names
+from annotation.platforms.registry import local_names, other_names, platform_of
 from annotation.questions.order import missing
 from kbpo.accounts.audit import dismissed
 
@@ -80,9 +79,8 @@ def _stages() -> Iterator[Spec]:
     lease does not, so that leases are late only once they have run out.
     """
     local, now = local_names(), timezone.now()
-    twice_up = (
-        2 * timedelta(hours=settings.MTURK_HIT_HOURS) + HOUR
-    )  # a HIT that expires is offered once more
+    # A HIT that expires is offered once more.
+    twice_up = 2 * max(platform_of(name).capabilities.offered_for for name in other_names()) + HOUR
     published = Question.objects.filter(status="published")
     leased = Assignment.objects.filter(status="leased")
     owed = Payment.objects.filter(status="owed")

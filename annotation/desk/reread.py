@@ -15,8 +15,8 @@ from typing import Any
 from django.db.models import Q
 
 from annotation.interfaces.entities.interface import types_of
-from annotation.interfaces.reading import NO_VALUE, Marked, Reading, Span
 from annotation.interfaces.registry import interface_of
+from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, Span
 from annotation.models import Question
 from kbpo.instances.merge import AGAIN, values_of
 from kbpo.instances.models import Target

@@ -279,6 +279,11 @@ def advert_of(hit: HIT) -> Advert:
     )
 
 
+def lease_seconds_of(hit: HIT) -> int:
+    """How long a worker of another platform has a HIT in hand."""
+    return platform_of(hit.platform).lease_seconds(advert_of(hit))
+
+
 @transaction.atomic
 def _is_up(hit: HIT, external_id: str) -> int:
     """1 if the HIT is open now; one that is not wanted any more keeps its new id, and is taken down

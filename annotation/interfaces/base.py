@@ -1,8 +1,8 @@
 """The contract of an interface: how one kind of question looks, what an answer means, how answers
 become labels.
 
-An interface is `interfaces/<name>.py` + `templates/annotation/<name>.html` +
-`static/annotation/<name>.js`.
+An interface is a directory of its own: `interface.py`, `page.html`, `page.js`, `tutorial.json`, and
+what else its page needs. What several share is in `interfaces/shared`.
 """
 
 from __future__ import annotations
@@ -63,8 +63,6 @@ class Interface(ABC):
     """One kind of question. Stateless."""
 
     name: ClassVar[str]
-    template: ClassVar[str]
-    script: ClassVar[str]
     version: ClassVar[int] = 1
     offered_as: ClassVar[str]
     """What a marketplace offers it as, in words that strangers choose by; at most 128
@@ -78,6 +76,18 @@ class Interface(ABC):
     lease_minutes: ClassVar[int] = 0
     """How long a question stays with somebody at least; 0 leaves it to the setting
     LEASE_MINUTES."""
+    suggests_titles: ClassVar[bool] = False
+    """Whether its page looks up titles while they are typed."""
+
+    @property
+    def template(self) -> str:
+        """The template of its page."""
+        return f"interfaces/{self.name}/page.html"
+
+    @property
+    def script(self) -> str:
+        """The script of its page, among the static files."""
+        return f"interfaces/{self.name}/page.js"
 
     @abstractmethod
     def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from django.utils import timezone
 
 from annotation.budget.promises import committed, one_publisher
 from annotation.hits.batch import one_more
-from annotation.interfaces.majority import holding
+from annotation.interfaces.shared.majority import holding
 from annotation.labels.votes import ALONE, ASKED, WHOLE, Votes, votes, votes_on
 from annotation.models import Policy, Question
 from annotation.questions.limits import MOST_IF_UNSURE

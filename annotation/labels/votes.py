@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from annotation.interfaces.payload import PredicatePayload, parts_of
+from annotation.interfaces.shared.payload import PredicatePayload, parts_of
 from annotation.models import Question, Response
 from kbpo.instances.merge import AGAIN, root
 from kbpo.instances.models import Label

@@ -1,5 +1,5 @@
 """Answers marketplace workers who ask for the qualification that HITs require
-(MTURK_REQUIRE_TUTORIAL): who has passed the tutorial is given it; a newcomer is told where to do
+(`Capabilities.admits`): who has passed the tutorial is given it; a newcomer is told where to do
 the tutorial, and gets the qualification by passing it.
 
 The marketplace shows the reason of a refusal to that worker alone, so the signed address in it
@@ -48,7 +48,7 @@ def answer_requests(platform: Platform) -> int:
     """How many were answered. Each may be answered again: what was answered is not listed any
     more.
     """
-    if not settings.MTURK_REQUIRE_TUTORIAL:
+    if not platform.capabilities.admits:
         return 0
     return sum(_answer(platform, one) for one in list(platform.requests()))
 

@@ -84,7 +84,7 @@ def is_due(platform: str) -> bool:
     """
     row, now = books_of(platform), timezone.now()
     hinted = row.hinted_at is not None and (row.polled_at is None or row.hinted_at > row.polled_at)
-    wait = timedelta(seconds=float(settings.MTURK_POLL_SECONDS))
+    wait = platform_of(platform).capabilities.looked_at_every
     if row.polled_at is not None and not hinted and now - row.polled_at < wait:
         return False
     PlatformBooks.objects.filter(pk=row.pk).update(polled_at=now)

@@ -11,9 +11,8 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.hits.publish import advert_of
+from annotation.hits.publish import lease_seconds_of
 from annotation.models import HIT, Assignment, Worker, WorkerIdentity
-from annotation.platforms.mturk.question import duration_of
 
 MOST = 4
 """Drafts of a HIT for each of its places. Whoever opens its address with invented names fills no
@@ -52,7 +51,7 @@ def keep_draft(
         return Kept(
             answer or {}
         )  # before anybody is written down: an invented name leaves no worker either
-    lease = timedelta(seconds=duration_of(advert_of(hit)))
+    lease = timedelta(seconds=lease_seconds_of(hit))
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
     if external_id:
         WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": external_id})

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import timedelta
 from typing import TypeVar
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -93,7 +91,8 @@ def _claim(model: type[Row], where: Q, tried: set[int]) -> Row | None:
     outcome is asked for.
     """
     now = timezone.now()
-    patience = timedelta(seconds=CRASHED * float(settings.MTURK_TIMEOUT))
+    slowest = max(platform_of(name).capabilities.answers_within for name in other_names())
+    patience = CRASHED * slowest
     due = Q(status__in=["owed", "unknown"], next_try_at__lte=now) | Q(
         status="sent", status_since__lt=now - patience
     )

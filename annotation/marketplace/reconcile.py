@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import connection, models
 from django.db.models import Count, Q
 from django.utils import timezone
@@ -228,7 +227,7 @@ def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
         return finish_short(platform, hit)
     if hit.renewed_at is not None and not hit.reason.startswith(HALTED):
         return finish_short(platform, hit) if seen.status == "done" else 0
-    until = timezone.now() + timedelta(hours=settings.MTURK_HIT_HOURS)
+    until = timezone.now() + platform.capabilities.offered_for
     platform.renew(hit, until)
     fields: dict[str, Any] = {"checked_at": None, "expires_at": until, "reason": ""}
     if not hit.reason.startswith(HALTED):

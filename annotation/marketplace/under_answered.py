@@ -5,10 +5,8 @@ what there is.
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import timedelta
 from decimal import Decimal
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -35,7 +33,7 @@ def finish_short(platform: Platform | None, hit: HIT) -> int:
         return _settle_short(hit)
     total = hit.max_assignments + places
     try:
-        platform.renew(hit, timezone.now() + timedelta(hours=settings.MTURK_HIT_HOURS))
+        platform.renew(hit, timezone.now() + platform.capabilities.offered_for)
         platform.extend(
             hit, places, f"{hit.token}:{total}"
         )  # last: once it is done, nothing more is needed

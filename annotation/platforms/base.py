@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -63,6 +63,18 @@ class Capabilities:
     questions_per_hit: int = 1
     """Of one document; a HIT is priced by their sum."""
     fee_rate: Decimal = Decimal("0")
+    frame_sites: tuple[str, ...] = ()
+    """Sites that show our task pages in a frame, and that answers are sent to."""
+    teaches_in_frame: bool = True
+    """Workers do the tutorial in the frame before they judge."""
+    admits: bool = False
+    """Only whom we gave the qualification of the tutorial may accept a HIT."""
+    offered_for: timedelta = timedelta(0)
+    """How long a HIT is offered."""
+    looked_at_every: timedelta = timedelta(0)
+    """How long its lists are believed."""
+    answers_within: timedelta = timedelta(0)
+    """How long one of its calls may take."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +139,10 @@ class Platform(ABC):
         return (reward * self.capabilities.fee_rate).quantize(
             Decimal("0.01"), rounding=ROUND_CEILING
         )
+
+    def lease_seconds(self, advert: Advert) -> int:
+        """How long a worker has a HIT in hand, in seconds; 0 where our own pages lease it."""
+        return 0
 
     @abstractmethod
     def publish(self, hit: HIT, advert: Advert) -> str:

@@ -11,8 +11,8 @@ from django.utils.module_loading import import_string
 from annotation.platforms.base import Platform
 
 PLATFORMS = {
-    "pool": "annotation.platforms.pool.Pool",
-    "simulated": "annotation.platforms.simulated.Simulated",
+    "pool": "annotation.platforms.pool.platform.Pool",
+    "simulated": "annotation.platforms.simulated.platform.Simulated",
     "mturk": "annotation.platforms.mturk.platform.MTurk",
 }
 OUR_PAGES = ("pool", "simulated")
@@ -27,6 +27,11 @@ def platform_of(name: str) -> Platform:
 def fee_rate_of(name: str) -> Decimal:
     """What a platform takes on top of a reward. Raises KeyError if there is no such platform."""
     return platform_of(name).capabilities.fee_rate
+
+
+def frame_sites() -> list[str]:
+    """The sites that show our task pages in a frame, of all platforms."""
+    return [site for name in other_names() for site in platform_of(name).capabilities.frame_sites]
 
 
 def local_names() -> list[str]:

@@ -11,8 +11,8 @@ from datetime import datetime
 
 from django.db.models import Max, Min, Q
 
-from annotation.interfaces.majority import holding
-from annotation.interfaces.payload import parts_of
+from annotation.interfaces.shared.majority import holding
+from annotation.interfaces.shared.payload import parts_of
 from annotation.models import Question, Response
 from kbpo.instances.merge import AGAIN, root, standing, values_of
 from kbpo.instances.models import Label, Target

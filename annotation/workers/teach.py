@@ -20,6 +20,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from annotation import interfaces
 from annotation.interfaces.base import ParsedResponse
 from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import Bonus, Payment, Qualification, Question, Worker
@@ -28,7 +29,8 @@ from annotation.workers.intake import tutorial_rewards
 from annotation.workers.models import TutorialRun
 from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
 
-DIRECTORY = Path(__file__).with_name("tutorials")
+HOME = Path(interfaces.__file__).parent
+"""Each interface keeps its tutorial in its own directory."""
 ATTEMPTS = 2
 CENT = Decimal("0.01")
 
@@ -70,7 +72,7 @@ def tutorials() -> dict[str, Tutorial]:
     """The tutorials there are, by interface."""
     found = [
         Tutorial(**json.loads(path.read_text(encoding="utf-8")))
-        for path in sorted(DIRECTORY.glob("*.json"))
+        for path in sorted(HOME.glob("*/tutorial.json"))
     ]
     return {one.interface: one for one in found if one.interface in INTERFACES}
 

@@ -13,6 +13,7 @@ from kbpo.accounts.audit import note
 from kbpo.accounts.models import Team, User
 from kbpo.instances.models import Instance
 from kbpo.queue import Moving, MovingQuerySet
+from kbpo.submissions.progress import progress_of
 from kbpo.tracks.models import Track
 
 
@@ -146,8 +147,6 @@ class Submission(Moving):
     @property
     def progress(self) -> float:
         """The share of the file that was read so far."""
-        from kbpo.submissions.progress import progress_of
-
         return 1.0 if self.read_at else progress_of(self.pk)
 
     @property

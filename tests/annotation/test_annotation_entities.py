@@ -10,9 +10,9 @@ import pytest
 
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.entities.interface import Entities, types_of
-from annotation.interfaces.mentions import settle_mentions
-from annotation.interfaces.reading import Marked, Reading, is_date
 from annotation.interfaces.registry import interface_of
+from annotation.interfaces.shared.mentions import settle_mentions
+from annotation.interfaces.shared.reading import Marked, Reading, is_date
 
 TEXT = "Mara Lindt founded Nordwerk in March 1990. Lindt lives in Oslo. 😀 Oslo grew."
 TOKENS = [

@@ -22,7 +22,7 @@ from annotation.hits import batch, publish, take_down
 from annotation.labels import exclude, revise, settle
 from annotation.labels.accept import accept
 from annotation.models import HIT, Adjudication, Assignment, Pilot, Policy, Question
-from annotation.questions import ask, pilot
+from annotation.questions import ask
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label
 from kbpo.money import spend
@@ -290,9 +290,9 @@ def test_a_pilots_money_is_not_given_back_while_it_is_promised(two_published: Su
     spend.reserve(ended.track, None, ended.payer, Decimal("1.00"), key="pilot")
     with transaction.atomic():
         promises.one_publisher(ended.payer)
-        Beside(pilot.give_back).ended()
+        Beside(give_back.give_back_pilots).ended()
         assert spend.balance(purpose=ended.payer).open == Decimal("1.00")
-    assert pilot.give_back() == 1 and spend.balance(purpose=ended.payer).open == 0
+    assert give_back.give_back_pilots() == 1 and spend.balance(purpose=ended.payer).open == 0
 
 
 def test_one_more_is_asked_once_nobody_else_promises_the_same_money(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from annotation.interfaces.base import AggregatedLabel, BadAnswer
-from annotation.interfaces.majority import holding, most
 from annotation.interfaces.relation.interface import Relation
+from annotation.interfaces.shared.majority import holding, most
 from annotation.models import Question, Response
 from annotation.quality.agreement import Row, agreement
 

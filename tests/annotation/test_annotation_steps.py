@@ -328,7 +328,7 @@ def test_the_report_counts_votes_states_and_agreement(
     answer_all(clients[1])
     answer_all(clients[2], {"a": "other", "b": "other", "none": "1"})
     settle.tick()
-    state = progress.progress(payer=published.purpose)
+    state = progress.questions_progress(payer=published.purpose)
     assert (state.settled, state.answers, state.answers_wanted, state.seconds_left) == (
         6,
         18,

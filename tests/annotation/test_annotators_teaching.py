@@ -59,7 +59,7 @@ def the_worker() -> Worker:
 def test_every_tutorial_can_be_read_and_passed_and_says_why() -> None:
     assert (
         set(teach.tutorials())
-        == {path.stem for path in teach.DIRECTORY.glob("*.json")}
+        == {path.parent.name for path in teach.HOME.glob("*/tutorial.json")}
         <= set(INTERFACES)
     )
     for tutorial in teach.tutorials().values():

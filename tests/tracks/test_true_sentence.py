@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.interfaces.payload import parts_of
+from annotation.interfaces.shared.payload import parts_of
 from annotation.models import Question
 from annotation.questions import ask
 from formats.schema import Schema, load_schema

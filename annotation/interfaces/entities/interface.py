@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from annotation.interfaces.base import AggregatedLabel, Interface, Judgment, ParsedResponse, Unit
-from annotation.interfaces.flag import PROBLEMS, flag_of, flagged
-from annotation.interfaces.mentions import Settled, settle_mentions
-from annotation.interfaces.reading import Marked, Reading
+from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flagged
+from annotation.interfaces.shared.mentions import Settled, settle_mentions
+from annotation.interfaces.shared.reading import Marked, Reading
 from kbpo.instances.targets import Place, targets_at
 
 if TYPE_CHECKING:
@@ -34,10 +34,9 @@ class Entities(Interface):
     """Mark every name in a document; say what it is and which names mean the same."""
 
     name: ClassVar[str] = "entities"
-    template: ClassVar[str] = "annotation/entities.html"
-    script: ClassVar[str] = "annotation/entities.js"
     version: ClassVar[int] = 1
     offered_as: ClassVar[str] = "Mark the names, dates and titles in a news article"
+    suggests_titles: ClassVar[bool] = True
     default_reward: ClassVar[str] = "2.60"
     default_seconds: ClassVar[int] = 780
     lease_minutes: ClassVar[int] = 240

@@ -16,8 +16,8 @@ from annotation.interfaces.base import (
     ParsedResponse,
     Unit,
 )
-from annotation.interfaces.majority import holding, most
-from annotation.interfaces.payload import Pair, PredicatePayload, Side, parts_of
+from annotation.interfaces.shared.majority import holding, most
+from annotation.interfaces.shared.payload import Pair, PredicatePayload, Side, parts_of
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -48,8 +48,6 @@ class Relation(Interface):
     """
 
     name: ClassVar[str] = "relation"
-    template: ClassVar[str] = "annotation/relation.html"
-    script: ClassVar[str] = "annotation/relation.js"
     version: ClassVar[int] = 1
     offered_as: ClassVar[str] = "Read a few sentences and say what they tell about two names"
     default_reward: ClassVar[str] = "0.05"

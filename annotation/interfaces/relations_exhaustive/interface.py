@@ -16,9 +16,9 @@ from annotation.interfaces.base import (
     ParsedResponse,
     Unit,
 )
-from annotation.interfaces.flag import PROBLEMS, flag_of, flagged
-from annotation.interfaces.majority import holding
-from annotation.interfaces.payload import COMMON, PredicatePayload, parts_of
+from annotation.interfaces.shared.flag import PROBLEMS, flag_of, flagged
+from annotation.interfaces.shared.majority import holding
+from annotation.interfaces.shared.payload import COMMON, PredicatePayload, parts_of
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -39,8 +39,6 @@ class RelationsExhaustive(Interface):
     """
 
     name: ClassVar[str] = "relations_exhaustive"
-    template: ClassVar[str] = "annotation/relations_exhaustive.html"
-    script: ClassVar[str] = "annotation/relations_exhaustive.js"
     version: ClassVar[int] = 1
     offered_as: ClassVar[str] = "Say what an article tells about pairs of its names"
     default_reward: ClassVar[str] = "2.25"

@@ -66,6 +66,12 @@ class MTurk(Platform):
             max_assignments=9,
             questions_per_hit=settings.MTURK_QUESTIONS_PER_HIT,
             fee_rate=FEE,
+            frame_sites=tuple(settings.MTURK_WORKER_SITES),
+            teaches_in_frame=settings.MTURK_TUTORIAL,
+            admits=settings.MTURK_REQUIRE_TUTORIAL,
+            offered_for=timedelta(hours=settings.MTURK_HIT_HOURS),
+            looked_at_every=timedelta(seconds=float(settings.MTURK_POLL_SECONDS)),
+            answers_within=timedelta(seconds=float(settings.MTURK_TIMEOUT)),
         )
 
     @property
@@ -78,6 +84,9 @@ class MTurk(Platform):
 
     def fee(self, reward: Decimal) -> Decimal:
         return fee(reward)
+
+    def lease_seconds(self, advert: Advert) -> int:
+        return duration_of(advert)
 
     # -- HITs
     # ------------------------------------------------------------------------------

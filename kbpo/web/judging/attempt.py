@@ -12,9 +12,9 @@ from django.shortcuts import redirect, render
 
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.entities.interface import types_of
-from annotation.interfaces.flag import flag_of
-from annotation.interfaces.reading import Marked, Reading
 from annotation.interfaces.registry import interface_of
+from annotation.interfaces.shared.flag import flag_of
+from annotation.interfaces.shared.reading import Marked, Reading
 from annotation.models import Question
 from annotation.quality.gold import f1
 from kbpo.web.judging.views import raw_of, show

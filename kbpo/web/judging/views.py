@@ -185,20 +185,16 @@ def show(
         "page": shown,
         **context,
     }
-    if _suggests(request, page) and Title.objects.exists():
+    if interface.suggests_titles and _may_suggest(request, page) and Title.objects.exists():
         page["titles_url"] = reverse("annotate_titles")
     return render(request, interface.template, page, status=status)
 
 
-def _suggests(request: HttpRequest, page: dict[str, Any]) -> bool:
+def _may_suggest(request: HttpRequest, page: dict[str, Any]) -> bool:
     """Whether this page may ask for titles under our own login: a frame has an address of its own
     for them, or none.
     """
-    return (
-        page["script"].endswith("entities.js")
-        and not page.get("framed")
-        and request.user.is_authenticated
-    )
+    return not page.get("framed") and request.user.is_authenticated
 
 
 @require_GET

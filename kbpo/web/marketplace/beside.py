@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.csrf import csrf_exempt
@@ -19,6 +18,7 @@ from annotation.marketplace.reconcile import hint
 from annotation.models import Bonus, Question
 from annotation.platforms import proof
 from annotation.platforms.mturk.account import account
+from annotation.platforms.registry import frame_sites
 from annotation.questions.titles import suggest
 from kbpo.corpus.models import Document
 from kbpo.web.marketplace.frame import LONGEST_ID, framed, origin_of
@@ -57,7 +57,7 @@ def thanks(request: HttpRequest, signed: str) -> HttpResponse:
     bonus = get_object_or_404(Bonus, pk=proof.bonus_of(signed) or 0)
     site = origin_of(request.GET.get("turkSubmitTo", ""))
     assignment = request.GET.get("assignmentId", NOT_AVAILABLE)
-    ready = site in settings.MTURK_WORKER_SITES and assignment != NOT_AVAILABLE
+    ready = site in frame_sites() and assignment != NOT_AVAILABLE
     fields = [("assignmentId", assignment[:LONGEST_ID]), ("thanks", "taken")] if ready else []
     context = {
         "action": f"{site}/mturk/externalSubmit" if ready else "",

@@ -10,7 +10,6 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_exempt
@@ -18,6 +17,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from annotation.models import HIT
 from annotation.platforms import proof
+from annotation.platforms.registry import frame_sites
 from annotation.workers.worker import handle_of
 
 P = ParamSpec("P")
@@ -52,7 +52,7 @@ def framed(
     @xframe_options_exempt
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         response = view(request, *args, **kwargs)
-        sites = " ".join(settings.MTURK_WORKER_SITES) or "'none'"
+        sites = " ".join(frame_sites()) or "'none'"
         response["Content-Security-Policy"] = f"frame-ancestors {sites}; form-action 'self' {sites}"
         response["Referrer-Policy"] = "no-referrer"
         return response
@@ -64,7 +64,7 @@ def go_of_address(request: HttpRequest, hit: HIT, assignment: str) -> Go | None:
     """The go that a marketplace names in the address; None if it is not one that we know."""
     worker, site = request.GET["workerId"], origin_of(request.GET.get("turkSubmitTo", ""))
     sound = 0 < len(worker) <= LONGEST_ID and 0 < len(assignment) <= LONGEST_ID
-    if not sound or site not in settings.MTURK_WORKER_SITES:
+    if not sound or site not in frame_sites():
         return None
     return Go(hit, assignment, handle_of(hit.platform, worker), site, worker)
 
@@ -72,7 +72,7 @@ def go_of_address(request: HttpRequest, hit: HIT, assignment: str) -> Go | None:
 def go_of(said_by_form: str, hit: HIT) -> Go | None:
     """The go that our own form or address names; None if it is not ours, or of another HIT."""
     said = proof.proven(said_by_form)
-    if said.get("hit") != hit.pk or said.get("site") not in settings.MTURK_WORKER_SITES:
+    if said.get("hit") != hit.pk or said.get("site") not in frame_sites():
         return None
     return Go(hit, said["assignment"], said["worker"], said["site"])
 

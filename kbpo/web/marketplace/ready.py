@@ -12,12 +12,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from annotation.interfaces.base import BadAnswer
 from annotation.models import Worker
+from annotation.platforms.registry import platform_of
 from annotation.workers import consent, teach
 from annotation.workers.models import TutorialRun
 from annotation.workers.teach import Tutorial
@@ -67,7 +67,9 @@ def has_learned(worker: Worker, interface: str) -> bool:
 
 def _lesson_for(worker: Worker, interface: str) -> Tutorial | None:
     """The tutorial that a worker must pass first; None if there is none."""
-    if not settings.MTURK_TUTORIAL or interface in teach.taught(worker):
+    if not platform_of(worker.platform).capabilities.teaches_in_frame or interface in teach.taught(
+        worker
+    ):
         return None
     return teach.tutorials()[interface]
 

@@ -20,14 +20,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.hits.parts import carried, joined, part, read, under_way
-from annotation.hits.publish import advert_of
+from annotation.hits.publish import lease_seconds_of
 from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.marketplace.keep_draft import keep_draft
 from annotation.marketplace.reconcile import hint
 from annotation.models import ANSWERED, HIT, Assignment, Question, Title, Worker
 from annotation.platforms import proof
-from annotation.platforms.mturk.question import duration_of
 from annotation.quality.gold import asked_of
 from annotation.workers.models import Leaving
 from kbpo.web.judging.views import raw_of, show
@@ -210,7 +209,7 @@ def draft(request: HttpRequest, signed: str) -> HttpResponse:
             {"error": ALREADY if kept.ended else FULL}, status=409 if kept.ended else 503
         )
     return JsonResponse(
-        {"saved": timezone.now().isoformat(), "lease_seconds": duration_of(advert_of(hit))}
+        {"saved": timezone.now().isoformat(), "lease_seconds": lease_seconds_of(hit)}
     )
 
 
@@ -251,7 +250,7 @@ def _page(
         },
         "say": _say(go),
         "held": f"{go.assignment}:{asked.pk}:{go.handle[:8]}",
-        "lease_seconds": duration_of(advert_of(go.hit)),
+        "lease_seconds": lease_seconds_of(go.hit),
         "titles_url": (
             f"{reverse('task_titles', args=[signed])}?{proven}" if Title.objects.exists() else ""
         ),

@@ -3,9 +3,9 @@
 // It does not import keys.js: under hashed file names that would be a second copy of it with a second listener. Keys that
 // depend on the step at hand are taken here, before keys.js sees them; what it prints and fires stands in the HTML.
 
-import { CARRIED, Draft, minutesOf, plural } from "./draft.js";
-import { History } from "./history.js";
-import { keep as keepHere, recall } from "./store.js";
+import { CARRIED, Draft, minutesOf, plural } from "../shared/draft.js";
+import { History } from "../shared/history.js";
+import { keep as keepHere, recall } from "../shared/store.js";
 
 const form = document.getElementById("answer");
 const steps = [...form.querySelectorAll(".step-part")].filter((part) => part.querySelector("input[type=radio], input[type=checkbox][name=holds], input[name=none]"));

@@ -3,11 +3,11 @@
 // Keys are taken here before keys.js sees them; what it prints of them stands in the HTML.
 
 import { DocumentView } from "./document.js";
-import { Draft } from "./draft.js";
+import { Draft } from "../shared/draft.js";
 import { Marks } from "./marks.js";
 import { drawInspector, drawList } from "./panel.js";
 import { toggle } from "./same_as.js";
-import { keep, recall } from "./store.js";
+import { keep, recall } from "../shared/store.js";
 
 const data = JSON.parse(document.getElementById("document-data").textContent);
 const form = document.querySelector("form.judge");

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from annotation.interfaces.majority import more_than_half
-from annotation.interfaces.reading import Marked, Reading, Span
+from annotation.interfaces.shared.majority import more_than_half
+from annotation.interfaces.shared.reading import Marked, Reading, Span
 from estimators.votes import token_majority
 
 Reader = Sequence[Marked]

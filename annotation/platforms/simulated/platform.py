@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from annotation.platforms.pool import Pool
+from annotation.platforms.pool.platform import Pool
 
 
 class Simulated(Pool):

@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from annotation.interfaces.majority import more_than_half
-from annotation.interfaces.reading import NO_VALUE, Marked, Reading, Span
-from annotation.interfaces.typed_spans import Reader, typed_spans
+from annotation.interfaces.shared.majority import more_than_half
+from annotation.interfaces.shared.reading import NO_VALUE, Marked, Reading, Span
+from annotation.interfaces.shared.typed_spans import Reader, typed_spans
 
 
 @dataclass

@@ -1,7 +1,7 @@
 // The pairs of a document, one after the other in the order of the text: what holds, keys, undo and redo, saving.
 
-import { Draft } from "./draft.js";
-import { History } from "./history.js";
+import { Draft } from "../shared/draft.js";
+import { History } from "../shared/history.js";
 
 const data = JSON.parse(document.getElementById("document-data").textContent);
 const form = document.querySelector("form.judge");

@@ -4,7 +4,7 @@
 // tokens first … last - 1. Nothing here touches the page.
 
 import { isDate, looksLikeDate, normalDate } from "./dates.js";
-import { History } from "./history.js";
+import { History } from "../shared/history.js";
 
 const NOT_IN_NAMES = /^(an?|the|his|her|its|their|my|our|former|then|now|new|old|retired|acting|first|of|and|or|is|was|as|by|with|to|for|in|at|on)$/i;
 const EMPTY = { mentions: [], links: {}, names: {} };

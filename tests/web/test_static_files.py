@@ -1,0 +1,39 @@
+"""Of an interface's directory its scripts and style sheets are served, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.contrib.staticfiles import finders
+
+from annotation.interfaces.registry import INTERFACES, interface_of
+
+
+@pytest.mark.parametrize("name", INTERFACES)
+def test_the_script_of_every_interface_is_found(name: str) -> None:
+    found = finders.find(interface_of(name).script)
+    assert found is not None and Path(found).read_text()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "interfaces/relation/tutorial.json",
+        "interfaces/relation/interface.py",
+        "interfaces/relation/page.html",
+        "interfaces/base.py",
+        "interfaces/relation/../relation/tutorial.json",
+        "interfaces/../settings.py",
+    ],
+)
+def test_right_answers_code_and_templates_are_not_served(path: str) -> None:
+    assert finders.find(path) is None
+
+
+def test_all_that_a_page_links_to_is_collected_once() -> None:
+    finder = finders.get_finder("kbpo.web.static_files.InterfaceFinder")
+    collected = [f"{storage.prefix}/{path}" for path, storage in finder.list(None)]
+    assert len(collected) == len(set(collected))
+    assert {Path(path).suffix for path in collected} == {".js", ".css"}
+    assert all(finders.find(path) for path in collected)
