@@ -232,6 +232,37 @@ def test_an_interface_and_a_platform_are_one_directory_each() -> None:
     assert loose == {"__init__", "base", "registry"}
 
 
+def rooms() -> list[Path]:
+    """The directories of modules, but for what belongs to Django, and single plug-ins."""
+    kinds = {
+        "management",
+        "commands",
+        "migrations",
+        "templatetags",
+        *INTERFACES,
+        "pool",
+        "simulated",
+    }
+    found = []
+    for top in ("kbpo", "annotation", "rehearsal"):
+        for path in sorted((ROOT / top).rglob("__init__.py")):
+            room = path.parent
+            plug_in = room.name in kinds and room != ROOT / "kbpo" / "pool"
+            if not plug_in and "commands" not in room.parts:
+                found.append(room)
+    return found
+
+
+@pytest.mark.parametrize("room", [pytest.param(r, id=str(r.relative_to(ROOT))) for r in rooms()])
+def test_every_room_says_in_twenty_lines_what_comes_in_and_what_goes_out(room: Path) -> None:
+    text = (room / "README.md").read_text()
+    if room == ROOT / "kbpo":
+        return  # the map of the whole house
+    assert len(text.splitlines()) <= 20
+    assert "**In:**" in text and "**Out:**" in text
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
 def test_http_stays_in_the_web() -> None:
     users = [m for m, p in modules() if any(n.startswith("django.http") for _, n in imports(p))]
     assert users and all(module.startswith("kbpo.web") for module in users), users

@@ -17,12 +17,16 @@ from kbpo import environment
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
+READMES = {
+    top: sorted((ROOT / top).rglob("README.md")) for top in ("kbpo", "annotation", "rehearsal")
+}
 DOCUMENTS = [
     path.relative_to(ROOT)
     for path in (
         *ROOT.glob("*.md"),
         *(ROOT / "docs").glob("*.md"),
-        *(ROOT / room / "README.md" for room in ("kbpo", "benchmarks", "formats", "estimators")),
+        *(ROOT / room / "README.md" for room in ("benchmarks", "formats", "estimators")),
+        *(path for top in ("kbpo", "annotation", "rehearsal") for path in READMES[top]),
         ROOT / "templates/components/README.md",
     )
 ]
