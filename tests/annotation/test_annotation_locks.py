@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.budget import promises
-from annotation.budget.give_back import give_back
+from annotation.budget.give_back import give_back, give_back_pilots
 from annotation.desk import command, disputed
 from annotation.hits import batch, publish, take_down
 from annotation.labels import exclude, revise, settle
@@ -290,9 +290,9 @@ def test_a_pilots_money_is_not_given_back_while_it_is_promised(two_published: Su
     spend.reserve(ended.track, None, ended.payer, Decimal("1.00"), key="pilot")
     with transaction.atomic():
         promises.one_publisher(ended.payer)
-        Beside(give_back.give_back_pilots).ended()
+        Beside(give_back_pilots).ended()
         assert spend.balance(purpose=ended.payer).open == Decimal("1.00")
-    assert give_back.give_back_pilots() == 1 and spend.balance(purpose=ended.payer).open == 0
+    assert give_back_pilots() == 1 and spend.balance(purpose=ended.payer).open == 0
 
 
 def test_one_more_is_asked_once_nobody_else_promises_the_same_money(

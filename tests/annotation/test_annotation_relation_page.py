@@ -160,8 +160,8 @@ def test_what_was_chosen_before_the_script_came_is_saved(
 ) -> None:
     page = open_page(browser, live_server)
     held: list[Route] = []
-    page.route(re.compile(r"/relation[^/]*\.js"), lambda route: held.append(route))
-    with page.expect_request(re.compile(r"/relation[^/]*\.js")):
+    page.route(re.compile(r"/relation/page[^/]*\.js"), lambda route: held.append(route))
+    with page.expect_request(re.compile(r"/relation/page[^/]*\.js")):
         page.goto(page.url, wait_until="commit")
     page.locator(".pill", has_text="Ann").first.click()
     with page.expect_response(draft_with('name="a"')):

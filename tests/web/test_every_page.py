@@ -462,7 +462,7 @@ def each(
     for who in sorted({one[0] for one in pages}):
         context = context_of(browser, live_server.url, toy.users[who] if who else None)
         context.route(
-            re.compile(r"/annotation/send[^/]*\.js"), lambda route: route.abort()
+            re.compile(r"/shared/send[^/]*\.js"), lambda route: route.abort()
         )  # it would leave at once
         page, faults = context.new_page(), list[str]()
         page.on("pageerror", lambda error, faults=faults: faults.append(error.stack))
