@@ -1,0 +1,422 @@
+"""The model g of ratings: what metrics, the input and similar texts say of an output that nobody rated.
+
+One ridge regression for all systems of a track, which is Gaussian process regression with the kernel
+
+    a metrics · metrics′ + b (metrics · metrics′ if the system is the same)
+    + c (1 if the input is the same) + d (similarity of the texts if the input is the same) + noise
+
+about a mean of each system. So a rating also tells of the other systems' outputs for its input: some
+inputs are hard for all, and summaries that say the same are as good as each other. The four scales are
+chosen by maximum likelihood, anew for each fold without that fold's ratings, and so is how far the
+guess is trusted for each system: no rating has a say in what is guessed of its output.
+
+The level of a system, the same constant in all its guesses, is the mean of all its ratings. With a
+level a fold, each would be too low where the ratings left out are high, which widens every interval;
+a common one cancels in centred estimates, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+
+from estimators import checks
+from estimators.checks import FloatArray, IntArray
+from estimators.features import Matrix
+from estimators.sums import by_code
+
+SCALES = np.array(
+    [1e-8, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]
+)  # shares of the noise that are tried
+FIRST = (4, 2, 3, 3)  # where the search begins: places in SCALES
+COMPONENTS = 5  # directions of the metrics in which systems may differ
+FREE = 1e4  # prior variance of a system's mean: none to speak of
+FEWEST = 10  # ratings; below, the guess is a mean
+LENT = 5.0  # ratings for which what holds of all systems counts in each
+CARE = 0.25  # standard errors that the trust in a guess is kept below what it seems to deserve
+FLAT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class RatingModel:
+    """A fitted model of ratings.
+
+    Attributes
+    ----------
+    g : (n,) array
+        Cross-fitted guess of the mean rating of every output, within the range that was asked for.
+    scales : (k, 4) array
+        A fold's scales of metrics, metrics of the system, input and text; shares of the noise.
+    trust : (k, m) array
+        λ of each fold and system, in [0, 1]: 0 where the guess is not worth anything.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> model = RatingModel(g=np.array([0.7, 0.2]), scales=np.ones((5, 4)), trust=np.ones((5, 1)))
+    >>> model.g.tolist()
+    [0.7, 0.2]
+    """
+
+    g: FloatArray
+    scales: FloatArray
+    trust: FloatArray
+
+
+def fit_ratings(
+    features: ArrayLike,
+    rating: ArrayLike,
+    fold: ArrayLike,
+    *,
+    system: ArrayLike,
+    input: ArrayLike,
+    text: Matrix | None = None,
+    low: float = 0.0,
+    high: float = 1.0,
+    start: RatingModel | None = None,
+) -> RatingModel:
+    """Return the cross-fitted guess of every output's mean rating.
+
+    Parameters
+    ----------
+    features : (n, k) array
+        Metrics (and length, …) of **all** outputs; NaN is missing and counts as the system's mean.
+        They are standardised within each system, so any unit will do.
+    rating : (n,) array
+        Mean rating of an output, NaN where nobody judged it.
+    fold : (n,) integer array
+        Fold of each row's target, from 0: :func:`estimators.crossfit.folds`.
+    system, input : (n,) integer array
+        Whose output it is, and what it was made for.
+    text : (n, v) array or scipy.sparse, optional
+        Weights of words in each output, at least 0; rows of 0 where there is no text. The similarity
+        of two texts is the cosine of their rows.
+    low, high : float
+        The range of ratings; guesses are kept within.
+    start : RatingModel, optional
+        An earlier fit with as many folds: its scales are where the search begins.
+
+    Returns
+    -------
+    RatingModel
+        With fewer than ten ratings outside a fold, its rows get the system's level; without any
+        rating at all, all rows get the middle of the range.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, or a rating, fold or feature is out of range.
+
+    Examples
+    --------
+    A metric that says much; half of the outputs have been rated.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> metric = rng.uniform(0, 1, 200)
+    >>> rating = np.where(np.arange(200) % 2 == 0, metric, np.nan)
+    >>> rows = np.arange(200)
+    >>> one_system = np.zeros(200, dtype=int)
+    >>> model = fit_ratings(metric[:, None], rating, rows % 5, system=one_system, input=rows)
+    >>> bool(np.abs(model.g - metric).max() < 0.05)
+    True
+    """
+    y = np.asarray(rating, dtype=np.float64)
+    n = y.size
+    if not low < high:
+        raise ValueError(f"low must be below high; got {low!r} and {high!r}")
+    if y.ndim != 1 or np.any((y < low) | (y > high)):
+        raise ValueError(f"rating must lie in [{low}, {high}] or be NaN, in one dimension")
+    metrics = np.asarray(features, dtype=np.float64)
+    if metrics.ndim != 2 or metrics.shape[0] != n or np.isinf(metrics).any():
+        raise ValueError(f"features must be ({n}, k), finite or NaN; got shape {metrics.shape}")
+    folds = checks.codes("fold", fold, n)
+    owner, source = checks.groups("system", system, n), checks.groups("input", input, n)
+    outputs = _Outputs.of(metrics, owner, source, _unit_rows(text, n))
+    n_folds, m = int(folds.max(initial=-1)) + 1, int(owner.max(initial=-1)) + 1
+    places = [_places(start, k, n_folds) for k in range(n_folds)]
+    trust = np.zeros((n_folds, m))
+    rated = np.flatnonzero(~np.isnan(y))
+    g = np.full(n, (low + high) / 2)
+    if rated.size:
+        g = _levels(y[rated], owner[rated], m)[0][owner]
+    scales = np.tile(SCALES[list(FIRST)], (n_folds, 1))
+    for k in range(n_folds):
+        learn = np.flatnonzero(~np.isnan(y) & (folds != k))
+        here = np.flatnonzero(folds == k)
+        if learn.size and here.size:
+            begin = places[k] if start is not None or k == 0 else places[k - 1]
+            fit = _learn(outputs, y, learn, begin)
+            places[k], scales[k] = fit.places, SCALES[list(fit.places)]
+            trust[k] = fit.trust
+            g[here] += fit.guess(outputs, here)
+    return RatingModel(np.clip(g, low, high), scales, trust)
+
+
+def _places(start: RatingModel | None, k: int, n_folds: int) -> tuple[int, ...]:
+    if start is None or start.scales.shape != (n_folds, len(FIRST)):
+        return FIRST
+    return tuple(int(np.argmin(np.abs(SCALES - scale))) for scale in start.scales[k])
+
+
+def _unit_rows(text: Matrix | None, n: int) -> sparse.csr_array | None:
+    if text is None:
+        return None
+    words = sparse.csr_array(text, dtype=np.float64)
+    if words.shape[0] != n:
+        raise ValueError(f"text must have {n} rows; got shape {words.shape}")
+    checks.non_negative("text", words.data)
+    length = np.sqrt(np.asarray(words.power(2).sum(axis=1)).ravel())
+    inverse = np.divide(1.0, length, out=np.zeros(n), where=length > 0)
+    return sparse.csr_array(words.multiply(inverse[:, None]))
+
+
+class _Outputs(NamedTuple):
+    """All outputs: what is known of them without people."""
+
+    metrics: FloatArray
+    """(n, k), standardised within systems and divided by √k"""
+    directions: FloatArray
+    """(n, c), the metrics' first principal components, divided by √c"""
+    system: IntArray
+    input: IntArray
+    text: sparse.csr_array | None
+
+    @classmethod
+    def of(
+        cls, raw: FloatArray, system: IntArray, source: IntArray, text: sparse.csr_array | None
+    ) -> _Outputs:
+        standard = _standardised(raw, system)
+        k = max(standard.shape[1], 1)
+        values, vectors = np.linalg.eigh(standard.T @ standard / max(len(standard), 1))
+        first = np.flatnonzero(values > 1e-6)[::-1][:COMPONENTS]
+        directions = standard @ (vectors[:, first] / np.sqrt(values[first]))
+        share = np.sqrt(max(first.size, 1))
+        return cls(standard / np.sqrt(k), directions / share, system, source, text)
+
+    @property
+    def n_systems(self) -> int:
+        return int(self.system.max(initial=-1)) + 1
+
+    def design(self, rows: IntArray) -> FloatArray:
+        """Return the columns of the regression: metrics, metrics of the system, system."""
+        m, c = self.n_systems, self.directions.shape[1]
+        own = np.zeros((rows.size, m, c))
+        own[np.arange(rows.size), self.system[rows]] = self.directions[rows]
+        mean = np.zeros((rows.size, m))
+        mean[np.arange(rows.size), self.system[rows]] = 1.0
+        return np.hstack([self.metrics[rows], own.reshape(rows.size, m * c), mean])
+
+    def along(self, rows: IntArray, beta: FloatArray) -> FloatArray:
+        """Return ``design(rows) @ beta`` without making that matrix."""
+        k, c, m = self.metrics.shape[1], self.directions.shape[1], self.n_systems
+        owner = self.system[rows]
+        own = beta[k : k + m * c].reshape(m, c)[owner]
+        total: FloatArray = self.metrics[rows] @ beta[:k]
+        total += (self.directions[rows] * own).sum(axis=1) + beta[k + m * c :][owner]
+        return total
+
+    def similarity(self, left: IntArray, right: IntArray) -> FloatArray:
+        if self.text is None:
+            return np.zeros((left.size, right.size))
+        return np.asarray((self.text[left] @ self.text[right].T).toarray())
+
+
+def _standardised(raw: FloatArray, system: IntArray) -> FloatArray:
+    """Return the metrics with mean 0 and variance 1 within each system, 0 where missing or constant."""
+    m = int(system.max(initial=-1)) + 1
+    known = ~np.isnan(raw)
+    filled = np.where(known, raw, 0.0)
+    count = np.maximum(by_code(known.astype(np.float64), system, m), 1.0)
+    mean = by_code(filled, system, m) / count
+    square = by_code(filled**2, system, m) / count
+    deviation = np.where(known, raw - mean[system], 0.0)
+    variance = by_code(deviation**2, system, m) / count
+    size = np.sqrt(np.where(variance > FLAT * square, variance, np.inf))
+    standard: FloatArray = deviation / size[system]
+    return standard
+
+
+class _Blocks(NamedTuple):
+    """The rated rows of inputs that have equally many: places (b, s) and similarities (b, s, s)."""
+
+    place: IntArray
+    similarity: FloatArray
+
+
+def _blocks(outputs: _Outputs, rows: IntArray) -> list[_Blocks]:
+    order = np.argsort(outputs.input[rows], kind="stable")
+    cuts = np.flatnonzero(np.diff(outputs.input[rows][order])) + 1
+    by_size: dict[int, list[IntArray]] = {}
+    for group in np.split(order, cuts):
+        by_size.setdefault(group.size, []).append(group)
+    blocks = []
+    for groups in by_size.values():
+        likeness = [outputs.similarity(rows[group], rows[group]) for group in groups]
+        blocks.append(_Blocks(np.stack(groups), np.stack(likeness)))
+    return blocks
+
+
+class _Solved(NamedTuple):
+    """The regression at given scales: coefficients, C⁻¹ y, the diagonal of C⁻¹, log |C|."""
+
+    beta: FloatArray
+    alpha: FloatArray
+    precision: FloatArray
+    log_determinant: float
+
+
+class _Problem:
+    """The rated rows of a fit: y in units of its system, and what does not change with the scales."""
+
+    def __init__(self, outputs: _Outputs, y: FloatArray, rows: IntArray) -> None:
+        m, owner = outputs.n_systems, outputs.system[rows]
+        mean, self.size = _levels(y[rows], owner, m)
+        self.y = (y[rows] - mean[owner]) / self.size[owner]
+        self.x = outputs.design(rows)
+        self.parts = (outputs.metrics.shape[1], m * outputs.directions.shape[1], m)
+        self.blocks = _blocks(outputs, rows)
+        self.has_text = outputs.text is not None
+
+    def solve(self, scales: FloatArray) -> _Solved:
+        """Return the regression: Woodbury's identity, with the inputs' blocks as what is inverted."""
+        weighted, alone = np.empty_like(self.x), np.empty_like(self.y)
+        diagonal = np.empty_like(self.y)
+        determinant = 0.0
+        for block in self.blocks:
+            size = block.place.shape[1]
+            covariance = np.eye(size) + scales[2] + scales[3] * block.similarity
+            inverse = np.linalg.inv(covariance)
+            determinant += float(np.linalg.slogdet(covariance)[1].sum())
+            weighted[block.place] = inverse @ self.x[block.place]
+            alone[block.place] = np.einsum("bij,bj->bi", inverse, self.y[block.place])
+            diagonal[block.place] = np.einsum("bii->bi", inverse)
+        prior = np.repeat([scales[0], scales[1], FREE], self.parts)
+        normal = self.x.T @ weighted
+        normal[np.diag_indices_from(normal)] += 1 / prior
+        lower = cholesky(normal, lower=True)
+        beta = cho_solve((lower, True), self.x.T @ alone)
+        half = solve_triangular(lower, weighted.T, lower=True)
+        determinant += 2 * float(np.log(np.diag(lower)).sum()) + float(np.log(prior).sum())
+        return _Solved(beta, alone - weighted @ beta, diagonal - (half**2).sum(axis=0), determinant)
+
+    def loss(self, places: tuple[int, ...]) -> float:
+        """Return twice the negative log likelihood, the noise's variance profiled out."""
+        solved = self.solve(SCALES[list(places)])
+        n = self.y.size
+        mean_square = max(float(self.y @ solved.alpha) / n, 1e-300)
+        return n * float(np.log(mean_square)) + solved.log_determinant
+
+
+def _levels(y: FloatArray, system: IntArray, m: int) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard deviation of each system's ratings; few of them are drawn to all's."""
+    count = np.bincount(system, minlength=m)
+    mean = (by_code(y, system, m) + y.mean()) / (count + 1)
+    square = by_code((y - mean[system]) ** 2, system, m)
+    common = float(square.sum()) / y.size
+    return mean, np.sqrt((square + LENT * common) / (count + LENT))
+
+
+def _search(problem: _Problem, begin: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the best scales that single steps along one of them lead to."""
+    known: dict[tuple[int, ...], float] = {}
+
+    def loss(places: tuple[int, ...]) -> float:
+        if places not in known:
+            known[places] = problem.loss(places)
+        return known[places]
+
+    best = begin if problem.has_text else (*begin[:3], 0)
+    for _ in range(len(SCALES)):
+        before = best
+        for axis in range(len(best) if problem.has_text else 3):
+            best = _along_axis(loss, best, axis)
+        if best == before:
+            break
+    return best
+
+
+def _along_axis(
+    loss: Callable[[tuple[int, ...]], float], best: tuple[int, ...], axis: int
+) -> tuple[int, ...]:
+    for step in (1, -1):
+        while 0 <= best[axis] + step < len(SCALES):
+            attempt = (*best[:axis], best[axis] + step, *best[axis + 1 :])
+            if not loss(attempt) < loss(best) - 1e-9:
+                break
+            best = attempt
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """What is learnt from the ratings of all folds but one."""
+
+    rows: IntArray
+    places: tuple[int, ...]
+    trust: FloatArray
+    size: FloatArray
+    beta: FloatArray | None
+    alpha: FloatArray
+
+    def guess(self, outputs: _Outputs, here: IntArray) -> FloatArray:
+        """Return by how much some rows are guessed to differ from the mean of their system."""
+        owner = outputs.system[here]
+        if self.beta is None:
+            return np.zeros(here.size)
+        every, m = np.arange(outputs.system.size), outputs.n_systems
+        raw = outputs.along(every, self.beta) + self._from_the_input(outputs)
+        centre = by_code(raw, outputs.system, m)
+        centre /= np.maximum(np.bincount(outputs.system, minlength=m), 1)
+        scaled: FloatArray = self.size[owner] * self.trust[owner] * (raw[here] - centre[owner])
+        return scaled
+
+    def _from_the_input(self, outputs: _Outputs) -> FloatArray:
+        """Return what the ratings of other outputs for the same inputs add."""
+        n_inputs = int(outputs.input.max(initial=-1)) + 1
+        scales = SCALES[list(self.places)]
+        rated = outputs.input[self.rows]
+        added: FloatArray = scales[2] * by_code(self.alpha, rated, n_inputs)[outputs.input]
+        if outputs.text is None or self.places[3] == 0:
+            return added
+        words = sparse.csr_array(outputs.text[self.rows].multiply(self.alpha[:, None]))
+        shape = (n_inputs, rated.size)
+        chooser = sparse.csr_array((np.ones(rated.size), (rated, np.arange(rated.size))), shape)
+        profile = sparse.csr_array(chooser @ words)[outputs.input]
+        added += scales[3] * np.asarray(outputs.text.multiply(profile).sum(axis=1)).ravel()
+        return added
+
+
+def _learn(outputs: _Outputs, y: FloatArray, rows: IntArray, begin: tuple[int, ...]) -> _Fit:
+    m = outputs.n_systems
+    if rows.size < FEWEST or np.ptp(y[rows]) == 0:
+        return _Fit(rows, begin, np.zeros(m), np.ones(m), None, np.zeros(rows.size))
+    problem = _Problem(outputs, y, rows)
+    places = _search(problem, begin)
+    solved = problem.solve(SCALES[list(places)])
+    without_itself = problem.y - solved.alpha / solved.precision
+    trust = _trust(problem.y, without_itself, outputs.system[rows], m)
+    return _Fit(rows, places, trust, problem.size, solved.beta, solved.alpha)
+
+
+def _trust(y: FloatArray, guess: FloatArray, system: IntArray, m: int) -> FloatArray:
+    """Return λ for each system: the multiplier of least variance in [0, 1], drawn to that of all."""
+    count = np.maximum(np.bincount(system, minlength=m), 1)
+    deviation = guess - (by_code(guess, system, m) / count)[system]
+    product = (y - (by_code(y, system, m) / count)[system]) * deviation
+    gain, square = by_code(product, system, m), by_code(deviation**2, system, m)
+    whole = float(square.sum())
+    if whole == 0:
+        return np.zeros(m)
+    lent = LENT * whole / y.size
+    common = min(1.0, max(0.0, float(gain.sum()) / whole))
+    error = np.sqrt(by_code((product - deviation**2 * common) ** 2, system, m))
+    careful = gain + lent * common - CARE * error
+    trust: FloatArray = np.clip(careful / (square + lent), 0.0, 1.0)
+    return trust

@@ -1,0 +1,375 @@
+"""Ratings by people as labels: the noise of those who judge, and judges who rate many outputs.
+
+A mean of ratings is estimated by the same difference estimators as a share of right relations
+(:mod:`estimators.horvitz_thompson`), with the mean rating ȳ of an output as its label. A rating is no
+truth, though: asked again, others would have said something else. With probabilities π and c
+judgments an output, the unbiased variance of ``Σ p g + Σ_S (p/π)(ȳ − g)`` is
+
+    V = Σ_S (1 − π)/π² p² (ȳ − g)²  +  Σ_S p² σ_a²/(c π)
+
+and what follows here adds the second sum, as rows of influence of their own. Judges who rate many
+outputs make their ratings go together: a third term, beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.checks import BoolArray, FloatArray, IntArray, Numbers, plain
+from estimators.design import Design, target_probabilities
+from estimators.estimate import Estimate
+from estimators.sums import by_code
+
+HALF = 0.5  # π of the rows that stand for judges' noise: (1 − ½)(√2 z)² = z²
+TELLING = 1.1  # a width that grows by more than a tenth is worth printing
+
+
+def rating_design(
+    pi: ArrayLike,
+    *,
+    target: ArrayLike | None = None,
+    n_targets: int | None = None,
+    design: Design | None = None,
+) -> Design:
+    """Return the design of the influence of :func:`with_rating_noise`: t targets, then their noise.
+
+    Parameters
+    ----------
+    pi : (n,) array
+        Inclusion probability of each row's target, in (0, 1].
+    target : (n,) integer array, optional
+        Target codes; left out, every row is its own target.
+    n_targets : int, optional
+        t; the highest code + 1 if left out.
+    design : Design, optional
+        Of the t targets, in the place of ``pi``: where ratings came in with clusters.
+
+    Returns
+    -------
+    Design
+        2t rows.
+
+    Raises
+    ------
+    ValueError
+        If a probability leaves (0, 1], or two rows of a target disagree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rating_design(np.array([0.2, 1.0])).variance(np.array([0.0, 3.0, 1.0, 1.0]))
+    1.0
+    """
+    if design is None:
+        chance = checks.positive_probabilities("pi", pi)
+        code = np.arange(chance.size) if target is None else target
+        design = Design(target_probabilities(chance, code, n_targets=n_targets))
+    noise = np.full(design.pi.size, HALF)
+    both = np.concatenate([design.pi, noise])
+    if design.cluster is None or design.beta is None:
+        return Design(both)
+    cluster = np.concatenate([design.cluster, np.full(noise.size, -1, dtype=np.int64)])
+    given = np.concatenate([design.answered, np.ones(noise.size)])
+    return Design(
+        both, cluster=cluster, beta=design.beta, n_clusters=design.n_clusters, answered=given
+    )
+
+
+def with_rating_noise(
+    estimate: Estimate,
+    p: ArrayLike,
+    pi: ArrayLike,
+    count: ArrayLike,
+    sigma_a2: ArrayLike,
+    *,
+    target: ArrayLike | None = None,
+    exact: ArrayLike | None = None,
+    design: Design | None = None,
+) -> Estimate:
+    """Return an estimate from mean ratings with the annotator term ``Σ_S p² σ_a²/(c π)`` in its variance.
+
+    With the variance of single outputs' judgments (or an unbiased estimate of it) the sum is exactly
+    unbiased for ``Σ p² σ_a²/c`` over all outputs: what is left of the noise where π → 1, and what the
+    first sum of V does not hold where π < 1.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        From mean ratings, by ``difference``, ``centred`` or ``hajek``; one row of influence a target.
+    p : (n,) or (n, m) array
+        Weight of each rated output under each system, as for that estimate.
+    pi : (n,) array
+        Inclusion probability of the row's target, in (0, 1].
+    count : (n,) array
+        c, judgments of each row's target; 0 where there are none, which adds nothing.
+    sigma_a2 : float or (n,) array
+        Variance of single judgments about one output: pooled (``components.variance_components``), or
+        one number a row; at least 0.
+    target : (n,) integer array, optional
+        Target codes, as for the estimate.
+    exact : (n,) boolean array, optional
+        Rows that stand for themselves alone, whatever their π (their team had seen the label).
+    design : Design, optional
+        Of the t targets, where the estimate had one.
+
+    Returns
+    -------
+    Estimate
+        The same value; the influence has 2t rows, see :func:`rating_design`. Degrees of freedom
+        n − 1, for intervals of few ratings.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or a number is out of range; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators.horvitz_thompson import difference
+    >>> quarter, sure = np.full(4, 0.25), np.ones(4)  # every output has been judged, by one person
+    >>> alone = difference(quarter, sure, np.array([1.0, 0.5, 0.5, 0.0]), np.full(4, 0.5), 0.5)
+    >>> print(alone.variance, with_rating_noise(alone, quarter, sure, np.ones(4), 0.25).variance)
+    0.0 0.0625
+    """
+    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
+    n, single = weight.shape[0], weight.ndim == 1
+    m = 1 if single else weight.shape[1]
+    judged = checks.non_negative("count", count)
+    noise = checks.non_negative("sigma_a2", sigma_a2)
+    for name, array in (("pi", chance), ("count", judged)):
+        if array.shape != (n,):
+            raise ValueError(f"{name} must have shape ({n},); got {array.shape}")
+    if noise.shape not in ((), (n,)):
+        raise ValueError(f"sigma_a2 must be one number or have shape ({n},); got {noise.shape}")
+    code = np.arange(n) if target is None else checks.codes("target", target, n)
+    n_targets = np.shape(estimate.influence)[0]
+    whole = rating_design(chance, target=code, n_targets=n_targets, design=design)
+    if whole.pi.size != 2 * n_targets:
+        raise ValueError(
+            f"design must have {n_targets} rows, one a target; got {whole.pi.size // 2}"
+        )
+    certain = np.zeros(n, dtype=np.bool_) if exact is None else np.asarray(exact, dtype=np.bool_)
+    asked = np.where(certain, 1.0, chance) * judged
+    spread = np.divide(noise, asked, out=np.zeros(n), where=asked > 0)
+    terms = by_code(weight.reshape(n, m) * np.sqrt(spread)[:, None], code, n_targets)
+    first = np.reshape(estimate.influence, (n_targets, m))
+    influence = np.concatenate([first, terms / np.sqrt(1 - HALF)])
+    degrees = np.maximum(np.asarray(estimate.n) - 1, 0)
+    variance = np.asarray(estimate.variance) + (terms**2).sum(axis=0)
+    if not single:
+        return replace(
+            estimate,
+            variance=variance,
+            influence=influence,
+            degrees_of_freedom=np.minimum(estimate.degrees_of_freedom, degrees),
+        )
+    return replace(
+        estimate,
+        variance=float(variance[0]),
+        influence=influence[:, 0],
+        degrees_of_freedom=float(np.minimum(estimate.degrees_of_freedom, degrees)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeEffect:
+    """What judges differ by on average, over all outputs that they rate.
+
+    Attributes
+    ----------
+    sigma_j2 : float
+        Variance of the judges' own levels, a part of σ_a². May be negative by chance, which says that
+        none is seen; NaN where no judge rated two outputs, or only one judge did.
+    n_judges, n_judgments : int
+        How many there are.
+    n_pairs : int
+        Pairs of ratings of different outputs by one judge.
+
+    Examples
+    --------
+    >>> effect = judge_effect([0.9, 0.7, 0.1, 0.3], judge=[0, 0, 1, 1], item=[0, 1, 2, 3])
+    >>> round(effect.sigma_j2, 2), effect.n_judges
+    (0.17, 2)
+    """
+
+    sigma_j2: float
+    n_judges: int
+    n_judgments: int
+    n_pairs: int
+
+
+def judge_effect(residual: ArrayLike, judge: ArrayLike, item: ArrayLike) -> JudgeEffect:
+    """Return the variance between judges, from ratings of different outputs.
+
+    ``σ̂_j² = mean of r r′ over pairs by one judge − mean of r r′ over pairs by two``, both over pairs
+    of different outputs. If outputs are handed to judges at random, it is exactly unbiased for the
+    variance of their levels, whatever the outputs are like and however many judgments each has.
+
+    Parameters
+    ----------
+    residual : (n,) array
+        Single ratings less what is expected of the output (its g, or the system's mean): the nearer
+        to 0 on average, the less noise. NaN is left out.
+    judge, item : (n,) integer array
+        Who judged, and which output.
+
+    Returns
+    -------
+    JudgeEffect
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or a residual is infinite.
+
+    Examples
+    --------
+    >>> judge_effect([0.5, -0.5, 0.5, -0.5], judge=[0, 0, 1, 1], item=[0, 1, 2, 3]).sigma_j2
+    -0.25
+    """
+    r = np.asarray(residual, dtype=np.float64)
+    if r.ndim != 1 or np.isinf(r).any():
+        raise ValueError(f"residual must be finite or NaN, in one dimension; got shape {r.shape}")
+    known = ~np.isnan(r)
+    person = np.unique(checks.codes("judge", judge, r.size)[known], return_inverse=True)[1]
+    output = np.unique(checks.codes("item", item, r.size)[known], return_inverse=True)[1]
+    r = r[known]
+    n_judges, n_items = int(person.max(initial=-1)) + 1, int(output.max(initial=-1)) + 1
+    both = np.unique(person * max(n_items, 1) + output, return_inverse=True)[1]
+    products, pairs = zip(*(_squares(r, code) for code in (person, output, both)), strict=True)
+    whole, all_pairs = float(r.sum() ** 2), float(r.size**2)
+    same, n_same = products[0] - products[2], pairs[0] - pairs[2]
+    other = whole - products[0] - products[1] + products[2]
+    n_other = all_pairs - pairs[0] - pairs[1] + pairs[2]
+    told = n_same > 0 and n_other > 0
+    value = same / n_same - other / n_other if told else float("nan")
+    return JudgeEffect(value, n_judges, int(r.size), round(n_same / 2))
+
+
+def _squares(r: FloatArray, code: IntArray) -> tuple[float, float]:
+    """Return Σ (Σ r)² and Σ n² over the codes."""
+    n_codes = int(code.max(initial=-1)) + 1
+    sums, sizes = by_code(r, code, n_codes), np.bincount(code, minlength=n_codes)
+    return float(sums @ sums), float((sizes.astype(np.float64) ** 2).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed:
+    """An estimate whose judges are taken for a random sample of judges, too.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        With the judges' term in its variance, and the degrees of freedom that go with it. Its
+        influence knows nothing of judges: differences of systems need ``covariance``.
+    covariance : (m, m) array
+        What judges add to the covariance of the systems.
+    effect : JudgeEffect
+        Where it comes from.
+    telling : bool or (m,) boolean array
+        Whether the standard error grows by more than a tenth: then print both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> alone = Estimate(0.5, 0.01, 4, np.zeros(4))
+    >>> effect = JudgeEffect(sigma_j2=0.12, n_judges=2, n_judgments=4, n_pairs=2)
+    >>> crossed = with_judges(alone, np.full(4, 0.25), np.ones(4), [0, 0, 1, 1], [0, 1, 2, 3], effect)
+    >>> round(crossed.estimate.variance, 3), crossed.telling
+    (0.04, True)
+    """
+
+    estimate: Estimate
+    covariance: FloatArray
+    effect: JudgeEffect
+    telling: bool | BoolArray
+
+
+def with_judges(
+    estimate: Estimate,
+    p: ArrayLike,
+    pi: ArrayLike,
+    judge: ArrayLike,
+    row: ArrayLike,
+    effect: JudgeEffect,
+) -> Crossed:
+    """Return the estimate with item × judge crossed effects in its variance.
+
+    ``V + σ̂_j² (Σ_j A_j² − Σ_k w_k²)``, w = p/(c π) the weight of a judgment and A_j the sum of the
+    weights of judge j: the ratings of one judge go together, what each adds by itself is in V already.
+    Few judges are few degrees of freedom: at most ``(Σ A²)²/Σ A⁴ − 1``, one less than there are judges
+    who rate equally many, which is exact where each output has one judgment and π = 1.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        From :func:`with_rating_noise`.
+    p : (n,) or (n, m) array
+        Weight of each rated target under each system; one row a target.
+    pi : (n,) array
+        Inclusion probability of each.
+    judge : (k,) integer array
+        Who gave each judgment.
+    row : (k,) integer array
+        Which row of ``p`` each judgment is about.
+    effect : JudgeEffect
+        From :func:`judge_effect`; a negative or unknown σ_j² adds nothing.
+
+    Returns
+    -------
+    Crossed
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree or a number is out of range.
+
+    Examples
+    --------
+    One judge rated everything: whatever their own level is, it is in every rating.
+
+    >>> import numpy as np
+    >>> alone = Estimate(0.5, 0.01, 2, np.zeros(2))
+    >>> effect = JudgeEffect(sigma_j2=0.04, n_judges=1, n_judgments=2, n_pairs=1)
+    >>> with_judges(alone, np.full(2, 0.5), np.ones(2), [0, 0], [0, 1], effect).estimate.variance
+    0.03
+    """
+    weight, chance = checks.non_negative("p", p), checks.positive_probabilities("pi", pi)
+    n = weight.shape[0]
+    if chance.shape != (n,):
+        raise ValueError(f"pi must have shape ({n},); got {chance.shape}")
+    rows = checks.codes("row", row, np.size(row))
+    people = checks.groups("judge", judge, rows.size)
+    if rows.max(initial=-1) >= n:
+        raise ValueError(f"row must be below {n}; got {rows.max()}")
+    single = weight.ndim == 1
+    m = 1 if single else weight.shape[1]
+    per_target = np.maximum(np.bincount(rows, minlength=n), 1)
+    each = (weight.reshape(n, m) / (chance * per_target)[:, None])[rows]
+    loads = by_code(each, people, int(people.max(initial=-1)) + 1)
+    level = max(effect.sigma_j2, 0.0) if np.isfinite(effect.sigma_j2) else 0.0
+    covariance: FloatArray = level * (loads.T @ loads - each.T @ each)
+    added = np.maximum(np.diag(covariance), 0.0)
+    before = np.broadcast_to(np.asarray(estimate.variance, dtype=np.float64), added.shape)
+    squares = loads**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        independent = squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0) - 1
+    degrees = np.broadcast_to(np.asarray(estimate.degrees_of_freedom), added.shape)
+    degrees = np.where(added > 0, np.minimum(degrees, independent), degrees)
+    telling = before + added > TELLING**2 * before
+    variance = before + added
+    widened = replace(
+        estimate,
+        variance=_one(variance, single),
+        degrees_of_freedom=_one(degrees, single),
+    )
+    return Crossed(widened, covariance, effect, bool(telling[0]) if single else telling)
+
+
+def _one(values: FloatArray, single: bool) -> Numbers:
+    return plain(values[0]) if single else values

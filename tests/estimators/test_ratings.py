@@ -1,0 +1,256 @@
+"""The noise of those who rate, and judges who rate many outputs: exact over all that may happen."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from estimators.design import Design, contrast
+from estimators.estimate import Estimate
+from estimators.horvitz_thompson import centred, difference
+from estimators.ratings import (
+    Crossed,
+    JudgeEffect,
+    judge_effect,
+    rating_design,
+    with_judges,
+    with_rating_noise,
+)
+
+# Three outputs, two systems; what two people say of each, a model's guess, chances to be asked.
+RATINGS = np.array([[0.0, 0.5], [0.25, 1.0], [0.75, 1.0]])
+F = RATINGS.mean(axis=1)
+SPREAD = RATINGS.var(axis=1)
+P = np.array([[0.5, 0.0], [0.5, 0.4], [0.0, 0.6]])
+G = np.array([0.3, 0.4, 0.9])
+
+
+def outcomes(pi, c):
+    """Yield chance, who was asked (3,), and the judgments (3, c), over all that may happen."""
+    picks = list(itertools.product(range(2), repeat=c))
+    for asked in itertools.product([False, True], repeat=3):
+        taken = np.array(asked)
+        chance = float(np.prod(np.where(taken, pi, 1 - pi)))
+        if chance == 0:
+            continue
+        rated = np.flatnonzero(taken)
+        for answers in itertools.product(picks, repeat=rated.size):
+            judgments = np.full((3, c), np.nan)
+            for row, pick in zip(rated, answers, strict=True):
+                judgments[row] = RATINGS[row, list(pick)]
+            yield chance / len(picks) ** rated.size, taken, judgments
+
+
+@pytest.mark.parametrize("pi", [(0.3, 0.6, 0.9), (1.0, 0.5, 1.0), (1.0, 1.0, 1.0)])
+@pytest.mark.parametrize("c", [1, 2])
+def test_the_mean_and_its_variance_and_covariance_are_exactly_unbiased(pi, c):
+    chances = np.array(pi)
+    mean, second = np.zeros(2), np.zeros((2, 2))
+    variance, covariance, difference_variance = np.zeros(2), np.zeros((2, 2)), 0.0
+    for chance, taken, judgments in outcomes(chances, c):
+        rows = np.flatnonzero(taken)
+        ratings = judgments[rows]
+        # One judgment: the spread is known. Two: it is told by the two themselves.
+        spread = SPREAD[rows] if c == 1 else ratings.var(axis=1, ddof=1)
+        sample = P[rows], chances[rows]
+        alone = difference(
+            *sample, ratings.mean(axis=1), G[rows], P.T @ G, target=rows, n_targets=3
+        )
+        estimate = with_rating_noise(alone, *sample, np.full(rows.size, c), spread, target=rows)
+        design = rating_design(chances[rows], target=rows, n_targets=3)
+        mean += chance * estimate.value
+        second += chance * np.outer(estimate.value, estimate.value)
+        variance += chance * estimate.variance
+        covariance += chance * design.covariance(estimate.influence)
+        first, other = (
+            Estimate(estimate.value[i], 0.0, 1, estimate.influence[:, i]) for i in (0, 1)
+        )
+        difference_variance += chance * contrast(first, other, design).variance
+    exact = second - np.outer(mean, mean)
+    np.testing.assert_allclose(mean, P.T @ F, atol=1e-12)
+    np.testing.assert_allclose(variance, np.diag(exact), atol=1e-12)
+    np.testing.assert_allclose(covariance, exact, atol=1e-12)
+    assert difference_variance == pytest.approx(
+        exact[0, 0] + exact[1, 1] - 2 * exact[0, 1], abs=1e-12
+    )
+
+
+def test_where_everything_was_judged_only_people_are_left_in_the_variance():
+    quarter = np.full(4, 0.25)
+    label = np.array([1.0, 0.5, 0.25, 1.0])
+    alone = centred(quarter, np.ones(4), label, np.full(4, 0.5), 0.5)
+    assert alone.variance == 0
+    noisy = with_rating_noise(alone, quarter, np.ones(4), np.array([1, 1, 2, 2]), 0.2)
+    assert noisy.variance == pytest.approx(0.2 / 16 * (1 + 1 + 0.5 + 0.5))
+    assert noisy.value == alone.value
+    assert noisy.degrees_of_freedom == 3
+
+
+def test_an_output_of_two_systems_and_two_rows_of_one_are_one_judgment():
+    p, pi = np.array([0.25, 0.25, 0.5]), np.full(3, 0.5)
+    target = np.array([0, 0, 1])
+    alone = difference(p, pi, np.full(3, 0.5), np.full(3, 0.5), 0.5, target=target)
+    noisy = with_rating_noise(alone, p, pi, np.ones(3), 0.1, target=target)
+    assert noisy.variance == pytest.approx(0.1 * (0.5**2 + 0.5**2) / 0.5)
+    assert noisy.influence.shape == (4,)
+
+
+def test_what_a_team_had_seen_stands_for_itself_with_the_noise_of_its_own_ratings():
+    p, pi, label = np.full(2, 0.5), np.full(2, 0.25), np.array([1.0, 0.0])
+    exact = np.array([True, False])
+    alone = difference(p, pi, label, np.full(2, 0.5), 0.5, exact=exact)
+    noisy = with_rating_noise(alone, p, pi, np.ones(2), 0.1, exact=exact)
+    added = noisy.variance - alone.variance
+    assert added == pytest.approx(0.1 * 0.25 * (1 + 1 / 0.25))
+
+
+def test_without_judgments_nothing_is_added():
+    half = np.full(2, 0.5)
+    alone = difference(half, half, np.array([1.0, np.nan]), half, 0.5)
+    noisy = with_rating_noise(alone, half, half, np.array([1, 0]), 0.1)
+    assert noisy.variance == pytest.approx(alone.variance + 0.1 * 0.25 / 0.5)
+
+
+def test_the_design_keeps_the_documents_of_the_first_rows():
+    design = Design(np.array([0.75, 0.5]), cluster=[0, -1], beta=0.5, n_clusters=2)
+    both = rating_design([0.75, 0.5], design=design)
+    influence = np.array([0.2, -0.1])
+    assert both.variance(np.concatenate([influence, np.zeros(2)])) == pytest.approx(
+        design.variance(influence)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("count", [1.0], r"\(2,\)"),
+        ("sigma_a2", -0.5, r"-0\.5"),
+        ("sigma_a2", [0.1, 0.1, 0.1], "sigma_a2"),
+        ("pi", [0.0, 1.0], r"0\.0"),
+        ("design", Design(np.ones(3)), "2 rows"),
+    ],
+)
+def test_noise_names_the_offending_value(name, value, message):
+    half = np.full(2, 0.5)
+    alone = difference(half, half, half, half, 0.5)
+    arguments = {"p": half, "pi": half, "count": np.ones(2), "sigma_a2": 0.1} | {name: value}
+    with pytest.raises(ValueError, match=message):
+        with_rating_noise(alone, **arguments)
+
+
+LEVELS = (-0.1, 0.1)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        [(0, 0), (1, 0), (2, 1), (3, 1)],  # one judgment an output
+        [(0, 0), (1, 0), (1, 1), (2, 1)],  # one output has two
+        [(0, 0), (1, 0), (2, 0), (2, 1), (3, 2)],
+    ],
+)
+def test_what_judges_differ_by_is_exactly_unbiased_over_all_ways_to_hand_out(pattern):
+    item, judge = np.array(pattern).T
+    f = np.array([0.3, -0.2, 0.5, 0.1])
+    n_judges = judge.max() + 1
+    values = []
+    for order in itertools.permutations(range(4)):
+        for levels in itertools.product(LEVELS, repeat=int(n_judges)):
+            outputs = np.array(order)[item]
+            residual = f[outputs] + np.array(levels)[judge]
+            values.append(judge_effect(residual, judge, outputs).sigma_j2)
+    assert np.mean(values) == pytest.approx(0.01, abs=1e-12)
+
+
+@pytest.mark.parametrize("pi", [(0.4, 0.7, 1.0), (1.0, 1.0, 1.0)])
+def test_the_variance_with_judges_is_exactly_unbiased(pi):
+    chances, judge, noise = np.array(pi), np.array([0, 0, 1]), 0.2
+    p = np.array([0.5, 0.3, 0.2])
+    effect = JudgeEffect(sigma_j2=0.01, n_judges=2, n_judgments=3, n_pairs=1)
+    mean = second = variance = 0.0
+    for asked in itertools.product([False, True], repeat=3):
+        rows = np.flatnonzero(asked)
+        chance = float(np.prod(np.where(asked, chances, 1 - chances)))
+        states = itertools.product(LEVELS, LEVELS, *[(-noise, noise)] * 3)
+        for level0, level1, *errors in states if chance else ():
+            y = F + np.array([level0, level1])[judge] + np.array(errors)
+            alone = difference(
+                p[rows], chances[rows], np.clip(y, 0, 1)[rows] * 0 + F[rows], G[rows], p @ G
+            )
+            # Ratings may leave [0, 1] here; the estimate is linear in them.
+            moved = p[rows] / chances[rows] * (y - F)[rows]
+            influence = alone.influence + moved
+            raw = Estimate(
+                alone.value + moved.sum(),
+                float(np.sum((1 - chances[rows]) * influence**2)),
+                rows.size,
+                influence,
+            )
+            sample = p[rows], chances[rows]
+            noisy = with_rating_noise(raw, *sample, np.ones(rows.size), 0.01 + noise**2)
+            crossed = with_judges(noisy, *sample, judge[rows], np.arange(rows.size), effect)
+            mean += chance / 32 * noisy.value
+            second += chance / 32 * noisy.value**2
+            variance += chance / 32 * crossed.estimate.variance
+    assert mean == pytest.approx(p @ F, abs=1e-12)
+    assert variance == pytest.approx(second - mean**2, abs=1e-12)
+
+
+def test_judges_of_two_systems_cancel_in_their_difference():
+    p = np.array([[0.5, 0], [0.5, 0], [0, 0.5], [0, 0.5]])
+    effect = JudgeEffect(sigma_j2=0.04, n_judges=2, n_judgments=4, n_pairs=2)
+    alone = Estimate(np.full(2, 0.5), np.full(2, 0.001), np.full(2, 2), np.zeros((4, 2)))
+    crossed = with_judges(alone, p, np.ones(4), [0, 1, 0, 1], [0, 1, 2, 3], effect)
+    assert isinstance(crossed, Crossed)
+    np.testing.assert_allclose(crossed.covariance, [[0, 0.02], [0.02, 0]])
+
+
+def test_an_effect_that_is_not_seen_changes_nothing():
+    effect = judge_effect([0.5, -0.5, 0.5, -0.5], [0, 0, 1, 1], [0, 1, 2, 3])
+    assert effect.sigma_j2 < 0 and effect.n_pairs == 2
+    alone = Estimate(0.5, 0.01, 4, np.zeros(4), degrees_of_freedom=3)
+    crossed = with_judges(alone, np.full(4, 0.25), np.ones(4), [0, 0, 1, 1], range(4), effect)
+    assert crossed.estimate.variance == 0.01 and crossed.telling is False
+    assert crossed.estimate.degrees_of_freedom == 3
+    unknown = judge_effect([0.5, np.nan, 0.1], [0, 0, 1], [0, 1, 2])
+    assert np.isnan(unknown.sigma_j2) and unknown.n_judgments == 2
+    assert judge_effect([], [], []).n_judges == 0
+
+
+def test_rows_and_residuals_that_do_not_fit_are_refused():
+    alone = Estimate(0.5, 0.01, 1, np.zeros(1))
+    effect = JudgeEffect(0.1, 1, 1, 0)
+    with pytest.raises(ValueError, match="below 1"):
+        with_judges(alone, np.ones(1), np.ones(1), [0], [1], effect)
+    with pytest.raises(ValueError, match="residual"):
+        judge_effect([np.inf], [0], [0])
+
+
+def study(rng, n_judges, n=100, bias=0.15):
+    """Return a sample of ratings by few judges who have levels of their own, with its two intervals."""
+    f = rng.normal(0.5, 0.15, n)
+    judge = np.arange(n) % n_judges
+    levels = rng.normal(0, bias, n_judges)
+    y = f + levels[judge] + rng.normal(0, 0.1, n)
+    rows = np.arange(n)
+    p = np.full(n, 1 / n)
+    residual = y - y.mean()
+    variance = float(residual @ residual / n / (n - 1))
+    alone = Estimate(float(y.mean()), variance, n, residual / n, degrees_of_freedom=n - 1)
+    effect = judge_effect(residual, judge, rows)
+    crossed = with_judges(alone, p, np.ones(n), judge, rows, effect)
+    return alone, crossed.estimate
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("n_judges", [4, 8, 25])
+def test_intervals_hold_with_few_judges_who_rate_many(n_judges):
+    rng = np.random.default_rng(n_judges)
+    held = np.zeros(2)
+    for _ in range(2000):
+        for place, estimate in enumerate(study(rng, n_judges)):
+            low, high = estimate.confidence_interval(0.8, method="t")
+            held[place] += low <= 0.5 <= high
+    naive, crossed = held / 2000
+    assert 0.775 < crossed < 0.83, crossed
+    assert naive < crossed - 0.04
