@@ -42,7 +42,7 @@ from kbpo.sampling.annotated import Annotated  # noqa: E402
 from kbpo.sampling.fold_in import FoldIn  # noqa: E402
 from kbpo.sampling.guess import guess  # noqa: E402
 from kbpo.sampling.inclusion import Inclusion  # noqa: E402
-from kbpo.tracks.base import Facts  # noqa: E402
+from kbpo.tracks.recall import Facts  # noqa: E402
 
 OUT = ROOT / "benchmarks" / "out"
 LEVELS = {"80": ("low80", "high80"), "95": ("low95", "high95")}

@@ -77,10 +77,13 @@ def compare(demo: Demo, pool: redocred.Pool) -> None:
     for row in shown.rows:
         name = row.submission.name
         precision, recall = true[name]
-        inside += [_inside(row.precision, precision), _inside(row.recall, recall)]
+        inside += [
+            _inside(row.figure("precision"), precision),
+            _inside(row.figure("recall"), recall),
+        ]
         rank = "–".join(map(str, row.rank)) if row.rank else ""
-        first = f"{_told(row.precision):>28}{precision * 100:8.1f}"
-        print(f"{name:10}{rank:>8}{first}{_told(row.recall):>28}{recall * 100:8.1f}")
+        first = f"{_told(row.figure('precision')):>28}{precision * 100:8.1f}"
+        print(f"{name:10}{rank:>8}{first}{_told(row.figure('recall')):>28}{recall * 100:8.1f}")
     print(f"\n{sum(inside)} of {len(inside)} of the 80 % intervals contain the truth")
     _tell_documents(demo, pool)
     sums = balance(track=demo.track)

@@ -65,7 +65,7 @@ class Claims:
 
     Attributes
     ----------
-    membership, target, team, confidence, predicate, types, subject, object
+    membership, target, team, confidence, predicate, types, subject, object, numbers
         As for :func:`features`.
 
     Examples
@@ -87,6 +87,7 @@ class Claims:
     types: IntArray
     subject: IntArray
     object: IntArray
+    numbers: FloatArray | None = None
 
     def features(self) -> Features:
         """Return the features of every prediction."""
@@ -99,6 +100,7 @@ class Claims:
             types=self.types,
             subject=self.subject,
             object=self.object,
+            numbers=self.numbers,
         )
 
 

@@ -34,6 +34,10 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "kbpo.tracks": ({"kbpo.corpus"}, DJANGO | {"numpy"}),
     "kbpo.money": ({"kbpo.accounts", "kbpo.tracks"}, DJANGO),
     "kbpo.submissions": (_NOUNS, DJANGO),
+    "kbpo.tracks.content": (
+        _NOUNS - {"kbpo.accounts"} | {"formats", "kbpo.submissions"},
+        DJANGO | {"numpy"},
+    ),
     "kbpo.tracks.kbp": (
         _NOUNS - {"kbpo.accounts"} | {"estimators", "formats", "kbpo.submissions"},
         DJANGO | {"numpy"},

@@ -14,7 +14,7 @@ import pytest
 from annotation.platforms.base import Platform, Refused
 from annotation.platforms.pool.platform import Pool
 from kbpo.embedded.server import Server
-from kbpo.tracks.base import Track
+from kbpo.tracks.base import Criterion, Track
 
 CALLS: dict[str, Callable[[Platform, Any], object]] = {
     "renew": lambda pool, row: pool.renew(row, row),
@@ -40,8 +40,9 @@ def test_a_part_that_is_not_finished_cannot_be_made(contract: type[Any]) -> None
 
 def test_a_track_that_experts_cannot_check_says_nothing_of_any_answer() -> None:
     class Plain(Track):
-        kind, criteria = "plain", ("overall",)
-        new_report = read = store = questions = judge = unanswered = None  # type: ignore[assignment]
+        kind, criteria = "plain", (Criterion("overall", "Overall"),)
+        new_report = read = store = questions = judge = None  # type: ignore[assignment]
+        unanswered = verdicts = describe = None  # type: ignore[assignment]
 
     plain = Plain(None)  # type: ignore[arg-type]
     assert list(plain.again([1, 2])) == []

@@ -23,8 +23,8 @@ from estimators.joint import joint_precision, joint_recall, pool_recall, simple_
 from kbpo.evaluation.data import read
 from kbpo.evaluation.models import Rescoring
 from kbpo.evaluation.run import state_of
-from kbpo.tracks.base import Facts
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import Facts
 
 pytestmark = pytest.mark.journey
 RUNS = ("Harbor_2", "LindqvistLab_1")

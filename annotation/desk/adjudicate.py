@@ -416,7 +416,7 @@ def same_name(question: Question, one: Mapping[str, Any], other: Mapping[str, An
     """Whether two values of a mention name the same canonical one, or two that read alike: each
     wording is offered once.
     """
-    text = question.target.document.text
+    text = question.target.its_document.text
     (a, b), (c, d) = one["canonical"], other["canonical"]
     return bool((a, b) == (c, d) or text[a:b] == text[c:d])
 

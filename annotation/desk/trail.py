@@ -132,7 +132,7 @@ NEW = "none of those that were offered"
 
 def _links(row: Adjudication) -> list[tuple[str, str, str, bool]]:
     """What the two names refer to, where both the labels and the expert say so."""
-    text = row.question.target.document.text
+    text = row.question.target.its_document.text
     found: list[tuple[str, str, str, bool]] = []
     for side in (row.question.payload[name] for name in ("a", "b") if name in row.question.payload):
         value = merged(Label.objects.filter(target=side["target"]))

@@ -10,6 +10,7 @@ INTERFACES = {
     "relation": "annotation.interfaces.relation.interface.Relation",
     "entities": "annotation.interfaces.entities.interface.Entities",
     "relations_exhaustive": "annotation.interfaces.relations_exhaustive.interface.RelationsExhaustive",
+    "form": "annotation.interfaces.form.interface.Form",
 }
 
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import CharField, F, Func, Value
+from django.db.models import CharField, F, Func, Q, Value
 
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
@@ -111,10 +111,11 @@ def _said_before(questions: Iterable[Question]) -> dict[int, dict[int, list[Labe
     again = {origin: by_origin[origin] for origin in known.values_list("origin", flat=True)}
     if not again:
         return {}
-    documents = {question.target.document_id for question in again.values()}
+    targets = [question.target_id for question in again.values()]
+    documents = {question.target.document_id for question in again.values()} - {None}
     first = Func(F("origin"), Value("/"), Value(1), function="split_part", output_field=CharField())
     rows = (
-        Label.objects.filter(target__document__in=documents)
+        Label.objects.filter(Q(target__document__in=documents) | Q(target__in=targets))
         .annotate(root=first)
         .filter(root__in=again)
     )

@@ -27,7 +27,7 @@ from kbpo.accounts.models import User
 from kbpo.instances.merge import root
 from kbpo.instances.record import NewLabel, record
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.recall import kind_with_recall
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def _store_facts(
     }
     for origin in sorted({one.origin for one in labels}):
         if (track := tracks.get(root(origin))) is not None:
-            kind_of(track).store_facts(origin)
+            kind_with_recall(track).store_facts(origin)
 
 
 def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:

@@ -37,7 +37,7 @@ from kbpo.money.spend import balance
 from kbpo.pool.visibility import seen_by_everybody
 from kbpo.queue import nudge, one_at_a_time
 from kbpo.tracks.models import Track
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.recall import kind_with_recall
 
 MAJORITY, MODEL = "majority", "dawid_skene"
 UNSURE = (0.1, 0.9)  # a posterior between them asks one more worker
@@ -213,9 +213,8 @@ def _apply(track: Track, policy: Policy, method: str) -> Revision:
     policy.save(update_fields=["revision", "aggregation", "model", "fitted_at"])
     public = seen_by_everybody([_asked(flip) for flip in made.flips]) if made.flips else set()
     record(replace(flip.label, public=_asked(flip) in public) for flip in made.flips)
-    kind = kind_of(track)
     for origin in {flip.label.origin for flip in made.flips if flip.question.interface == WHOLE}:
-        kind.store_facts(origin)
+        kind_with_recall(track).store_facts(origin)
     return made
 
 

@@ -184,7 +184,10 @@ def _known_before(
     """Those of these answers whose worker had had a question about one of their documents in hand
     before.
     """
-    documents = {one: {question.target.document_id for question in asked[one]} for one in answers}
+    documents: dict[Assignment, set[int]] = {one: set() for one in answers}
+    for one in answers:
+        places = {question.target.document_id for question in asked[one]}
+        documents[one] = {place for place in places if place is not None}
     rows = Assignment.objects.filter(
         worker__in={one.worker_id for one in answers},
         hit__questions__target__document__in=set().union(*documents.values()) if documents else (),

@@ -178,11 +178,18 @@ def new_questions(
             payload=draft.payload,
             payer=payer,
             order=order,
-            answers_wanted=like.workers if like else track.workers_per_question,
+            answers_wanted=_people(track, draft, like),
             price=like.price if like else price.per_answer,
             reward=(like or price).reward,
             seconds=(like or price).seconds,
         )
+
+
+def _people(track: Track, draft: QuestionDraft, like: Sweep | None) -> int:
+    """How many people are asked: as the order says, as the draft says, or as the track says."""
+    if like is not None:
+        return like.workers
+    return track.workers_per_question if draft.people is None else draft.people
 
 
 def _rounds(drafts: Sequence[QuestionDraft]) -> dict[tuple[int, str], tuple[int, set[str]]]:

@@ -51,7 +51,7 @@ def _questions(track: Track) -> dict[int, list[Question]]:
     )
     found: dict[int, list[Question]] = {}
     for question in rows.order_by("pk"):
-        found.setdefault(question.target.document_id, []).append(question)
+        found.setdefault(question.target.lies_in, []).append(question)
     return found
 
 

@@ -37,6 +37,7 @@ from kbpo.sampling.fold_in import covering, fold_in
 from kbpo.sampling.models import DocumentSample, Sweep, SweepTarget
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import kind_with_recall
 from kbpo.tracks.registry import kind_of
 
 log = logging.getLogger(__name__)
@@ -129,7 +130,7 @@ def _unjudged(track: Track, documents: list[int], submissions: list[int]) -> tup
         " WHERE i.document_id = ANY(%s) AND p.submission_id = ANY(%s)",
         [documents, submissions],
     )
-    kind = kind_of(track)
+    kind = kind_with_recall(track)
     inside = kind.in_scope(sorted({target for _, target, _ in rows}))
     of: dict[int, set[int]] = {}
     for submission, target, _ in rows:

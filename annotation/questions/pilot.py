@@ -40,6 +40,7 @@ from kbpo.sampling.models import DocumentSample
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import QuestionDraft
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import kind_with_recall
 from kbpo.tracks.registry import kind_of
 
 Span = tuple[int, int]
@@ -236,10 +237,8 @@ def _documents(track: Track, items: int, seed: int) -> list[Priced]:
     )
     numbers = list(free.order_by("pk").values_list("pk", flat=True))
     chosen = random.Random(seed).sample(numbers, min(items, len(numbers)))
-    documents, kind = Document.objects.in_bulk(chosen), kind_of(track)
-    drafts = [
-        draft for pk in chosen if (draft := kind.mentions_question(documents[pk])) is not None
-    ]
+    documents, kind = Document.objects.in_bulk(chosen), kind_with_recall(track)
+    drafts = [kind.mentions_question(documents[pk]) for pk in chosen]
     if not drafts:
         raise CannotPilot(
             "There is nothing to read: all documents were drawn or asked about, or none can be"

@@ -22,7 +22,7 @@ from kbpo.queue import nudge
 from kbpo.sampling.documents.draw import settle_documents
 from kbpo.sampling.models import DocumentSample
 from kbpo.tracks.base import QuestionDraft
-from kbpo.tracks.registry import kind_of
+from kbpo.tracks.recall import kind_with_recall
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ def _move(pk: int) -> int:
     sample = row.sample
     if sample.settled_at is not None:
         return 0
-    kind = kind_of(sample.track)
+    kind = kind_with_recall(sample.track)
     mentions = question_of(sample, MENTIONS)
     if mentions is None:
         return _ask(row, kind.mentions_question(sample.document))
@@ -131,7 +131,7 @@ def _ask(row: OrderedDocument, draft: QuestionDraft | None) -> int:
 
 def _settle(sample: DocumentSample, last: Question) -> int:
     """1: the facts of the document are instances now, and it counts as annotated whole."""
-    kind_of(sample.track).store_facts(last.origin)
+    kind_with_recall(sample.track).store_facts(last.origin)
     settle_documents(sample.track, [sample.document_id])
     nudge("estimate")
     return 1

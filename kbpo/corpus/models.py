@@ -46,6 +46,10 @@ class Corpus(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def share(self, documents: int) -> float:
+        """The share that so many documents are of the corpus; 0 of one that has none."""
+        return documents / self.n_documents if self.n_documents else 0.0
+
 
 class Predicate(models.Model):
     """One predicate of a corpus's schema, so that instances can point to it by a small integer."""

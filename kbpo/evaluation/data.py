@@ -26,9 +26,9 @@ from kbpo.sampling.own import own_thresholds
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission
-from kbpo.tracks.base import Facts
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import Facts, recall_of
 from kbpo.tracks.registry import kind_of
 
 Bools = NDArray[np.bool_]
@@ -103,6 +103,8 @@ class Data:
     alone: dict[int, Floats] = field(default_factory=dict)
     """column -> (t,) below which u a target is in the system's own sample and judged; where that
     is known"""
+    mean: str = "mean"
+    """What the track's kind calls the weighted mean of verdicts"""
 
     @property
     def systems(self) -> list[int]:
@@ -137,7 +139,8 @@ def read(track: Track) -> Data:
     documents = annotated(track)
     drawn = _drawn(track)
     waiting = set().union(*kind.unanswered(drawn).values())
-    facts = kind.facts(pool.instance, systems, documents.documents)
+    recall = recall_of(track)
+    facts = recall.facts(pool.instance, systems, documents.documents) if recall else None
     fold, scope = fold_in(track, documents), in_scope(pool, facts)
     found = all_seen(pool, fold.documents)
 
@@ -185,6 +188,7 @@ def read(track: Track) -> Data:
         in_documents=in_documents(track, pool, scope),
         seen_drawn=found,
         alone=own_thresholds(track, pool, waiting),
+        mean=kind.mean,
     )
 
 

@@ -28,7 +28,7 @@ from kbpo.evaluation.data import Data, Swept
 from kbpo.pool.pool import Matrix
 from kbpo.sampling.in_documents import NEVER, NO_MARK
 from kbpo.sampling.probabilities import Floats, Ids
-from kbpo.tracks.base import Facts
+from kbpo.tracks.recall import Facts
 
 SHARED = ("at", "row", "counts", "targets", "shares", "units", "stratum")
 """What does not depend on the criterion."""

@@ -11,11 +11,12 @@ from django.utils import timezone
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
-SORTS = ("f1", "precision", "recall", "name", "labels")
-RECALLS = ("recall", "instance_recall", "recall_corrected")
-"""Quantities that are the same under every distribution of the precision"""
+OTHER_SORTS = ("name", "labels")
+"""What a board can be sorted by besides its columns"""
 FEW = 50
 """Below this number of judgments an interval is drawn grey, and figures have no decimals."""
 
@@ -70,31 +71,29 @@ class Row:
     """One system on the board."""
 
     submission: Submission
-    f1: Figure | None
-    precision: Figure | None
-    recall: Figure | None
-    recall_corrected: Figure | None
-    """The same with the facts put in that annotators of whole documents are reckoned to have
-    missed"""
-    simple: Figure | None
-    joint: Figure | None
-    instance_recall: Figure | None = None
-    """Recall that counts a fact once for every pair of mentions that states it"""
-    joint_f1: Figure | None = None
-    joint_recall: Figure | None = None
-    expert: Figure | None = None
-    """Precision corrected by expert checks, where there are any"""
-    expert_recall: Figure | None = None
-    expert_f1: Figure | None = None
-    self_claims: float | None = None
-    """Share of its mentions of entities that it claims to be their own canonical ones"""
+    mean: str
+    """The column of the weighted mean of verdicts, which the others are read beside"""
+    figures: dict[str, Figure] = field(default_factory=dict)
+    """Column of the kind -> its figure, where the system has one"""
+    counted: dict[str, float] = field(default_factory=dict)
+    """Shares that the kind counts"""
     rank: tuple[int, int] | None = None
     """Best and worst place that agree with the judgments, all systems taken together"""
 
+    def figure(self, column: str) -> Figure | None:
+        """What stands in a column."""
+        return self.figures.get(column)
+
     @property
     def n_labels(self) -> int:
-        """Judgments behind its precision."""
-        return self.precision.n_labels if self.precision else 0
+        """Judgments behind its weighted mean."""
+        figure = self.figure(self.mean)
+        return figure.n_labels if figure else 0
+
+    @property
+    def n_documents(self) -> int:
+        """Documents behind its figures that were read in full."""
+        return max((figure.n_documents for figure in self.figures.values()), default=0)
 
 
 @dataclass(frozen=True)
@@ -123,14 +122,16 @@ def board(
     *,
     distribution: str,
     criterion: str,
-    sort: str = "f1",
+    sort: str = "",
     evaluation: Evaluation | None = None,
 ) -> Board:
-    """The board; sorted from best to worst (by name: from A to Z), undefined figures last."""
+    """The board; sorted from best to worst by a column, the headline's if none is named (by name:
+    from A to Z), undefined figures last.
+    """
+    kind = kind_of(track)
     latest = evaluation or track.evaluations.order_by("-number").first()
-    rows = sorted(
-        _rows(latest, distribution, criterion) if latest else [], key=lambda row: _key(row, sort)
-    )
+    order = _Order(kind, sort or default_sort(track, criterion), criterion)
+    rows = sorted(_rows(latest, distribution, criterion) if latest else [], key=order.key)
     judging = Submission.objects.filter(
         track=track, status__in=["confirmed", "judging"]
     ).select_related("team")
@@ -145,35 +146,53 @@ def board(
         being_judged=list(judging.order_by("pk")),
         stale_since=stale,
         stale_why=_why(track) if stale else "",
-        groups=_groups(rows, ranked["groups"]) if _sorted_by(rows, sort) == ranked["by"] else [],
+        groups=_groups(rows, ranked["groups"]) if order.really(rows) == ranked["by"] else [],
         level=ranked["level"],
     )
 
 
+def sorts(track: Track) -> tuple[str, ...]:
+    """What a board of this track can be sorted by."""
+    drawn = [one.name for one in kind_of(track).columns if one.place in ("first", "second")]
+    return (*drawn, *OTHER_SORTS)
+
+
+def default_sort(track: Track, criterion: str) -> str:
+    """The column that a board is sorted by if nothing is asked for."""
+    kind = kind_of(track)
+    return kind.column_of(kind.headline(criterion)).name
+
+
+def ranking(
+    evaluation: Evaluation, *, distribution: str, criterion: str
+) -> tuple[str, dict[str, Any]]:
+    """The quantity by which an evaluation ranks systems, and what it stored of that; where it
+    stored nothing, the headline of the criterion and an empty dictionary.
+    """
+    kind = kind_of(evaluation.track)
+    for quantity in (one.name for one in kind.quantities if one.of(criterion) and one.weighed):
+        stored = evaluation.comparisons.get(f"{quantity}|{criterion}|{distribution}")
+        if stored and "best" in stored:
+            return quantity, stored
+    return kind.headline(criterion), {}
+
+
 def _ranking(evaluation: Evaluation | None, distribution: str, criterion: str) -> dict[str, Any]:
-    """Rank ranges and tie groups as the evaluation stored them, by F1 or, where there is none, by
-    precision.
-    """
-    stored = evaluation.comparisons if evaluation else {}
-    for quantity in ("f1", "precision"):
-        found = stored.get(f"{quantity}|{criterion}|{distribution}")
-        if found:
-            ranks = zip(found["systems"], found["best"], found["worst"], strict=True)
-            return {
-                "by": quantity,
-                "ranks": {system: (best, worst) for system, best, worst in ranks},
-                "groups": found["groups"],
-                "level": found["level"],
-            }
-    return {"by": "f1", "ranks": {}, "groups": [], "level": None}
-
-
-def _sorted_by(rows: list[Row], sort: str) -> str:
-    """What the rows really stand in the order of: sorted by F1 where no system has one, they stand
-    by precision.
-    """
-    without = sort == "f1" and not any(row.f1 and row.f1.value is not None for row in rows)
-    return "precision" if without else sort
+    """Rank ranges and tie groups as the evaluation stored them, and the column of that quantity."""
+    if evaluation is None:
+        return {"by": "", "ranks": {}, "groups": [], "level": None}
+    kind = kind_of(evaluation.track)
+    quantity, stored = ranking(evaluation, distribution=distribution, criterion=criterion)
+    by = kind.column_of(quantity).name
+    if not stored:
+        return {"by": by, "ranks": {}, "groups": [], "level": None}
+    ranks = zip(stored["systems"], stored["best"], stored["worst"], strict=True)
+    return {
+        "by": by,
+        "ranks": {system: (best, worst) for system, best, worst in ranks},
+        "groups": stored["groups"],
+        "level": stored["level"],
+    }
 
 
 def _groups(rows: list[Row], groups: list[list[int]]) -> list[list[int]]:
@@ -213,44 +232,68 @@ def figures(submission: Submission, **where: Any) -> dict[tuple[str, str, str, s
 
 
 def _rows(evaluation: Evaluation, distribution: str, criterion: str) -> list[Row]:
-    found: dict[int, dict[tuple[str, str], Figure]] = {}
+    kind = kind_of(evaluation.track)
+    column_of = {(column.quantity, column.method): column.name for column in kind.columns}
+    figures_of: dict[int, dict[str, Figure]] = {}
     standing = Submission.objects.filter(track=evaluation.track_id).on_board()
     estimates = evaluation.estimates.filter(criterion=criterion, slice="", submission__in=standing)
     for row in estimates:
-        if row.distribution == distribution or row.quantity in RECALLS:
-            found.setdefault(row.submission_id, {})[row.quantity, row.method] = Figure.of(row)
-    submissions = Submission.objects.filter(pk__in=found).select_related("team").in_bulk()
-    self_claims = evaluation.settings.get("self_claims", {})
+        here = row.distribution == distribution or not kind.quantity(row.quantity).weighed
+        name = column_of.get((row.quantity, row.method))
+        if here and name is not None:
+            figures_of.setdefault(row.submission_id, {})[name] = Figure.of(row)
+    submissions = Submission.objects.filter(pk__in=figures_of).select_related("team").in_bulk()
+    mean = kind.column_of(kind.mean).name
     return [
-        Row(
-            submission=submissions[pk],
-            f1=some.get(("f1", "centred")),
-            precision=some.get(("precision", "centred")),
-            recall=some.get(("recall", "centred")),
-            recall_corrected=some.get(("recall_corrected", "centred")),
-            instance_recall=some.get(("instance_recall", "centred")),
-            simple=some.get(("precision", "simple")),
-            joint=some.get(("precision", "joint")),
-            joint_f1=some.get(("f1", "joint")),
-            joint_recall=some.get(("recall", "joint")),
-            expert=some.get(("precision", "expert")),
-            expert_recall=some.get(("recall", "expert")),
-            expert_f1=some.get(("f1", "expert")),
-            self_claims=self_claims.get(str(pk)),
-        )
-        for pk, some in found.items()
+        Row(submissions[pk], mean, figures, _counted(evaluation, kind, pk))
+        for pk, figures in figures_of.items()
     ]
 
 
-def _key(row: Row, sort: str) -> tuple[Any, ...]:
-    if sort == "name":
-        return (row.submission.team.name.casefold(), row.submission.name.casefold())
-    if sort == "labels":
-        return (-row.n_labels, row.submission.pk)
-    figure = getattr(row, sort)
-    fallback = row.precision.value if row.precision and row.precision.value is not None else -1.0
-    return (
-        -(figure.value if figure and figure.value is not None else -1.0),
-        -fallback,
-        row.submission.pk,
-    )
+def _counted(evaluation: Evaluation, kind: Kind, submission: int) -> dict[str, float]:
+    """The shares that an evaluation counted of a submission."""
+    shares = {}
+    for one in kind.counted:
+        share = evaluation.settings.get(one.name, {}).get(str(submission))
+        if share is not None:
+            shares[one.name] = share
+    return shares
+
+
+@dataclass(frozen=True)
+class _Order:
+    """In which order a board's rows stand."""
+
+    kind: Kind
+    sort: str
+    criterion: str
+
+    def key(self, row: Row) -> tuple[Any, ...]:
+        """What rows are sorted by."""
+        if self.sort == "name":
+            return (row.submission.team.name.casefold(), row.submission.name.casefold())
+        if self.sort == "labels":
+            return (-row.n_labels, row.submission.pk)
+        return (*self._by(row, self.sort), *self._by(row, row.mean), row.submission.pk)
+
+    def really(self, rows: list[Row]) -> str:
+        """The column that rows really stand in the order of: sorted by the headline where no system
+        has one, they stand by the mean.
+        """
+        headline = self.kind.column_of(self.kind.headline(self.criterion)).name
+        if self.sort == headline and all(_value(row, headline) is None for row in rows):
+            return self.kind.column_of(self.kind.mean).name
+        return self.sort
+
+    def _by(self, row: Row, column: str) -> tuple[bool, float]:
+        """Undefined figures last, whichever way is better."""
+        value = _value(row, column)
+        quantity = self.kind.column(column).quantity
+        if value is None:
+            return True, 0.0
+        return False, -value if self.kind.higher_is_better(quantity, self.criterion) else value
+
+
+def _value(row: Row, column: str) -> float | None:
+    figure = row.figure(column)
+    return None if figure is None else figure.value

@@ -42,7 +42,9 @@ from kbpo.sampling.models import (
     Sweep,
 )
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
 
 REST = 5
@@ -131,10 +133,11 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     )
     data = read(track)
     kind = kind_of(track)
-    found = default_estimates(data, kind.criteria, kind.recall_criteria) if data.judged.size else {}
+    criteria, with_recall = kind.criterion_names(), recall_criteria(track)
+    found = default_estimates(data, criteria, with_recall) if data.judged.size else {}
     checked = Corrected.of(track, data)
     better = corrections(track, checked)
-    rows = [*scores(data, found, kind.criteria, kind.recall_criteria), *better.scores]
+    rows = [*scores(data, found, criteria, with_recall, kind.published), *better.scores]
     for one in done:
         _move_on(one, _guaranteed(track, data, found, one))
     last = track.evaluations.aggregate(Max("number"))["number__max"] or 0
@@ -145,9 +148,9 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         stage_end=bool(done),
         settings=_settings(track, data, found)
         | {
-            "self_claims": {str(pk): share for pk, share in kind.self_claims(data.systems).items()},
+            **_counts(kind, data),
             "expert": (
-                {criterion: checked.confusion(criterion) for criterion in kind.criteria}
+                {criterion: checked.confusion(criterion) for criterion in criteria}
                 if checked
                 else {}
             ),
@@ -167,13 +170,21 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     )
     _look(track, data, rows, done)
     evaluation.comparisons = (
-        comparisons(data, found, standing)
+        comparisons(type(kind), data, found, standing)
         | parts(data, track.criterion, standing)
         | errors.stored()
     )
     evaluation.seconds = time.monotonic() - began
     evaluation.save(update_fields=["comparisons", "seconds"])
     return evaluation
+
+
+def _counts(kind: Kind, data: Data) -> dict[str, dict[str, float]]:
+    """The shares that the kind counts: name -> submission -> share."""
+    counted = kind.counts(data.systems)
+    return {
+        name: {str(pk): share for pk, share in shares.items()} for name, shares in counted.items()
+    }
 
 
 def _lock(ended: Iterable[Submission]) -> list[Submission]:
@@ -185,7 +196,7 @@ def _guaranteed(
     track: Track, data: Data, found: dict[Key, tuple[Found, Design]], submission: Submission
 ) -> Realised | None:
     """The variances of a submission's guaranteed number, realised and anticipated."""
-    key = ("precision", track.criterion, track.distribution)
+    key = (data.mean, track.criterion, track.distribution)
     if submission.pk not in data.systems or key not in found:  # nothing was drawn of its own
         return None
     column, estimate = data.systems.index(submission.pk), found[key][0]
@@ -220,7 +231,7 @@ def _settings(track: Track, data: Data, found: dict[Key, tuple[Found, Design]]) 
             zip(map(str, data.systems), np.asarray(one.total_g).tolist(), strict=True)
         )
         for (quantity, criterion, kind), (one, _) in found.items()
-        if quantity == "precision"
+        if quantity == data.mean
     }
     return {
         "scope": track.scope,
@@ -261,7 +272,7 @@ def _look(track: Track, data: Data, rows: list[Score], done: list[Submission]) -
     """Nothing; stores what may be watched of the guaranteed numbers of submissions that are being
     judged.
     """
-    wanted = ("precision", track.criterion, track.distribution, DEFAULT)
+    wanted = (data.mean, track.criterion, track.distribution, DEFAULT)
     values = {
         data.systems[row.column]: row.value
         for row in rows

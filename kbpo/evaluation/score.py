@@ -60,14 +60,16 @@ def scores(
     estimates: dict[Key, tuple[Estimate, Design]],
     criteria: tuple[str, ...],
     recall_criteria: tuple[str, ...],
+    published: tuple[str, ...] = PUBLISHED,
 ) -> Iterator[Score]:
     """Every score of every system that was sampled: the default estimates given, and the published
-    ones beside them.
+    ones that a kind of track has beside them.
     """
     if data.judged.size:
         for key, (estimate, _) in estimates.items():
             yield from rows(data, estimate, *key, DEFAULT)
-        yield from published_scores(data, criteria, recall_criteria)
+        if published:
+            yield from published_scores(data, criteria, recall_criteria, published)
 
 
 def default_estimates(
@@ -83,7 +85,7 @@ def default_estimates(
     for kind in data.pool.p:
         for criterion in criteria:
             precision = arranged.precision(kind, criterion)
-            found["precision", criterion, kind] = precision, arranged.under(criterion).design
+            found[data.mean, criterion, kind] = precision, arranged.under(criterion).design
             recall = recalls.get(criterion)
             if recall is not None:
                 found["f1", criterion, kind] = (
@@ -117,13 +119,16 @@ def found_share(data: Data) -> Estimate | None:
 
 
 def published_scores(
-    data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]
+    data: Data,
+    criteria: tuple[str, ...],
+    recall_criteria: tuple[str, ...],
+    methods: tuple[str, ...] = PUBLISHED,
 ) -> Iterator[Score]:
     """Simple and joint, from draws with replacement, or else by thresholds; of what has no judgment
     of its own, nothing.
     """
     if not data.draws:
-        yield from _by_thresholds(data, criteria, recall_criteria)
+        yield from _by_thresholds(data, criteria, recall_criteria, methods)
         return
     judged = {
         criterion: counts(data, criterion)[0] > 0 for criterion in {*criteria, *recall_criteria}
@@ -135,11 +140,11 @@ def published_scores(
     }
     for kind, draws in data.draws.items():
         for criterion in criteria:
-            for method in PUBLISHED:
+            for method in methods:
                 precision = where_known(
                     published.precision(data, draws, criterion, method), judged[criterion]
                 )
-                yield from rows(data, precision, "precision", criterion, kind, method, own=True)
+                yield from rows(data, precision, data.mean, criterion, kind, method, own=True)
                 if criterion in recalls and method == "joint":
                     both = f1(
                         published.beside(data, precision, draws, recalls[criterion]),
@@ -151,7 +156,10 @@ def published_scores(
 
 
 def _by_thresholds(
-    data: Data, criteria: tuple[str, ...], recall_criteria: tuple[str, ...]
+    data: Data,
+    criteria: tuple[str, ...],
+    recall_criteria: tuple[str, ...],
+    methods: tuple[str, ...],
 ) -> Iterator[Score]:
     found = ByThresholds(data)
     for criterion in criteria:
@@ -161,9 +169,9 @@ def _by_thresholds(
             recall = where_known(recall, known)
             yield from rows(data, recall, "recall", criterion, "instance", "joint")
         for kind in data.pool.p:
-            for method in PUBLISHED:
+            for method in methods:
                 precision = where_known(found.precision(kind, criterion, method), known)
-                yield from rows(data, precision, "precision", criterion, kind, method, own=True)
+                yield from rows(data, precision, data.mean, criterion, kind, method, own=True)
                 if recall is not None and method == "joint":
                     yield from rows(data, f1(precision, recall), "f1", criterion, kind, method)
 
@@ -205,7 +213,7 @@ def rows(
             float(high95[column]),
             int(labelled[column]),
             int(missing[column]),
-            data.facts.n_annotated if data.facts and quantity != "precision" else 0,
+            data.facts.n_annotated if data.facts and quantity != data.mean else 0,
         )
 
 

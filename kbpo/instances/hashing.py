@@ -16,6 +16,12 @@ KEY_SQL = (
 )
 """SQL of a target's key, to be formatted with the expressions of its parts."""
 
+CONTENT_KEY_SQL = (
+    "left(encode(sha256(convert_to({corpus}::text || '|' || {kind}::text || '|' || {content},"
+    " 'UTF8')), 'hex'), 32)::uuid"
+)
+"""SQL of the key of a target that lies in no document, from the text that tells it from others."""
+
 U_SQL = (
     "('x' || left(encode(sha256(convert_to({hash_key} || {key}::text, 'UTF8')), 'hex'),"
     " 13))::bit(52)::bigint / 4503599627370496.0::float8"
@@ -28,6 +34,14 @@ def key_of(corpus: int, kind: str, document: int, a: tuple[int, int], b: tuple[i
     """The key of a target: a hash of its content, the same for all systems."""
     text = f"{corpus}|{kind}|{document}|{a[0]}|{a[1]}|{b[0]}|{b[1]}"
     return UUID(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest())
+
+
+def key_of_content(corpus: int, kind: str, content: str) -> UUID:
+    """The key of a target that lies in no document: a hash of the text that tells it from
+    others.
+    """
+    text = f"{corpus}|{kind}|{content}"
+    return UUID(hashlib.sha256(text.encode()).hexdigest()[:32])
 
 
 def u_of(hash_key: str, key: UUID) -> float:

@@ -1,4 +1,8 @@
-"""Merges the labels of one target into the value that counts now."""
+"""Merges the labels of one target into the value that counts now.
+
+What most people said stands in the place of what was said before; single ratings join those that
+there are, since each is a draw of its own from what people think.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ Value = dict[str, Any]
 AGAIN = "/again-"
 """In an origin: the label was made again, and stands in the place of all that its origin had
 said of the target"""
+RATINGS = "ratings"
+"""The part of a value that holds single ratings: criterion -> a list, one entry a person"""
 RANK = {source: rank for rank, source in enumerate(Label.PRECEDENCE)}
 ORDER = "array_position(%s::text[], l.source::text) DESC, l.created_at, l.id"
 """From the weakest label of a target to the one that decides"""
@@ -113,12 +119,17 @@ def values_inside(
 def _merged(values: Iterable[Value]) -> Value:
     value: Value = {}
     shown: dict[str, bool] = {}
+    ratings: dict[str, list[float]] = {}
     for one in values:
         if not one:
             continue
         holds = set(one.get("holds", ()))
         shown.update({part: part in holds for part in one.get("shown", ())})
+        for criterion, some in one.get(RATINGS, {}).items():
+            ratings.setdefault(criterion, []).extend(some)
         value.update(one)
+    if ratings:
+        value[RATINGS] = ratings
     if shown:
         value |= {
             "shown": sorted(shown),

@@ -15,34 +15,43 @@ from kbpo.corpus.models import Corpus, Document, Predicate
 class Target(models.Model):
     """What people are asked about: the unit of chance, of cost and of variance.
 
-    A *pair* is an unordered pair of mentions: (a_begin, a_end) is the smaller span. A *mention*
-    uses only a; a
-    *document* neither. `key` hashes the content, so that all systems share a row; `u` in [0, 1) is
-    a keyed hash of it.
+    `kind` is the word of a kind of track for what it is. `key` hashes the content, so that all
+    systems share a row; `u` in [0, 1) is a keyed hash of it. What lies in a document has that, and
+    spans: a *pair* is an unordered pair of mentions, (a_begin, a_end) the smaller span; a *mention*
+    uses only a; a *document* neither. What is a whole by itself has its `content`, or a row in a
+    table of its kind's own.
     """
 
     class Kind(models.TextChoices):
+        """Those that lie in documents."""
+
         PAIR = "pair"
         MENTION = "mention"
         DOCUMENT = "document"
-        OUTPUT = "output"
 
     corpus = models.ForeignKey(
         Corpus, on_delete=models.CASCADE, related_name="+", db_constraint=False
     )
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="targets")
-    kind = models.CharField(max_length=8, choices=Kind.choices)
+    document = models.ForeignKey(
+        Document, null=True, on_delete=models.CASCADE, related_name="targets"
+    )
+    kind = models.CharField(max_length=16)
     a_begin = models.IntegerField(default=0)
     a_end = models.IntegerField(default=0)
     b_begin = models.IntegerField(default=0)
     b_end = models.IntegerField(default=0)
     key = models.UUIDField(
-        unique=True, help_text="MD5 of 'corpus|kind|document|a_begin|a_end|b_begin|b_end'"
+        unique=True,
+        help_text=(
+            "MD5 of 'corpus|kind|document|a_begin|a_end|b_begin|b_end', or SHA-256 of"
+            " 'corpus|kind|content'"
+        ),
     )
+    content = models.JSONField(null=True, help_text="What it is, where it lies in no document")
     u = models.FloatField(help_text="Keyed hash of key in [0, 1): the target's random number")
 
     class Meta:
-        db_table_comment = "What people are asked about: pair, mention, document, output"
+        db_table_comment = "What people are asked about, by content"
         indexes = [models.Index(fields=["document", "kind"])]
         constraints = [
             models.CheckConstraint(
@@ -59,10 +68,26 @@ class Target(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
 
+    @property
+    def lies_in(self) -> int:
+        """The number of the document that it lies in. Raises ValueError if it lies in none."""
+        if self.document_id is None:
+            raise ValueError(f"{self} lies in no document")
+        return self.document_id
+
+    @property
+    def its_document(self) -> Document:
+        """The document that it lies in. Raises ValueError if it lies in none."""
+        if self.document is None:
+            raise ValueError(f"{self} lies in no document")
+        return self.document
+
 
 class Instance(models.Model):
-    """An element x of the universe: (document, subject span, predicate, object span), unique by
-    content.
+    """An element x of the universe: what a system can say, unique by content.
+
+    A relation is (document, subject span, predicate, object span); several lie on one target. Where
+    a target is all that can be said, it has one instance, without any of these.
 
     PostgreSQL checks the target alone: the document is the target's, predicates live as long as
     their corpus, and two more checks a row took half of the time in which instances are stored.
@@ -70,19 +95,34 @@ class Instance(models.Model):
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="instances")
     document = models.ForeignKey(
-        Document, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+        Document,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
-    subject_begin = models.IntegerField()
-    subject_end = models.IntegerField()
+    subject_begin = models.IntegerField(null=True)
+    subject_end = models.IntegerField(null=True)
     predicate = models.ForeignKey(
-        Predicate, on_delete=models.PROTECT, related_name="+", db_index=False, db_constraint=False
+        Predicate,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
-    object_begin = models.IntegerField()
-    object_end = models.IntegerField()
+    object_begin = models.IntegerField(null=True)
+    object_end = models.IntegerField(null=True)
 
     class Meta:
-        db_table_comment = "Relation instances, shared by all systems"
+        db_table_comment = "What systems can say, shared by all of them"
         constraints = [
+            models.UniqueConstraint(
+                fields=["target"],
+                condition=models.Q(predicate__isnull=True),
+                name="instance_once_a_content",
+            ),
             models.UniqueConstraint(
                 fields=[
                     "document",
@@ -93,7 +133,7 @@ class Instance(models.Model):
                     "predicate",
                 ],
                 name="instance_once",
-            )
+            ),
         ]
 
     def __str__(self) -> str:
@@ -102,7 +142,11 @@ class Instance(models.Model):
     @property
     def forward(self) -> bool:
         """Whether the subject is the target's first mention (a)."""
-        return (self.subject_begin, self.subject_end) <= (self.object_begin, self.object_end)
+        subject, object_ = (
+            (self.subject_begin, self.subject_end),
+            (self.object_begin, self.object_end),
+        )
+        return subject <= object_
 
 
 class Label(models.Model):
@@ -113,8 +157,9 @@ class Label(models.Model):
     …}}``; ``>`` means that the subject is a (the smaller span), ``<`` that it is b. A predicate
     that was not shown is missing, never false. Value of a mention: ``{"canonical": [begin, end],
     "type": "PER", "link": "Carrie Fisher" | "" , "votes": {...}}``. Value of a document:
-    ``{"scope": "sentence", "closed": bool}``; *closed* says that what is not marked is false. A
-    target that was given up has an empty value and method "given_up": known to be missing.
+    ``{"scope": "sentence", "closed": bool}``; *closed* says that what is not marked is false.
+    Single judgments that are to accumulate: ``{"ratings": {"fluency": [1.0, 0.5]}}``, each in
+    [0, 1]. A target that was given up has an empty value and method "given_up": known to be missing.
     """
 
     class Source(models.TextChoices):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -37,9 +37,9 @@ class Pool:
     u: Floats
     """(t,) the targets' random numbers"""
     document: Ids
-    """(u,) document ids"""
+    """(u,) document ids; 0 where a kind has none"""
     predicate: Ids
-    """(u,) predicate ids"""
+    """(u,) the stratum of each: of relations the predicate's id"""
     types: NDArray[np.str_]
     """(u,) types of subject and object, as the first submission says that states it"""
     subject: Ids
@@ -51,6 +51,8 @@ class Pool:
     """kind -> (u, m) probabilities; columns sum to 1"""
     confidence: Matrix
     """(u, m) confidences; 1 where the system gives none"""
+    features: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """(u, k) what else a kind tells the model of each; empty if that is nothing"""
 
     @cached_property
     def member(self) -> Matrix:
@@ -86,11 +88,11 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
     track shows, or others of its kind.
     """
     kind, names = kind_of(track), list(distributions or track.distributions)
+    said = kind.pool
     weights = ", ".join(kind.weights(name) for name in names)
     rows = fetch(
-        "SELECT p.submission_id, p.instance_id, i.target_id, t.u, i.document_id, i.predicate_id,"
-        " p.subject_type || '|' || p.object_type, coalesce(p.confidence, 1.0),"
-        f" {_span('subject')}, {_span('object')}, {weights}"
+        f"SELECT p.submission_id, p.instance_id, i.target_id, t.u, {said.document}, {said.stratum},"
+        f" {said.types}, coalesce(p.confidence, 1.0), {said.subject}, {said.object}, {weights}"
         " FROM submissions_prediction p JOIN instances_instance i ON i.id = p.instance_id"
         " JOIN instances_target t ON t.id = i.target_id"
         " WHERE p.submission_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
@@ -131,12 +133,8 @@ def read_pool(track: Track, submissions: Sequence[int], distributions: Sequence[
         object=entity[1],
         p={name: _normalised(table(columns[OTHERS + k])) for k, name in enumerate(names)},
         confidence=table(columns[7]),
+        features=kind.features(instance),
     )
-
-
-def _span(role: str) -> str:
-    """SQL of a prediction's canonical mention as one number."""
-    return f"p.{role}_canonical_begin::bigint << 32 | p.{role}_canonical_end"
 
 
 def entities(document: Ids, subject: Ids, object_: Ids) -> tuple[Ids, Ids]:

@@ -22,8 +22,8 @@ from kbpo.sampling.annotated import Annotated
 from kbpo.sampling.documents.draw import LEAST
 from kbpo.sampling.models import Sweep, SweepTarget
 from kbpo.sampling.seen import Seen
-from kbpo.tracks.base import Facts
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import Facts
 
 Bools = NDArray[np.bool_]
 LEAST_ANSWERED = 0.5

@@ -72,6 +72,7 @@ def claims(pool: Pool, at: Ids, member: Matrix, confidence: Matrix) -> Claims:
         types=_codes(pool.types[at]),
         subject=_codes(pool.subject[at]),
         object=_codes(pool.object[at]),
+        numbers=pool.features[at] if pool.features.size else None,
     )
 
 

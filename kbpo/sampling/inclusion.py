@@ -145,7 +145,7 @@ def inclusion(
     gap = float(pool.u[still & drawn].min()) if (still & drawn).any() else 1.0
     asked = (pool.u < poisson) | drawn_and_done | (drawn & (pool.u < gap))
     by_draw = 1 - (1 - done) * (1 - iid * gap)
-    cluster, share = _cluster(pool, documents), len(documents) / track.corpus.n_documents
+    cluster, share = _cluster(pool, documents), track.corpus.share(len(documents))
     beta = np.full(pool.target_id.size, share)
     if eligible is not None:
         cluster, beta = np.where(eligible, cluster, -1), np.where(eligible, beta, 0.0)

@@ -23,7 +23,6 @@ from kbpo.sampling.models import TrackKey
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import KINDS, kind_of
 
-REWARD, SECONDS = Decimal("0.05"), 20
 MOVES = {"open": ("draft", "frozen"), "frozen": ("open",), "closed": ("open", "frozen")}
 """Status -> the statuses from which it can be reached."""
 
@@ -42,10 +41,11 @@ class Money:
     day: Decimal | None = None
     submission: Decimal | None = None
     team: Decimal | None = None
-    reward: Decimal = REWARD
+    reward: Decimal | None = None
+    """For one answer; None: as the kind of track says, like what follows"""
     fee_rate: Decimal = Decimal("0")
-    seconds: int = SECONDS
-    interface: str = "relation"
+    seconds: int | None = None
+    interface: str = ""
 
 
 @transaction.atomic
@@ -67,13 +67,13 @@ def create_track(
     _check(track)
     track.save()
     TrackKey.objects.create(track=track)
-    money = money or Money()
+    money, asking = money or Money(), kind_of(track).asking[0]
     price = Price(
         track=track,
-        interface=money.interface,
-        reward=money.reward,
+        interface=money.interface or asking.interface,
+        reward=asking.reward if money.reward is None else money.reward,
         fee_rate=money.fee_rate,
-        seconds=money.seconds,
+        seconds=money.seconds or asking.seconds,
     )
     caps = {"track": money.budget, "day": money.day, "submission": money.submission}
     budgets = [
@@ -179,6 +179,7 @@ def _check(track: Track) -> None:
         raise ValidationError(
             {"kind": f"There is no kind of track {track.kind}; there are {', '.join(KINDS)}."}
         )
+    track.take_defaults()
     kind = kind_of(track)
     wrong: dict[str, str] = {}
     if unknown := [name for name in track.distributions if name not in kind.distributions]:
@@ -189,10 +190,9 @@ def _check(track: Track) -> None:
         wrong["distribution"] = (
             f"The guaranteed distribution is one of those shown: {', '.join(track.distributions)}."
         )
-    if track.criterion not in kind.criteria:
-        wrong["criterion"] = (
-            f"There is no criterion {track.criterion}; there are {', '.join(kind.criteria)}."
-        )
+    if track.criterion not in kind.criterion_names():
+        known = ", ".join(kind.criterion_names())
+        wrong["criterion"] = f"There is no criterion {track.criterion}; there are {known}."
     if not track.slug:
         wrong["name"] = "A track needs a name with letters or digits."
     if not 1 <= track.workers_per_question <= 15:

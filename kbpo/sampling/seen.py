@@ -247,7 +247,7 @@ def _seen(
         threshold=_thresholds(pool, track, when, answered),
         drawn=_drawn(pool, track, when, answered, others),
         inside=_in_documents(pool, read),
-        beta=len(read) / track.corpus.n_documents,
+        beta=track.corpus.share(len(read)),
     )
 
 

@@ -15,6 +15,7 @@ from kbpo.instances.models import Instance
 from kbpo.queue import Moving, MovingQuerySet
 from kbpo.submissions.progress import progress_of
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 
 
 class SubmissionQuerySet(MovingQuerySet["Submission"]):
@@ -175,6 +176,28 @@ class Submission(Moving):
                 track=self.track.slug,
             )
 
+    @property
+    def n_items(self) -> int | None:
+        """How many of the things that its kind of track judges it states; None before it is
+        read.
+        """
+        n: int | None = self.counts.get(kind_of(self.track).words.items)
+        return n
+
+    @property
+    def n_item_lines(self) -> int | None:
+        """On how many lines of its file they stood."""
+        n: int | None = self.counts.get(f"{kind_of(self.track).words.item}_lines")
+        return n
+
+    @property
+    def door_words(self) -> str:
+        """How its file was read, before what else is said of the file; empty where there is only
+        one way.
+        """
+        words = kind_of(self.track).words.doors.get(self.door, "")
+        return f"{words}, " if words else ""
+
     def get_status_display(self) -> str:
         """The status in words."""
         return str(self.Status(self.status).label)
@@ -187,7 +210,7 @@ class Submission(Moving):
 
 class Prediction(models.Model):
     """x ∈ X_i, with what the system said besides. The three counts make p_i(x) a function of this
-    row alone.
+    row alone. What only relations have is empty, or 1 if it is a count, for whatever else is said.
     """
 
     submission = models.ForeignKey(
@@ -197,25 +220,28 @@ class Prediction(models.Model):
     confidence = models.FloatField(null=True)
     subject_type = models.CharField(max_length=40, blank=True)
     object_type = models.CharField(max_length=40, blank=True)
-    subject_canonical_begin = models.IntegerField()
-    subject_canonical_end = models.IntegerField()
-    object_canonical_begin = models.IntegerField()
-    object_canonical_end = models.IntegerField()
+    subject_canonical_begin = models.IntegerField(null=True)
+    subject_canonical_end = models.IntegerField(null=True)
+    object_canonical_begin = models.IntegerField(null=True)
+    object_canonical_end = models.IntegerField(null=True)
     subject_link = models.TextField(blank=True)
     object_link = models.TextField(blank=True)
-    provenance = ArrayField(models.IntegerField(), help_text="begin, end, begin, end …, half-open")
-    subject_entity = models.IntegerField(
-        help_text="The system's own entity, numbered within the submission"
+    provenance = ArrayField(
+        models.IntegerField(), null=True, help_text="begin, end, begin, end …, half-open"
     )
-    object_entity = models.IntegerField()
+    subject_entity = models.IntegerField(
+        null=True, help_text="The system's own entity, numbered within the submission"
+    )
+    object_entity = models.IntegerField(null=True)
     same_predicate = models.IntegerField(
-        help_text="|rel(x)|: predictions of this submission with x's predicate"
+        default=1, help_text="|rel(x)|: predictions of this submission with x's predicate"
     )
     same_subject = models.IntegerField(
-        help_text="|subj(x)|: predictions whose subject is the same entity"
+        default=1, help_text="|subj(x)|: predictions whose subject is the same entity"
     )
     subject_facts = models.IntegerField(
-        help_text="|subj-relns(x)|: distinct (predicate, object entity) of that subject"
+        default=1,
+        help_text="|subj-relns(x)|: distinct (predicate, object entity) of that subject",
     )
     line = models.IntegerField(default=0)
 

@@ -1,6 +1,14 @@
-"""The contract of a track: what a new kind of evaluation must say. Copy `kbp/` to add one; then add
-one line to
-`registry.py`."""
+"""The contract of a track: everything that a kind of evaluation must say, so that nothing outside
+asks which kind it is.
+
+A kind says how its files are read and stored, what is judged (criteria), what is printed
+(quantities, in columns), which distributions weigh what a system says, what people are asked and
+at what price, how their answers become verdicts, what the model may learn from, by what scores
+are cut, what the explorer shows, and which words people read. Copy `kbp/` or `generation/` to add
+one; then add one line to `registry.py`. A kind whose documents are read in full, so that it has
+recall, is a `kbpo.tracks.recall.TrackWithRecall`; one whose targets are texts is a
+`kbpo.tracks.content.track.ContentTrack`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +16,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,12 +27,180 @@ Answers: TypeAlias = "Mapping[int, Mapping[int, Mapping[str, Any]]]"
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kbpo.corpus.models import Corpus, Document
+    from kbpo.corpus.models import Corpus
     from kbpo.tracks.models import Track as TrackRow
+
+
+DEFAULT = "centred"
+"""The method of the house's own estimates"""
 
 
 class Unusable(Exception):
     """A file of which nothing can be used; the text is a sentence for its owner."""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One thing that is judged of every prediction. Verdicts lie in [0, 1]; `low` and `high` are
+    the ends of the scale as people read it.
+    """
+
+    name: str
+    label: str
+    """What switches and tables call it"""
+    higher_is_better: bool = True
+    low: float = 0.0
+    high: float = 1.0
+    unit: str = "%"
+    single: Literal["majority", "mean"] = "majority"
+    """How the judgments of several people about one target become a value: what most say, taken as
+    true; or their mean, whose own noise then counts in every variance"""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number that is printed of a system under a criterion."""
+
+    name: str
+    """At most 16 characters: it is stored with every estimate"""
+    label: str
+    short: str = ""
+    """One letter or two, where there is little room. What has one is compared between systems"""
+    better: str = ""
+    """What a system is that has more of it: “more precise”"""
+    criteria: tuple[str, ...] | None = None
+    """The criteria that have it; None: all"""
+    weighed: bool = True
+    """Whether it differs from distribution to distribution; else it is stored under `instance`"""
+    higher_is_better: bool | None = None
+    """None: as its criterion says"""
+
+    @property
+    def in_text(self) -> str:
+        """What it is called within a sentence: “precision”, but “F1”."""
+        return self.label if self.label.isupper() else self.label.lower()
+
+    def of(self, criterion: str) -> bool:
+        """Whether a criterion has this quantity."""
+        return self.criteria is None or criterion in self.criteria
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A distribution p_i over what a system states."""
+
+    label: str
+    """What counts the same under it, for switches"""
+    weight: str
+    """SQL of the unnormalised weight, over the columns of a prediction aliased `p`"""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of a board's row: its name in files and in the API, what it is, where it stands.
+
+    `place`: *first* and *second* are drawn, wide and narrow; *beneath* stands small under the
+    column that `under` names; *published* in the cell of figures for comparison; *file* only in
+    CSV and API.
+    """
+
+    name: str
+    quantity: str
+    method: str = DEFAULT
+    place: Literal["first", "second", "beneath", "published", "file"] = "file"
+    label: str = ""
+    """Where it stands in a cell with others"""
+    under: str = ""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A share of what a system says that is counted, not estimated, and stands beside a figure."""
+
+    name: str
+    """What files and evaluations call it"""
+    label: str
+    criterion: str
+    """Under which it is shown"""
+    under: str
+    """The column that it stands small under"""
+    sentence: str
+    """On a submission's page; {share} is where the share goes"""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What people read of this kind of track."""
+
+    item: str
+    """One thing that a system says: “relation”"""
+    items: str
+    system: str
+    """What is uploaded, at the beginning of a sentence's object: “a knowledge base”"""
+    file: str
+    """The field of the upload: “Knowledge base file”"""
+    offer: str
+    """The headline over the board: what one gets for an upload"""
+    promise: str
+    """The sentence under it"""
+    description: str
+    """What search engines are told of the board"""
+    format: str = ""
+    """What a file looks like, in a sentence"""
+    packed: str = "It may be packed with gzip; its first bytes tell, whatever its ending."
+    doors: Mapping[str, str] = field(default_factory=dict)
+    """How a file can be read (`door` of `Track.store`), in words"""
+    inputs: str = "documents"
+    """What systems are run on"""
+    published: str = "As published"
+    """The head of the column of figures for comparison"""
+    published_long: str = "As published"
+    """The same where the column is folded away on a phone"""
+    stratum: str = "group"
+    """What systems are compared by besides the whole, where slices are strata"""
+    strata: str = "groups"
+    given_up: str = (
+        "Those that were answered stand for them: their chances are multiplied by the share that"
+        " was answered."
+    )
+    """What is done about things that nobody could answer"""
+    described: str = "which systems say a thing, and how sure they are"
+    """What the model guesses from, after “what is free:”"""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How people are asked about targets, where a track says nothing else."""
+
+    interface: str
+    reward: Decimal
+    seconds: int
+    """Expected seconds for one answer"""
+    people: int = 3
+    """Answers to one question"""
+    most: Decimal | None = None
+    """The most that one answer is paid, where a part of it depends on what was answered; None:
+    `reward`"""
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Templates of a kind's own, where the shared ones do not say enough; empty: the shared one."""
+
+    board_notes: str = "tracks/board_notes.html"
+    """Under the board: what its figures mean"""
+    board_end: str = ""
+    """Below that, beside each other"""
+    formats: str = "tracks/formats.html"
+    """What a file looks like, on the upload page"""
+    facts: str = "tracks/upload_facts.html"
+    """What the track consists of, on the upload page"""
+    more: str = ""
+    """The same in full, beneath"""
+    claim: str = "tracks/claim.html"
+    """A prediction in a line: the context has `one`, a Judged"""
+    judged: str = "tracks/judged.html"
+    """The same with what was shown and said"""
 
 
 @dataclass(frozen=True)
@@ -36,39 +213,80 @@ class QuestionDraft:
     interface: str
     payload: dict[str, Any]
     shown: list[str] = field(default_factory=list)
+    people: int | None = None
+    """How many are asked; None: as many as the track says"""
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What recall needs besides the draws."""
+class PoolColumns:
+    """SQL of what the model and the slices are told of an instance, over a prediction `p`, its
+    instance `i` and target `t`. What a kind does not have is the same for all.
+    """
 
-    fact: NDArray[np.int64]
-    """(u,) code of the fact that the instance states"""
-    in_scope: NDArray[np.bool_]
-    """(u,) both mentions lie within the track's scope"""
-    pool_weight: NDArray[np.float64]
-    """(u,) 1 / number of instances of the pool that state the same fact"""
-    stated: NDArray[np.bool_]
-    """(u, m) the submission states the fact"""
-    document: NDArray[np.int64]
-    """(t,) code 0 … n_annotated − 1 of the document of each true fact found by annotation"""
-    predicate: NDArray[np.int64]
-    """(t,) id of its predicate"""
-    found: NDArray[np.bool_]
-    """(t,) some submission states that fact"""
-    n_annotated: int
-    n_documents: int
-    inside: NDArray[np.int64]
-    """(u,) code of the annotated document that the instance lies in; −1: in none"""
-    marked: NDArray[np.bool_]
-    """(u,) annotation of its document found the fact that it states"""
-    code: NDArray[np.int64]
-    """(t,) its code in `fact`; -1 if no instance here states it"""
-    links: NDArray[np.str_]
-    """(t, 2) what people linked its subject and its object to; empty where they did not"""
-    missed: NDArray[np.int64]
-    """(n_annotated,) true instances of each annotated document that annotation found and no
-    submission states: a fact that is marked at three pairs of mentions is three instances"""
+    document: str = "0::bigint"
+    """What instances lie in that can be read whole"""
+    stratum: str = "0::bigint"
+    """Those that are alike in how hard they are to answer: who answers stands for who does not"""
+    types: str = "''"
+    subject: str = "0::bigint"
+    """Number of the first thing that an instance is about, within its document"""
+    object: str = "0::bigint"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Slices that scores are always cut by: one for each value of a trait."""
+
+    label: str
+    trait: str
+    values: tuple[str, ...] = ()
+    """These alone, in this order; else all that occur, in the order of the alphabet"""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What a page calls a value, where it does not call it by its name"""
+    strata: bool = False
+    """Whether each value is a stratum (`PoolColumns.stratum`): its slice may have recall too"""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What people said of a submission's predictions, one entry a judged prediction."""
+
+    prediction: list[int]
+    value: NDArray[np.float64]
+    """(n,) the verdict, in [0, 1]; NaN where a part of it is missing"""
+    group: list[str]
+    """What the explorer can be filtered by"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """One prediction with what people said of it, for `Pages.claim` and `Pages.judged`; a kind adds
+    what its own templates show.
+    """
+
+    prediction: Any
+    """The row"""
+    right: bool | None = None
+    """True or False where the verdict is 1 or 0, None where it is neither or not known"""
+    votes: str = ""
+    """How people were divided, in words"""
+    source: str = ""
+    """Of the label that counts: crowd, expert, import, document"""
+    dispute: Any = None
+    """What its team said against the judgment, and what became of it"""
+    disputable: bool = False
+    undisputed: str = ""
+    """Why its team cannot dispute it, as a sentence"""
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for programs; a kind adds what its files call things."""
+        return {
+            "prediction": self.prediction.pk,
+            "confidence": self.prediction.confidence,
+            "right": self.right,
+            "votes": self.votes,
+            "source": self.source,
+        }
 
 
 class Track(ABC):
@@ -77,11 +295,31 @@ class Track(ABC):
     """
 
     kind: ClassVar[str]
-    criteria: ClassVar[tuple[str, ...]]
-    recall_criteria: ClassVar[tuple[str, ...]] = ()
-    distributions: ClassVar[dict[str, str]]
-    """kind of distribution -> SQL of its unnormalised weight, over the columns of a prediction
-    aliased `p`."""
+    target_kind: ClassVar[str]
+    """What its table calls the targets that people are asked about; at most 16 characters"""
+    criteria: ClassVar[tuple[Criterion, ...]]
+    """The first is what a new track guarantees"""
+    quantities: ClassVar[tuple[Quantity, ...]]
+    """The first that a criterion has is its headline: boards are sorted by it"""
+    mean: ClassVar[str] = "mean"
+    """The quantity that is the weighted mean of verdicts, which a track guarantees"""
+    columns: ClassVar[tuple[Column, ...]]
+    counted: ClassVar[tuple[Counted, ...]] = ()
+    distributions: ClassVar[dict[str, Distribution]]
+    """The last is what a new track guarantees"""
+    asking: ClassVar[tuple[Asking, ...]]
+    """How targets are asked about; the first is how a plan is priced"""
+    words: ClassVar[Words]
+    pages: ClassVar[Pages] = Pages()
+    pool: ClassVar[PoolColumns] = PoolColumns()
+    groups: ClassVar[dict[str, Group]] = {}
+    """What scores are always cut by"""
+    plotted: ClassVar[tuple[str, str] | None] = None
+    """Two columns of the board that are drawn against each other"""
+    can_be_checked: ClassVar[bool] = False
+    """Whether experts can answer again what people were asked (`again`, `rejudge`)"""
+    published: ClassVar[tuple[str, ...]] = ()
+    """Which of the published estimators (simple, joint) stand beside the default one"""
 
     def __init__(self, track: TrackRow) -> None:
         self.track = track
@@ -89,6 +327,62 @@ class Track(ABC):
     @property
     def corpus(self) -> Corpus:
         return self.track.corpus
+
+    @classmethod
+    def criterion_names(cls) -> tuple[str, ...]:
+        """The names of the criteria, in their order."""
+        return tuple(criterion.name for criterion in cls.criteria)
+
+    @classmethod
+    def criterion(cls, name: str) -> Criterion:
+        """The criterion of that name; KeyError if there is none."""
+        return {criterion.name: criterion for criterion in cls.criteria}[name]
+
+    @classmethod
+    def criterion_label(cls, name: str) -> str:
+        """What pages call a criterion; its name if the kind has none such any more."""
+        return next((one.label for one in cls.criteria if one.name == name), name)
+
+    @classmethod
+    def distribution_label(cls, name: str) -> str:
+        """What pages call a distribution; its name if the kind has none such any more."""
+        return cls.distributions[name].label if name in cls.distributions else name
+
+    @classmethod
+    def quantity(cls, name: str) -> Quantity:
+        """The quantity of that name; KeyError if there is none."""
+        return {quantity.name: quantity for quantity in cls.quantities}[name]
+
+    @classmethod
+    def column(cls, name: str) -> Column:
+        """The column of that name; KeyError if there is none."""
+        return {column.name: column for column in cls.columns}[name]
+
+    @classmethod
+    def column_of(cls, quantity: str) -> Column:
+        """The column of a quantity as it is estimated by default; KeyError if there is none."""
+        return {one.quantity: one for one in cls.columns if one.method == DEFAULT}[quantity]
+
+    @classmethod
+    def headline(cls, criterion: str) -> str:
+        """The name of the quantity by which systems are ranked under a criterion."""
+        return next(quantity.name for quantity in cls.quantities if quantity.of(criterion))
+
+    @classmethod
+    def higher_is_better(cls, quantity: str, criterion: str) -> bool:
+        """Whether more of a quantity under a criterion is better."""
+        said = cls.quantity(quantity).higher_is_better
+        return cls.criterion(criterion).higher_is_better if said is None else said
+
+    @classmethod
+    def compared(cls) -> list[Quantity]:
+        """The quantities that are compared between systems."""
+        return [quantity for quantity in cls.quantities if quantity.short]
+
+    @classmethod
+    def asking_through(cls, interface: str) -> Asking | None:
+        """How the kind asks through an interface; None if it does not."""
+        return next((one for one in cls.asking if one.interface == interface), None)
 
     @abstractmethod
     def new_report(self) -> Any:
@@ -105,16 +399,16 @@ class Track(ABC):
     @abstractmethod
     def store(self, submission_id: int, claims: Iterable[Any], report: Any) -> dict[str, Any]:
         """Stores what `read` gave as Targets, Instances and Predictions (COPY) and returns counts
-        for people (relations, set_aside, documents, entities, lines …), and `door` and `run_id` of
-        the file. Runs inside the caller's transaction. Raises Unusable; what was stored until then
-        is for the caller to roll back.
+        for people (`items` that are evaluated, `item_lines`, `set_aside`, `lines`, and what
+        `read_facts` tells), and `door` and `run_id` of the file. Runs inside the caller's
+        transaction. Raises Unusable; what was stored until then is for the caller to roll back.
         """
 
     def weights(self, distribution: str) -> str:
         """SQL of the unnormalised weight of a prediction `p` under a distribution; KeyError for any
         other.
         """
-        return self.distributions[distribution]
+        return self.distributions[distribution].weight
 
     @abstractmethod
     def questions(
@@ -126,11 +420,18 @@ class Track(ABC):
         """
 
     @abstractmethod
+    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+        """For submissions and some targets of each: those with a prediction of that submission that
+        no label judges yet, and that nobody has given up: what a sample of them would have to ask
+        and pay.
+        """
+
+    @abstractmethod
     def judge(
         self, instances: NDArray[np.int64], submissions: Sequence[int]
     ) -> dict[str, NDArray[np.float64]]:
-        """Right (1.0), wrong (0.0) or missing (NaN) per criterion, shape (n, m): each instance as
-        each submission states it. Where a submission does not state it, missing or not is all that
+        """Verdicts in [0, 1], or missing (NaN), per criterion, shape (n, m): each instance as each
+        submission states it. Where a submission does not state it, missing or not is all that
         counts.
         """
 
@@ -149,44 +450,36 @@ class Track(ABC):
         """
         return {
             criterion: np.full((instances.size, len(submissions)), np.nan)
-            for criterion in self.criteria
+            for criterion in self.criterion_names()
         }
 
-    def self_claims(self, submissions: Sequence[int]) -> dict[int, float]:
-        """Of each submission, the share of its mentions of entities that it claims to be their own
-        canonical ones; none where mentions are not linked.
+    def features(self, instances: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(n, k) numbers from what is free to know of each instance, for the model g; the same for
+        all systems that state it. Without any, the model knows who states what, and the pool's
+        columns.
+        """
+        return np.zeros((instances.size, 0))
+
+    def traits(
+        self, instances: NDArray[np.int64], submissions: Sequence[int]
+    ) -> Mapping[str, NDArray[np.str_]]:
+        """What instances (ascending, all that these submissions state) are cut by: the name of a
+        trait -> (n,) its values. As everywhere in the pool, an instance is what the first
+        submission says that states it: a slice is the same set for every system.
         """
         return {}
 
-    def facts(
-        self, instances: NDArray[np.int64], submissions: list[int], annotated: list[int]
-    ) -> Facts | None:
-        """What recall needs besides the draws; None if this kind of track has no recall."""
-        return None
+    def counts(self, submissions: Sequence[int]) -> Mapping[str, Mapping[int, float]]:
+        """The shares that are counted (`counted`): name -> submission -> share."""
+        return {}
 
-    def in_scope(self, target_ids: Sequence[int]) -> set[int]:
-        """Those of some targets whose relations recall asks for; none if this kind of track has no
-        recall.
-        """
-        return set()
+    def example(self) -> Iterable[str]:
+        """Yields the lines of a file that the track accepts, for people who have none yet."""
+        return ()
 
-    def mentions_question(self, document: Document) -> QuestionDraft | None:
-        """What is asked first of a document that is annotated whole; None if this kind of track has
-        no such thing.
-        """
-        return None
-
-    def relations_question(self, document: Document, origin: str) -> QuestionDraft | None:
-        """What is asked then, between the mentions whose labels have that origin; None if there is
-        nothing to ask.
-        """
-        return None
-
-    def store_facts(self, origin: str) -> int:
-        """How many facts the labels of that origin hold; each is an instance from then on, whoever
-        claims it.
-        """
-        return 0
+    def n_inputs(self) -> int:
+        """How many inputs systems are run on."""
+        return self.corpus.n_documents
 
     def baseline(self) -> Path | None:
         """Path of a short script that anybody can run and whose output this track takes; None if
@@ -199,8 +492,13 @@ class Track(ABC):
         return iter(())
 
     @abstractmethod
-    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
-        """For submissions and some targets of each: those with a prediction of that submission that
-        no label judges yet, and that nobody has given up: what a sample of them would have to ask
-        and pay.
+    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
+        """What people said (publicly) of a submission's predictions, in the order in which the
+        explorer shows them.
         """
+
+    @abstractmethod
+    def describe(
+        self, submission_id: int, predictions: Sequence[int], *, public: bool
+    ) -> list[Judged]:
+        """Judged predictions of a submission, in this order, for the explorer."""

@@ -5,18 +5,14 @@ state.
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
 
 from kbpo.corpus.models import Corpus
-
-DISTRIBUTIONS = ("instance", "relation", "entity", "entity_relation")
-
-
-def all_distributions() -> list[str]:
-    return list(DISTRIBUTIONS)
+from kbpo.tracks.registry import class_of
 
 
 class Track(models.Model):
@@ -49,13 +45,9 @@ class Track(models.Model):
     )
     description = models.TextField(blank=True)
     status = models.CharField(max_length=8, choices=Status.choices, default=Status.DRAFT)
-    distribution = models.CharField(
-        max_length=24, default="entity_relation", help_text="Guaranteed distribution"
-    )
-    criterion = models.CharField(max_length=24, default="correct", help_text="Guaranteed criterion")
-    distributions = models.JSONField(
-        default=all_distributions, help_text="Distributions that are shown"
-    )
+    distribution = models.CharField(max_length=24, help_text="Guaranteed distribution")
+    criterion = models.CharField(max_length=24, help_text="Guaranteed criterion")
+    distributions = models.JSONField(default=list, help_text="Distributions that are shown")
     target_half_width = models.DecimalField(
         max_digits=4,
         decimal_places=3,
@@ -73,7 +65,7 @@ class Track(models.Model):
         ),
     )
     scope = models.CharField(max_length=12, choices=Scope.choices, default=Scope.SENTENCE)
-    workers_per_question = models.PositiveSmallIntegerField(default=3)
+    workers_per_question = models.PositiveSmallIntegerField()
     platform = models.CharField(max_length=16, default="pool")
     closes_on = models.DateField(
         null=True, blank=True, help_text="The last day on which runs are taken, as announced"
@@ -97,3 +89,20 @@ class Track(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Saves the row; what nobody said of a new track is as its kind says."""
+        if self._state.adding:
+            self.take_defaults()
+        super().save(*args, **kwargs)
+
+    def take_defaults(self) -> None:
+        """Fills in what a track of its kind guarantees, shows and asks, where nothing else is
+        said. Raises KeyError for a kind that is not in the registry.
+        """
+        kind = class_of(self.kind)
+        self.distributions = self.distributions or list(kind.distributions)
+        self.distribution = self.distribution or self.distributions[-1]
+        self.criterion = self.criterion or kind.criteria[0].name
+        if self.workers_per_question is None:
+            self.workers_per_question = kind.asking[0].people

@@ -17,7 +17,12 @@ KINDS = {
 }
 
 
+def class_of(kind: str) -> type[Track]:
+    """The class of a kind. Raises KeyError if it is not in the registry."""
+    behaviour: type[Track] = import_string(KINDS[kind])
+    return behaviour
+
+
 def kind_of(track: TrackRow) -> Track:
     """The behaviour of a track row. Raises KeyError if its kind is not in the registry."""
-    behaviour: Track = import_string(KINDS[track.kind])(track)
-    return behaviour
+    return class_of(track.kind)(track)

@@ -16,7 +16,6 @@ from kbpo.evaluation.data import Data, read
 from kbpo.evaluation.default import Centred
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.slices.estimate import Cut, cuts, restricted
-from kbpo.evaluation.slices.traits import read_traits
 from kbpo.submissions.models import Submission
 from kbpo.web.public import by_relation
 from tests.conftest import Toy
@@ -39,7 +38,7 @@ def test_a_difference_is_that_of_the_printed_slices_with_the_error_of_their_infl
     data = read(world.track)
     a, b = (data.systems.index(one.pk) for one in pair)
     number = world.predicates[BASED].pk
-    cut = Cut("relation", BASED, data.pool.predicate == number, "instance", predicate=number)
+    cut = Cut("relation", BASED, data.pool.predicate == number, "instance", stratum=number)
     arranged = Centred(restricted(data, cut))
     estimate = arranged.precision("instance", "relation")
     realised = np.asarray(arranged.design.variance(estimate.influence))
@@ -99,7 +98,7 @@ def test_all_intervals_hold_at_once_as_often_as_they_say(toy: Toy) -> None:
     for row in rows:
         world.answer(world.sample(row))
     data, rng, board = read(world.track), np.random.default_rng(3), {one.pk for one in rows}
-    all_cuts = list(cuts(world.track, data, read_traits(world.corpus, data.pool)))
+    all_cuts = list(cuts(world.track, data))
     relations = [one for one in all_cuts if one.group == "relation"]
 
     def differences_of(some: Data, errors: Errors) -> dict[str, float]:

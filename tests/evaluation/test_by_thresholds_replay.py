@@ -17,7 +17,7 @@ from kbpo.evaluation.score import published_scores
 from kbpo.pool.pool import Pool
 from kbpo.sampling.annotated import Annotated
 from kbpo.sampling.inclusion import Inclusion
-from kbpo.tracks.base import Facts
+from kbpo.tracks.recall import Facts
 
 STATED = (range(220), range(120, 420))
 N, UNSTATED, TRUE, DOCUMENTS, READ, REPEATS = 420, 80, 0.5, 100, 40, 400

@@ -114,11 +114,10 @@ def test_boards_and_figures_know_nothing_of_slices(world: World, whole: Submissi
     whole.move("scored")
     evaluate(world.track)
     [row] = board(world.track, distribution="instance", criterion="relation", sort="precision").rows
-    assert row.precision is not None and row.precision.value == pytest.approx(
-        world.share_true(world.instances)
-    )
+    assert row.figures["precision"].value == pytest.approx(world.share_true(world.instances))
     assert (
-        figures(whole)["precision", "relation", "instance", "centred"].value == row.precision.value
+        figures(whole)["precision", "relation", "instance", "centred"].value
+        == row.figures["precision"].value
     )
 
 

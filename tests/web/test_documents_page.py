@@ -21,8 +21,8 @@ from kbpo.sampling.documents.draw import settle_documents, waiting_documents
 from kbpo.sampling.documents.second_stage import tick
 from kbpo.sampling.models import DocumentBatch, DocumentSample
 from kbpo.submissions.models import Prediction
+from kbpo.tracks.kbp.columns import DISTRIBUTIONS
 from kbpo.web.components.log_plot import Series, draw_log_log
-from kbpo.web.public.board import DISTRIBUTIONS
 from tests.conftest import Toy
 from tests.evaluation.world import LIVES, World
 
@@ -193,7 +193,7 @@ def test_all_four_distributions_are_told_though_the_track_shows_one(
     anna = subjects["Anna"] / len(own)
     assert anna > 0.05 and found["entity"].by_predicate != found["instance"].by_predicate
     text = page(admin, "desk-diagnostics", f"?submission={row.pk}")
-    assert all(escape(name) in text for name in DISTRIBUTIONS.values())
+    assert all(escape(one.label) in text for one in DISTRIBUTIONS.values())
 
 
 def test_two_stages_meet_the_same_entities_more_often() -> None:

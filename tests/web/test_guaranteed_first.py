@@ -84,7 +84,7 @@ def test_boards_lead_with_the_guaranteed_pair(
         criterion,
     )
     [row] = page.context["board"].rows
-    assert row.precision.value == pytest.approx(wanted)
+    assert row.figures["precision"].value == pytest.approx(wanted)
     for address in ("/api/tracks/toy/board/", reverse("board-json", args=["toy"])):
         answer = Client().get(address)
         assert answer.status_code == 200

@@ -103,7 +103,7 @@ class Entities(Interface):
         if not readers:
             return []
         found = settle_mentions(Reading(question.payload), readers)
-        document = question.target.document
+        document = question.target.its_document
         places = [Place("mention", document.pk, one.span) for one in found]
         targets = targets_at(document.corpus, places)
         labels = [_label(targets[place], one) for place, one in zip(places, found, strict=True)]

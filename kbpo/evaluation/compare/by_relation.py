@@ -22,9 +22,18 @@ from kbpo.evaluation.data import Data
 from kbpo.evaluation.leaderboard import Figure
 from kbpo.evaluation.models import Evaluation
 from kbpo.evaluation.slices.estimate import Cut
+from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.registry import class_of
 
 KEY = "relations"
 """Where the standard errors of all pairs stand among an evaluation's comparisons."""
+
+
+def strata_group(kind: type[Kind]) -> str:
+    """The group of slices that are strata, one each: what systems are compared by; empty if the
+    kind has none.
+    """
+    return next((name for name, group in kind.groups.items() if group.strata), "")
 
 
 class Errors:
@@ -38,8 +47,8 @@ class Errors:
         self.found: dict[str, list[float | None]] = {}
 
     def take(self, cut: Cut, estimate: Found, design: Design) -> None:
-        """Keeps what a slice has to tell, if it is one relation."""
-        if cut.group != "relation" or not 2 <= self.columns.size <= MOST:
+        """Keeps what a slice has to tell, if it is one relation: one whole stratum."""
+        if not cut.is_stratum or not 2 <= self.columns.size <= MOST:
             return
         known = np.isfinite(np.asarray(estimate.value)[self.columns])
         covariance = covariance_of(estimate, design, self.columns)
@@ -98,10 +107,11 @@ def simultaneous(level: float, n: int) -> float:
 
 def _figures(evaluation: Evaluation, first: int, second: int) -> dict[str, tuple[Figure, Figure]]:
     """The precision of both systems in every relation in which both have one."""
+    kind = class_of(evaluation.track.kind)
     rows = evaluation.estimates.filter(
         submission__in=[first, second],
-        quantity="precision",
-        slice__startswith="relation:",
+        quantity=kind.mean,
+        slice__startswith=f"{strata_group(kind)}:",
         value__isnull=False,
     )
     of = {(row.slice.partition(":")[2], row.submission_id): Figure.of(row) for row in rows}

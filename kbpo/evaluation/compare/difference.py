@@ -12,10 +12,9 @@ from typing import Any
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from kbpo.evaluation.leaderboard import Figure
+from kbpo.evaluation.leaderboard import Figure, ranking
 from kbpo.evaluation.models import Evaluation
-
-QUANTITIES = ("f1", "precision", "recall")
+from kbpo.tracks.registry import kind_of
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,10 @@ class Difference:
 def differences(
     evaluation: Evaluation, first: int, second: int, *, distribution: str, criterion: str
 ) -> list[Difference]:
-    """F1, precision and recall, as far as both systems have them."""
+    """The quantities of the track's kind that are compared, as far as both systems have them."""
     figures: dict[tuple[str, int], Figure] = {}
+    compared = kind_of(evaluation.track).compared()
+    unweighed = {one.name for one in compared if not one.weighed}
     rows = evaluation.estimates.filter(
         submission__in=[first, second],
         criterion=criterion,
@@ -54,11 +55,11 @@ def differences(
         value__isnull=False,
     )
     for row in rows:
-        if row.distribution == distribution or row.quantity == "recall":
+        if row.distribution == distribution or row.quantity in unweighed:
             figures[row.quantity, row.submission_id] = Figure.of(row)
     found = []
-    for quantity in QUANTITIES:
-        kind = "instance" if quantity == "recall" else distribution
+    for quantity in (one.name for one in compared):
+        kind = "instance" if quantity in unweighed else distribution
         stored = evaluation.comparisons.get(f"{quantity}|{criterion}|{kind}")
         one, other = figures.get((quantity, first)), figures.get((quantity, second))
         if stored and one and other and {first, second} <= set(stored["systems"]):
@@ -104,9 +105,7 @@ def closest(
     """The two systems of a board that are hardest to tell apart; None with fewer than two."""
     if evaluation is None:
         return None
-    has_f1 = f"f1|{criterion}|{distribution}" in evaluation.comparisons
-    quantity = "f1" if has_f1 else "precision"
-    stored = evaluation.comparisons.get(f"{quantity}|{criterion}|{distribution}", {"systems": []})
+    quantity, stored = ranking(evaluation, distribution=distribution, criterion=criterion)
     rows = evaluation.estimates.filter(
         quantity=quantity,
         criterion=criterion,
@@ -114,7 +113,7 @@ def closest(
         method="centred",
         slice="",
         value__isnull=False,
-        submission__in=stored["systems"],
+        submission__in=stored.get("systems", []),
         submission__status="scored",
     )
     ranked = sorted(

@@ -4,6 +4,7 @@ apart.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from estimators.multiple import rank_intervals, simultaneous_intervals, tie_grou
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.score import Key
 from kbpo.sampling.probabilities import Floats, Ids
+from kbpo.tracks.base import Track as Kind
 
 LEVEL = 0.95
 """Of all statements about a board together."""
@@ -21,27 +23,41 @@ SEED = 20_171_017
 
 
 def comparisons(
-    data: Data, estimates: dict[Key, tuple[Estimate, Design]], board: set[int]
+    kind: type[Kind],
+    data: Data,
+    estimates: dict[Key, tuple[Estimate, Design]],
+    board: set[int],
 ) -> dict[str, dict[str, Any]]:
-    """For F1 (precision where there is none) under every distribution and criterion: ranks and tie
-    groups of the systems on the board; for all numbers the covariance that differences are made of.
+    """For the headline of every criterion under every distribution: ranks and tie groups of the
+    systems on the board; for all numbers the covariance that differences are made of.
     """
+    chosen = ranked_by(kind, estimates)
     columns = np.array(
         [at for at, system in enumerate(data.systems) if system in board], dtype=np.int64
     )
     if not columns.size:
         return {}
-    with_f1 = {key[1:] for key in estimates if key[0] == "f1"}
-    chosen = [
-        key
-        for key in estimates
-        if key[0] == "f1" or (key[0] == "precision" and key[1:] not in with_f1)
-    ]
     return {
         "|".join(key): _joint(data, found, columns)
-        | (_compare(data, found, columns) if key in chosen else {})
+        | (_compare(found, columns, data.systems, _sign(kind, key)) if key in chosen else {})
         for key, found in estimates.items()
     }
+
+
+def ranked_by(kind: type[Kind], keys: Iterable[Key]) -> set[Key]:
+    """Of numbers that there are, those by which systems are ranked: of each criterion and
+    distribution the first in the order of the kind's quantities.
+    """
+    order = [quantity.name for quantity in kind.quantities]
+    weighed = [key for key in keys if kind.quantity(key[0]).weighed]
+    best: dict[tuple[str, str], Key] = {}
+    for key in sorted(weighed, key=lambda key: order.index(key[0])):
+        best.setdefault(key[1:], key)
+    return set(best.values())
+
+
+def _sign(kind: type[Kind], key: Key) -> float:
+    return 1.0 if kind.higher_is_better(key[0], key[1]) else -1.0
 
 
 def covariance_of(estimate: Estimate, design: Design, columns: Ids) -> Floats:
@@ -78,9 +94,12 @@ def _joint(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str
     }
 
 
-def _compare(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[str, Any]:
+def _compare(
+    found: tuple[Estimate, Design], columns: Ids, of: list[int], sign: float
+) -> dict[str, Any]:
+    """Ranks and ties; `sign` is −1 where less is better."""
     estimate, design = found
-    values = np.asarray(estimate.value)[columns]
+    values = sign * np.asarray(estimate.value)[columns]
     covariance = covariance_of(estimate, design, columns)
     df = float(
         np.min(np.broadcast_to(estimate.degrees_of_freedom, np.shape(estimate.value))[columns])
@@ -93,7 +112,7 @@ def _compare(data: Data, found: tuple[Estimate, Design], columns: Ids) -> dict[s
         degrees_of_freedom=df,
     )
     ranks = rank_intervals(family)
-    systems = [data.systems[column] for column in columns]
+    systems = [of[column] for column in columns]
     return {
         "best": ranks.best.tolist(),
         "worst": ranks.worst.tolist(),

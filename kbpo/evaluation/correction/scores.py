@@ -24,6 +24,7 @@ from kbpo.evaluation.floors import Floors
 from kbpo.evaluation.score import Score, rows
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
 
 METHOD = "expert"
@@ -74,11 +75,11 @@ class _Maker:
             kind_of(track),
             Floors(found.arranged),
         )
-        self.covered = bool(self.kind.recall_criteria) and found.covers_pool()
+        self.covered = bool(recall_criteria(track)) and found.covers_pool()
 
     def scores(self) -> Iterator[Score]:
         """Every number that can be corrected."""
-        for criterion in self.kind.criteria:
+        for criterion in self.kind.criterion_names():
             recall = self._recall(criterion)
             if recall is not None:
                 plain, told, parts = recall
@@ -90,7 +91,7 @@ class _Maker:
                 told_p = self._with_floor(
                     better.estimate, crowd.anticipated, better.reach, criterion
                 )
-                yield from self._rows(told_p, "precision", criterion, kind, better.checked)
+                yield from self._rows(told_p, self.kind.mean, criterion, kind, better.checked)
                 if recall is not None:
                     both = f1(told_p, told.recall, told.design)
                     by_precision, by_recall = f1_weights(told_p, told.recall)
@@ -104,7 +105,7 @@ class _Maker:
         """Recall from the crowd's judgments, as experts correct it, and what went into that:
         `reach` is of recall. None where it cannot be.
         """
-        if not self.covered or criterion not in self.kind.recall_criteria:
+        if not self.covered or criterion not in recall_criteria(self.track):
             return None
         plain = self.floors.recall(criterion)
         if plain is None:
@@ -155,7 +156,7 @@ class _Maker:
         """Why a system's guaranteed precision, or its recall, is not corrected; nothing if both
         are.
         """
-        key = "precision", self.track.criterion, self.track.distribution
+        key = self.kind.mean, self.track.criterion, self.track.distribution
         made, printed = (
             {
                 row.quantity: row
@@ -163,7 +164,7 @@ class _Maker:
                 if row.column == column
                 and row.criterion == self.track.criterion
                 and (
-                    row.quantity != "precision"
+                    row.quantity != self.kind.mean
                     or (row.quantity, row.criterion, row.distribution) == key
                 )
             }
@@ -171,7 +172,7 @@ class _Maker:
         )
         if self.found.late(column):
             return [LATE]
-        if "precision" not in made:
+        if self.kind.mean not in made:
             n = self.found.checked_of(column)
             return [
                 f"An expert has checked {n} of its judgments so far: scores are corrected from"
@@ -180,11 +181,15 @@ class _Maker:
         said = [
             f"The expert checks so far leave its corrected {name} anywhere within more than"
             f" {WIDEST * 100:.0f} points: they are too few to print it."
-            for quantity, name in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
+            for quantity, name in (
+                (self.kind.mean, self.kind.quantity(self.kind.mean).label.lower()),
+                ("recall", "recall"),
+                ("f1", "F1"),
+            )
             if quantity in made and quantity not in printed
         ]
         if (
-            self.track.criterion in self.kind.recall_criteria
+            self.track.criterion in recall_criteria(self.track)
             and self.data.facts is not None
             and not self.covered
         ):

@@ -10,31 +10,32 @@ where every prediction counts the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from estimators.design import Design
 from estimators.estimate import Estimate
 from estimators.sample_size import for_half_width
-from kbpo.corpus.models import Predicate
 from kbpo.evaluation.data import Bools, Data, Swept
 from kbpo.evaluation.default import Centred
 from kbpo.evaluation.floors import Floors
 from kbpo.evaluation.models import Slice
 from kbpo.evaluation.score import DEFAULT, Score, rows
-from kbpo.evaluation.slices.rule import CONFIDENCE, FREQUENCIES, BadRule, Rule, Table, read
-from kbpo.evaluation.slices.traits import Traits, read_traits
+from kbpo.evaluation.slices.rule import CONFIDENCE, BadRule, Rule, Table, read
 from kbpo.pool.pool import Matrix, Pool
 from kbpo.sampling.probabilities import Floats, Ids
-from kbpo.tracks.base import Facts
+from kbpo.tracks.base import Group
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import Facts, recall_criteria
 from kbpo.tracks.registry import kind_of
 
-GROUPS = ("relation", "type", "frequency", "sentence", "own")
+OWN = "own"
+"""The group of slices that admins defined"""
 TABLE = "table"
 """What a slice is weighted by that an admin gave numbers"""
 ENOUGH = 0.10
@@ -54,8 +55,13 @@ class Cut:
     confidence: tuple[float, float] | None = None
     weight: Floats | None = None
     """(u,) of each instance, where a table weighs it"""
-    predicate: int | None = None
-    """Where the slice is one predicate, it has recall too"""
+    stratum: int | None = None
+    """Where the slice is all of one stratum, it may have recall too"""
+
+    @property
+    def is_stratum(self) -> bool:
+        """Whether it is one of those slices that are a stratum each, and not an admin's own."""
+        return self.group != OWN and self.stratum is not None
 
     @property
     def key(self) -> str:
@@ -72,6 +78,7 @@ class SliceScore:
     score: Score
 
 
+Names: TypeAlias = NDArray[np.str_]
 Keep: TypeAlias = Callable[[Cut, Estimate, Design], None]
 """What else is to be done with the precisions of a slice"""
 
@@ -82,8 +89,8 @@ def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iter
     """
     if not data.judged.size:
         return
-    with_recall = track.criterion in kind_of(track).recall_criteria
-    for cut in cuts(track, data, read_traits(track.corpus, data.pool)):
+    with_recall = track.criterion in recall_criteria(track)
+    for cut in cuts(track, data):
         part = restricted(data, cut)
         size = np.asarray(part.pool.member.sum(axis=0)).ravel().astype(np.int64)
         for score in _scores(part, cut, track.criterion, with_recall, keep):
@@ -91,41 +98,48 @@ def slice_scores(track: Track, data: Data, keep: Keep = lambda *_: None) -> Iter
                 yield SliceScore(cut.key, int(size[score.column]), score)
 
 
-def cuts(track: Track, data: Data, traits: Traits) -> Iterator[Cut]:
-    """The built-in slices of a pool, then those that admins defined for the track."""
-    pool = data.pool
-    kind = "instance" if "instance" in pool.p else next(iter(pool.p))
-    names = dict(Predicate.objects.filter(corpus=track.corpus_id).values_list("pk", "name"))
-    for predicate in np.unique(pool.predicate).tolist():
-        yield Cut(
-            "relation", names[predicate], pool.predicate == predicate, kind, predicate=predicate
-        )
-    for name in np.unique(traits.subject_type).tolist():
-        yield Cut("type", name, traits.subject_type == name, kind)
-    for name in FREQUENCIES:
-        yield Cut("frequency", name, traits.frequency == name, kind)
-    yield Cut("sentence", "same", traits.same_sentence, kind)
-    yield Cut("sentence", "across", ~traits.same_sentence, kind)
-    numbers = {name: pk for pk, name in names.items()}
+def cuts(track: Track, data: Data) -> Iterator[Cut]:
+    """The slices by which the track's kind always cuts a pool, then those that admins defined."""
+    pool, kind = data.pool, kind_of(track)
+    traits = kind.traits(pool.instance, pool.systems)
+    weighed = "instance" if "instance" in pool.p else next(iter(pool.p))
+    for name, group in kind.groups.items():
+        yield from _of_group(name, group, pool, traits[group.trait], weighed)
     for row in Slice.objects.filter(track=track).order_by("pk"):
         try:
             rule = rule_of(row)
         except BadRule:  # the schema or the distributions have changed since; the desk says so
             continue
-        inside = matching(rule, pool.predicate, numbers, traits)
+        inside = matching(rule, traits, pool.instance.size)
         table = rule.weight if isinstance(rule.weight, Table) else None
-        weight = weights_of(table, pool.predicate, numbers, traits) if table else None
-        kind = rule.weight if isinstance(rule.weight, str) else TABLE
-        predicate = numbers.get(rule.only_predicate or "") if kind in pool.p else None
+        weight = weights_of(table, traits) if table else None
+        weighed = rule.weight if isinstance(rule.weight, str) else TABLE
+        alone = rule.only_predicate if weighed in pool.p else None
+        predicate = (
+            next(iter(pool.predicate[traits["predicate"] == alone].tolist()), None)
+            if alone
+            else None
+        )
         yield Cut(
-            "own",
+            OWN,
             row.name,
             inside,
-            kind,
+            weighed,
             confidence=rule.confidence,
-            predicate=predicate,
+            stratum=predicate,
             weight=weight,
         )
+
+
+def _of_group(name: str, group: Group, pool: Pool, trait: Names, weighed: str) -> Iterator[Cut]:
+    """One slice for each value of a group's trait."""
+    if group.strata:
+        codes, first = np.unique(pool.predicate, return_index=True)
+        for code, value in zip(codes.tolist(), trait[first].tolist(), strict=True):
+            yield Cut(name, value, pool.predicate == code, weighed, stratum=code)
+        return
+    for value in group.values or np.unique(trait).tolist():
+        yield Cut(name, value, trait == value, weighed)
 
 
 def rule_of(row: Slice) -> Rule:
@@ -138,41 +152,33 @@ def read_for(track: Track, raw: object) -> Rule:
     schema = track.corpus.schema
     return read(
         raw,
-        predicates=[one["name"] for one in schema["predicates"]],
-        types=[one["name"] for one in schema["entity_types"]],
+        predicates=[one["name"] for one in schema.get("predicates", ())],
+        types=[one["name"] for one in schema.get("entity_types", ())],
         weights=track.distributions,
     )
 
 
-def matching(rule: Rule, predicate: Ids, numbers: dict[str, int], traits: Traits) -> Bools:
-    """(u,) whether each instance is what a rule asks for; its confidences are each system's own."""
-    inside = np.ones(predicate.size, dtype=np.bool_)
-    if rule.predicate:
-        inside &= np.isin(predicate, [numbers[name] for name in rule.predicate if name in numbers])
-    if rule.subject_type:
-        inside &= np.isin(traits.subject_type, rule.subject_type)
-    if rule.object_type:
-        inside &= np.isin(traits.object_type, rule.object_type)
-    if rule.frequency:
-        inside &= np.isin(traits.frequency, rule.frequency)
+def matching(rule: Rule, traits: Mapping[str, Names], n: int) -> Bools:
+    """(n,) whether each instance is what a rule asks for; its confidences are each system's own."""
+    inside = np.ones(n, dtype=np.bool_)
+    for trait in ("predicate", "subject_type", "object_type", "frequency"):
+        if names := getattr(rule, trait):
+            inside &= np.isin(traits[trait], names)
     if rule.same_sentence is not None:
-        inside &= traits.same_sentence == rule.same_sentence
+        inside &= (traits["sentence"] == "same") == rule.same_sentence
     if rule.document:
-        inside &= np.char.startswith(traits.document, rule.document)
+        inside &= np.char.startswith(traits["document"], rule.document)
     if rule.date:
-        inside &= (traits.date >= rule.date[0]) & (traits.date <= rule.date[1])
+        inside &= (traits["date"] >= rule.date[0]) & (traits["date"] <= rule.date[1])
     return inside
 
 
-def weights_of(table: Table, predicate: Ids, numbers: dict[str, int], traits: Traits) -> Floats:
+def weights_of(table: Table, traits: Mapping[str, Names]) -> Floats:
     """(u,) the weight of each instance by a table."""
-    found = np.full(predicate.size, table.other)
+    weight_of = np.full(traits[table.trait].size, table.other)
     for name, weight in table.weight:
-        if table.trait == "predicate":
-            found[predicate == numbers.get(name, -1)] = weight
-        else:
-            found[getattr(traits, table.trait) == name] = weight
-    return found
+        weight_of[traits[table.trait] == name] = weight
+    return weight_of
 
 
 def restricted(data: Data, cut: Cut) -> Data:
@@ -197,13 +203,14 @@ def restricted(data: Data, cut: Cut) -> Data:
             object=pool.object[inside],
             p={cut.kind: p},
             confidence=pool.confidence[inside],
+            features=pool.features[inside] if pool.features.size else pool.features,
         ),
         judged=place[data.judged[kept]],
         f={criterion: verdicts[kept] for criterion, verdicts in data.f.items()},
         g={criterion: guesses[inside] for criterion, guesses in data.g.items()},
         draws={},
         swept=_cut_swept(data.swept, place),
-        facts=_facts(data.facts, inside, cut.predicate) if data.facts else None,
+        facts=_facts(data.facts, inside, cut.stratum) if data.facts else None,
     )
 
 
@@ -273,17 +280,15 @@ def _scores(part: Data, cut: Cut, criterion: str, with_recall: bool, keep: Keep)
     if not part.judged.size:
         for column in range(len(part.systems)):
             yield _unknown(
-                Score(column, "precision", criterion, cut.kind, DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+                Score(column, part.mean, criterion, cut.kind, DEFAULT, 0, 0, 0, 0, 0, 0, 0, 0, 0)
             )
         return
     arranged = Centred(part)
     precision = arranged.precision(cut.kind, criterion)
     keep(cut, precision, arranged.under(criterion).design)
-    found: Iterable[Score] = rows(part, precision, "precision", criterion, cut.kind, DEFAULT)
+    found: Iterable[Score] = rows(part, precision, part.mean, criterion, cut.kind, DEFAULT)
     yield from (one if one.n_labels else _unknown(one) for one in found)
-    recall = (
-        Floors(arranged).recall(criterion) if with_recall and cut.predicate is not None else None
-    )
+    recall = Floors(arranged).recall(criterion) if with_recall and cut.stratum is not None else None
     if recall is not None:
         found = rows(part, recall.recall, "recall", criterion, cut.kind, DEFAULT)
         yield from (one for one in found if not math.isnan(one.value))

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-FREQUENCIES = ("low", "medium", "high")
+from kbpo.corpus.frequency import FREQUENCIES
+
 LONGEST = 200
 CONFIDENCE = "confidence"
 HEAVIEST = 1e6

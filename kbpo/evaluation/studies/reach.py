@@ -16,10 +16,9 @@ from scipy import sparse
 
 from estimators.second_stage import proportional, systematic, tf_idf
 from kbpo.corpus.fetch import fetch
+from kbpo.corpus.frequency import FREQUENCIES, HIGH, MEDIUM
 from kbpo.corpus.models import Predicate
 from kbpo.corpus.names import entity_types, occurrences
-from kbpo.evaluation.slices.rule import FREQUENCIES
-from kbpo.evaluation.slices.traits import HIGH, MEDIUM, read_traits
 from kbpo.pool.pool import Matrix, read_pool
 from kbpo.sampling.documents.draw import first_stage
 from kbpo.sampling.documents.second_stage import UNIFORM_SHARE, entities_found
@@ -183,7 +182,7 @@ def reach(submission: Submission) -> list[Reach]:
     """
     track = submission.track
     pool = read_pool(track, [submission.pk], list(kind_of(track).distributions))
-    frequency = read_traits(track.corpus, pool).frequency
+    frequency = kind_of(track).traits(pool.instance, pool.systems)["frequency"]
     rows = fetch(
         "SELECT subject_entity, object_entity FROM submissions_prediction WHERE submission_id = %s"
         " ORDER BY instance_id",

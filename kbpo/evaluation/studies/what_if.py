@@ -12,6 +12,7 @@ from kbpo.evaluation.score import DEFAULT, Key, default_estimates, rows
 from kbpo.instances.record import NewLabel, record
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_criteria
 from kbpo.tracks.registry import kind_of
 
 
@@ -68,11 +69,10 @@ def _numbers(track: Track) -> Numbers:
     data, kind = read(track), kind_of(track)
     if not data.judged.size:
         return {}
-    found = default_estimates(data, kind.criteria, kind.recall_criteria)
+    found = default_estimates(data, kind.criterion_names(), recall_criteria(track))
     wanted: list[Key] = [
-        ("f1", track.criterion, track.distribution),
-        ("precision", track.criterion, track.distribution),
-        ("recall", track.criterion, "instance"),
+        (one.name, track.criterion, track.distribution if one.weighed else "instance")
+        for one in kind.compared()
     ]
     return {
         (data.systems[row.column], key[0]): (

@@ -17,6 +17,7 @@ from scipy.stats import norm
 from kbpo.money.models import Price
 from kbpo.sampling.models import SampleBatch, TrackKey
 from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,10 @@ def _z(submission: Submission) -> float:
 def price_of(submission: Submission, targets: int, new: int) -> dict[str, Any]:
     """The part of an option that every design says: counts, dollars, seconds of work."""
     track = submission.track
-    price = Price.objects.filter(track=track, interface="relation").first()
-    each = (price.per_answer if price else Decimal("0.05")) * track.workers_per_question
-    seconds = (price.seconds if price else 20) * track.workers_per_question
+    asking = kind_of(track).asking[0]
+    price = Price.objects.filter(track=track, interface=asking.interface).first()
+    each = (price.per_answer if price else asking.reward) * track.workers_per_question
+    seconds = (price.seconds if price else asking.seconds) * track.workers_per_question
     return {
         "targets": targets,
         "judged": targets - new,

@@ -22,6 +22,7 @@ from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import kind_with_recall
 from kbpo.tracks.registry import kind_of
 
 BOLD = 1e9
@@ -68,7 +69,7 @@ class State:
         self.submission = submission
         self._pool, self._own, self._others = pool, own, others
         self._seen = found.get(len(systems) - 1)
-        share = len(fold.documents) / self.track.corpus.n_documents
+        share = self.track.corpus.share(len(fold.documents))
         beta = np.where(_eligible(self.track, pool, documents, fold, found), share, 0.0)[own]
         self.by_document: Floats = worth(self.seen.by_document(beta) if self.seen else beta)
 
@@ -197,6 +198,6 @@ def _eligible(
     facts = (
         None
         if fold.closed
-        else kind_of(track).facts(pool.instance, pool.systems, documents.documents)
+        else kind_with_recall(track).facts(pool.instance, pool.systems, documents.documents)
     )
     return fold.eligible(pool, in_scope(pool, facts), aware(found))

@@ -133,7 +133,7 @@ def entities_found(corpus: Corpus, documents: Sequence[int], when: datetime) -> 
     ).select_related("target")
     labels: dict[tuple[int, int, int], list[Label]] = defaultdict(list)
     for row in rows.order_by("target__document__key", "target__a_begin", "target__a_end", "pk"):
-        labels[row.target.document_id, row.target.a_begin, row.target.a_end].append(row)
+        labels[row.target.lies_in, row.target.a_begin, row.target.a_end].append(row)
     values = {place: merged(some) for place, some in labels.items()}
     texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
     known = entity_types(corpus)

@@ -23,10 +23,10 @@ from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document, Predicate
 from kbpo.instances.merge import IN_PLACE, values_inside, values_of
 from kbpo.instances.models import Label, Target
-from kbpo.tracks.base import Facts
 from kbpo.tracks.kbp.judge import Clusters, Span
 from kbpo.tracks.kbp.judgments import clusters_of
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import Facts
 
 Ids = NDArray[np.int64]
 Fact = tuple[int, str, Span, Span]

@@ -121,13 +121,13 @@ class _World:
         rows = {row.pk: row for row in Target.objects.filter(pk__in={*self.answers, *asked})}
         found = {}
         for target, answer in self.answers.items():
-            pair, known = rows[target], dict(spans[rows[target].document_id])
+            pair, known = rows[target], dict(spans[rows[target].lies_in])
             for span in ((pair.a_begin, pair.a_end), (pair.b_begin, pair.b_end)):
                 known.pop(span, None)
             for one, value in answer.items():
                 if rows[one].kind == Target.Kind.MENTION:
                     known[rows[one].a_begin, rows[one].a_end] = dict(value)
-            found[target] = Clusters(texts[pair.document_id], known)
+            found[target] = Clusters(texts[pair.lies_in], known)
         return found
 
     def row(

@@ -17,27 +17,49 @@ from formats.messages import Report
 from formats.schema import load_schema
 from kbpo.corpus.export import records
 from kbpo.corpus.models import Document
-from kbpo.tracks.base import Answers, Facts, QuestionDraft, Track, Unusable
-from kbpo.tracks.kbp import baseline, judgments, pairs, questions, whole
+from kbpo.tracks.base import Answers, Judged, QuestionDraft, Unusable, Verdicts
+from kbpo.tracks.kbp import baseline, explore, judgments, pairs, questions, whole
+from kbpo.tracks.kbp.columns import (
+    ASKING,
+    COLUMNS,
+    COUNTED,
+    CRITERIA,
+    DISTRIBUTIONS,
+    POOL,
+    QUANTITIES,
+    WITH_RECALL,
+)
+from kbpo.tracks.kbp.example import example_lines
 from kbpo.tracks.kbp.facts import read_facts, targets_in_scope
 from kbpo.tracks.kbp.read import Reading
 from kbpo.tracks.kbp.store import store
+from kbpo.tracks.kbp.traits import read_traits
+from kbpo.tracks.kbp.words import GROUPS, PAGES, WORDS
+from kbpo.tracks.recall import Facts, TrackWithRecall
 
 Ids = NDArray[np.int64]
 
 
-class KbpTrack(Track):
+class KbpTrack(TrackWithRecall):
     """Knowledge base population (Chaganty et al. 2017)."""
 
     kind: ClassVar[str] = "kbp"
-    criteria: ClassVar[tuple[str, ...]] = ("relation", "linking", "correct")
-    recall_criteria: ClassVar[tuple[str, ...]] = ("relation", "correct")
-    distributions: ClassVar[dict[str, str]] = {
-        "instance": "1.0::float8",
-        "relation": "1.0::float8/p.same_predicate",
-        "entity": "1.0::float8/p.same_subject",
-        "entity_relation": "p.subject_facts::float8/(p.same_subject::float8*p.same_predicate)",
-    }
+    target_kind: ClassVar[str] = "pair"
+    criteria: ClassVar = CRITERIA
+    recall_criteria: ClassVar[tuple[str, ...]] = WITH_RECALL
+    quantities: ClassVar = QUANTITIES
+    mean: ClassVar[str] = "precision"
+    columns: ClassVar = COLUMNS
+    counted: ClassVar = COUNTED
+    distributions: ClassVar = DISTRIBUTIONS
+    asking: ClassVar = ASKING
+    words: ClassVar = WORDS
+    pages: ClassVar = PAGES
+    pool: ClassVar = POOL
+    groups: ClassVar = GROUPS
+    published: ClassVar[tuple[str, ...]] = ("simple", "joint")
+    plotted: ClassVar = ("recall", "precision")
+    can_be_checked: ClassVar[bool] = True
 
     def new_report(self) -> Report:
         return Report()
@@ -89,12 +111,32 @@ class KbpTrack(Track):
     ) -> dict[str, NDArray[np.float64]]:
         return judgments.judge(instances, submissions, answers=answers)
 
+    def counts(self, submissions: Sequence[int]) -> Mapping[str, Mapping[int, float]]:
+        return {"self_claims": self.self_claims(submissions)}
+
     def self_claims(self, submissions: Sequence[int]) -> dict[int, float]:
+        """Of each submission, the share of its mentions of entities that it claims to be their own
+        canonical ones.
+        """
         types = load_schema(self.corpus.schema).entity_types.values()
         linkable = [one.name for one in types if one.linkable]
         return judgments.self_claims(submissions, linkable)
 
-    def facts(self, instances: Ids, submissions: list[int], annotated: list[int]) -> Facts | None:
+    def traits(self, instances: Ids, submissions: Sequence[int]) -> Mapping[str, NDArray[np.str_]]:
+        return read_traits(self.corpus, submissions)
+
+    def example(self) -> Iterable[str]:
+        return example_lines(self.corpus)
+
+    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
+        return explore.verdicts(submission_id, public=public)
+
+    def describe(
+        self, submission_id: int, predictions: Sequence[int], *, public: bool
+    ) -> list[Judged]:
+        return explore.describe(self.track, submission_id, predictions, public=public)
+
+    def facts(self, instances: Ids, submissions: list[int], annotated: list[int]) -> Facts:
         return read_facts(self.track, instances, submissions, annotated)
 
     def in_scope(self, target_ids: Sequence[int]) -> set[int]:

@@ -3,7 +3,6 @@
 import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
-import kbpo.tracks.models
 from decimal import Decimal
 from django.db import migrations, models
 
@@ -28,7 +27,7 @@ class Migration(migrations.Migration):
                 ('status', models.CharField(choices=[('draft', 'Draft'), ('open', 'Open'), ('frozen', 'Frozen'), ('closed', 'Closed')], default='draft', max_length=8)),
                 ('distribution', models.CharField(default='entity_relation', help_text='Guaranteed distribution', max_length=24)),
                 ('criterion', models.CharField(default='correct', help_text='Guaranteed criterion', max_length=24)),
-                ('distributions', models.JSONField(default=kbpo.tracks.models.all_distributions, help_text='Distributions that are shown')),
+                ('distributions', models.JSONField(default=list, help_text='Distributions that are shown')),
                 ('target_half_width', models.DecimalField(decimal_places=3, default=Decimal('0.030'), max_digits=4, validators=[django.core.validators.MinValueValidator(Decimal('0.005')), django.core.validators.MaxValueValidator(Decimal('0.200'))])),
                 ('confidence_level', models.DecimalField(decimal_places=2, default=Decimal('0.80'), max_digits=3)),
                 ('design', models.CharField(choices=[('poisson', 'each relation at most once, with a chance of its own'), ('iid', 'draws with replacement, as published')], default='poisson', max_length=8)),

@@ -42,7 +42,7 @@ class Comparison(APIView):
         if first == second:
             raise ValidationError({"b": ["These are one and the same system."]})
         distribution = one_of(request, "distribution", track.distributions, track.distribution)
-        criterion = one_of(request, "criterion", kind_of(track).criteria, track.criterion)
+        criterion = one_of(request, "criterion", kind_of(track).criterion_names(), track.criterion)
         evaluation = track.evaluations.order_by("-number").first()
         if evaluation is None:
             raise Http404("Nothing on this track is scored yet.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -16,7 +14,6 @@ from rest_framework.views import APIView
 from kbpo.web.api.submissions import find, page_of
 from kbpo.web.research.judged import (
     VERDICTS,
-    Judged,
     describe,
     may_see,
     only_public,
@@ -54,32 +51,13 @@ class Judgments(APIView):
             )
         predicate = request.query_params.get("predicate", "")
         public = only_public(request.user, submission)
+        said = verdicts(submission, public=public)
         chosen = [
             prediction
-            for prediction, right, name in zip(*verdicts(submission, public=public), strict=True)
+            for prediction, right, name in zip(said.prediction, said.value, said.group, strict=True)
             if (not predicate or name == predicate)
             and (verdict == "all" or right == float(verdict == "right"))
         ]
         pages, page = page_of(chosen, request, self)
         judged = describe(submission, page, public=public)
-        return pages.get_paginated_response([_told(one) for one in judged])
-
-
-def _told(judged: Judged) -> dict[str, Any]:
-    """A judged prediction with the offsets and the document id of the file that stated it."""
-    instance = judged.prediction.instance
-    return {
-        "prediction": judged.prediction.pk,
-        "document": judged.document.key,
-        "subject": [instance.subject_begin, instance.subject_end],
-        "predicate": judged.predicate,
-        "object": [instance.object_begin, instance.object_end],
-        "claim": "".join(text for _, text in judged.claim),
-        "confidence": judged.prediction.confidence,
-        "right": judged.right,
-        "relation_right": judged.relation,
-        "subject_right": judged.subject,
-        "object_right": judged.object,
-        "votes": judged.votes,
-        "source": judged.source,
-    }
+        return pages.get_paginated_response([judgment.as_json() for judgment in judged])

@@ -13,17 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from kbpo.evaluation.leaderboard import SORTS, Board, Figure, board
+from kbpo.evaluation.leaderboard import Board, Figure, board, default_sort, sorts
 from kbpo.evaluation.models import Evaluation
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 
-PUBLISHED = ("simple", "joint", "joint_f1", "joint_recall")
-"""Those of the published estimators: precision by both, F1 and recall by joint"""
-CORRECTED = ("expert", "expert_recall", "expert_f1")
-"""Precision, recall and F1 as expert checks correct them"""
-PARTS = ("f1", "precision", "recall", "instance_recall", *PUBLISHED, "recall_corrected", *CORRECTED)
-"""Figures of a system on a board, in the order of its CSV"""
 SAID = (
     "scope",
     "documents",
@@ -70,8 +64,9 @@ class BoardDetail(APIView):
     def get(self, request: Request, slug: str) -> Response:
         track = get_object_or_404(Track.objects.exclude(status="draft"), slug=slug)
         distribution = one_of(request, "distribution", track.distributions, track.distribution)
-        criterion = one_of(request, "criterion", kind_of(track).criteria, track.criterion)
-        sort = one_of(request, "sort", SORTS, "precision" if criterion == "linking" else "f1")
+        criteria = kind_of(track).criterion_names()
+        criterion = one_of(request, "criterion", criteria, track.criterion)
+        sort = one_of(request, "sort", sorts(track), default_sort(track, criterion))
         return Response(
             as_json(board(track, distribution=distribution, criterion=criterion, sort=sort))
         )
@@ -79,7 +74,7 @@ class BoardDetail(APIView):
 
 def as_json(shown: Board) -> dict[str, Any]:
     """A board as JSON: the same figures as on the page, unrounded."""
-    evaluation = shown.evaluation
+    evaluation, kind = shown.evaluation, kind_of(shown.track)
     return {
         "track": as_track(shown.track),
         "evaluation": None if evaluation is None else _evaluation(evaluation),
@@ -93,8 +88,8 @@ def as_json(shown: Board) -> dict[str, Any]:
                 "name": row.submission.name,
                 "description": row.submission.description,
                 "rank": row.rank,
-                "self_claims": row.self_claims,
-                **{part: _figure(getattr(row, part)) for part in PARTS},
+                **{one.name: row.counted.get(one.name) for one in kind.counted},
+                **{one.name: _figure(row.figure(one.name)) for one in kind.columns},
             }
             for row in shown.rows
         ],

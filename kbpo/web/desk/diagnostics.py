@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
-from kbpo.evaluation.slices.rule import FREQUENCIES
+from kbpo.corpus.frequency import FREQUENCIES
 from kbpo.evaluation.studies.reach import DOCUMENTS, DRAWS, REPEATS, SIMULATED, Reach, Sharing
 from kbpo.evaluation.studies.reach_cache import entities_of, reach_of
 from kbpo.submissions.models import Submission
@@ -19,7 +19,7 @@ from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
 from kbpo.web.components.log_plot import Series, draw_key, draw_log_log
 from kbpo.web.csv import csv_response
-from kbpo.web.public.board import DISTRIBUTIONS
+from kbpo.tracks.registry import kind_of
 
 DESIGNS = {"uniform": "Uniform", "two_stage": "In two stages"}
 
@@ -34,7 +34,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "track": track,
         "submissions": _submissions(track).order_by("team__name", "name"),
         "chosen": chosen,
-        "reach": [_told(one) for one in reach_of(chosen)] if chosen else [],
+        "reach": [_told(track, one) for one in reach_of(chosen)] if chosen else [],
         "draws": DRAWS,
         "repeats": REPEATS,
         "simulated": SIMULATED,
@@ -139,9 +139,9 @@ def _shared_context(shared: list[Sharing], *, wanted: int) -> dict[str, Any]:
     }
 
 
-def _told(one: Reach) -> dict[str, Any]:
+def _told(track: Track, one: Reach) -> dict[str, Any]:
     return {
-        "name": DISTRIBUTIONS.get(one.kind, one.kind),
+        "name": kind_of(track).distribution_label(one.kind),
         "classes": [one.entities[name] for name in FREQUENCIES],
         "predicates": one.predicates,
         "several": one.several,

@@ -21,8 +21,6 @@ from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
 from kbpo.sampling.open_track import (
     MOVES,
-    REWARD,
-    SECONDS,
     CannotMove,
     Money,
     close_track,
@@ -30,11 +28,10 @@ from kbpo.sampling.open_track import (
     freeze_track,
     open_track,
 )
-from kbpo.tracks.models import DISTRIBUTIONS, Track
-from kbpo.tracks.registry import KINDS, kind_of
 from kbpo.web.access import for_admins
-from kbpo.web.public.board import CRITERIA
-from kbpo.web.public.board import DISTRIBUTIONS as DISTRIBUTION_NAMES
+from kbpo.tracks.models import Track
+from kbpo.tracks.recall import TrackWithRecall
+from kbpo.tracks.registry import KINDS, class_of, kind_of
 
 VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
 BECOMES = {"open": "open", "freeze": "frozen", "close": "closed"}
@@ -68,19 +65,12 @@ class TrackForm(forms.Form):
     )
     name = forms.CharField(max_length=120, help_text="It stands on the board.")
     description = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 3}))
-    kind = forms.ChoiceField(choices=[(name, name) for name in KINDS], initial="kbp")
+    kind = forms.ChoiceField()
     distribution = forms.ChoiceField(
-        choices=[(name, DISTRIBUTION_NAMES[name]) for name in DISTRIBUTIONS],
-        initial="entity_relation",
         label="What counts the same",
         help_text="The guaranteed distribution: its sample is made large enough for the target.",
     )
-    criterion = forms.ChoiceField(
-        choices=list(CRITERIA.items()),
-        initial="correct",
-        label="What is judged",
-        help_text="The guaranteed criterion.",
-    )
+    criterion = forms.ChoiceField(label="What is judged", help_text="The guaranteed criterion.")
     target_half_width = forms.DecimalField(
         min_value=0.005,
         max_value=0.2,
@@ -104,7 +94,7 @@ class TrackForm(forms.Form):
         help_text="How far apart the two names may stand, for recall.",
     )
     workers_per_question = forms.IntegerField(
-        min_value=1, max_value=15, initial=3, label="People per question"
+        min_value=1, max_value=15, label="People per question"
     )
     platform = forms.ChoiceField(
         choices=places,
@@ -143,14 +133,35 @@ class TrackForm(forms.Form):
         min_value=0.01,
         max_digits=8,
         decimal_places=2,
-        initial=REWARD,
         label="Price of one answer, in dollars",
     )
     seconds = forms.IntegerField(
-        min_value=1, max_value=36000, initial=SECONDS, label="Expected seconds for one answer"
+        min_value=1, max_value=36000, label="Expected seconds for one answer"
     )
 
     why = forms.CharField(max_length=500, label="What it is for", help_text="It stands in the log.")
+
+    def __init__(self, data: Any, *, kind: str, initial: dict[str, Any]) -> None:
+        super().__init__(data, initial=initial | {"kind": kind})
+        of_kind = class_of(kind)
+        asking, distributions = of_kind.asking[0], of_kind.distributions
+        choices = {
+            "kind": [(name, name) for name in KINDS],
+            "distribution": [(name, one.label) for name, one in distributions.items()],
+            "criterion": [(one.name, one.label) for one in of_kind.criteria],
+        }
+        for name, options in choices.items():
+            cast(forms.ChoiceField, self.fields[name]).choices = options
+        self.initial = {
+            **self.initial,
+            "distribution": list(distributions)[-1],
+            "criterion": of_kind.criteria[0].name,
+            "workers_per_question": asking.people,
+            "reward": asking.reward,
+            "seconds": asking.seconds,
+        }
+        if not issubclass(of_kind, TrackWithRecall):
+            del self.fields["scope"]
 
     def make(self, who: User) -> Track | None:
         """The track; None, and the errors stand at their fields, if it cannot be made."""
@@ -190,7 +201,9 @@ def new(request: HttpRequest) -> HttpResponse:
     """The form that makes a track; it begins as a draft that nobody sees."""
     if not Corpus.objects.exists():
         return redirect("desk-tracks")
-    form = TrackForm(request.POST or None, initial={"corpus": request.GET.get("corpus")})
+    said = request.POST.get("kind") or request.GET.get("kind", "")
+    kind = said if said in KINDS else next(iter(KINDS))
+    form = TrackForm(request.POST or None, kind=kind, initial={"corpus": request.GET.get("corpus")})
     track = (
         form.make(cast(User, request.user))
         if request.method == "POST" and form.is_valid()
@@ -204,7 +217,8 @@ def new(request: HttpRequest) -> HttpResponse:
         or Corpus.objects.order_by("name").first()
     )
     status = 422 if request.method == "POST" else 200
-    return render(request, "desk/track_new.html", {"form": form, "corpus": chosen}, status=status)
+    context = {"form": form, "corpus": chosen, "kind": kind, "kinds": list(KINDS)}
+    return render(request, "desk/track_new.html", context, status=status)
 
 
 @for_admins
@@ -226,7 +240,7 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
         for verb, becomes in BECOMES.items()
         if track.status in MOVES[becomes]
     ]
-    sums = balance(track=track)
+    sums, kind = balance(track=track), kind_of(track)
     latest = track.evaluations.order_by("-number").first()
     context: dict[str, Any] = {
         "track": track,
@@ -242,13 +256,13 @@ def one(request: HttpRequest, slug: str) -> HttpResponse:
             DocumentSample.objects.filter(track=track, settled_at__isnull=False).count()
         ),
         "misses": latest.settings.get("misses") if latest else None,
-        "distributions": [DISTRIBUTION_NAMES.get(name, name) for name in track.distributions],
+        "distributions": [kind.distributions[name].label for name in track.distributions],
         "guaranteed": [
-            DISTRIBUTION_NAMES.get(track.distribution, track.distribution),
-            CRITERIA.get(track.criterion, track.criterion),
+            kind.distributions[track.distribution].label,
+            kind.criterion(track.criterion).label,
         ],
         "platform": dict(places()).get(track.platform, track.platform),
-        "criteria": [CRITERIA.get(name, name) for name in kind_of(track).criteria],
+        "criteria": [criterion.label for criterion in kind.criteria],
     }
     return render(request, "desk/track.html", context, status=409 if refusal else 200)
 

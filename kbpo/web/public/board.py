@@ -14,23 +14,19 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import conditional_page
 
 from kbpo.accounts.models import User
-from kbpo.evaluation.leaderboard import SORTS, Board, Figure, Row, board
+from kbpo.evaluation.leaderboard import Board, Figure, Row, board, default_sort, sorts
 from kbpo.instances.models import Label
 from kbpo.money.spend import balance
 from kbpo.sampling.models import DocumentSample
+from kbpo.tracks.base import Column
+from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
-from kbpo.web.api.tracks import CORRECTED, PARTS, PUBLISHED, as_json
+from kbpo.web.api.tracks import as_json
 from kbpo.web.components import drawing, plots
 from kbpo.web.csv import csv_response
 
-DISTRIBUTIONS = {
-    "instance": "Every prediction",
-    "relation": "Every relation",
-    "entity": "Every entity",
-    "entity_relation": "Entity × relation",
-}
-CRITERIA = {"correct": "All of it", "relation": "Relation", "linking": "Linking"}
 LEVELS = {"80": "80 %", "95": "95 %"}
 SHORT = 14
 """Rows that are shown before 'Show the others'."""
@@ -83,11 +79,11 @@ def read(request: HttpRequest, track: Track) -> View:
 
     Raises Http404 with a sentence for a switch that does not exist.
     """
-    criteria = [name for name in CRITERIA if name in kind_of(track).criteria]
+    criteria = kind_of(track).criterion_names()
     distribution = _choice(request, "distribution", track.distributions, track.distribution)
     criterion = _choice(request, "criterion", criteria, track.criterion)
     level = _choice(request, "level", list(LEVELS), "80")
-    sort = _choice(request, "sort", SORTS, "precision" if criterion == "linking" else "f1")
+    sort = _choice(request, "sort", sorts(track), default_sort(track, criterion))
     return View(distribution, criterion, int(level), sort, "all" in request.GET)
 
 
@@ -106,60 +102,93 @@ def context(request: HttpRequest, track: Track, view: View, shown: Board) -> dic
         if isinstance(request.user, User)
         else set()
     )
+    kind = kind_of(track)
     rows = shown.rows if view.all else shown.rows[:SHORT]
     groups = [
         kept for group in shown.groups if len(kept := [at for at in group if at < len(rows)]) > 1
     ]
     lanes, parts = drawing.pack_ties(groups, len(rows))
-    intervals = {
-        part: [interval(getattr(row, part)) for row in shown.rows]
-        for part in ("f1", "precision", "recall")
+    heads = [_head(kind, column, view, address, shown.rows) for column in _drawn(kind)]
+    sorted_by = {
+        name: {"url": view.url(address, sort=name), "current": view.sort == name}
+        for name in ("name", "labels")
     }
+    beneath = [column for column in kind.columns if column.place == "beneath"]
+    mean = kind.column_of(kind.mean).name
     return {
         "track": track,
+        "kind": kind,
+        "words": kind.words,
         "board": shown,
         "view": view,
-        "rows": [_row(row, mine) | {"parts": part} for row, part in zip(rows, parts, strict=True)],
+        "columns": heads,
+        "rows": [
+            _row(kind, heads, row, mine, view) | {"parts": part}
+            for row, part in zip(rows, parts, strict=True)
+        ],
         "lanes": lanes,
         "level": f"{shown.level:.0%}".replace("%", " %") if shown.level else "",
         "others": 0 if view.all else max(0, len(shown.rows) - SHORT),
-        "axes": {
-            "f1": drawing.axis_over(intervals["f1"]),
-            "precision": drawing.axis_over(intervals["precision"], ticks=3),
-            "recall": drawing.axis_over(intervals["recall"], ticks=3),
-        },
-        "heads": {
-            name: {"url": view.url(address, sort=name), "current": view.sort == name}
-            for name in SORTS
-        },
+        "heads": sorted_by,
         "switches": _switches(view, track, address),
         "facts": facts(track, shown),
-        "has_expert": any(row.expert and row.expert.value is not None for row in shown.rows),
-        "has_f1": view.criterion != "linking",
-        "is_linking": view.criterion == "linking",
+        "has_published": any(column.place == "published" for column in kind.columns),
+        "has_expert": any(
+            _value(row, column.name) is not None
+            for row in shown.rows
+            for column in beneath
+            if column.under == mean
+        ),
+        "has_headline": kind.quantities[0].of(view.criterion),
         "all_url": view.url(address, all="1"),
         "downloads": {
             kind: view.url(reverse(f"board-{kind}", args=[track.slug])) for kind in ("csv", "json")
         },
-        "points": _points(shown.rows),
-        "finding": _finding(shown.rows),
+        "points": _points(kind, shown.rows),
+        "finding": _finding(shown.rows) if kind.plotted else "",
         "other_tracks": Track.objects.exclude(status="draft").exclude(pk=track.pk).order_by("name"),
+    }
+
+
+def _drawn(kind: Kind) -> list[Column]:
+    """The columns that have a place of their own on the page."""
+    return [column for column in kind.columns if column.place in ("first", "second")]
+
+
+def _head(
+    kind: Kind, column: Column, view: View, address: str, rows: Sequence[Row]
+) -> dict[str, Any]:
+    """The head of a drawn column; `has` says whether the criterion has such a number at all."""
+    quantity = kind.quantity(column.quantity)
+    ticks = 5 if column.place == "first" else 3
+    return {
+        "name": column.name,
+        "label": quantity.label,
+        "short": quantity.short,
+        "first": column.place == "first",
+        "has": quantity.of(view.criterion),
+        "url": view.url(address, sort=column.name),
+        "current": view.sort == column.name,
+        "axis": drawing.axis_over([interval(row.figure(column.name)) for row in rows], ticks=ticks),
     }
 
 
 def facts(track: Track, shown: Board) -> dict[str, Any]:
     """The four facts beside the one sentence."""
     money = balance(track=track)
+    kind = kind_of(track)
     labels = Label.objects.filter(
-        target__corpus=track.corpus_id, target__kind="pair", source="crowd"
+        target__corpus=track.corpus_id, target__kind=kind.target_kind, source="crowd"
     ).exclude(value={})
     return {
         "systems": len(shown.rows),
         "teams": len({row.submission.team_id for row in shown.rows}),
-        "documents": track.corpus.n_documents,
-        "read_in_full": DocumentSample.objects.filter(
-            track=track, settled_at__isnull=False
-        ).count(),
+        "inputs": kind.n_inputs(),
+        "read_in_full": (
+            DocumentSample.objects.filter(track=track, settled_at__isnull=False).count()
+            if recall_of(track)
+            else None
+        ),
         "judged": labels.values("target").distinct().count(),
         "spent": money.spent,
     }
@@ -172,23 +201,70 @@ def interval(figure: Figure | None) -> drawing.Interval:
     return drawing.Interval(figure.value, figure.low80, figure.high80, figure.low95, figure.high95)
 
 
-def _row(row: Row, mine: set[int]) -> dict[str, Any]:
-    shown = ("f1", "precision", "recall", *CORRECTED, *PUBLISHED)
-    parts: dict[str, Any] = {part: interval(getattr(row, part)) for part in shown}
-    return parts | {
+def _row(
+    kind: Kind, heads: list[dict[str, Any]], row: Row, mine: set[int], view: View
+) -> dict[str, Any]:
+    published = [_published(kind, row, column) for column in _published_columns(kind, view)]
+    compared = [one for one in published if one["quantity"] == kind.mean]
+    return {
         "submission": row.submission,
         "mine": row.submission.team_id in mine,
         "rank": _rank(row.rank),
         "judged": row.n_labels,
-        "n": {
-            part: figure.n_labels
-            for part in PUBLISHED
-            if (figure := getattr(row, part)) is not None
-        },
+        "figures": {column.name: interval(row.figure(column.name)) for column in kind.columns},
+        "cells": [_cell(kind, row, head, view) for head in heads],
+        "published": published,
+        "no_published": all(one["interval"].estimate is None for one in compared),
         "kind": _kind(row),
-        "self_claims": row.self_claims,
         "url": reverse("submission", args=[row.submission.pk]),
     }
+
+
+def _cell(kind: Kind, row: Row, head: dict[str, Any], view: View) -> dict[str, Any]:
+    """A drawn figure, with what stands small under it: what was counted, what was corrected."""
+    beneath = []
+    for column in kind.columns:
+        if column.place == "beneath" and column.under == head["name"]:
+            drawn = interval(row.figure(column.name))
+            if drawn.estimate is not None:
+                beneath.append({"label": column.label, "interval": drawn})
+    counted = [
+        {"label": one.label, "share": row.counted[one.name]}
+        for one in kind.counted
+        if one.under == head["name"] and one.criterion == view.criterion and one.name in row.counted
+    ]
+    return {
+        "head": head,
+        "interval": interval(row.figure(head["name"])),
+        "counted": counted,
+        "beneath": beneath,
+    }
+
+
+def _published_columns(kind: Kind, view: View) -> list[Column]:
+    """The columns for comparison that the criterion has, in the order of the quantities."""
+    order = [quantity.name for quantity in kind.quantities]
+    columns = [
+        column
+        for column in kind.columns
+        if column.place == "published" and kind.quantity(column.quantity).of(view.criterion)
+    ]
+    return sorted(columns, key=lambda column: order.index(column.quantity))
+
+
+def _published(kind: Kind, row: Row, column: Column) -> dict[str, Any]:
+    figure = row.figure(column.name)
+    return {
+        "quantity": column.quantity,
+        "label": column.label,
+        "interval": interval(figure),
+        "n": figure.n_labels if figure is not None else None,
+    }
+
+
+def _value(row: Row, column: str) -> float | None:
+    figure = row.figure(column)
+    return None if figure is None else figure.value
 
 
 def _kind(row: Row) -> str:
@@ -197,7 +273,8 @@ def _kind(row: Row) -> str:
     """
     if row.submission.status != "scored":
         return "moment"
-    return "few" if row.precision and row.precision.few else "final"
+    mean = row.figure(row.mean)
+    return "few" if mean and mean.few else "final"
 
 
 def _rank(rank: tuple[int, int] | None) -> str:
@@ -208,14 +285,18 @@ def _rank(rank: tuple[int, int] | None) -> str:
 
 
 def _switches(view: View, track: Track, address: str) -> list[dict[str, Any]]:
-    criteria = kind_of(track).criteria
+    kind = kind_of(track)
     groups = [
         (
             "What counts the same",
             "distribution",
-            {k: v for k, v in DISTRIBUTIONS.items() if k in track.distributions},
+            {
+                name: one.label
+                for name, one in kind.distributions.items()
+                if name in track.distributions
+            },
         ),
-        ("What is judged", "criterion", {k: v for k, v in CRITERIA.items() if k in criteria}),
+        ("What is judged", "criterion", {one.name: one.label for one in kind.criteria}),
         ("Interval written out", "level", LEVELS),
     ]
     return [
@@ -234,30 +315,28 @@ def _switches(view: View, track: Track, address: str) -> list[dict[str, Any]]:
     ]
 
 
-def _points(rows: Iterable[Row]) -> list[plots.Point]:
+def _points(kind: Kind, rows: Iterable[Row]) -> list[plots.Point]:
+    """What is drawn of each row where two columns are drawn against each other."""
+    if kind.plotted is None:
+        return []
+    across, up = kind.plotted
     return [
         plots.Point(
             f"{row.submission.team.name} {row.submission.name}",
-            interval(row.precision),
-            interval(row.recall),
+            interval(row.figure(up)),
+            interval(row.figure(across)),
             first=at == 0,
         )
         for at, row in enumerate(rows)
-        if row.precision
-        and row.recall
-        and row.precision.value is not None
-        and row.recall.value is not None
+        if _value(row, up) is not None and _value(row, across) is not None
     ]
 
 
 def _finding(rows: Sequence[Row]) -> str:
-    scored = [row for row in rows if row.precision and row.precision.value is not None]
+    scored = [row for row in rows if _value(row, row.mean) is not None]
     if not scored:
         return "No system has both numbers yet."
-    precise = max(
-        scored,
-        key=lambda row: row.precision.value if row.precision and row.precision.value else 0.0,
-    )
+    precise = max(scored, key=lambda row: _value(row, row.mean) or 0.0)
     first, most = (
         f"{one.submission.team.name} {one.submission.name}" for one in (rows[0], precise)
     )
@@ -270,14 +349,20 @@ def as_csv(request: HttpRequest, slug: str) -> HttpResponse:
     view = read(request, track)
     shown = board(track, distribution=view.distribution, criterion=view.criterion, sort=view.sort)
     ends = ("value", "low80", "high80", "low95", "high95")
-    header = ["team", "system", "rank_best", "rank_worst", "labels", "documents", "self_claims"]
-    header += [f"{part}_{end}" for part in PARTS for end in ends]
+    kind = kind_of(track)
+    with_documents = recall_of(track) is not None
+    header = ["team", "system", "rank_best", "rank_worst", "labels"]
+    header += ["documents"] if with_documents else []
+    header += [one.name for one in kind.counted]
+    header += [f"{one.name}_{end}" for one in kind.columns for end in ends]
     rows = []
     for row in shown.rows:
-        figures = [getattr(getattr(row, part), end, None) for part in PARTS for end in ends]
-        documents = row.recall.n_documents if row.recall else 0
         names = [row.submission.team.name, row.submission.name]
-        told = [*(row.rank or (None, None)), row.n_labels, documents, row.self_claims, *figures]
+        told = [*(row.rank or (None, None)), row.n_labels]
+        told += [row.n_documents] if with_documents else []
+        told += [row.counted.get(one.name) for one in kind.counted]
+        for one in kind.columns:
+            told += [getattr(row.figure(one.name), end, None) for end in ends]
         rows.append([*names, *told])
     filename = f"{track.slug}-{view.distribution}-{view.criterion}.csv"
     return csv_response(filename, header, rows)

@@ -16,20 +16,16 @@ from kbpo.evaluation.compare.overlap import KEY, Part, part_of
 from kbpo.evaluation.leaderboard import FEW
 from kbpo.evaluation.models import Evaluation
 from kbpo.submissions.models import Prediction, Submission
+from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.figures import count_text, number_text
-from kbpo.web.public.board import CRITERIA, DISTRIBUTIONS, View, interval, read
+from kbpo.web.public.board import View, interval, read
 from kbpo.web.public.by_relation import by_relation
 from kbpo.web.research.judged import describe, may_see, only_public, verdicts
 
 EXAMPLES = 3
-NAMES = {"f1": "F1", "precision": "Precision", "recall": "Recall"}
-WORDS = {
-    "f1": ("better in F1", "F1"),
-    "precision": ("more precise", "precision"),
-    "recall": ("better in recall", "recall"),
-}
 WHY_NOT = {
     "number": "“{said}” is no system: choose two from the lists.",
     "missing": (
@@ -72,7 +68,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "a": chosen[0],
         "b": chosen[1],
         "view": view,
-        "weighted": DISTRIBUTIONS.get(view.distribution, view.distribution).lower(),
+        "kind": kind_of(track),
+        "words": kind_of(track).words,
+        "mean": kind_of(track).quantity(kind_of(track).mean).label,
+        "weighted": kind_of(track).distribution_label(view.distribution).lower(),
         "switches": _switches(track, view, chosen),
     }
     if chosen[0] and chosen[1] and evaluation:
@@ -133,13 +132,18 @@ def _marked(
 
 def _switches(track: Track, view: View, chosen: list[Submission | None]) -> list[dict[str, Any]]:
     first, second = (str(one.pk) if one else "" for one in chosen)
+    kind = kind_of(track)
     groups = (
         (
             "What counts the same",
             "distribution",
-            {k: v for k, v in DISTRIBUTIONS.items() if k in track.distributions},
+            {
+                name: one.label
+                for name, one in kind.distributions.items()
+                if name in track.distributions
+            },
         ),
-        ("What is judged", "criterion", CRITERIA),
+        ("What is judged", "criterion", {one.name: one.label for one in kind.criteria}),
     )
     return [
         {
@@ -164,7 +168,9 @@ def compared(
     found = differences(
         evaluation, a.pk, b.pk, distribution=view.distribution, criterion=view.criterion
     )
-    rows = [_row(one, a, b) for one in found]
+    kind = kind_of(a.track)
+    better = {one.name: kind.higher_is_better(one.name, view.criterion) for one in kind.compared()}
+    rows = [_row(kind, one, a, b, up=better[one.quantity]) for one in found]
     stored = next(
         (
             v
@@ -177,14 +183,14 @@ def compared(
         "evaluation": evaluation,
         "rows": rows,
         "axis": drawing.axis_over([row["difference"] for row in rows], bounds=(-1, 1), zero=True),
-        "sentence": sentence(found, name_of(a), name_of(b)),
+        "sentence": sentence(kind, found, better, name_of(a), name_of(b)),
         "level": f"{stored['level']:.0%}".replace("%", " %") if stored else "",
         "n_systems": len(stored["systems"]) if stored else 0,
         "apart": next((one.told_apart for one in found if one.told_apart is not None), None),
         "overlap": overlap(request, evaluation, a, b),
         "share_axis": drawing.Axis(0.0, 1.0, (0.0, 0.5, 1.0)),
         "relations": by_relation(evaluation, a, b),
-        "criterion_words": CRITERIA.get(a.track.criterion, a.track.criterion).lower(),
+        "criterion_words": kind.criterion_label(a.track.criterion).lower(),
         "examples": examples(request, a, b),
     }
 
@@ -194,35 +200,42 @@ def name_of(row: Submission) -> str:
     return f"{row.team.name} {row.name}"
 
 
-def sentence(found: list[Difference], first: str, second: str) -> dict[str, Any]:
-    """The answer: what is different, and what cannot be told apart."""
+def sentence(
+    kind: Kind, found: list[Difference], up: dict[str, bool], first: str, second: str
+) -> dict[str, Any]:
+    """The answer: what is different, and what cannot be told apart; `up` says of which quantities
+    more is better.
+    """
     told = []
     for one in found:
         if one.shown:
-            ahead, better = (first, "a") if one.value > 0 else (second, "b")
+            ahead, tone = (first, "a") if (one.value > 0) == up[one.quantity] else (second, "b")
             low, high = sorted((abs(one.low80), abs(one.high80)))
+            better = kind.quantity(one.quantity).better
             told.append(
                 {
                     "who": ahead,
-                    "tone": better,
-                    "points": f"{number_text(abs(one.value))} points {WORDS[one.quantity][0]}",
+                    "tone": tone,
+                    "points": f"{number_text(abs(one.value))} points {better}",
                     "interval": f"80 % interval {number_text(low)} to {number_text(high)}",
                 }
             )
-    return {"told": told, "tied": [WORDS[one.quantity][1] for one in found if not one.shown]}
+    tied = [kind.quantity(one.quantity).in_text for one in found if not one.shown]
+    return {"told": told, "tied": tied}
 
 
-def _row(one: Difference, a: Submission, b: Submission) -> dict[str, Any]:
+def _row(kind: Kind, one: Difference, a: Submission, b: Submission, *, up: bool) -> dict[str, Any]:
     both = [interval(one.first), interval(one.second)]
     said = drawing.Interval(one.value, one.low80, one.high80, one.low95, one.high95)
     if not one.shown:
         words, who, tone = "No difference shown", "", ""
     else:
-        who, tone = (name_of(a), "a") if one.value > 0 else (name_of(b), "b")
+        who, tone = (name_of(a), "a") if (one.value > 0) == up else (name_of(b), "b")
         sure = one.low95 > 0 or one.high95 < 0
-        words = f"is {WORDS[one.quantity][0]}" if sure else "is likely ahead; not at 95 %"
+        better = kind.quantity(one.quantity).better
+        words = f"is {better}" if sure else "is likely ahead; not at 95 %"
     return {
-        "name": NAMES[one.quantity],
+        "name": kind.quantity(one.quantity).label,
         "first": both[0],
         "second": both[1],
         "kinds": ["final" if system.status == "scored" else "moment" for system in (a, b)],
@@ -252,7 +265,7 @@ def overlap(
     everything = isinstance(request.user, User) and request.user.is_staff
     everything |= a.track.status == "closed"
     criterion = evaluation.comparisons[KEY]["criterion"]
-    words = {"criterion": CRITERIA.get(criterion, criterion).lower()}
+    words = {"criterion": kind_of(a.track).criterion_label(criterion).lower()}
     return [
         {"key": key, "tone": tone, "name": name} | words | _told(part, everything)
         for key, tone, name, part in (
@@ -307,7 +320,8 @@ def _judged(request: HttpRequest, row: Submission, wanted: Any) -> tuple[Any, An
     """Ids of a submission's judged predictions whose instance is wanted, and whether each is
     right.
     """
-    ids, right, _ = verdicts(row, public=only_public(request.user, row))
+    said = verdicts(row, public=only_public(request.user, row))
+    ids, right = said.prediction, said.value
     of = dict(Prediction.objects.filter(pk__in=ids).values_list("pk", "instance_id"))
     kept = np.array([wanted(of[pk]) for pk in ids], dtype=np.bool_)
     return np.array(ids, dtype=np.int64)[kept], right[kept]

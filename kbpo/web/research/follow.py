@@ -18,6 +18,7 @@ from kbpo.instances.merge import AGAIN
 from kbpo.instances.models import Label
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
+from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import about_text, duration_text, half_width_text, time_text
 
 ORDER = ("received", "read", "planned", "confirmed", "judging", "scored")
@@ -136,9 +137,9 @@ def _moment(when: datetime | None) -> str:
 
 
 def _notes(submission: Submission, sample: dict[str, Any]) -> list[str]:
-    counts = submission.counts
+    counts, words = submission.counts, kind_of(submission.track).words
     read = (
-        f"{counts.get('relations', 0):,} relations in, {counts.get('set_aside', 0):,} lines set"
+        f"{submission.n_items or 0:,} {words.items} in, {counts.get('set_aside', 0):,} lines set"
         " aside"
     )
     drawn = "nothing had to be drawn" if submission.sampled_at else "the sample is drawn next"
@@ -146,7 +147,7 @@ def _notes(submission: Submission, sample: dict[str, Any]) -> list[str]:
         f"{submission.file_name}, {filesizeformat(submission.file_size)}",
         read if submission.read_at else "",
         _planned(submission),
-        f"{sample['targets']:,} relations drawn" if sample["targets"] else drawn,
+        f"{sample['targets']:,} {words.items} drawn" if sample["targets"] else drawn,
         _remains(submission, sample),
         "on the board" if submission.is_on_board else "enters the board by itself",
     ]

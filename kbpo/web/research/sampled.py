@@ -13,7 +13,7 @@ from kbpo.instances.models import Label
 from kbpo.sampling.designs.base import half_width_at
 from kbpo.sampling.models import Sample, SampleBatch
 from kbpo.submissions.models import Submission
-from kbpo.web.public.board import DISTRIBUTIONS
+from kbpo.tracks.registry import kind_of
 
 WHY = {
     "target": "as far as the interval asks",
@@ -52,7 +52,7 @@ def _stage(submission: Submission, batch: SampleBatch, targets: int) -> dict[str
         "number": batch.stage,
         "drawn_at": batch.drawn_at,
         "settled_at": batch.settled_at,
-        "distribution": DISTRIBUTIONS.get(batch.distribution.kind, batch.distribution.kind),
+        "distribution": kind_of(submission.track).distribution_label(batch.distribution.kind),
         "targets": targets,
         "size": batch.size,
         "why": WHY.get(told.get("why", ""), ""),
@@ -80,7 +80,7 @@ def _model(submission: Submission) -> dict[str, Any] | None:
     """
     if submission.status != "scored":
         return None
-    track = submission.track
+    track, kind = submission.track, kind_of(submission.track)
     latest = track.evaluations.order_by("-number").first()
     told = latest.settings if latest else {}
     alone = (
@@ -90,11 +90,11 @@ def _model(submission: Submission) -> dict[str, Any] | None:
     )
     printed: Figure | None = figures(
         submission,
-        quantity="precision",
+        quantity=kind.mean,
         criterion=track.criterion,
         distribution=track.distribution,
         method="centred",
-    ).get(("precision", track.criterion, track.distribution, "centred"))
+    ).get((kind.mean, track.criterion, track.distribution, "centred"))
     if alone is None or printed is None or printed.value is None:
         return None
     return {

@@ -9,19 +9,14 @@ from kbpo.evaluation.leaderboard import Figure, figures
 from kbpo.evaluation.score import Key
 from kbpo.sampling.models import Sample
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
-from kbpo.web.public.board import CRITERIA, DISTRIBUTIONS, interval
+from kbpo.web.components.figures import percent_text
+from kbpo.web.public.board import interval
 from kbpo.web.research.slices import watched
 
-QUANTITIES = (
-    ("f1", "F1"),
-    ("precision", "Precision"),
-    ("recall", "Recall"),
-    ("instance_recall", "Recall, every mention of a fact counted"),
-    ("recall_corrected", "Recall, with what annotators miss"),
-)
 SCOPES = {
     Track.Scope.SENTENCE: "within one sentence",
     Track.Scope.NEIGHBOURS: "within one sentence or two that follow each other",
@@ -33,7 +28,7 @@ SCOPES = {
 def tables(submission: Submission) -> list[dict[str, Any]]:
     """Scores by criterion: the guaranteed pair first, each with its rows and one axis."""
     found = figures(submission)
-    self_claims = self_claims_of(submission)
+    kind = kind_of(submission.track)
     looked = watched(submission) if submission.status != "scored" else None
     criteria = sorted(
         {key[1] for key in found}, key=lambda name: (name != submission.track.criterion, name)
@@ -61,31 +56,36 @@ def tables(submission: Submission) -> list[dict[str, Any]]:
         lost = rows[0]["figure"].n_missing if rows else 0
         result.append(
             {
-                "name": CRITERIA.get(criterion, criterion),
+                "name": kind.criterion_label(criterion),
                 "criterion": criterion,
                 "rows": rows,
                 "axis": axis,
                 "scope": SCOPES[Track.Scope(submission.track.scope)]
-                if _has_recall(found, criterion)
+                if _has_recall(kind, found, criterion)
                 else "",
                 "watched": any(row["safe"] for row in rows),
-                "self_claims": self_claims if criterion == "linking" else None,
+                "counted": counted_of(submission, criterion),
                 "missing": missing(submission, lost) if lost else None,
             }
         )
     return result
 
 
-def self_claims_of(submission: Submission) -> float | None:
-    """Share of the mentions of entities of a submission that it claims to be their own canonical
-    ones; None before its first scores.
+def counted_of(submission: Submission, criterion: str) -> list[str]:
+    """What was counted of a submission and belongs to a criterion, as sentences; nothing before its
+    first scores.
     """
     latest = submission.track.evaluations.order_by("-number").first()
-    return latest.settings.get("self_claims", {}).get(str(submission.pk)) if latest else None
+    sentences = []
+    for one in kind_of(submission.track).counted if latest else ():
+        share = latest.settings.get(one.name, {}).get(str(submission.pk)) if latest else None
+        if share is not None and one.criterion == criterion:
+            sentences.append(one.sentence.format(share=percent_text(share)))
+    return sentences
 
 
-def _has_recall(found: dict[tuple[str, str, str, str], Figure], criterion: str) -> bool:
-    return any(key[0] != "precision" and key[1] == criterion for key in found)
+def _has_recall(kind: Kind, found: dict[tuple[str, str, str, str], Figure], criterion: str) -> bool:
+    return any(key[1] == criterion and not kind.quantity(key[0]).weighed for key in found)
 
 
 def missing(submission: Submission, n: int) -> dict[str, int]:
@@ -106,7 +106,7 @@ def missing(submission: Submission, n: int) -> dict[str, int]:
 
 
 def _guaranteed(track: Track) -> Key:
-    return "precision", track.criterion, track.distribution
+    return kind_of(track).mean, track.criterion, track.distribution
 
 
 def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
@@ -114,20 +114,18 @@ def _lines(track: Track, criterion: str) -> Iterator[tuple[Key, str]]:
     recall.
     """
     kinds = sorted(track.distributions, key=lambda kind: kind != track.distribution)
-    for quantity, name in QUANTITIES:
-        if quantity == "precision":
-            yield from (
-                ((quantity, criterion, kind), f"{name}, {DISTRIBUTIONS[kind].lower()}")
-                for kind in kinds
-            )
-        elif quantity == "f1":
-            kind = track.distribution
-            yield (
-                (quantity, criterion, kind),
-                f"{name} of recall and precision, {DISTRIBUTIONS[kind].lower()}",
-            )
+    of_track = kind_of(track)
+    for quantity in of_track.quantities:
+        if quantity.name == of_track.mean:
+            for kind in kinds:
+                weighed = of_track.distribution_label(kind).lower()
+                yield (quantity.name, criterion, kind), f"{quantity.label}, {weighed}"
+        elif quantity.weighed:
+            weighed = of_track.distribution_label(track.distribution).lower()
+            name = f"{quantity.label} of recall and precision, {weighed}"
+            yield (quantity.name, criterion, track.distribution), name
         else:
-            yield (quantity, criterion, "instance"), name
+            yield (quantity.name, criterion, "instance"), quantity.label
 
 
 def _corrected(
@@ -168,7 +166,7 @@ def checked(submission: Submission) -> dict[str, Any] | None:
     track = submission.track
     row = submission.estimates.filter(
         evaluation=latest,
-        quantity="precision",
+        quantity=kind_of(track).mean,
         criterion=track.criterion,
         distribution=track.distribution,
         method="expert",

@@ -8,26 +8,16 @@ from django.urls import reverse
 
 from kbpo.evaluation.leaderboard import FEW, Figure
 from kbpo.evaluation.models import Estimate, Look
-from kbpo.evaluation.slices.estimate import would_do
+from kbpo.evaluation.slices.estimate import OWN, would_do
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Track as Kind
+from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.components.plots import Moment
 from kbpo.web.public.board import interval
 
-GROUPS = {
-    "relation": "Relation",
-    "type": "Entity type",
-    "frequency": "Entity frequency",
-    "sentence": "Same sentence",
-    "own": "Defined here",
-}
-NAMES = {
-    "frequency:low": "Rare entities",
-    "frequency:medium": "Entities in some documents",
-    "frequency:high": "Frequent entities",
-    "sentence:same": "Both names in one sentence",
-    "sentence:across": "Names in different sentences",
-}
+DEFINED = "Defined here"
+"""What the page calls the group of slices that admins defined"""
 
 
 def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any]:
@@ -36,23 +26,25 @@ def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any
     Others than its team see no thin ones while the track is open: a slice of few judgments would
     tell what they were.
     """
+    kind = kind_of(submission.track)
     latest = submission.track.evaluations.order_by("-number").first()
     stored = Estimate.objects.filter(
-        evaluation=latest, submission=submission, quantity__in=["precision", "recall"]
+        evaluation=latest, submission=submission, quantity__in=[kind.mean, "recall"]
     )
     found: dict[str, dict[str, Estimate]] = {}
     for one in stored.exclude(slice=""):
         found.setdefault(one.slice, {})[one.quantity] = one
     if not own and submission.track.status != "closed":
-        found = {key: some for key, some in found.items() if some["precision"].n_labels >= FEW}
-    groups = [group for group in GROUPS if any(key.startswith(f"{group}:") for key in found)]
+        found = {key: some for key, some in found.items() if some[kind.mean].n_labels >= FEW}
+    names = {name: group.label for name, group in kind.groups.items()} | {OWN: DEFINED}
+    groups = [group for group in names if any(key.startswith(f"{group}:") for key in found)]
     group = chosen if chosen in groups else next(iter(groups), "")
     labels = {
         one["name"]: one.get("label", one["name"])
-        for one in submission.track.corpus.schema["predicates"]
+        for one in submission.track.corpus.schema.get("predicates", ())
     }
     rows = [
-        _row(key, some, submission, labels)
+        _row(kind, key, some, submission, labels)
         for key, some in found.items()
         if key.startswith(f"{group}:")
     ]
@@ -60,24 +52,29 @@ def by_slice(submission: Submission, chosen: str, *, own: bool) -> dict[str, Any
     address = reverse("submission", args=[submission.pk])
     return {
         "rows": rows,
-        "name": GROUPS.get(group, "").lower(),
+        "name": names.get(group, "").lower(),
         "axis": drawing.axis_over([row["interval"] for row in rows]),
         "recall": any(row["recall"] for row in rows),
         "options": [
-            {"url": f"{address}?by={one}#slices", "text": GROUPS[one], "current": one == group}
+            {"url": f"{address}?by={one}#slices", "text": names[one], "current": one == group}
             for one in groups
         ],
     }
 
 
 def _row(
-    key: str, some: dict[str, Estimate], submission: Submission, labels: dict[str, str]
+    kind: Kind,
+    key: str,
+    some: dict[str, Estimate],
+    submission: Submission,
+    labels: dict[str, str],
 ) -> dict[str, Any]:
-    stored = some["precision"]
-    figure, name = Figure.of(stored), key.partition(":")[2]
+    stored = some[kind.mean]
+    figure, (group, _, name) = Figure.of(stored), key.partition(":")
+    words = kind.groups[group].words if group in kind.groups else {}
     recall = some.get("recall")
     return {
-        "name": NAMES.get(key) or labels.get(name, name),
+        "name": words.get(name) or labels.get(name, name),
         "n": stored.n_predictions or 0,
         "figure": figure,
         "interval": interval(figure),
@@ -99,12 +96,17 @@ def watched(submission: Submission) -> dict[str, Any] | None:
     if not looks:
         return None
     now = looks[-1]
+    kind = kind_of(submission.track)
+    quantity = kind.quantity(kind.mean)
     return {
+        "quantity": quantity.label,
+        "axis": f"{quantity.label}, %",
         "moments": [Moment(one.n, one.value, one.low80, one.high80) for one in looks],
         "now": now,
         "free": looks[0].n_before,
         "alt": (
-            f"After {now.n:,} judgments precision is between {now.low80:.1%} and {now.high80:.1%}."
+            f"After {now.n:,} judgments {quantity.in_text} is between {now.low80:.1%} and"
+            f" {now.high80:.1%}."
         ),
         "interval": drawing.Interval(now.value, now.low80, now.high80, now.low95, now.high95),
     }

@@ -25,6 +25,7 @@ from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, withdraw
 from kbpo.submissions.receive import describe as rename
 from kbpo.web.csv import csv_stream
+from kbpo.tracks.registry import kind_of
 from kbpo.web.research.follow import progress, reached, stages
 from kbpo.web.research.judged import (
     VERDICTS,
@@ -100,6 +101,9 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     moving = submission.status in ("confirmed", "judging")
     found: dict[str, Any] = {
         "submission": submission,
+        "words": kind_of(submission.track).words,
+        "pages": kind_of(submission.track).pages,
+        "mean_words": mean_words(submission),
         "own": own,
         "moving": moving,
         "again": moving and submission.orders > 0,
@@ -124,7 +128,8 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         found["shared"] = share.shared(submission)
         found |= {"more": more(submission)}
     if seen:
-        ids, right, _ = verdicts(submission, public=not own)
+        said = verdicts(submission, public=not own)
+        ids, right = said.prediction, said.value
         newest = ids[-5:] if ids else []
         found |= {
             "latest": describe(submission, newest, public=not own),
@@ -132,6 +137,12 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
             "n_right": int(np.nansum(right)),
         }
     return found
+
+
+def mean_words(submission: Submission) -> str:
+    """What the guaranteed number is called within a sentence."""
+    kind = kind_of(submission.track)
+    return kind.quantity(kind.mean).in_text
 
 
 def _ordered(submission: Submission, n: int) -> tuple[int, float] | None:
@@ -259,7 +270,8 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
             "Judgments are shown to the submission's own team, and to everybody once the track is"
             " closed."
         )
-    ids, right, names = verdicts(submission, public=only_public(request.user, submission))
+    said = verdicts(submission, public=only_public(request.user, submission))
+    ids, right, names = said.prediction, said.value, said.group
     own = not only_public(request.user, submission)
     verdict = request.GET.get("verdict", "all")
     verdict = verdict if verdict in VERDICTS else "all"
@@ -286,7 +298,9 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
             "predicate": predicate,
             "counts": counts,
             "predicates": sorted(Counter(names).items(), key=lambda one: -one[1]),
-            "n_predictions": submission.counts.get("relations", 0),
+            "n_predictions": submission.n_items or 0,
+            "words": kind_of(submission.track).words,
+            "pages": kind_of(submission.track).pages,
         },
     )
 

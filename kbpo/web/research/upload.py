@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
+from itertools import islice
 from typing import Any, Concatenate, ParamSpec, cast
 from urllib.parse import urlencode
 
@@ -31,13 +32,15 @@ from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.progress import progress_of
 from kbpo.submissions.receive import GONE, CannotChange, CannotReceive, describe, receive, withdraw
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web.components.figures import count_text
-from kbpo.web.research.example_file import example_lines
 from kbpo.web.research.quote import Quote, quote, quotes
 from kbpo.web.research.submissions import find, told
 
 P = ParamSpec("P")
 DRAFT = ("received", "read", "planned")
+SHOWN_LINES = 2
+"""Lines of the example on the page"""
 SHOWN = 10
 """Problems on the page; the rest is a link away."""
 SEVERITIES = (("error", "errors"), ("warning", "warnings"), ("info", "notes"))
@@ -147,9 +150,16 @@ def _file_page(
     refusal: str = "",
     status: int = 200,
 ) -> HttpResponse:
+    kind = kind_of(track) if track is not None else None
+    for one in tracks:
+        one.inputs, one.words = kind_of(one).n_inputs(), kind_of(one).words  # type: ignore[attr-defined]
     context = {
         "tracks": tracks,
         "track": track,
+        "words": kind.words if kind else None,
+        "pages": kind.pages if kind else None,
+        "n_inputs": kind.n_inputs() if kind else 0,
+        "example": list(islice(kind.example(), SHOWN_LINES)) if kind else [],
         "team": team,
         "drafts": drafts(team),
         "key": secrets.token_hex(16),
@@ -203,12 +213,12 @@ def _checked(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "targets": _targets(submission, options, chosen.width) if chosen else [],
         "errors": counts.get("errors", 0),
         "same": same_as(submission),
-        **(_words(chosen, counts) if chosen else {}),
+        **(_words(chosen, submission) if chosen else {}),
         **_problems(request, submission),
     }
 
 
-def _words(chosen: Quote, counts: dict[str, Any]) -> dict[str, str]:
+def _words(chosen: Quote, submission: Submission) -> dict[str, str]:
     """What stands at the ends of the bar, and on the choice about bad lines."""
     return {
         "paid_words": (
@@ -216,7 +226,7 @@ def _words(chosen: Quote, counts: dict[str, Any]) -> dict[str, str]:
             f" {'label exists' if chosen.judged == 1 else 'labels exist'}"
         ),
         "judge_words": f"{count_text(chosen.new)} to judge",
-        "good_words": f"Evaluate the {count_text(counts.get('relations', 0))} good ones",
+        "good_words": f"Evaluate the {count_text(submission.n_items or 0)} good ones",
     }
 
 
@@ -430,7 +440,7 @@ def example(request: HttpRequest, slug: str) -> HttpResponse:
         Track.objects.exclude(status="draft").select_related("corpus"), slug=slug
     )
     response = HttpResponse(
-        "".join(f"{line}\n" for line in example_lines(track)),
+        "".join(f"{line}\n" for line in kind_of(track).example()),
         content_type="application/jsonl; charset=utf-8",
     )
     response["Content-Disposition"] = f'attachment; filename="example-{track.slug}.jsonl"'

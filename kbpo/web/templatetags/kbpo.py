@@ -12,6 +12,9 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from annotation.platforms.mturk import account
+from kbpo.tracks.base import Pages, Words
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing, figures, plots, viewer
 from kbpo.web.components.drawing import Axis, Interval, Kind, Tone
 from kbpo.web.components.plots import Moment, Point
@@ -249,6 +252,18 @@ def arrival_plot(
 ) -> SafeString:
     """An estimate as judgments arrive, in its hatched band."""
     return mark_safe(plots.draw_arrival(moments, alt, name=name, free=free, plan=plan))
+
+
+@register.filter
+def words(track: Track) -> Words:
+    """The words of a track's kind."""
+    return kind_of(track).words
+
+
+@register.filter
+def pages(track: Track) -> Pages:
+    """The templates of a track's kind."""
+    return kind_of(track).pages
 
 
 @register.simple_tag

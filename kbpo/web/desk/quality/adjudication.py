@@ -148,7 +148,7 @@ def dispute(request: HttpRequest, pk: int, prediction: int) -> HttpResponse:
     row = get_object_or_404(
         Prediction.objects.select_related("instance"), pk=prediction, submission=submission
     )
-    if row.pk not in set(verdicts(submission, public=False)[0]):
+    if row.pk not in set(verdicts(submission, public=False).prediction):
         raise Http404("This prediction has no judgment yet.")
     try:
         adjudicate.dispute(

@@ -17,11 +17,12 @@ from annotation.labels import revise
 from annotation.quality import describe, gold
 from kbpo.accounts.models import User
 from kbpo.evaluation.studies.what_if import Change, what_if
+from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
+from kbpo.tracks.registry import kind_of
 
 METHODS = {"majority": "Majority", "dawid_skene": "Dawid and Skene’s model"}
-QUANTITIES = ("f1", "precision", "recall")
 SHOWN = 100
 
 
@@ -67,7 +68,7 @@ def _compared(track: Track, method: str) -> dict[str, Any]:
     return {
         "revision": made,
         "flips": flips,
-        "rows": _rows(changes),
+        "rows": _rows(kind_of(track), changes),
         "seconds": time.monotonic() - began,
     }
 
@@ -81,7 +82,7 @@ def _title(flip: Any) -> str:
     )
 
 
-def _rows(changes: list[Change]) -> list[dict[str, Any]]:
+def _rows(kind: Kind, changes: list[Change]) -> list[dict[str, Any]]:
     """One row a system, the best first, with its numbers before and after."""
     found: dict[int, dict[str, Any]] = defaultdict(dict)
     for one in changes:
@@ -89,8 +90,9 @@ def _rows(changes: list[Change]) -> list[dict[str, Any]]:
         found[one.submission.pk][one.quantity] = one
     rows = list(found.values())
     for row in rows:
-        row["cells"] = [(name, row.get(name)) for name in QUANTITIES]
-        first = row.get("f1") or row.get("precision")
+        names = [quantity.name for quantity in kind.compared()]
+        row["cells"] = [(name, row.get(name)) for name in names]
+        first = next((row[name] for name in names if row.get(name)), None)
         row["rank"] = (first.rank_before, first.rank_after) if first else None
     return sorted(rows, key=lambda row: row["rank"] or (len(rows), 0))
 

@@ -24,9 +24,10 @@ from kbpo.sampling.models import ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 from kbpo.web.access import for_admins
+from kbpo.tracks.registry import kind_of
 from kbpo.web.components import drawing
 from kbpo.web.desk.reason import why_of
-from kbpo.web.public.board import CRITERIA, DISTRIBUTIONS, interval
+from kbpo.web.public.board import interval
 
 USUAL = 40
 
@@ -58,8 +59,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "evaluation": latest,
         "matrices": sorted(matrices(latest), key=lambda one: one["criterion"] != track.criterion),
         "scores": scores(track, latest),
-        "weighted": DISTRIBUTIONS.get(track.distribution, track.distribution).lower(),
-        "criterion": CRITERIA.get(track.criterion, track.criterion).lower(),
+        "weighted": kind_of(track).distribution_label(track.distribution).lower(),
+        "criterion": kind_of(track).criterion_label(track.criterion).lower(),
     }
     return render(request, "desk/checks.html", context, status=409 if refusal else 200)
 
@@ -99,7 +100,7 @@ def matrices(evaluation: Evaluation | None) -> list[dict[str, Any]]:
     return [
         {
             "criterion": criterion,
-            "name": CRITERIA.get(criterion, criterion),
+            "name": kind_of(evaluation.track).criterion_label(criterion) if evaluation else "",
             "checked": told["checked"],
             "rows": [
                 {"says": says, "right": counts[0], "wrong": counts[1], "share": _share(told[key])}
@@ -128,7 +129,7 @@ def scores(track: Track, evaluation: Evaluation | None) -> dict[str, Any]:
     if evaluation is None:
         return {"rows": [], "axis": None}
     stored = evaluation.estimates.filter(
-        quantity="precision",
+        quantity=kind_of(track).mean,
         criterion=track.criterion,
         distribution=track.distribution,
         slice="",

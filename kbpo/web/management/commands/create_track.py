@@ -15,8 +15,8 @@ from annotation.platforms import registry
 from annotation.platforms.registry import PLATFORMS
 from kbpo.corpus.models import Corpus
 from kbpo.sampling.open_track import Money, create_track, open_track
-from kbpo.tracks.models import DISTRIBUTIONS, Track
-from kbpo.tracks.registry import KINDS
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import KINDS, class_of
 
 
 def dollars(text: str) -> Decimal:
@@ -30,6 +30,19 @@ def dollars(text: str) -> Decimal:
     return amount
 
 
+def _known() -> tuple[str, str]:
+    """The distributions and the criteria of every kind, in words; what a track guarantees if
+    nothing is said is told.
+    """
+    told: tuple[list[str], list[str]] = ([], [])
+    for name in KINDS:
+        kind = class_of(name)
+        distributions, criteria = list(kind.distributions), kind.criterion_names()
+        told[0].append(f"{name}: {', '.join(distributions)} (if not said: {distributions[-1]})")
+        told[1].append(f"{name}: {', '.join(criteria)} (if not said: {criteria[0]})")
+    return "; ".join(told[0]), "; ".join(told[1])
+
+
 class Command(BaseCommand):
     help = __doc__
 
@@ -38,12 +51,8 @@ class Command(BaseCommand):
         parser.add_argument("--corpus", required=True, help="Slug of the corpus")
         parser.add_argument("--kind", default="kbp", choices=list(KINDS))
         parser.add_argument("--description", default="")
-        parser.add_argument(
-            "--distribution", default="entity_relation", choices=DISTRIBUTIONS, help="Guaranteed"
-        )
-        parser.add_argument(
-            "--criterion", default="correct", help="Guaranteed: relation, linking or correct"
-        )
+        parser.add_argument("--distribution", default="", help=f"Guaranteed: {_known()[0]}")
+        parser.add_argument("--criterion", default="", help=f"Guaranteed: {_known()[1]}")
         parser.add_argument(
             "--half-width", type=dollars, default=Decimal("0.030"), help="Target of the guarantee"
         )
@@ -56,7 +65,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--scope", default="sentence", choices=Track.Scope.values, help="What recall asks for"
         )
-        parser.add_argument("--workers", type=int, default=3, help="Workers a question")
+        parser.add_argument("--workers", type=int, help="Workers a question")
         parser.add_argument(
             "--platform", default="pool", choices=list(PLATFORMS), help="Where people judge"
         )
@@ -64,12 +73,8 @@ class Command(BaseCommand):
         parser.add_argument("--day-cap", type=dollars, help="Dollars a day")
         parser.add_argument("--submission-cap", type=dollars, help="Dollars for one submission")
         parser.add_argument("--team-cap", type=dollars, help="Dollars of one team")
-        parser.add_argument(
-            "--reward", type=dollars, default=Decimal("0.05"), help="Dollars for one answer"
-        )
-        parser.add_argument(
-            "--seconds", type=int, default=20, help="Expected seconds for one answer"
-        )
+        parser.add_argument("--reward", type=dollars, help="Dollars for one answer")
+        parser.add_argument("--seconds", type=int, help="Expected seconds for one answer")
         parser.add_argument("--open", action="store_true", help="Open it at once")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -8,19 +8,18 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kbpo.corpus.models import Document
-from kbpo.tracks.models import Track
+from kbpo.corpus.models import Corpus, Document
 
 MOST = 12
 
 
-def example_lines(track: Track) -> Iterator[str]:
+def example_lines(corpus: Corpus) -> Iterator[str]:
     """Lines of JSON, one a document: two names of one sentence and the first predicate of the
     schema.
     """
-    predicate = track.corpus.schema["predicates"][0]
+    predicate = corpus.schema["predicates"][0]
     types = (predicate.get("types") or [[None, None]])[0]
-    for document in Document.objects.filter(corpus=track.corpus).order_by("pk")[:MOST]:
+    for document in Document.objects.filter(corpus=corpus).order_by("pk")[:MOST]:
         if (pair := _two_names(document)) is not None:
             yield json.dumps(_claim(document, pair, predicate["name"], types), ensure_ascii=False)
 

@@ -1,5 +1,4 @@
-"""Reads what slices are cut by: type, entity, sentence, document and date of every instance of a
-pool.
+"""Reads what scores of relations are cut by: predicate, type, entity, sentence, document and date.
 
 As everywhere in the pool, an instance is what the first submission that states it says: a slice is
 the same set of instances for every system, so that systems can be compared in it.
@@ -7,61 +6,49 @@ the same set of instances for every system, so that systems can be compared in i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
+from kbpo.corpus.frequency import HIGH, MEDIUM
 from kbpo.corpus.models import Corpus
-from kbpo.pool.pool import Pool
 
-Bools = NDArray[np.bool_]
 Names = NDArray[np.str_]
 PEOPLE = ("PER", "ORG")
 """Entities whose frequencies set the classes; all entities where a schema knows neither type."""
-MEDIUM, HIGH = 50, 90
-"""Percentiles of document frequency: up to the first is low, above the second high (TAC 2016: 3
-and 154)."""
 
 
-@dataclass(frozen=True)
-class Traits:
-    """One row an instance of the pool, (u,)."""
-
-    subject_type: Names
-    object_type: Names
-    frequency: Names
-    """low, medium or high: in how many documents the subject occurs"""
-    same_sentence: Bools
-    document: Names
-    """The document's id in the corpus file"""
-    date: Names
-    """The document's date, 2013-03-17; empty where it has none"""
-
-
-def read_traits(corpus: Corpus, pool: Pool) -> Traits:
-    """The traits of a pool's instances."""
+def read_traits(corpus: Corpus, submissions: Sequence[int]) -> dict[str, Names]:
+    """The traits of all that some submissions state, by ascending instance: `predicate`,
+    `subject_type`, `object_type`, `frequency` (low, medium or high: in how many documents the
+    subject occurs), `sentence` (same or across), `document` (its id in the corpus file) and `date`
+    (2013-03-17; empty where it has none).
+    """
     rows = fetch(
         "SELECT DISTINCT ON (p.instance_id) p.instance_id, p.subject_type, p.object_type, d.key,"
         " d.id, d.date, lower(CASE WHEN p.subject_link <> '' THEN p.subject_link ELSE"
         " substring(d.text FROM p.subject_canonical_begin + 1 FOR p.subject_canonical_end -"
         " p.subject_canonical_begin) END), width_bucket(i.subject_begin, d.sentence_begin) ="
-        " width_bucket(i.object_begin, d.sentence_begin) FROM submissions_prediction p JOIN"
+        " width_bucket(i.object_begin, d.sentence_begin), r.name FROM submissions_prediction p JOIN"
         " instances_instance i ON i.id = p.instance_id JOIN corpus_document d ON d.id ="
-        " i.document_id WHERE p.submission_id = ANY(%s) ORDER BY p.instance_id, p.submission_id",
-        [pool.systems],
+        " i.document_id JOIN corpus_predicate r ON r.id = i.predicate_id WHERE p.submission_id ="
+        " ANY(%s) ORDER BY p.instance_id, p.submission_id",
+        [list(submissions)],
     )
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 9
     types, names, documents = columns[1], columns[6], columns[4]
-    return Traits(
-        subject_type=np.array(types, dtype=np.str_),
-        object_type=np.array(columns[2], dtype=np.str_),
-        frequency=_classes(corpus, list(zip(names, documents, types, strict=True)), list(names)),
-        same_sentence=np.array(columns[7], dtype=np.bool_),
-        document=np.array(columns[3], dtype=np.str_),
-        date=np.array(columns[5], dtype=np.str_),
-    )
+    stated = list(zip(names, documents, types, strict=True))
+    return {
+        "predicate": np.array(columns[8], dtype=np.str_),
+        "subject_type": np.array(types, dtype=np.str_),
+        "object_type": np.array(columns[2], dtype=np.str_),
+        "frequency": _classes(corpus, stated, list(names)),
+        "sentence": np.where(np.array(columns[7], dtype=np.bool_), "same", "across"),
+        "document": np.array(columns[3], dtype=np.str_),
+        "date": np.array(columns[5], dtype=np.str_),
+    }
 
 
 def _classes(corpus: Corpus, stated: list[tuple[str, int, str]], names: list[str]) -> Names:

@@ -1,0 +1,134 @@
+"""The form interface: a text and questions about it with a few answers each, as the payload says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict
+
+from annotation.interfaces.base import (
+    AggregatedLabel,
+    BadAnswer,
+    Interface,
+    Judgment,
+    ParsedResponse,
+    Unit,
+)
+from annotation.interfaces.flag import PROBLEMS, flag_of
+from annotation.interfaces.ratings import ratings_label
+
+if TYPE_CHECKING:
+    from annotation.models import Question, Response
+
+
+class Option(TypedDict):
+    """One answer: what stands on the button, and the rating in [0, 1] that it is."""
+
+    label: str
+    value: float
+    cue: NotRequired[str]
+
+
+class Field(TypedDict):
+    """One question, by the name of its criterion."""
+
+    name: str
+    ask: str
+    options: list[Option]
+
+
+class FormPayload(TypedDict):
+    """What a question carries: a text to read, and what is asked of it."""
+
+    title: str
+    text: str
+    fields: list[Field]
+    guide: NotRequired[list[str]]
+    """Sentences of the instructions"""
+
+
+class Form(Interface):
+    """One button for each question about a text; or a flag that it cannot be answered."""
+
+    name: ClassVar[str] = "form"
+    template: ClassVar[str] = "annotation/form.html"
+    script: ClassVar[str] = "annotation/form.js"
+    version: ClassVar[int] = 1
+    offered_as: ClassVar[str] = "Read a short text and answer questions about it"
+    default_reward: ClassVar[str] = "0.05"
+    default_seconds: ClassVar[int] = 20
+    tolerance: ClassVar[float | None] = None  # ratings are opinions
+
+    def render(self, question: Question, answer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        payload, left = question.payload, answer or {}
+        problem = _text(left, "problem")
+        return {
+            "key": str(question.target_id),
+            "title": payload["title"],
+            "text": payload["text"],
+            "fields": [
+                _field(field, number, _text(left, field["name"]))
+                for number, field in enumerate(payload["fields"], start=1)
+            ],
+            "guide": payload.get("guide", []),
+            "problems": [(code, words, code == problem) for code, words in PROBLEMS.items()],
+            "flagged": bool(problem),
+            "remark": _text(left, "remark"),
+        }
+
+    def whole(self, question: Question, text: str) -> dict[str, Any]:
+        return {"text": question.payload["text"], "marks": []}
+
+    def parse(self, question: Question, raw: dict[str, Any]) -> list[ParsedResponse]:
+        flag = flag_of(raw)
+        if flag is not None:
+            return [ParsedResponse(question.target_id, "flag", flag)]
+        return [
+            ParsedResponse(question.target_id, field["name"], _answer(field, number, raw))
+            for number, field in enumerate(question.payload["fields"], start=1)
+        ]
+
+    def aggregate(self, question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+        names = [field["name"] for field in question.payload["fields"]]
+        return ratings_label(question, responses, names)
+
+    def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
+        """What was picked of each question, and whether it was flagged."""
+        if response.criterion == "flag":
+            yield ("flag", ""), "yes"
+        else:
+            yield (response.criterion, ""), str(response.value["choice"])
+
+
+def _field(field: Field, number: int, chosen: str) -> dict[str, Any]:
+    """A question as the page shows it; the value of a button is its place among the options."""
+    options = [
+        {
+            "value": str(place),
+            "label": option["label"],
+            "cue": option.get("cue", ""),
+            "chosen": chosen == str(place),
+        }
+        for place, option in enumerate(field["options"], start=1)
+    ]
+    return {"name": field["name"], "ask": field["ask"], "number": number, "options": options}
+
+
+def _answer(field: Field, number: int, raw: Mapping[str, Any]) -> dict[str, Any]:
+    chosen = _text(raw, field["name"])
+    if not chosen:
+        raise BadAnswer(f"Step {number} is missing: {field['ask']}")
+    options = {str(place): option for place, option in enumerate(field["options"], start=1)}
+    if chosen not in options:
+        raise BadAnswer(
+            f"“{chosen[:60]}” is not one of the answers to step {number}. Please choose again."
+        )
+    return {"value": options[chosen]["value"], "choice": options[chosen]["label"]}
+
+
+def _text(raw: Mapping[str, Any], name: str) -> str:
+    """The first value of a form field; BadAnswer if it is no text."""
+    values = raw.get(name) or [""]
+    value = values[0] if isinstance(values, list) else values
+    if not isinstance(value, str):
+        raise BadAnswer("The answer did not arrive as it was sent. Please choose again.")
+    return value.strip()

@@ -1,0 +1,38 @@
+"""Labels of ratings: every person's opinion is kept by itself, since a mean or a majority would hide
+how far people differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from annotation.interfaces.base import AggregatedLabel
+from annotation.interfaces.flag import flagged
+
+if TYPE_CHECKING:
+    from annotation.models import Question, Response
+
+METHOD = "ratings"
+
+
+def ratings_label(
+    question: Question, responses: Sequence[Response], criteria: Iterable[str]
+) -> list[AggregatedLabel]:
+    """The label that holds what each person said under these criteria, as ``{"ratings": {criterion:
+    [numbers in [0, 1]]}}``; an empty one if most flagged the question, none if nobody said
+    anything. A response's value has its number under ``value``.
+    """
+    said: dict[str, list[float]] = {}
+    for criterion in criteria:
+        values = [float(one.value["value"]) for one in responses if one.criterion == criterion]
+        if values:
+            said[criterion] = values
+    if not said and not any(one.criterion == "flag" for one in responses):
+        return []
+    empty = flagged(question, responses, next(iter(said), ""))
+    if empty is not None:
+        return [empty]
+    n = max(len(values) for values in said.values())
+    spread = max(max(values) - min(values) for values in said.values())
+    return [AggregatedLabel(question.target_id, {"ratings": said}, METHOD, n, spread)]

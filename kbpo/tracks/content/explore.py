@@ -1,0 +1,115 @@
+"""What the explorer shows of texts that people rated: the text, and what each criterion came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kbpo.corpus.fetch import fetch
+from kbpo.instances.merge import PUBLIC
+from kbpo.instances.models import Label
+from kbpo.submissions.models import Prediction
+from kbpo.tracks import base
+from kbpo.tracks.base import Criterion, Verdicts
+from kbpo.tracks.content.ratings import NOTHING, Rated, rated
+
+SHORT = 160
+"""Characters of a text in a line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What people said of a text under one criterion."""
+
+    label: str
+    value: float | None
+    """On the scale that people read"""
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged(base.Judged):
+    """A text with what people said of it."""
+
+    text: str
+    said: list[Said]
+
+    def as_json(self) -> dict[str, Any]:
+        """With its text, and under each criterion the value and how many people spoke of it."""
+        said = {part.label: {"value": part.value, "people": part.n} for part in self.said}
+        return super().as_json() | {"text": self.text, "said": said}
+
+    @property
+    def claim(self) -> str:
+        """Its beginning, on one line."""
+        line = " ".join(self.text.split())
+        return line if len(line) <= SHORT else f"{line[:SHORT]}…"
+
+
+def verdicts(criterion: Criterion, submission: int, *, public: bool) -> Verdicts:
+    """Predictions that have a (public) judgment, with what they came to under a criterion."""
+    known = PUBLIC if public else ""
+    rows = fetch(
+        "SELECT p.id, i.target_id FROM submissions_prediction p JOIN instances_instance i ON i.id ="
+        " p.instance_id WHERE p.submission_id = %s AND EXISTS (SELECT 1 FROM instances_label l"
+        f" WHERE l.target_id = i.target_id AND l.value <> '{{}}'::jsonb{known}) ORDER BY p.line,"
+        " p.id",
+        [submission],
+    )
+    said = rated([target for _, target in rows], public=public)
+    values = np.array([said[target].value(criterion) for _, target in rows], dtype=np.float64)
+    return Verdicts([prediction for prediction, _ in rows], values, [""] * len(rows))
+
+
+def describe(
+    criteria: Sequence[Criterion],
+    text_of: Callable[[Sequence[int]], dict[int, str]],
+    predictions: Sequence[int],
+    *,
+    public: bool,
+) -> list[base.Judged]:
+    """The judged predictions with these ids, in order, with their texts and ratings."""
+    rows = Prediction.objects.filter(pk__in=predictions).select_related("instance").in_bulk()
+    targets = [rows[pk].instance.target_id for pk in predictions]
+    texts, said = text_of(targets), rated(targets, public=public)
+    sources = _sources(targets, public=public)
+    judged: list[base.Judged] = []
+    for pk, target in zip(predictions, targets, strict=True):
+        known = said.get(target, NOTHING)
+        first = known.value(criteria[0])
+        judged.append(
+            Judged(
+                prediction=rows[pk],
+                right=bool(first) if first in (0.0, 1.0) and len(criteria) == 1 else None,
+                votes=_people(known),
+                source=sources.get(target, ""),
+                text=texts.get(target, ""),
+                said=[_said(known, criterion) for criterion in criteria],
+            )
+        )
+    return judged
+
+
+def _said(known: Rated, criterion: Criterion) -> Said:
+    value = known.value(criterion)
+    scaled = criterion.low + (criterion.high - criterion.low) * value
+    n = len(known.ratings.get(criterion.name, ()))
+    return Said(label=criterion.label, value=None if np.isnan(value) else scaled, n=n)
+
+
+def _people(known: Rated) -> str:
+    """“2 people”, however many criteria each spoke of."""
+    n = max((len(said) for said in known.ratings.values()), default=0)
+    return f"{n} {'person' if n == 1 else 'people'}" if n else ""
+
+
+def _sources(targets: Sequence[int], *, public: bool) -> dict[int, str]:
+    """The source of each target's latest label."""
+    sources: dict[int, str] = {}
+    for label in Label.objects.filter(target__in=targets).order_by("created_at", "pk"):
+        if label.is_public or not public:
+            sources[label.target_id] = label.source
+    return sources

@@ -1,0 +1,138 @@
+"""What kinds have in common whose targets are wholes by themselves: a text, an answer, an output.
+
+Each is asked about once, in one interface; what people say of it are ratings in [0, 1] that
+accumulate (`ratings.py`), a verdict is their mean or what most say. A kind adds how its files are
+read, what a question carries, and its words.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbpo.corpus.fetch import fetch
+from kbpo.instances.models import Target
+from kbpo.tracks.base import (
+    DEFAULT,
+    Answers,
+    Column,
+    Distribution,
+    Judged,
+    Quantity,
+    QuestionDraft,
+    Track,
+    Verdicts,
+)
+from kbpo.tracks.content import explore
+from kbpo.tracks.content.ratings import NOTHING, Rated, rated, targets_of
+
+Ids = NDArray[np.int64]
+
+
+class ContentTrack(Track):
+    """A kind of evaluation whose targets are wholes by themselves."""
+
+    distributions: ClassVar[dict[str, Distribution]] = {
+        "instance": Distribution("Every item", "1.0::float8")
+    }
+    quantities: ClassVar[tuple[Quantity, ...]] = (Quantity("mean", "Mean", "M", "better"),)
+    columns: ClassVar[tuple[Column, ...]] = (Column("mean", "mean", DEFAULT, "first"),)
+    can_be_checked: ClassVar[bool] = True
+
+    @abstractmethod
+    def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
+        """What a question about each of these targets carries, by its number: all that the page
+        needs, and nothing about who says it.
+        """
+
+    def people(self, target: Target) -> int | None:
+        """How many people are asked about a target; None: as many as the track says."""
+        return None
+
+    @property
+    def interface(self) -> str:
+        """The interface that targets are asked about in."""
+        return self.asking[0].interface
+
+    def shown_text(self, targets: Sequence[int]) -> dict[int, str]:
+        """What the explorer shows of targets: their text."""
+        rows = Target.objects.filter(pk__in=targets).values_list("pk", "content")
+        return {pk: str((content or {}).get("text", "")) for pk, content in rows}
+
+    def questions(
+        self, target_ids: Sequence[int], submissions: Sequence[int]
+    ) -> Iterable[QuestionDraft]:
+        waiting = set().union(*self.unanswered(dict.fromkeys(submissions, target_ids)).values())
+        return self._drafts([target for target in target_ids if target in waiting])
+
+    def again(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
+        return self._drafts(target_ids)
+
+    def _drafts(self, target_ids: Sequence[int]) -> Iterator[QuestionDraft]:
+        rows = Target.objects.in_bulk(target_ids)
+        targets = [rows[pk] for pk in dict.fromkeys(target_ids) if pk in rows]
+        payloads = self.payloads(targets)
+        for target in targets:
+            yield QuestionDraft(
+                target.pk,
+                self.interface,
+                payloads[target.pk],
+                list(self.criterion_names()),
+                self.people(target),
+            )
+
+    def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
+        wanted = sorted(set().union(*of.values()))
+        rows = fetch(
+            "SELECT p.submission_id, i.target_id FROM instances_instance i JOIN"
+            " submissions_prediction p ON p.instance_id = i.id WHERE i.target_id = ANY(%s) AND"
+            " p.submission_id = ANY(%s)",
+            [wanted, list(of)],
+        )
+        known = rated(wanted)
+        left: dict[int, set[int]] = {submission: set() for submission in of}
+        for submission, target in rows:
+            said = known.get(target, NOTHING)
+            if target in of[submission] and not said.in_vain and self._misses(said):
+                left[submission].add(target)
+        return left
+
+    def _misses(self, said: Rated) -> bool:
+        """Whether a criterion has no rating."""
+        return any(not said.ratings.get(name) for name in self.criterion_names())
+
+    def judge(self, instances: Ids, submissions: Sequence[int]) -> dict[str, NDArray[np.float64]]:
+        targets = targets_of(instances)
+        return self._verdicts(targets, rated(np.unique(targets).tolist()), len(submissions))
+
+    def rejudge(
+        self, instances: Ids, submissions: Sequence[int], answers: Answers
+    ) -> dict[str, NDArray[np.float64]]:
+        targets = targets_of(instances)
+        known = rated(np.unique(targets).tolist())
+        for target, answer in answers.items():
+            known[target] = Rated(answer.get(target, {}).get("ratings", {}))
+        return self._verdicts(targets, known, len(submissions))
+
+    def _verdicts(
+        self, targets: Ids, known: Mapping[int, Rated], m: int
+    ) -> dict[str, NDArray[np.float64]]:
+        """(n, m) the verdicts on each target, the same for all systems."""
+        verdicts: dict[str, NDArray[np.float64]] = {}
+        for criterion in self.criteria:
+            values = (known.get(target, NOTHING).value(criterion) for target in targets.tolist())
+            column = np.fromiter(values, dtype=np.float64, count=targets.size)
+            verdicts[criterion.name] = np.repeat(column[:, None], m, axis=1)
+        return verdicts
+
+    def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
+        return explore.verdicts(self.criterion(self.track.criterion), submission_id, public=public)
+
+    def describe(
+        self, submission_id: int, predictions: Sequence[int], *, public: bool
+    ) -> list[Judged]:
+        return explore.describe(self.criteria, self.shown_text, predictions, public=public)

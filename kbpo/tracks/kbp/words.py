@@ -1,0 +1,67 @@
+"""What people read of tracks on which relations are judged."""
+
+from __future__ import annotations
+
+from kbpo.corpus.frequency import FREQUENCIES
+from kbpo.tracks.base import Group, Pages, Words
+
+WORDS = Words(
+    item="relation",
+    items="relations",
+    system="a knowledge base",
+    file="Knowledge base file",
+    packed="Either may be packed with gzip; its first bytes tell, whatever its ending.",
+    doors={"tac_kb": "TAC KBP knowledge base", "json_lines": "JSON Lines"},
+    stratum="relation",
+    strata="relations",
+    offer=(
+        "Upload a knowledge base. People judge a sample of it. You get a score that says how sure"
+        " it is."
+    ),
+    promise=(
+        "Your own predictions are judged, not compared with a pool of other people’s. So a system"
+        " that finds something new is not punished for it."
+    ),
+    given_up=(
+        "Those of the same relation that were answered stand for them: their chances are multiplied"
+        " by the share of that relation that was answered. Relations of which little was asked are"
+        " taken together."
+    ),
+    published_long="As published: simple and joint estimators",
+    described="which systems state a relation, how sure they are, what kind it is",
+    description=(
+        "On-demand evaluation of knowledge bases: people judge a sample of your predictions, and"
+        " the leaderboard says how sure each score is."
+    ),
+)
+
+PAGES = Pages(
+    board_notes="tracks/kbp/board_notes.html",
+    board_end="tracks/kbp/board_end.html",
+    formats="tracks/kbp/formats.html",
+    facts="tracks/kbp/upload_facts.html",
+    more="tracks/kbp/upload_more.html",
+    claim="tracks/kbp/claim.html",
+    judged="tracks/kbp/judged.html",
+)
+
+GROUPS = {
+    "relation": Group("Relation", "predicate", strata=True),
+    "type": Group("Entity type", "subject_type"),
+    "frequency": Group(
+        "Entity frequency",
+        "frequency",
+        FREQUENCIES,
+        {
+            "low": "Rare entities",
+            "medium": "Entities in some documents",
+            "high": "Frequent entities",
+        },
+    ),
+    "sentence": Group(
+        "Same sentence",
+        "sentence",
+        ("same", "across"),
+        {"same": "Both names in one sentence", "across": "Names in different sentences"},
+    ),
+}

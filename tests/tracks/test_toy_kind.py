@@ -1,0 +1,172 @@
+"""A third kind of track, in this one file: are these texts questions? From an upload over HTTP to a
+row on the board.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from django.core.management import call_command
+
+from formats.messages import Report
+from kbpo.accounts.models import Team, Token, User
+from kbpo.corpus.models import Corpus
+from kbpo.evaluation.leaderboard import board
+from kbpo.instances.models import Label, Target
+from kbpo.sampling.open_track import Money, create_track, open_track
+from kbpo.tracks.base import Asking, Criterion, Unusable, Words
+from kbpo.tracks.content.store import Claim, store
+from kbpo.tracks.content.track import ContentTrack
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import KINDS
+from rehearsal.browser import Browser, Page
+
+PASSWORD = "is this a question"
+TEXTS = ("Who is it?", "It rains.", "Why not?", "Go on", "Is it late?", "No.")
+RIGHT = 1 / 2
+"""Share of the texts that are questions."""
+
+
+class QuestionsTrack(ContentTrack):
+    """Systems write questions, a text a line; people say whether each is one."""
+
+    kind: ClassVar[str] = "questions"
+    target_kind: ClassVar[str] = "text"
+    criteria: ClassVar = (Criterion("question", "Is a question", single="mean"),)
+    asking: ClassVar = (Asking("form", Decimal("0.03"), 5, people=2),)
+    words: ClassVar = Words(
+        item="text",
+        items="texts",
+        system="a list of questions",
+        file="List of questions",
+        offer="Upload questions. People say whether they are.",
+        promise="Each text is judged by itself.",
+        description="Are these questions?",
+    )
+
+    def new_report(self) -> Report:
+        return Report()
+
+    def read(self, path: str, report: Report, progress: Callable[[float], None]) -> Iterator[Claim]:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, start=1):
+            report.lines = number
+            progress(number / len(lines))
+            if line.strip():
+                yield Claim(line.strip(), number, {"text": line.strip()})
+
+    def store(self, submission_id: int, claims: Iterable[Claim], report: Report) -> dict[str, Any]:
+        stored = store(submission_id, self.corpus, self.target_kind, claims)
+        if not stored:
+            raise Unusable("The file has no text.")
+        return {"texts": stored, "text_lines": report.lines, "set_aside": 0, "lines": report.lines}
+
+    def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
+        yes, no = ({"label": "Yes", "value": 1.0}, {"label": "No", "value": 0.0})
+        ask = {"name": "question", "ask": "Is this text a question?", "options": [yes, no]}
+        return {
+            one.pk: {"title": "A text", "text": one.content["text"], "fields": [ask]}
+            for one in targets
+            if one.content
+        }
+
+
+@pytest.fixture
+def track(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> Track:
+    """An open track of the kind, on a corpus that has no documents."""
+    monkeypatch.setitem(KINDS, "questions", f"{__name__}.QuestionsTrack")
+    corpus = Corpus.objects.create(name="Nothing", slug="nothing", schema={})
+    money = Money(budget=Decimal(10))
+    return open_track(create_track(corpus, "Questions", kind="questions", money=money))
+
+
+def researcher(team: str) -> str:
+    """The token of the researcher of a new team."""
+    user = User.objects.create_user(f"of {team}", password=PASSWORD, is_researcher=True)
+    Team.objects.create(name=team, slug=team).members.add(user)
+    return Token.issue(user, "toy")[1]
+
+
+def call(url: str, token: str, body: bytes | None = None, kind: str = "application/json") -> Any:
+    """What the API answers."""
+    request = urllib.request.Request(url, body, {"Authorization": f"Token {token}"})
+    request.add_header("Content-Type", kind)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def upload(url: str, token: str, name: str, texts: Sequence[str]) -> int:
+    """The number of a submission that is read and planned."""
+    said = {"track": "questions", "name": name}
+    parts = [
+        f'--x\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n' for k, v in said.items()
+    ]
+    parts.append('--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n')
+    body = ("".join(parts) + "\n".join(texts) + "\r\n--x--\r\n").encode()
+    found = call(f"{url}/api/submissions/", token, body, "multipart/form-data; boundary=x")
+    call_command("tick", "--until-idle", verbosity=0)
+    return int(found["id"])
+
+
+def judge(url: str, name: str) -> int:
+    """How many questions an annotator answered through the pages, all of them right."""
+    if not User.objects.filter(username=name).exists():
+        User.objects.create_user(name, password=PASSWORD, is_annotator=True)
+    browser, answers = Browser(url), 0
+    login = browser.get("/login/").form()
+    browser.submit(login, login.values() | {"username": [name], "password": [PASSWORD]})
+    page = browser.get("/annotate/next/")
+    while page.status == 200 and page.path != "/annotate/":
+        page, answered = answer(browser, page)
+        answers += answered
+    return answers
+
+
+def answer(browser: Browser, page: Page) -> tuple[Page, bool]:
+    """The next page after an answer, or after agreeing to the terms."""
+    if not page.has_form("answer"):
+        terms = page.form()
+        browser.submit(terms, terms.values() | {"agree": ["1"]})
+        return browser.get("/annotate/next/"), False
+    form = page.form("answer")
+    is_question = "?</div>" in page.text
+    return browser.submit(form, form.values() | {"question": ["1" if is_question else "2"]}), True
+
+
+def test_a_text_travels_from_an_upload_to_a_row_on_the_board(
+    track: Track, live_server: Any
+) -> None:
+    first, second = researcher("one"), researcher("two")
+    pk = upload(live_server.url, first, "Half", TEXTS)
+    planned = call(f"{live_server.url}/api/submissions/{pk}/", first)
+    assert planned["status"] == "planned" and planned["counts"]["texts"] == len(TEXTS)
+    call(f"{live_server.url}/api/submissions/{pk}/confirm/", first, b"{}")
+    call_command("tick", "--until-idle", verbosity=0)
+    while call(f"{live_server.url}/api/submissions/{pk}/", first)["status"] != "scored":
+        assert judge(live_server.url, "ada") == judge(live_server.url, "bo") > 0
+        call_command("tick", "--until-idle", verbosity=0)
+    assert {len(one.value["ratings"]["question"]) for one in Label.objects.all()} == {2}
+
+    other = upload(live_server.url, second, "All", TEXTS[::2])  # what it says is judged already
+    call(f"{live_server.url}/api/submissions/{other}/confirm/", second, b"{}")
+    call_command("tick", "--until-idle", verbosity=0)
+
+    shown = board(track, distribution="instance", criterion="question")
+    half = next(row.figures["mean"] for row in shown.rows if row.submission.name == "Half")
+    assert half.low95 <= half.low80 <= RIGHT <= half.high80 <= half.high95
+    assert [row.submission.name for row in shown.rows] == ["All", "Half"]
+    page = Browser(live_server.url).get("/tracks/questions/").text
+    assert "Is a question" in page and "texts judged by 2 people" in page
+    assert "F1" not in page and "recall" not in page.lower() and "relation" not in page.lower()
+    told = call(f"{live_server.url}/api/tracks/questions/board/", first)["systems"]
+    assert [one["mean"]["value"] for one in told] == [1.0, half.value]
+    rows = urllib.request.urlopen(f"{live_server.url}/tracks/questions/board.csv").read().decode()
+    assert rows.splitlines()[0].startswith("team,system,rank_best,rank_worst,labels,mean_value")
+    addresses = (f"/submissions/{pk}/", "/tracks/questions/compare/")
+    assert all(Browser(live_server.url).get(address).status == 200 for address in addresses)
