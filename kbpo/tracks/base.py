@@ -15,8 +15,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -150,6 +150,7 @@ class Words:
     packed: str = "It may be packed with gzip; its first bytes tell, whatever its ending."
     doors: Mapping[str, str] = field(default_factory=dict)
     """How a file can be read (`door` of `Track.store`), in words"""
+    input: str = "document"
     inputs: str = "documents"
     """What systems are run on"""
     published: str = "As published"
@@ -197,6 +198,8 @@ class Pages:
     """What the track consists of, on the upload page"""
     more: str = ""
     """The same in full, beneath"""
+    about: str = "tracks/about.html"
+    """What is judged, on the track's public page"""
     claim: str = "tracks/claim.html"
     """A prediction in a line: the context has `one`, a Judged"""
     judged: str = "tracks/judged.html"

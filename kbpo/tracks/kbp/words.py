@@ -41,6 +41,7 @@ PAGES = Pages(
     formats="tracks/kbp/formats.html",
     facts="tracks/kbp/upload_facts.html",
     more="tracks/kbp/upload_more.html",
+    about="tracks/kbp/about.html",
     claim="tracks/kbp/claim.html",
     judged="tracks/kbp/judged.html",
 )

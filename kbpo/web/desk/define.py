@@ -47,8 +47,8 @@ def listing(request: HttpRequest, slug: str) -> HttpResponse:
         "refusal": refusal,
         "said": request.POST,
         "example": EXAMPLE,
-        "predicates": [one["name"] for one in schema["predicates"]],
-        "types": [one["name"] for one in schema["entity_types"]],
+        "predicates": [one["name"] for one in schema.get("predicates", ())],
+        "types": [one["name"] for one in schema.get("entity_types", ())],
     }
     return render(request, "desk/slices.html", context, status=422 if refusal else 200)
 

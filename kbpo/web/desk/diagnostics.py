@@ -16,10 +16,10 @@ from kbpo.evaluation.studies.reach import DOCUMENTS, DRAWS, REPEATS, SIMULATED, 
 from kbpo.evaluation.studies.reach_cache import entities_of, reach_of
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
 from kbpo.web.access import for_admins
 from kbpo.web.components.log_plot import Series, draw_key, draw_log_log
 from kbpo.web.csv import csv_response
-from kbpo.tracks.registry import kind_of
 
 DESIGNS = {"uniform": "Uniform", "two_stage": "In two stages"}
 

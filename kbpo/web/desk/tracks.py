@@ -28,10 +28,10 @@ from kbpo.sampling.open_track import (
     freeze_track,
     open_track,
 )
-from kbpo.web.access import for_admins
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import TrackWithRecall
 from kbpo.tracks.registry import KINDS, class_of, kind_of
+from kbpo.web.access import for_admins
 
 VERBS = {"open": open_track, "freeze": freeze_track, "close": close_track}
 BECOMES = {"open": "open", "freeze": "frozen", "close": "closed"}

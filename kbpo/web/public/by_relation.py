@@ -24,7 +24,8 @@ def by_relation(evaluation: Evaluation, a: Submission, b: Submission) -> dict[st
         return None
     found = differences_by_relation(evaluation, a.pk, b.pk, least=FEW)
     labels = {
-        one["name"]: one.get("label", one["name"]) for one in a.track.corpus.schema["predicates"]
+        one["name"]: one.get("label", one["name"])
+        for one in a.track.corpus.schema.get("predicates", ())
     }
     rows = [
         {

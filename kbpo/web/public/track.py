@@ -14,6 +14,7 @@ from kbpo.corpus.export import gzipped
 from kbpo.evaluation.leaderboard import board
 from kbpo.submissions.limits import limits_in_words, runs_left
 from kbpo.tracks.models import Track
+from kbpo.tracks.recall import recall_of
 from kbpo.tracks.registry import kind_of
 from kbpo.web.api.downloads import public_track
 from kbpo.web.components import drawing
@@ -36,9 +37,11 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """One track for somebody who has never seen it."""
     track = public_track(slug)
     everything = "all" in request.GET
-    relations = [_relation(predicate) for predicate in track.corpus.schema["predicates"]]
+    relations = [_relation(predicate) for predicate in track.corpus.schema.get("predicates", ())]
     shown = board(track, distribution=track.distribution, criterion=track.criterion)
-    figures = [interval(row.f1 or row.precision) for row in shown.rows[:BEST]]
+    kind = kind_of(track)
+    headline = kind.column_of(kind.headline(track.criterion)).name
+    figures = [interval(row.figure(headline) or row.figure(row.mean)) for row in shown.rows[:BEST]]
     best = [
         {
             "rank": _rank(row.rank),
@@ -53,6 +56,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "track": track,
         "corpus": track.corpus,
+        "kind": kind,
+        "words": kind.words,
+        "n_inputs": kind.n_inputs(),
+        "has_recall": recall_of(track) is not None,
         "limit": limits_in_words(track),
         "rules": track.rules.splitlines(),
         "relations": relations if everything else relations[:SHOWN],
@@ -89,7 +96,7 @@ def _downloads(track: Track) -> list[dict[str, str]]:
     """What can be fetched without an account."""
     slug, kind = [track.slug], kind_of(track)
     files = []
-    if track.corpus.may_be_downloaded:
+    if track.corpus.may_be_downloaded and track.corpus.n_documents:
         files.append(
             {
                 "name": "Documents",
@@ -108,15 +115,16 @@ def _downloads(track: Track) -> list[dict[str, str]]:
                 "file": f"{track.corpus.slug}-mentions.jsonl.gz",
             }
         )
-    files.append(
-        {
-            "name": "Schema",
-            "what": "Types and relations, with the sentence that annotators read for each",
-            "format": "JSON",
-            "url": reverse("api-schema-of-track", args=slug),
-            "file": "schema.json",
-        }
-    )
+    if track.corpus.schema.get("predicates"):
+        files.append(
+            {
+                "name": "Schema",
+                "what": "Types and relations, with the sentence that annotators read for each",
+                "format": "JSON",
+                "url": reverse("api-schema-of-track", args=slug),
+                "file": "schema.json",
+            }
+        )
     files.append(
         {
             "name": "Guidelines",

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-
 from annotation.desk import adjudicate
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label

@@ -24,8 +24,8 @@ from kbpo.queue import nudge
 from kbpo.submissions.models import Problem, Submission
 from kbpo.submissions.receive import CannotChange, withdraw
 from kbpo.submissions.receive import describe as rename
-from kbpo.web.csv import csv_stream
 from kbpo.tracks.registry import kind_of
+from kbpo.web.csv import csv_stream
 from kbpo.web.research.follow import progress, reached, stages
 from kbpo.web.research.judged import (
     VERDICTS,

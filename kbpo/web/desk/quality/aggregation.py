@@ -19,8 +19,8 @@ from kbpo.accounts.models import User
 from kbpo.evaluation.studies.what_if import Change, what_if
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
-from kbpo.web.access import for_admins
 from kbpo.tracks.registry import kind_of
+from kbpo.web.access import for_admins
 
 METHODS = {"majority": "Majority", "dawid_skene": "Dawid and Skene’s model"}
 SHOWN = 100

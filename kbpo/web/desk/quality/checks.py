@@ -23,8 +23,8 @@ from kbpo.experts.draw import MOST, CannotDraw, draw_round, end_round
 from kbpo.sampling.models import ExpertRound
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
-from kbpo.web.access import for_admins
 from kbpo.tracks.registry import kind_of
+from kbpo.web.access import for_admins
 from kbpo.web.components import drawing
 from kbpo.web.desk.reason import why_of
 from kbpo.web.public.board import interval
