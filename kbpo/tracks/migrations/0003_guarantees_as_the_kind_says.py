@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tracks', '0001_initial'),
+        ('tracks', '0002_announce_tracks'),
     ]
 
     operations = [
