@@ -13,8 +13,8 @@ from annotation.interfaces.base import (
     ParsedResponse,
     Unit,
 )
-from annotation.interfaces.flag import PROBLEMS, flag_of
-from annotation.interfaces.ratings import ratings_label
+from annotation.interfaces.shared.flag import PROBLEMS, flag_of
+from annotation.interfaces.shared.ratings import ratings_label
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -50,8 +50,6 @@ class Form(Interface):
     """One button for each question about a text; or a flag that it cannot be answered."""
 
     name: ClassVar[str] = "form"
-    template: ClassVar[str] = "annotation/form.html"
-    script: ClassVar[str] = "annotation/form.js"
     version: ClassVar[int] = 1
     offered_as: ClassVar[str] = "Read a short text and answer questions about it"
     default_reward: ClassVar[str] = "0.05"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from annotation.interfaces.base import AggregatedLabel
-from annotation.interfaces.flag import flagged
+from annotation.interfaces.shared.flag import flagged
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response

@@ -1,6 +1,6 @@
 // The form page: keys, drafts, what is missing. Without it the page is a plain form that works.
 
-import { Draft, minutesOf, plural } from "./draft.js";
+import { Draft, minutesOf, plural } from "../shared/draft.js";
 
 const form = document.getElementById("answer");
 const parts = [...form.querySelectorAll(".step-part")];
