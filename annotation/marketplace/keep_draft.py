@@ -9,14 +9,16 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from annotation.hits.publish import lease_seconds_of
-from annotation.models import HIT, Assignment, Worker, WorkerIdentity
+from annotation.models import HIT, UNLISTED, Assignment, Worker, WorkerIdentity
+from annotation.workers.models import Consent
 
 MOST = 4
-"""Drafts of a HIT for each of its places. Whoever opens its address with invented names fills no
-table."""
+"""Drafts of a HIT for each of its places that are kept at once. Where strangers hold them all, a new
+one takes the place of the one that was idle for longest: invented names keep nobody out."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,9 @@ def keep_draft(
     The worker's id on the platform, where the address names it, is noted at once: whoever cannot
     send anything in may still be owed a compensation.
     """
-    if _is_full(hit) and not Worker.objects.filter(handle=handle).exists():
-        return Kept(
-            answer or {}
-        )  # before anybody is written down: an invented name leaves no worker either
+    known = Worker.objects.filter(handle=handle).exists()
+    if not known and _is_full(hit) and not _make_room(hit):
+        return Kept(answer or {})  # before anybody is written down
     lease = timedelta(seconds=lease_seconds_of(hit))
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
     if external_id:
@@ -59,10 +60,10 @@ def keep_draft(
     mine = hit.assignments.select_for_update(of=("self",)).filter(worker=worker)
     row = mine.filter(external_id=assignment).exclude(status="returned").first()
     if row is None:
-        if mine.exclude(status__in=["returned", "leased"]).exists() or _is_full(hit):
-            return Kept(
-                answer or {}, ended=mine.exclude(status__in=["returned", "leased"]).exists()
-            )
+        if mine.exclude(status__in=UNLISTED).exists():
+            return Kept(answer or {}, ended=True)
+        if _is_full(hit) and not _make_room(hit):
+            return Kept(answer or {})
         now = timezone.now()
         returned = {"status": "returned", "status_since": now, "reason": Assignment.LEASE_LOST}
         mine.filter(status="leased").update(
@@ -82,7 +83,41 @@ def keep_draft(
 
 
 def _is_full(hit: HIT) -> bool:
-    return (
-        hit.assignments.filter(status__in=["leased", "returned"]).count()
-        >= MOST * hit.max_assignments
-    )
+    return _held(hit).count() >= MOST * hit.max_assignments
+
+
+def _held(hit: HIT) -> QuerySet[Assignment]:
+    return hit.assignments.filter(status="leased", leased_until__gt=timezone.now())
+
+
+def _make_room(hit: HIT) -> bool:
+    """Return whether a draft of a stranger gave up its place. What is in it stays; if it is empty,
+    nothing is left of it, nor of a worker of whom nothing else is known.
+
+    A stranger is who has never sent anything in: perhaps somebody invented them. Whoever is at work
+    takes a place again with the next key they press.
+    """
+    sent_in = Assignment.objects.filter(worker=OuterRef("worker")).exclude(status__in=UNLISTED)
+    strangers = _held(hit).exclude(Exists(sent_in)).order_by("leased_until", "pk")
+    workers = Worker.objects.select_for_update(of=("self",), skip_locked=True)
+    for pk, worker_pk in list(strangers.values_list("pk", "worker")[:5]):
+        worker = workers.filter(pk=worker_pk).first()
+        row = strangers.select_for_update(of=("self",), skip_locked=True).filter(pk=pk).first()
+        if worker is None or row is None:  # they are at it just now
+            continue
+        if row.draft:
+            row.move("returned", Assignment.LEASE_LOST)
+        else:
+            row.delete()
+            _forget_if_blank(worker)
+        return True
+    return False
+
+
+def _forget_if_blank(worker: Worker) -> None:
+    """Delete a worker of whom only the name is known, and perhaps a yes to the terms."""
+    for relation in Worker._meta.related_objects:
+        rows = relation.related_model._default_manager.filter(**{relation.field.name: worker})
+        if relation.related_model not in (WorkerIdentity, Consent) and rows.exists():
+            return
+    worker.delete()

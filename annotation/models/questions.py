@@ -30,6 +30,8 @@ UNSETTLED = (*ANSWERABLE, "answered")
 """Statuses of questions whose labels are still to come."""
 UNPROVEN = "unproven"
 """The field of a raw answer that did not come from our page: it is kept, and cannot be used."""
+UNLISTED = ("leased", "returned")
+"""Statuses of assignments that only our own page tells of: their platform has not listed them."""
 
 
 class Considered(models.Model):

@@ -51,12 +51,27 @@ def say_path(worker: Worker) -> str:
     )
 
 
+def go_say_path(said_by_form: str) -> str:
+    """The path of that page for who has a HIT in hand. A worker's id in an address proves nothing:
+    until their platform has listed the assignment, the page takes feedback and shows nothing.
+    """
+    return reverse("task_say", kwargs={"signed": said_by_form})
+
+
 def learn_path(worker: Worker) -> str:
     """The path of the page on which a worker who may accept no HIT yet does the tutorial."""
     return reverse(
         "task_learn",
         kwargs={"signed": signing.Signer(salt=LEARN_SALT, sep="~").sign(worker.handle)},
     )
+
+
+def go_of_page(said_by_form: str) -> tuple[str, str]:
+    """The hash of the worker and the assignment that a page's path names; nothing if we have not
+    written it.
+    """
+    said = proven(said_by_form)
+    return said.get("worker", ""), said.get("assignment", "")
 
 
 def worker_of_page(signed: str, salt: str = SAY_SALT) -> str:

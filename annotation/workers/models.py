@@ -92,6 +92,12 @@ class TutorialRun(models.Model):
     interface = models.CharField(max_length=32)
     version = models.PositiveSmallIntegerField()
     attempt = models.PositiveSmallIntegerField()
+    assignment = models.CharField(
+        max_length=120,
+        blank=True,
+        default="",
+        help_text="What was in hand in a marketplace's frame; empty on pages of our own",
+    )
     answers = models.JSONField(default=list, help_text="For each question: right, what was missed")
     passed = models.BooleanField(
         null=True, help_text="Not known until the last question is answered"
@@ -108,7 +114,8 @@ class TutorialRun(models.Model):
         db_table_comment = "Attempts at tutorials"
         constraints = [
             models.UniqueConstraint(
-                fields=["worker", "interface", "version", "attempt"], name="tutorial_attempt_once"
+                fields=["worker", "interface", "version", "assignment", "attempt"],
+                name="tutorial_attempt_once",
             ),
             models.CheckConstraint(
                 condition=Q(passed=None) | Q(ended_at__isnull=False), name="tutorial_result_at_end"

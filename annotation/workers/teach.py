@@ -18,20 +18,25 @@ from pathlib import Path
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from annotation import interfaces
 from annotation.interfaces.base import ParsedResponse
 from annotation.interfaces.registry import INTERFACES, interface_of
-from annotation.models import Bonus, Payment, Qualification, Question, Worker
+from annotation.models import UNLISTED, Assignment, Bonus, Payment, Qualification, Question, Worker
 from annotation.platforms.registry import fee_rate_of, local_names
 from annotation.workers.intake import tutorial_rewards
 from annotation.workers.models import TutorialRun
+from annotation.workers.worker import has_sent_in
 from kbpo.money.spend import ZERO, OverBudget, allowance, release, reserve, spend
 
 HOME = Path(interfaces.__file__).parent
 """Each interface keeps its tutorial in its own directory."""
 ATTEMPTS = 2
+MOST_UNCLAIMED = 50
+"""Promises that stand at once for people who have never sent a HIT in. Whoever opens task pages with
+invented ids can hold back no more money than that."""
 CENT = Decimal("0.01")
 
 
@@ -90,12 +95,23 @@ def taught(worker: Worker) -> list[str]:
     ]
 
 
-def runs_of(worker: Worker, tutorial: Tutorial) -> list[TutorialRun]:
-    """A worker's attempts at this version of a tutorial, the first one first."""
+def runs_of(worker: Worker, tutorial: Tutorial, assignment: str = "") -> list[TutorialRun]:
+    """A worker's attempts at this version of a tutorial, the first one first.
+
+    In a marketplace's frame anybody may write anybody's id into an address. So attempts that were
+    made with an assignment in hand count, unless they were passed, for this assignment alone, until
+    the platform has listed it as this worker's: nobody fails in another one's name.
+    """
     rows = TutorialRun.objects.filter(
         worker=worker, interface=tutorial.interface, version=tutorial.version
     )
-    return list(rows.order_by("attempt"))
+    listed = Assignment.objects.filter(worker=worker).exclude(status__in=UNLISTED)
+    count = (
+        Q(assignment__in=["", assignment])
+        | Q(passed=True)
+        | Q(assignment__in=listed.values("external_id"))
+    )
+    return list(rows.filter(count).order_by("attempt", "pk"))
 
 
 def learnable(worker: Worker) -> list[str]:
@@ -122,20 +138,24 @@ def attempts_left(runs: list[TutorialRun]) -> int:
 
 
 @transaction.atomic
-def begin(worker: Worker, tutorial: Tutorial) -> TutorialRun | None:
+def begin(worker: Worker, tutorial: Tutorial, assignment: str = "") -> TutorialRun | None:
     """The attempt under way, or a new one; None if the tutorial is passed or no attempt is left.
 
     What is paid for passing it is reserved here, before the work: a promise that cannot be kept is
     not made.
     """
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
-    runs = runs_of(worker, tutorial)
+    runs = runs_of(worker, tutorial, assignment)
     if runs and runs[-1].passed is None:
         return runs[-1]
     if len(runs) >= ATTEMPTS or any(run.passed for run in runs):
         return None
     run = TutorialRun.objects.create(
-        worker=worker, interface=tutorial.interface, version=tutorial.version, attempt=len(runs) + 1
+        worker=worker,
+        interface=tutorial.interface,
+        version=tutorial.version,
+        attempt=len(runs) + 1,
+        assignment=assignment,
     )
     if runs:  # the second attempt takes over what the first was promised
         _take_over(runs[-1], run)
@@ -184,13 +204,23 @@ def offered_reward(worker: Worker, tutorial: Tutorial) -> Decimal:
     """What passing would be paid if somebody began now; nothing if they were paid before, or no
     track can pay.
     """
-    if was_paid(worker, tutorial.interface):
+    if was_paid(worker, tutorial.interface) or _are_too_many_unclaimed(worker):
         return ZERO
     for track, reward in tutorial_rewards(worker, tutorial.interface):
         left = allowance(track, None, "tutorial:").left
         if left is None or _cost(worker, reward) <= left:
             return reward
     return ZERO
+
+
+def _are_too_many_unclaimed(worker: Worker) -> bool:
+    """Return whether so many strangers were promised money that no other one can be."""
+    if worker.platform in local_names() or has_sent_in(worker):
+        return False
+    known = Assignment.objects.filter(worker=OuterRef("worker")).exclude(status__in=UNLISTED)
+    promised = TutorialRun.objects.filter(promised__gt=0).exclude(purpose="")
+    strangers = promised.exclude(worker__platform__in=local_names()).exclude(Exists(known))
+    return strangers.count() >= MOST_UNCLAIMED
 
 
 def _cost(worker: Worker, reward: Decimal) -> Decimal:
@@ -202,7 +232,7 @@ def _promise(run: TutorialRun) -> None:
     """Reserves the reward on the first track that pays this worker for this tutorial and can; else
     nothing is promised.
     """
-    if was_paid(run.worker, run.interface):
+    if was_paid(run.worker, run.interface) or _are_too_many_unclaimed(run.worker):
         return
     purpose = f"tutorial:{run.pk}"
     for track, reward in tutorial_rewards(run.worker, run.interface):

@@ -8,7 +8,7 @@ import hmac
 from django.conf import settings
 from django.db import transaction
 
-from annotation.models import Worker, WorkerIdentity
+from annotation.models import UNLISTED, Worker, WorkerIdentity
 from annotation.platforms.registry import local_names, platform_of
 from kbpo.accounts.models import User
 
@@ -39,6 +39,14 @@ def worker_of(user: User, platform: str = "pool") -> Worker:
         )
         WorkerIdentity.objects.get_or_create(worker=worker, defaults={"external_id": str(user.pk)})
     return worker
+
+
+def has_sent_in(worker: Worker, assignment: str = "") -> bool:
+    """Return whether the worker's platform has listed an answer of theirs, or this assignment as
+    theirs: that they are who an address says they are.
+    """
+    listed = worker.assignments.exclude(status__in=UNLISTED)
+    return (listed.filter(external_id=assignment) if assignment else listed).exists()
 
 
 def reachable(worker: Worker) -> bool:

@@ -122,7 +122,8 @@ def test_the_page_of_somebody_left_out_leads_there_too(worker: Worker, turk: Tur
     _, src = turk.accept("WONEOFAKIND", turk.hits()[1])
     exclude.exclude(worker, "Always the first button")
     page = Client().get("/" + src.partition("//")[2].partition("/")[2]).content.decode()
-    assert proof.say_path(worker) in page and "return this HIT" in page
+    assert "/annotate/say/" in page and "return this HIT" in page
+    assert proof.say_path(worker) not in page, "an id in an address is no password"
 
 
 def test_an_admin_writes_and_the_marketplace_hands_it_over_once(

@@ -23,6 +23,7 @@ from annotation.workers.models import TutorialRun
 from annotation.workers.teach import Tutorial
 from kbpo.web.judging.doors import lesson_context
 from kbpo.web.judging.views import raw_of, show
+from kbpo.web.marketplace.frame import Go
 
 AGREE, BEGIN, LESSON = "agree", "begin", "lesson"
 OF_OURS = ("proof", "answer", "step", "version")
@@ -41,6 +42,8 @@ class Door:
     worker: Worker
     lesson: Tutorial | None
     proof: str = ""
+    assignment: str = ""
+    """The assignment in hand: attempts that fail count for it alone until the platform lists it"""
 
     @property
     def carried(self) -> list[tuple[str, str]]:
@@ -48,9 +51,9 @@ class Door:
         return [("proof", self.proof)] if self.proof else []
 
 
-def door_of(worker: Worker, interface: str, proof: str) -> Door:
+def door_of(worker: Worker, interface: str, go: Go) -> Door:
     """Where a worker stands who has a HIT of this interface in hand."""
-    return Door(worker, _lesson_for(worker, interface), proof)
+    return Door(worker, _lesson_for(worker, interface), go.proof, go.assignment)
 
 
 def is_ready(worker: Worker, interface: str, *, begun: bool) -> bool:
@@ -85,8 +88,8 @@ def take_step(request: HttpRequest, door: Door) -> HttpResponse | None:
     if lesson is None or not consent.has_consented(door.worker):
         return None
     if step == BEGIN:
-        teach.begin(door.worker, lesson)
-    runs = teach.runs_of(door.worker, lesson)
+        teach.begin(door.worker, lesson, door.assignment)
+    runs = teach.runs_of(door.worker, lesson, door.assignment)
     if step == LESSON and runs and runs[-1].passed is None:
         return _learn(request, door, lesson, runs[-1])
     return None
@@ -98,7 +101,7 @@ def what_stands_before(request: HttpRequest, door: Door) -> HttpResponse:
         return _terms(request, door)
     lesson = door.lesson
     assert lesson is not None, "nothing stands before this worker"
-    runs = teach.runs_of(door.worker, lesson)
+    runs = teach.runs_of(door.worker, lesson, door.assignment)
     last = runs[-1] if runs else None
     if last is not None and last.passed is None:
         return _question(request, door, lesson, last)

@@ -38,7 +38,10 @@ ENDED = ("cancelled", "settled", "given_up")
 CARRIED = ("proof", "answer")
 NOT_OURS = "This page was not opened by a marketplace that we know. Nothing can be sent from here."
 MET = "You have judged this text before. Please return this HIT: another one will be new to you."
-EXCLUDED = "We do not offer you more questions. Please return this HIT; it costs you nothing."
+EXCLUDED = (
+    "We do not offer you more questions. Please return this HIT; it costs you nothing. Why, and how"
+    " you can appeal, is in the message that we sent you on the marketplace."
+)
 LEAVING = "Your data with us is being erased. Please return this HIT; it costs you nothing."
 BUSY = (
     "Too many people have this HIT open just now. Please return it, or load this page anew in some"
@@ -75,7 +78,7 @@ def task(request: HttpRequest, signed: str) -> HttpResponse:
         return no(request, NOT_OURS, 403)
     worker = Worker.objects.filter(handle=go.handle).first()
     if why := _why_not(go, worker):
-        return no(request, why, say=proof.say_path(worker) if worker is not None else "")
+        return no(request, why, say=proof.go_say_path(go.proof) if worker is not None else "")
     questions = asked_of(hit, worker)
     return _act(request, go, questions)
 
@@ -90,14 +93,14 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     if worker is None:  # nobody is written down while the HIT is full of drafts
         return no(request, BUSY)
     if "step" in request.POST:
-        if (page := take_step(request, door_of(worker, interface, go.proof))) is not None:
+        if (page := take_step(request, door_of(worker, interface, go))) is not None:
             return page
     elif request.method == "POST" and (kept.begun or has_learned(worker, interface)):
         kept = keep_draft(go.hit, go.assignment, go.handle, _posted(request, questions))
         if is_ready(worker, interface, begun=True):
             return _answer(request, go, questions)
     if not is_ready(worker, interface, begun=kept.begun):
-        return what_stands_before(request, door_of(worker, interface, go.proof))
+        return what_stands_before(request, door_of(worker, interface, go))
     if not kept.begun:
         kept = keep_draft(go.hit, go.assignment, go.handle, {})
     return _begin(request, go, questions, kept.answer)
@@ -279,7 +282,7 @@ def _send(
 
 def _say(go: Go) -> str:
     """The address of the page on which this worker can say what they think."""
-    return proof.say_path(Worker.objects.get(handle=go.handle))
+    return proof.go_say_path(go.proof)
 
 
 def _about(hit: HIT, questions: list[Question]) -> dict[str, Any]:

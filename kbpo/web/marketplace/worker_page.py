@@ -4,6 +4,8 @@ is the key.
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
@@ -14,6 +16,7 @@ from annotation.interfaces.registry import INTERFACES
 from annotation.models import Worker
 from annotation.platforms import proof
 from annotation.workers import speak
+from annotation.workers.worker import has_sent_in
 
 
 @never_cache
@@ -21,18 +24,21 @@ from annotation.workers import speak
 @require_http_methods(["GET", "HEAD", "POST"])
 def say(request: HttpRequest, signed: str) -> HttpResponse:
     """What a worker was written, whether they are left out and why; a POST is feedback or an
-    appeal.
+    appeal. From a frame whose assignment the platform has not listed: feedback alone.
     """
-    handle = proof.worker_of_page(signed)
+    handle, assignment = proof.worker_of_page(signed), ""
+    if not handle:
+        handle, assignment = proof.go_of_page(signed)
     if not handle:
         raise Http404
     worker = get_object_or_404(Worker, handle=handle)
+    is_theirs = not assignment or has_sent_in(worker, assignment)
     refusal = thanks = ""
     if request.method == "POST":
         try:
             thanks = (
                 _appeal(request, worker)
-                if request.POST.get("verb") == "appeal"
+                if is_theirs and request.POST.get("verb") == "appeal"
                 else _feedback(request, worker)
             )
         except speak.CannotSay as cannot:
@@ -42,17 +48,21 @@ def say(request: HttpRequest, signed: str) -> HttpResponse:
         .values_list("hit__questions__interface", flat=True)
         .first()
     )
-    context = {
+    context: dict[str, Any] = {
         "worker": worker,
         "refusal": refusal,
         "thanks": thanks,
         "said": request.POST if refusal else {},
         "interface": asked or "",
-        "messages_to": worker.messages.order_by("-at")[:50],
-        "appeals": worker.appeals.order_by("-made_at")[:10],
-        "refusals": speak.refusals(worker),
-        "appealing": worker.appeals.filter(answered_at=None).exists(),
+        "is_theirs": is_theirs,
     }
+    if is_theirs:
+        context |= {
+            "messages_to": worker.messages.order_by("-at")[:50],
+            "appeals": worker.appeals.order_by("-made_at")[:10],
+            "refusals": speak.refusals(worker),
+            "appealing": worker.appeals.filter(answered_at=None).exists(),
+        }
     response = render(request, "annotation/say.html", context, status=422 if refusal else 200)
     response["Referrer-Policy"] = "no-referrer"
     return response
