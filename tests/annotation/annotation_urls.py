@@ -5,9 +5,12 @@ tests look for.
 from django.contrib.auth.views import LoginView
 from django.urls import include, path
 
+from kbpo.web.public import ask
+
 login = LoginView.as_view(template_name="people/login.html", next_page="annotate")
 urlpatterns = [
     path("annotate/", include("kbpo.web.judging.urls")),
     path("desk/requests/", include("kbpo.web.desk.people.urls")),
     path("login/", login, name="login"),
+    *ask.urlpatterns,
 ]
