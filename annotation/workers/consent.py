@@ -12,10 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotation.models import Worker
+from annotation.platforms.registry import local_names
 from annotation.workers.models import Consent, Terms
+from annotation.workers.payee import schedule
 
-SHIPPED = (1, 2)
+SHIPPED = (1, 2, 3)
 """The versions that ship with the service"""
+POOL, MARKETPLACE = " (pool)", " (marketplace)"
+"""A heading that ends so is for annotators with an account here, or for workers of marketplaces"""
+PAYOUTS = "{payouts}"
+"""Stands for when and how is paid, as the rules have it"""
 LONGEST = 20_000
 
 
@@ -30,11 +36,25 @@ class Text:
     version: int
     text: str
 
-    @property
-    def parts(self) -> list[tuple[str, list[str]]]:
-        """Every part: its first line, and the lines under it."""
-        blocks = [block.strip().splitlines() for block in self.text.split("\n\n") if block.strip()]
-        return [(lines[0], lines[1:]) for lines in blocks]
+    def parts(self, *, marketplace: bool = False) -> list[tuple[str, list[str]]]:
+        """Every part for annotators with an account here, or for workers of a marketplace: its
+        first line, and the lines under it.
+        """
+        wanted, other = (MARKETPLACE, POOL) if marketplace else (POOL, MARKETPLACE)
+        found = []
+        for block in self.text.split("\n\n"):
+            heading, *lines = block.strip().splitlines() or [""]
+            if not heading or heading.endswith(other):
+                continue
+            told = [line.replace(PAYOUTS, schedule().sentence()) for line in lines]
+            found.append((heading.removesuffix(wanted), told))
+        return found
+
+
+def parts_for(worker: Worker | None, text: Text) -> list[tuple[str, list[str]]]:
+    """The parts of the terms that are true for a worker; without one those of the pool."""
+    at_marketplace = worker is not None and worker.platform not in local_names()
+    return text.parts(marketplace=at_marketplace)
 
 
 def current() -> Text:

@@ -25,7 +25,15 @@ from annotation.models import (
     WorkerIdentity,
 )
 from annotation.platforms.registry import local_names
-from annotation.workers.models import Appeal, Consent, Feedback, Leaving, Message, TutorialRun
+from annotation.workers.models import (
+    Appeal,
+    Consent,
+    Feedback,
+    Leaving,
+    Message,
+    PayoutAddress,
+    TutorialRun,
+)
 from annotation.workers.teach import take_back
 from kbpo.accounts.audit import ERASED, forget, note
 from kbpo.accounts.models import User
@@ -142,7 +150,7 @@ def _waive(payments: list[Payment]) -> Decimal:
 def _erase(worker: Worker) -> None:
     for run in TutorialRun.objects.filter(worker=worker, passed=None):
         take_back(run, "The annotator left")
-    for model in (Consent, Message, Feedback, Appeal, TutorialRun):
+    for model in (Consent, Message, Feedback, Appeal, PayoutAddress, TutorialRun):
         model._default_manager.filter(worker=worker).delete()
     WorkerIdentity.objects.filter(worker=worker).delete()
     Qualification.objects.filter(worker=worker).delete()

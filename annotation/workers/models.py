@@ -37,6 +37,12 @@ class Intake(models.Model):
         help_text="For passing an interface's tutorial, once",
     )
     payout_minimum = models.DecimalField(max_digits=8, decimal_places=2, default=Decimal("5.00"))
+    payout_day = models.PositiveSmallIntegerField(
+        default=1, help_text="Day of the month on which payouts are made"
+    )
+    payout_ways = models.CharField(
+        max_length=300, blank=True, help_text="How money can be sent, in words for annotators"
+    )
 
     class Meta:
         db_table_comment = "How the service and its tracks take annotators in"
@@ -46,6 +52,9 @@ class Intake(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(tutorial_reward__gte=0, payout_minimum__gte=0), name="intake_amounts"
+            ),
+            models.CheckConstraint(
+                condition=Q(payout_day__gte=1, payout_day__lte=31), name="intake_payout_day"
             ),
         ]
 
@@ -223,6 +232,20 @@ class Appeal(models.Model):
         return f"appeal {self.pk}"
 
 
+class PayoutAddress(models.Model):
+    """Where an annotator's money goes: personal data, for admins who pay; erased with the rest."""
+
+    worker = models.OneToOneField(Worker, on_delete=models.CASCADE, related_name="payout_address")
+    address = models.TextField()
+    changed_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Personal data: where annotators are paid"
+
+    def __str__(self) -> str:
+        return f"payout address of worker {self.worker_id}"
+
+
 def _number() -> str:
     """A receipt's number, which says nothing about how many there are."""
     return secrets.token_hex(5).upper()
@@ -236,6 +259,9 @@ class Payout(models.Model):
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="payouts")
     amount = models.DecimalField(max_digits=10, decimal_places=2)
     reference = models.CharField(max_length=120, help_text="How it can be found again at the bank")
+    sent_to = models.CharField(
+        max_length=12, blank=True, help_text="The end of the address that it went to"
+    )
     key = models.CharField(
         max_length=64, unique=True, help_text="Of the form: a second click pays nothing"
     )

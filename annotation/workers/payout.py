@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
@@ -17,6 +18,8 @@ from annotation.models import Assignment, Payment, Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.intake import intake_of
 from annotation.workers.models import Leaving, Payout, PayoutItem
+from annotation.workers.payee import address_of, addresses, masked
+from annotation.workers.speak import tell
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
@@ -40,13 +43,15 @@ class Owed:
     upto: int
     enough: bool
     leaving: bool
+    address: str
+    """Where the money goes; empty while they have not said"""
 
     @property
     def due(self) -> bool:
         """Whether it is to be paid now: enough for a payout, or all that somebody waits for who
-        leaves.
+        leaves; once they have said where it goes.
         """
-        return self.enough or self.leaving
+        return bool(self.address) and (self.enough or self.leaving)
 
 
 def owed() -> list[Owed]:
@@ -61,6 +66,7 @@ def owed() -> list[Owed]:
     workers = Worker.objects.select_related("user").in_bulk([row["worker"] for row in found])
     leaving = set(Leaving.objects.filter(erased_at=None).values_list("worker", flat=True))
     minimum = intake_of().payout_minimum
+    known = addresses([row["worker"] for row in found])
     return [
         Owed(
             workers[row["worker"]],
@@ -70,9 +76,16 @@ def owed() -> list[Owed]:
             row["upto"],
             row["amount"] >= minimum,
             row["worker"] in leaving,
+            known.get(row["worker"], ""),
         )
         for row in found
     ]
+
+
+def owed_to(worker: Worker) -> Decimal:
+    """What a worker of the pool is owed now."""
+    rows = Payment.objects.filter(worker=worker, status="owed")
+    return rows.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00")
 
 
 @transaction.atomic
@@ -83,7 +96,8 @@ def pay(
     again.
 
     Raises CannotPay if that is not `amount` any more: somebody else has paid, or the list was
-    another.
+    another; or if the worker has not said where the money goes. They are told of it, with the
+    number of the receipt.
     """
     Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
     if (made := Payout.objects.filter(key=key).first()) is not None:
@@ -93,6 +107,10 @@ def pay(
         raise CannotPay(
             f"Give a reference of 1 to {LONGEST} characters, by which the payment can be found"
             " again."
+        )
+    if not (address := address_of(worker)):
+        raise CannotPay(
+            "Nothing was marked: this annotator has not said where the money goes. Write to them."
         )
     here = {"status": "owed", "pk__lte": upto}
     assignments = Assignment.objects.select_for_update(of=("self",)).filter(
@@ -110,7 +128,12 @@ def pay(
             " again."
         )
     payout = Payout.objects.create(
-        worker=worker, amount=total, reference=reference, key=key, paid_by=who
+        worker=worker,
+        amount=total,
+        reference=reference,
+        sent_to=masked(address),
+        key=key,
+        paid_by=who,
     )
     PayoutItem.objects.bulk_create(
         PayoutItem(payout=payout, payment=payment) for payment in payments
@@ -121,7 +144,17 @@ def pay(
         if assignment.status == "approved":
             assignment.move("paid")
     note("payout", f"payout:{payout.number}", who=who, why=reference, after=f"${total}")
+    tell(
+        worker,
+        f"You were paid ${total}",
+        f"${total} went to {payout.sent_to} (reference {reference}). Receipt {payout.number}:"
+        f" {_receipt_address(payout)}",
+    )
     return payout
+
+
+def _receipt_address(payout: Payout) -> str:
+    return f"{settings.SITE_URL.rstrip('/')}/annotate/receipts/{payout.number}/"
 
 
 @transaction.atomic
@@ -173,6 +206,11 @@ def undo(number: str, who: User, why: str) -> Payout:
         why=reason,
         before=f"${found.amount}",
         after="owed",
+    )
+    tell(
+        worker,
+        f"${found.amount} are owed to you again",
+        f"Receipt {found.number} was taken back: {reason}. If the money did reach you, tell us.",
     )
     return undone
 

@@ -13,6 +13,7 @@ from annotation.platforms.registry import local_names, platform_of
 from annotation.workers.models import Appeal, Feedback, Message
 from annotation.workers.worker import reachable
 from kbpo.accounts.audit import note
+from kbpo.accounts.mail import send
 from kbpo.accounts.models import User
 from kbpo.queue import nudge
 
@@ -48,10 +49,20 @@ def write(worker: Worker, subject: str, text: str, by: User | None) -> Message:
         return _write_elsewhere(worker, subject, text, by)
     if worker.user_id is None:
         raise CannotSay("This annotator has no account here any more.")
-    subject = clean(subject, "The subject", most=120)
-    return Message.objects.create(
-        worker=worker, subject=subject, text=clean(text, "The message"), by=by
-    )
+    subject, text = clean(subject, "The subject", most=120), clean(text, "The message")
+    if worker.user is not None:
+        send(worker.user.email, subject, text)
+    return Message.objects.create(worker=worker, subject=subject, text=text, by=by)
+
+
+def tell(worker: Worker, subject: str, text: str) -> Message | None:
+    """The message of the service itself to a worker with an account here, by mail too if they have
+    an address; None without an account.
+    """
+    if worker.user is None:
+        return None
+    send(worker.user.email, subject, text)
+    return Message.objects.create(worker=worker, subject=subject[:120], text=text[:LONGEST])
 
 
 def _write_elsewhere(worker: Worker, subject: str, text: str, by: User | None) -> Message:

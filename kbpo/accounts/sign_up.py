@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib.auth.forms import BaseUserCreationForm
 
 from kbpo.accounts.models import User
@@ -20,6 +21,17 @@ class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         self.fields["username"].label = "Name to log in with"
         self.fields["username"].help_text = "Letters, digits and @ . + - _ only."
-        self.fields["email"].help_text = "May stay empty. We write only about your own work."
+        self.fields["email"].help_text = (
+            "May stay empty, and be added later. We write only about your own work; without it"
+            " only an admin can let you back in if you forget your password."
+        )
         self.fields["password2"].label = "The password again"
         self.fields["password2"].help_text = ""
+
+
+class EmailForm(forms.ModelForm):  # type: ignore[type-arg]
+    """An e-mail address that is added or changed later; it may be taken away again."""
+
+    class Meta:
+        model = User
+        fields = ("email",)

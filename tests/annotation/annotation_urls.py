@@ -1,4 +1,4 @@
-"""The annotation pages and a login, alone: a fault elsewhere on the site does not hide what these
+"""The annotation pages and a login with what it leads to, alone: a fault elsewhere on the site does not hide what these
 tests look for.
 """
 

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Worker
-from annotation.workers import consent, teach
+from annotation.workers import consent, payee, teach
 from annotation.workers.models import TutorialRun
 from kbpo.accounts.models import Team
 from kbpo.corpus.models import Document, Predicate
@@ -210,6 +210,15 @@ def has_learned(worker: Worker) -> None:
         )
         for one in teach.tutorials().values()
     )
+
+
+IBAN = "NO93 8601 1117 947, Ada Lee"
+
+
+def says_where_the_money_goes(*workers: Worker) -> None:
+    """Workers give an address for their payouts; without any given, all who have an account."""
+    for worker in workers or Worker.objects.exclude(user=None):
+        payee.set_address(worker, IBAN)
 
 
 def take(client: Client) -> str:

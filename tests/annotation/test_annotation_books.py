@@ -9,7 +9,13 @@ from contextlib import suppress
 from decimal import Decimal
 
 import pytest
-from annotation_world import ToyTrack, learn, make_submission, make_target
+from annotation_world import (
+    ToyTrack,
+    learn,
+    make_submission,
+    make_target,
+    says_where_the_money_goes,
+)
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import F, Sum
@@ -134,6 +140,7 @@ class World:
 
     def pays(self) -> None:
         for one in payout.owed()[:2]:
+            says_where_the_money_goes(one.worker)
             payout.pay(
                 one.worker,
                 upto=one.upto,

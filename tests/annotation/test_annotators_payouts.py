@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from annotation_world import GOOD, answer_all, take
+from annotation_world import GOOD, IBAN, answer_all, says_where_the_money_goes, take
+from django.core.mail import EmailMessage
 from django.db import connection
 from django.test import Client
 
 from annotation.budget.check_books import check_books
 from annotation.labels import settle
 from annotation.models import Assignment, Payment, Worker
-from annotation.workers import payout
-from annotation.workers.models import Intake, Payout, PayoutItem
+from annotation.workers import payee, payout
+from annotation.workers.models import Intake, Message, Payout, PayoutAddress, PayoutItem
 from kbpo.accounts.models import Audit, User
 from kbpo.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db
 PAGE = "/desk/requests/payouts/"
+PAYEE = "/annotate/payee/"
 
 
 @pytest.fixture
@@ -36,6 +39,7 @@ def earned(published: Submission, ada: Client) -> Submission:
     Intake.objects.create(payout_minimum=Decimal("0.20"))
     answer_all(ada)
     settle.tick()
+    says_where_the_money_goes()
     return published
 
 
@@ -77,6 +81,7 @@ def test_what_comes_after_the_list_was_shown_is_of_the_next_payout(
     Intake.objects.create(payout_minimum=Decimal("0"))
     ada.post(take(ada), GOOD)
     settle.tick()
+    says_where_the_money_goes()
     said = form_of()
     ada.post(take(ada), GOOD)
     settle.tick()
@@ -214,3 +219,120 @@ def test_what_an_erased_annotator_was_paid_cannot_be_owed_again(
     page = admin.post(PAGE, {"undo": Payout.objects.get().number, "why": "A mistake"})
     assert page.status_code == 409 and "has left" in page.content.decode()
     assert Payment.objects.counts() == {"paid": 6}
+
+
+def test_nobody_is_marked_as_paid_who_has_not_said_where_the_money_goes(
+    published: Submission, admin: Client, ada: Client
+) -> None:
+    Intake.objects.create(payout_minimum=Decimal("0.20"))
+    answer_all(ada)
+    settle.tick()
+    home = ada.get("/annotate/").content.decode()
+    assert "$0.30 wait for you. Say where your money goes, or it cannot be paid" in home
+    page = admin.get(PAGE).content.decode()
+    assert "has not said where the money goes" in page and "Mark $0.30" not in page
+    refused = admin.post(PAGE, form_of())
+    assert refused.status_code == 409
+    assert "has not said where the money goes" in refused.content.decode()
+    assert not Payout.objects.exists()
+
+
+def test_the_address_takes_the_password_is_seen_by_admins_alone_and_erased_with_the_rest(
+    earned: Submission, admin: Client, ada: Client
+) -> None:
+    PayoutAddress.objects.all().delete()
+    user = User.objects.get(username="ada")
+    user.set_password("long enough 1")
+    user.save()
+    ada.force_login(user)
+    wrong = ada.post(PAYEE, {"address": IBAN, "password": "guessed"})
+    assert wrong.status_code == 422 and "that is not your password" in wrong.content.decode()
+    assert not PayoutAddress.objects.exists()
+    short = ada.post(PAYEE, {"address": "x", "password": "long enough 1"})
+    assert short.status_code == 422 and "Say where the money goes" in short.content.decode()
+    assert ada.post(PAYEE, {"address": IBAN, "password": "long enough 1"})["Location"] == PAYEE
+    home = ada.get("/annotate/").content.decode()
+    assert "Goes to …  Lee" in home.replace("&nbsp;", " ") and IBAN not in home
+    assert IBAN in admin.get(PAGE).content.decode()
+    assert IBAN in admin.get(f"{PAGE}owed.csv").content.decode()
+    assert "was changed" in ada.get("/annotate/messages/").content.decode()
+    ada.post("/annotate/leave/", {"word": "erase", "money": "waive"})
+    assert not PayoutAddress.objects.exists() and not Message.objects.exists()
+
+
+def test_an_e_mail_address_can_be_added_later_and_only_with_the_password(
+    earned: Submission, ada: Client
+) -> None:
+    user = User.objects.get(username="ada")
+    user.set_password("long enough 1")
+    user.save()
+    ada.force_login(user)
+    assert "add an e-mail address" in ada.get("/annotate/").content.decode()
+    for said in (
+        {"email": "ada@example.org", "password": ""},
+        {"email": "nothing", "password": "long enough 1"},
+    ):
+        assert ada.post(PAYEE, said).status_code == 422
+    assert ada.post(PAYEE, {"email": "ada@example.org", "password": "long enough 1"})["Location"]
+    user.refresh_from_db()
+    assert user.email == "ada@example.org"
+    assert "add an e-mail address" not in ada.get("/annotate/").content.decode()
+
+
+def test_who_is_paid_gets_a_message_with_the_receipt(
+    earned: Submission,
+    admin: Client,
+    ada: Client,
+    mailoutbox: list[EmailMessage],
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    User.objects.filter(username="ada").update(email="ada@example.org")
+    with django_capture_on_commit_callbacks(execute=True):
+        admin.post(PAGE, form_of())
+    made = Payout.objects.get()
+    [mail] = mailoutbox
+    assert mail.to == ["ada@example.org"] and made.number in str(mail.body)
+    message = Message.objects.get()
+    assert message.subject == "You were paid $0.30"
+    assert f"/annotate/receipts/{made.number}/" in message.text and "bank 2026" in message.text
+    assert IBAN not in message.text, "a mail may go astray"
+    admin.post(PAGE, {"undo": made.number, "why": "The bank sent it back."})
+    assert "owed to you again" in Message.objects.latest("pk").subject
+
+
+def test_the_least_payout_and_the_date_stand_on_the_home_page_and_in_the_terms(
+    earned: Submission, admin: Client, ada: Client
+) -> None:
+    Intake.objects.update(payout_minimum=Decimal("5"), payout_day=31)
+    when = f"{payee.schedule().next_date():%-d %B %Y}"
+    home = ada.get("/annotate/").content.decode()
+    assert f"with $4.70 more you are paid on {when}" in home
+    terms = "is paid on day 31 of every month, once it is $5.00 or more"
+    assert terms in ada.get("/annotate/terms/").content.decode()
+    rules = {"mode": "closed", "reward": "0.75", "minimum": "7", "day": "15", "why": "x"}
+    admin.post("/desk/requests/rules/intake/", rules)
+    assert "on day 15 of every month" in Message.objects.latest("pk").text
+    assert admin.post("/desk/requests/rules/intake/", rules | {"day": "32"}).status_code == 302
+    assert Intake.objects.get().payout_day == 15
+
+
+@pytest.mark.parametrize(
+    ("today", "day", "then"),
+    [
+        ("2026-11-22", 1, "2026-12-01"),
+        ("2026-12-02", 1, "2027-01-01"),
+        ("2026-11-22", 22, "2026-11-22"),
+        ("2026-02-03", 31, "2026-02-28"),
+    ],
+)
+def test_the_next_payout_is_on_a_day_that_the_month_has(today: str, day: int, then: str) -> None:
+    rules = payee.Schedule(Decimal(5), day, "")
+    assert rules.next_date(date.fromisoformat(today)) == date.fromisoformat(then)
+
+
+def test_whoever_wants_to_be_paid_before_leaving_says_where(
+    earned: Submission, ada: Client
+) -> None:
+    PayoutAddress.objects.all().delete()
+    page = ada.post("/annotate/leave/", {"word": "erase", "money": "pay"})
+    assert page.status_code == 422 and "Say first where your money goes" in page.content.decode()

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from annotation_world import GOOD, answer_all, take
+from annotation_world import GOOD, answer_all, says_where_the_money_goes, take
 from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
@@ -273,6 +273,7 @@ def test_whoever_wants_to_be_paid_first_waits_and_may_stay(
     published: Submission, ada: Client
 ) -> None:
     ada.post(take(ada), GOOD)
+    says_where_the_money_goes()
     assert ada.post(LEAVE, {"word": "erase", "money": "pay"})["Location"] == "/annotate/"
     assert "You asked to be erased" in text_of(ada.get("/annotate/"))
     assert take(ada) == "", "nothing new is offered"
@@ -363,7 +364,7 @@ def test_admins_set_the_rules_and_publish_terms(
         == 302
     )
     assert Audit.objects.get(what="terms").why == "All of it."
-    assert Terms.objects.get().version == 3 and "Everything new" in text_of(
+    assert Terms.objects.get().version == 4 and "Everything new" in text_of(
         ada.get("/annotate/terms/")
     )
     assert ada.post(f"{DESK}rules/", {"text": text, "word": "publish"}).status_code == 403

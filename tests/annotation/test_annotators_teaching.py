@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from annotation_world import GOOD, learn, take
+from annotation_world import GOOD, learn, says_where_the_money_goes, take
 from django.test import Client
 from django.utils import timezone
 from test_annotation_crowd import knows, logins
@@ -86,11 +86,11 @@ def test_the_tick_and_the_version_are_wanted(published: Submission, ada: Client)
     refused = ada.post(TERMS, {"version": "1"})
     assert refused.status_code == 422 and "Tick the box" in refused.content.decode()
     stale = agree(ada, version=7)
-    assert stale.status_code == 422 and "version 2 holds now" in stale.content.decode()
+    assert stale.status_code == 422 and "version 3 holds now" in stale.content.decode()
     assert agree(ada, version="x").status_code == 422
     assert not Consent.objects.exists()
     assert (
-        ada.post(TERMS, {"agree": "yes", "version": 2, "next": "https://example.org/"})["Location"]
+        ada.post(TERMS, {"agree": "yes", "version": 3, "next": "https://example.org/"})["Location"]
         == "/annotate/next/"
     )
 
@@ -101,7 +101,7 @@ def test_terms_that_change_are_asked_again_and_lose_nothing(
     agree(ada)
     attempt(ada)
     address = take(ada)
-    Terms.objects.create(version=3, text="All is new\nRead it.")
+    Terms.objects.create(version=4, text="All is new\nRead it.")
     sent = ada.post(address, GOOD)
     assert sent["Location"] == f"{TERMS}?next={address}"
     page = ada.get(sent["Location"]).content.decode()
@@ -109,9 +109,9 @@ def test_terms_that_change_are_asked_again_and_lose_nothing(
     assert agree(ada, next=address)["Location"] == address
     assert 'value="0-3" checked' in ada.get(address).content.decode()
     assert Consent.objects.count() == 2
-    assert "Read it." in Client().get(f"{TERMS}3/").content.decode()
+    assert "Read it." in Client().get(f"{TERMS}4/").content.decode()
     assert "You read short texts" in Client().get(f"{TERMS}1/").content.decode()
-    assert Client().get(f"{TERMS}4/").status_code == 404
+    assert Client().get(f"{TERMS}5/").status_code == 404
 
 
 def test_a_text_that_people_agreed_to_stays_as_they_read_it(
@@ -123,6 +123,7 @@ def test_a_text_that_people_agreed_to_stays_as_they_read_it(
     } == {
         1: "b545a0e15ac9646d2d877c52426042c9849fc4edede9870a67872e107099f1cd",
         2: "96a47f97534c8fa144da736ddb058c26a4f0f7253c8140a5913ec33dcf2000d1",
+        3: "1563f933818ae7ba6708902103da309a56cf535d952b7814a9c629a3c0594776",
     }, "People agreed to this text. Ship another in a file of its own, with the next number."
     ada.get("/annotate/next/")
     Consent.objects.create(worker=the_worker(), version=1)
@@ -242,6 +243,7 @@ def test_it_pays_by_default_and_every_list_of_money_says_so(
     [owed] = payout.owed()
     assert (owed.worker, owed.amount) == (the_worker(), Decimal("0.75"))
     admin = User.objects.create(username="anna", is_staff=True)
+    says_where_the_money_goes()
     made = payout.pay(
         owed.worker, upto=owed.upto, amount=owed.amount, reference="bank 7", key="k" * 16, who=admin
     )

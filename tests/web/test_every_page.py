@@ -41,7 +41,7 @@ from annotation.platforms import proof
 from annotation.quality import gold
 from annotation.questions import ask
 from annotation.questions.pilot import launch_pilot
-from annotation.workers import consent, payout, speak, teach
+from annotation.workers import consent, payee, payout, speak, teach
 from annotation.workers.worker import handle_of, worker_of
 from kbpo.accounts.models import Invitation, User
 from kbpo.evaluation.run import tick as estimate
@@ -181,6 +181,7 @@ def _of_ada(toy: Toy, ada: Worker) -> dict[str, list[Page]]:
     speak.give_feedback(
         ada, "relation", clear=True, fair=False, comment="A little more would be fair."
     )
+    payee.set_address(ada, "Harbour Bank 12-345, Ada Lee")
     [owed] = [one for one in payout.owed() if one.worker == ada]
     paid = payout.pay(
         ada,
@@ -199,6 +200,7 @@ def _of_ada(toy: Toy, ada: Worker) -> dict[str, list[Page]]:
         "annotate",
         "annotate_history",
         "annotate_messages",
+        "annotate_payee",
         "annotate_feedback",
         "annotate_receipts",
         "annotate_leave",

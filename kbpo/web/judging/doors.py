@@ -48,6 +48,7 @@ def terms(request: HttpRequest, number: int | None = None) -> HttpResponse:
     )
     context = {
         "text": text,
+        "parts": consent.parts_for(worker, text),
         "holds": holds,
         "asks": asks,
         "worker": worker,

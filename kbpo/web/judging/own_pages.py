@@ -20,12 +20,12 @@ from annotation.hits import lease
 from annotation.hits.todays_set import answered, todays_set
 from annotation.interfaces.registry import INTERFACES
 from annotation.models import Assignment, Worker
-from annotation.workers import consent, leave, payout, speak, teach, volunteer
+from annotation.workers import consent, leave, payee, payout, speak, teach, volunteer
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Application, Leaving, Payout
 from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
-from kbpo.accounts.sign_up import SignUpForm
+from kbpo.accounts.sign_up import EmailForm, SignUpForm
 from kbpo.money.spend import ZERO
 from kbpo.web.judging.views import for_annotators, interface_title
 
@@ -75,6 +75,9 @@ def home(request: HttpRequest, worker: Worker) -> HttpResponse:
         "refusals": speak.refusals(worker),
         "appealing": worker.appeals.filter(answered_at=None).exists(),
         "receipts": worker.payouts.filter(undoes=None).order_by("-paid_at")[:3],
+        "prospect": payee.prospect(worker, payout.owed_to(worker)),
+        "address": payee.masked(payee.address_of(worker)),
+        "email": request.user.email,  # type: ignore[union-attr]
     }
     return render(request, "annotators/home.html", context)
 
@@ -194,6 +197,50 @@ def appeal(request: HttpRequest, worker: Worker) -> HttpResponse:
     return redirect("annotate")
 
 
+@for_annotators
+def payee_page(request: HttpRequest, worker: Worker) -> HttpResponse:
+    """Where the money goes, and an e-mail address. A POST changes one of them; it takes the
+    password, since whoever finds a page open must not redirect money.
+    """
+    assert isinstance(request.user, User)
+    refusal = _change_payee(request, request.user, worker) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("annotate_payee")
+    context = {
+        "address": payee.address_of(worker),
+        "said": request.POST if refusal else {},
+        "email": request.user.email,
+        "rules": payee.schedule(),
+        "prospect": payee.prospect(worker, payout.owed_to(worker)),
+        "refusal": refusal,
+    }
+    return render(request, "annotators/payee.html", context, status=422 if refusal else 200)
+
+
+def _change_payee(request: HttpRequest, user: User, worker: Worker) -> str:
+    """Why nothing was changed, as a sentence; nothing if it was."""
+    if not user.check_password(request.POST.get("password", "")):
+        return "Nothing was changed: that is not your password."
+    if "email" in request.POST:
+        form = EmailForm(request.POST, instance=user)
+        if not form.is_valid():
+            return "Nothing was changed: that is no e-mail address."
+        form.save()
+        messages.success(request, "Your e-mail address is changed.")
+        return ""
+    try:
+        payee.set_address(worker, request.POST.get("address", ""))
+    except payee.CannotSet as cannot:
+        return str(cannot)
+    speak.tell(
+        worker,
+        "Where your money goes was changed",
+        "If you did not do that, change your password and write to us at once.",
+    )
+    messages.success(request, "Noted. The next payout goes there.")
+    return ""
+
+
 @require_GET
 @for_annotators
 def receipts(request: HttpRequest, worker: Worker) -> HttpResponse:
@@ -253,6 +300,7 @@ def leaving(request: HttpRequest, worker: Worker) -> HttpResponse:
     context = {
         "earned": sums,
         "unpaid": sums.answered + sums.approved,
+        "address": payee.address_of(worker),
         "asked": Leaving.objects.filter(worker=worker, erased_at=None).first(),
         "refusal": refusal,
         "more": request.user.is_staff or request.user.is_researcher,  # type: ignore[union-attr]
@@ -272,6 +320,8 @@ def _leave(request: HttpRequest, worker: Worker) -> str:
         return "Nothing was erased: type the word erase to arm the button."
     if sums.answered + sums.approved and money not in ("pay", "waive"):
         return "Say what becomes of the money that is not paid yet."
+    if money == "pay" and not payee.address_of(worker):
+        return "Say first where your money goes, or give it up: else nobody can pay you."
     done = leave.ask(worker, waives=money == "waive")
     if not done:
         messages.info(

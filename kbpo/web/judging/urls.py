@@ -17,6 +17,7 @@ urlpatterns = [
     path("messages/", own_pages.letters, name="annotate_messages"),
     path("feedback/", own_pages.feedback, name="annotate_feedback"),
     path("appeal/", own_pages.appeal, name="annotate_appeal"),
+    path("payee/", own_pages.payee_page, name="annotate_payee"),
     path("receipts/", own_pages.receipts, name="annotate_receipts"),
     path("receipts/<str:number>/", own_pages.receipt, name="annotate_receipt"),
     path("leave/", own_pages.leaving, name="annotate_leave"),

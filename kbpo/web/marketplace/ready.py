@@ -121,6 +121,7 @@ def what_stands_before(request: HttpRequest, door: Door) -> HttpResponse:
 def _terms(request: HttpRequest, door: Door, refusal: str = "") -> HttpResponse:
     context = {
         "text": consent.current(),
+        "parts": consent.parts_for(door.worker, consent.current()),
         "refusal": refusal,
         "carried": [*door.carried, ("step", AGREE)],
         "in_hand": bool(door.proof),

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.desk.appeals import answer_appeal
 from annotation.models import Worker
-from annotation.workers import consent, payout, speak, teach, volunteer
+from annotation.workers import consent, payee, payout, speak, teach, volunteer
 from annotation.workers.intake import intake_of, takes_volunteers
 from annotation.workers.models import (
     Appeal,
@@ -256,13 +256,27 @@ def set_intake(request: HttpRequest) -> HttpResponse:
             request, "Nothing was changed: choose who may come in, and give dollars such as 0.75."
         )
         return redirect("desk-rules")
-    fields = {"volunteers": mode, "tutorial_reward": reward} | (
-        {} if track else {"payout_minimum": least}
-    )
+    fields: dict[str, Any] = {"volunteers": mode, "tutorial_reward": reward}
+    if track is None:
+        day, ways = request.POST.get("day", "1"), request.POST.get("ways", "")
+        if not day.isdecimal() or not 1 <= int(day) <= 31:
+            messages.error(request, "Nothing was changed: the day of payouts is from 1 to 31.")
+            return redirect("desk-rules")
+        fields |= {
+            "payout_minimum": least,
+            "payout_day": int(day),
+            "payout_ways": " ".join(ways.replace("\x00", "").split())[:300],
+        }
+    before = payee.schedule()
     Intake.objects.update_or_create(track=track, defaults=fields)
     said = ", ".join(f"{field} {value}" for field, value in fields.items())
     note("intake", about, who=admin_of(request), why=_why(request), after=said)
     messages.success(request, f"The rules of {name} are changed.")
+    if payee.schedule() != before:
+        n = speak.write_to_all(
+            "How you are paid has changed", payee.schedule().sentence(), admin_of(request)
+        )
+        messages.info(request, f"{n} annotator{'' if n == 1 else 's'} got a message about it.")
     return redirect("desk-rules")
 
 
@@ -293,6 +307,7 @@ def payouts(request: HttpRequest) -> HttpResponse:
         "total": sum((one.amount for one in rows), Decimal("0.00")),
         "due": sum((one.amount for one in rows if one.due), Decimal("0.00")),
         "minimum": intake_of().payout_minimum,
+        "next_date": payee.schedule().next_date(),
         "paid": marks[:MOST_SHOWN],
         "paid_in_all": Payout.objects.aggregate(sum=Sum("amount"))["sum"] or Decimal("0.00"),
         "refusal": refusal,
@@ -341,13 +356,13 @@ def _undo(request: HttpRequest) -> str:
 @for_admins
 def owed_csv(request: HttpRequest) -> HttpResponse:
     """What is to be paid now, as a list for the bank. Holds names: for admins only."""
-    header = ["worker", "login", "email", "amount", "payments", "since"]
+    header = ["worker", "login", "email", "amount", "payments", "since", "address"]
     rows = []
     for one in payout.owed():
         if one.due:
             user = one.worker.user
             name, email = (user.get_username(), user.email) if user else ("", "")
-            rows.append([one.worker.handle, name, email, one.amount, one.n, one.since])
+            rows.append([one.worker.handle, name, email, one.amount, one.n, one.since, one.address])
     return csv_response("owed.csv", header, rows)
 
 

@@ -1,0 +1,116 @@
+"""Where an annotator's money goes, and when: the address they gave, the least payout, the next
+date.
+
+An address is personal data: for admins who pay, and erased with the rest.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Worker
+from annotation.workers.intake import intake_of
+from annotation.workers.models import PayoutAddress
+
+LONGEST = 300
+SHORTEST = 4
+SHOWN = 4
+
+
+class CannotSet(Exception):
+    """Nothing was changed; the text is a sentence for whoever tried."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What holds for the payouts of the service."""
+
+    minimum: Decimal
+    day: int
+    """Of the month; in a shorter month its last"""
+    ways: str
+    """How money can be sent, in the words of the admins"""
+
+    def next_date(self, today: date | None = None) -> date:
+        """The next day of payouts: today too."""
+        today = today or timezone.now().date()
+        this_month = _on(today.year, today.month, self.day)
+        if today <= this_month:
+            return this_month
+        year, month = (today.year + 1, 1) if today.month == 12 else (today.year, today.month + 1)
+        return _on(year, month, self.day)
+
+    def sentence(self) -> str:
+        """How and when is paid, for the terms and the pages."""
+        return (
+            f"What you are owed is paid on day {self.day} of every month, once it is"
+            f" ${self.minimum:.2f} or more; less waits for the next time. {self.ways}"
+        ).strip()
+
+
+def _on(year: int, month: int, day: int) -> date:
+    return date(year, month, min(day, monthrange(year, month)[1]))
+
+
+def schedule() -> Schedule:
+    """The schedule that holds now."""
+    rules = intake_of()
+    return Schedule(rules.payout_minimum, rules.payout_day, rules.payout_ways)
+
+
+def address_of(worker: Worker) -> str:
+    """Where a worker's money goes; empty if they have not said."""
+    row = PayoutAddress.objects.filter(worker=worker).first()
+    return row.address if row else ""
+
+
+def addresses(workers: list[int]) -> dict[int, str]:
+    """Where the money of some workers goes, of those who have said."""
+    rows = PayoutAddress.objects.filter(worker__in=workers)
+    return dict(rows.values_list("worker", "address"))
+
+
+def masked(address: str) -> str:
+    """The end of an address, by which its owner knows it again."""
+    end = address[-SHOWN:]
+    return f"… {end}" if len(address) > SHOWN else address
+
+
+@transaction.atomic
+def set_address(worker: Worker, text: str) -> str:
+    """The address that holds from now on. Raises CannotSet for one that is none."""
+    address = "\n".join(" ".join(line.split()) for line in text.replace("\x00", "").splitlines())
+    address = address.strip()
+    if not SHORTEST <= len(address) <= LONGEST:
+        raise CannotSet(
+            f"Say where the money goes, in {SHORTEST} to {LONGEST} characters: an account number"
+            " with the name of its holder, or what the admins have agreed with you."
+        )
+    PayoutAddress.objects.update_or_create(
+        worker=worker, defaults={"address": address, "changed_at": timezone.now()}
+    )
+    return address
+
+
+def prospect(worker: Worker, owed: Decimal) -> str:
+    """What becomes of what a worker is owed, in a sentence or two; what they have to do first."""
+    rules = schedule()
+    when = f"{rules.next_date():%-d %B %Y}"
+    if not address_of(worker):
+        first = f"${owed:.2f} wait for you. " if owed else ""
+        return (
+            f"{first}Say where your money goes, or it cannot be paid: the next payouts are on"
+            f" {when}, from ${rules.minimum:.2f} on."
+        )
+    if owed >= rules.minimum and owed:
+        return f"${owed:.2f} are to be paid on {when}."
+    short = rules.minimum - owed
+    return (
+        f"The least payout is ${rules.minimum:.2f}: with ${short:.2f} more you are paid on {when}."
+    )
