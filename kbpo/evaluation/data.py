@@ -26,6 +26,7 @@ from kbpo.sampling.own import own_thresholds
 from kbpo.sampling.probabilities import Floats, Ids
 from kbpo.sampling.seen import Seen, all_seen, private
 from kbpo.submissions.models import Submission
+from kbpo.tracks.base import Noise
 from kbpo.tracks.base import Track as Kind
 from kbpo.tracks.models import Track
 from kbpo.tracks.recall import Facts, recall_of
@@ -103,6 +104,8 @@ class Data:
     alone: dict[int, Floats] = field(default_factory=dict)
     """column -> (t,) below which u a target is in the system's own sample and judged; where that
     is known"""
+    noise: dict[str, Noise] = field(default_factory=dict)
+    """criterion -> what people differ by on the judged rows, where single ratings count"""
     mean: str = "mean"
     """What the track's kind calls the weighted mean of verdicts"""
 
@@ -188,6 +191,7 @@ def read(track: Track) -> Data:
         in_documents=in_documents(track, pool, scope),
         seen_drawn=found,
         alone=own_thresholds(track, pool, waiting),
+        noise=dict(kind.noise(pool.instance[judged])),
         mean=kind.mean,
     )
 

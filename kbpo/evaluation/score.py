@@ -15,6 +15,7 @@ from kbpo.evaluation.by_thresholds import ByThresholds
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.default import Centred, where_known
 from kbpo.evaluation.floors import Floors
+from kbpo.evaluation.rated import with_noise
 from kbpo.sampling.probabilities import Ids
 
 DEFAULT = "centred"
@@ -85,7 +86,7 @@ def default_estimates(
     for kind in data.pool.p:
         for criterion in criteria:
             precision = arranged.precision(kind, criterion)
-            found[data.mean, criterion, kind] = precision, arranged.under(criterion).design
+            found[data.mean, criterion, kind] = with_noise(arranged, kind, criterion, precision)
             recall = recalls.get(criterion)
             if recall is not None:
                 found["f1", criterion, kind] = (

@@ -250,6 +250,20 @@ class Group:
     """Whether each value is a stratum (`PoolColumns.stratum`): its slice may have recall too"""
 
 
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """What people differ by under a criterion whose ratings stay single, over n instances."""
+
+    count: NDArray[np.int64]
+    """(n,) how many ratings each has; 0 where there is none"""
+    variance: float
+    """Of single ratings about one target, σ_a²"""
+
+    def of(self, rows: NDArray[np.int64]) -> Noise:
+        """The same of some of the instances."""
+        return Noise(self.count[rows], self.variance)
+
+
 @dataclass(frozen=True)
 class Verdicts:
     """What people said of a submission's predictions, one entry a judged prediction."""
@@ -437,6 +451,12 @@ class Track(ABC):
         submission states it. Where a submission does not state it, missing or not is all that
         counts.
         """
+
+    def noise(self, instances: NDArray[np.int64]) -> Mapping[str, Noise]:
+        """How many ratings instances have and what people differ by, for each criterion whose
+        judgments are single ratings; nothing where a majority is taken for true.
+        """
+        return {}
 
     def again(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
         """Yields one question about each target that asks all of what was asked of it, as if nobody

@@ -25,6 +25,7 @@ from kbpo.evaluation.data import Bools, Data, Swept
 from kbpo.evaluation.default import Centred
 from kbpo.evaluation.floors import Floors
 from kbpo.evaluation.models import Slice
+from kbpo.evaluation.rated import with_noise
 from kbpo.evaluation.score import DEFAULT, Score, rows
 from kbpo.evaluation.slices.rule import CONFIDENCE, BadRule, Rule, Table, read
 from kbpo.pool.pool import Matrix, Pool
@@ -208,6 +209,7 @@ def restricted(data: Data, cut: Cut) -> Data:
         judged=place[data.judged[kept]],
         f={criterion: verdicts[kept] for criterion, verdicts in data.f.items()},
         g={criterion: guesses[inside] for criterion, guesses in data.g.items()},
+        noise={name: one.of(kept) for name, one in data.noise.items()},
         draws={},
         swept=_cut_swept(data.swept, place),
         facts=_facts(data.facts, inside, cut.stratum) if data.facts else None,
@@ -285,7 +287,8 @@ def _scores(part: Data, cut: Cut, criterion: str, with_recall: bool, keep: Keep)
         return
     arranged = Centred(part)
     precision = arranged.precision(cut.kind, criterion)
-    keep(cut, precision, arranged.under(criterion).design)
+    precision, design = with_noise(arranged, cut.kind, criterion, precision)
+    keep(cut, precision, design)
     found: Iterable[Score] = rows(part, precision, part.mean, criterion, cut.kind, DEFAULT)
     yield from (one if one.n_labels else _unknown(one) for one in found)
     recall = Floors(arranged).recall(criterion) if with_recall and cut.stratum is not None else None

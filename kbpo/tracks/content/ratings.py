@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kbpo.corpus.fetch import fetch
 from kbpo.instances.merge import RATINGS, values_of
-from kbpo.tracks.base import Criterion
+from kbpo.tracks.base import Criterion, Noise
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Rated:
 
 
 NOTHING = Rated()
+LARGEST = 0.25
+"""The most that ratings between 0 and 1 can vary"""
 
 
 def rated(targets: Collection[int], *, public: bool = False) -> dict[int, Rated]:
@@ -42,6 +44,27 @@ def rated(targets: Collection[int], *, public: bool = False) -> dict[int, Rated]
         target: Rated(value.get(RATINGS, {}), in_vain)
         for target, value, in_vain in values_of(targets, public=public)
     }
+
+
+def noise_of(targets: NDArray[np.int64], known: Mapping[int, Rated], criterion: str) -> Noise:
+    """What people differ by under a criterion, and how many ratings each of these targets has.
+
+    σ_a² is pooled over the targets that two people rated. As long as there is none, all that
+    ratings differ by is taken for it, which can only be too much.
+    """
+    ratings = {target: one.ratings.get(criterion, ()) for target, one in known.items()}
+    sizes = (len(ratings.get(target, ())) for target in targets.tolist())
+    count = np.fromiter(sizes, dtype=np.int64, count=targets.size)
+    every: list[float] = []
+    within, freedom = 0.0, 0
+    for said in ratings.values():
+        every += said
+        if len(said) > 1:
+            within += float(np.var(said)) * len(said)
+            freedom += len(said) - 1
+    if freedom:
+        return Noise(count, within / freedom)
+    return Noise(count, float(np.var(every, ddof=1)) if len(every) > 1 else LARGEST)
 
 
 def targets_of(instances: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -22,13 +22,14 @@ from kbpo.tracks.base import (
     Column,
     Distribution,
     Judged,
+    Noise,
     Quantity,
     QuestionDraft,
     Track,
     Verdicts,
 )
 from kbpo.tracks.content import explore
-from kbpo.tracks.content.ratings import NOTHING, Rated, rated, targets_of
+from kbpo.tracks.content.ratings import NOTHING, Rated, noise_of, rated, targets_of
 
 Ids = NDArray[np.int64]
 
@@ -128,6 +129,12 @@ class ContentTrack(Track):
             column = np.fromiter(values, dtype=np.float64, count=targets.size)
             verdicts[criterion.name] = np.repeat(column[:, None], m, axis=1)
         return verdicts
+
+    def noise(self, instances: Ids) -> dict[str, Noise]:
+        targets = targets_of(instances)
+        known = rated(np.unique(targets).tolist())
+        single = [criterion for criterion in self.criteria if criterion.single == "mean"]
+        return {criterion.name: noise_of(targets, known, criterion.name) for criterion in single}
 
     def verdicts(self, submission_id: int, *, public: bool) -> Verdicts:
         return explore.verdicts(self.criterion(self.track.criterion), submission_id, public=public)
