@@ -7,25 +7,26 @@ wait for each other.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection, transaction
+from django.db.models import Count, OuterRef, Q
 from django.utils import timezone
 
 from annotation.interfaces.registry import INTERFACES, interface_of
 from annotation.models import COUNTED, HIT, Assignment, Worker
 from annotation.platforms.registry import local_names
-from annotation.quality.gold import gold_instead
-from annotation.workers.consent import has_consented
-from annotation.workers.intake import tracks_for_volunteers
-from annotation.workers.models import Leaving
+from annotation.quality.gold import gold_instead, gold_rate
+from annotation.workers.standing import WorkerStanding, standing_of
 from annotation.workers.teach import learnable, taught
 
 OPEN_TO = """
     FROM annotation_hit h
-    WHERE h.platform = ANY(%(platforms)s) AND h.status = 'open'
+    WHERE h.platform = places.name AND h.status = 'open'
       AND (SELECT count(*) FROM annotation_assignment a WHERE a.hit_id = h.id
           AND a.status = ANY(%(counted)s))
           < h.max_assignments
@@ -83,9 +84,19 @@ or has given back; gold apart, which `annotation.quality.gold` deals out; throug
 have learned, and for volunteers on tracks that take them. Nobody judges what a team of theirs pays
 for or states, nor reads a whole document in which it states anything."""
 
-NEXT = f"SELECT h.id {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR NO KEY UPDATE OF h"
+PLACES = "FROM unnest(%(platforms)s) AS places(name) CROSS JOIN LATERAL"
+"""Each platform by itself: its open HITs lie in one index in the order in which they go out."""
+NEXT = f"""
+    SELECT nearest.id {PLACES} (
+        SELECT h.id, h.order {OPEN_TO} ORDER BY h.order, h.id LIMIT 1 FOR NO KEY UPDATE OF h
+        {{skip_locked}}) AS nearest
+    ORDER BY nearest.order, nearest.id LIMIT 1
+"""
 HOW_MANY = f"""
-    SELECT greatest(0, (SELECT count(*) FROM (SELECT 1 {OPEN_TO} LIMIT %(most)s) AS open_hits) - (
+    SELECT greatest(0, (
+        SELECT count(*) FROM (
+            SELECT 1 {PLACES} (SELECT 1 {OPEN_TO} LIMIT %(most)s) AS of_place LIMIT %(most)s
+        ) AS open_hits) - (
         SELECT count(*) FROM annotation_assignment a
         JOIN annotation_hit_questions hq ON hq.hit_id = a.hit_id
         JOIN annotation_gold g ON g.question_id = hq.question_id
@@ -112,59 +123,73 @@ def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]
     leasing.
     """
     now = timezone.now()
-    rows = Worker.objects.select_for_update(
-        of=("self",), no_key=True
-    )  # two windows of one worker: one lease
-    worker = rows.get(pk=worker.pk)
-    if (
-        worker.excluded_at is not None
-        or not has_consented(worker)
-        or Leaving.objects.filter(worker=worker).exists()
-    ):
-        return False, None
+    # The lock too: two windows of one worker get one lease.
     Worker.objects.filter(pk=worker.pk).update(last_seen_at=now)
+    standing = standing_of(worker.pk)
+    if not standing.may_be_asked:
+        return False, None
     held = Assignment.objects.filter(worker=worker, status="leased", leased_until__gt=now).first()
     if held is not None:
         return False, held
+    how = "SKIP LOCKED" if skip_locked else ""
     with connection.cursor() as cursor:
-        cursor.execute(NEXT + (" SKIP LOCKED" if skip_locked else ""), _where(worker))
+        cursor.execute(NEXT.format(skip_locked=how), _where(standing))
         row = cursor.fetchone()
     if row is None:
-        return skip_locked and open_to(worker, most=1) > 0, None
-    hit = HIT.objects.get(pk=row[0])
+        return skip_locked and _count_open(standing, most=1) > 0, None
     # Our lock came after the count was read: count again now that nobody else can take a place.
-    if (
-        hit.status != "open"
-        or hit.assignments.filter(status__in=COUNTED).count() >= hit.max_assignments
-    ):
+    hit = HIT.objects.annotate(
+        taken=Count("assignments", filter=Q(assignments__status__in=COUNTED)),
+        interfaces=ArraySubquery(
+            HIT.questions.through.objects.filter(hit=OuterRef("pk")).values("question__interface")
+        ),
+        gold_rate=gold_rate(OuterRef("track")),
+    ).get(pk=row[0])
+    if hit.status != "open" or hit.taken >= hit.max_assignments:
         return True, None
-    gold = gold_instead(worker, hit)
-    if gold is not None and not gold.questions.exclude(interface__in=taught(worker)).exists():
-        hit = gold
-    lease_until = now + lease_time(hit)
+    dealt: HIT = hit
+    interfaces = hit.interfaces
+    if (gold := gold_instead(standing.worker, hit, hit.gold_rate)) is not None:
+        of_gold = list(gold.questions.values_list("interface", flat=True))
+        if set(of_gold) <= set(standing.taught):
+            dealt, interfaces = gold, of_gold
     return False, Assignment.objects.create(
-        status="leased", hit=hit, worker=worker, accepted_at=now, leased_until=lease_until
+        status="leased",
+        hit=dealt,
+        worker=standing.worker,
+        accepted_at=now,
+        leased_until=now + lease_time(interfaces),
     )
 
 
-def lease_time(hit: HIT | None = None) -> timedelta:
-    """How long a question, or those of a HIT, stay with a worker who does nothing: whole documents
-    take longer.
+def lease_time(interfaces: Iterable[str] = ()) -> timedelta:
+    """How long questions through these interfaces stay with a worker who does nothing: whole
+    documents take longer.
     """
-    asked = hit.questions.values_list("interface", flat=True) if hit is not None else ()
     return timedelta(
-        minutes=max([settings.LEASE_MINUTES, *(interface_of(name).lease_minutes for name in asked)])
+        minutes=max(
+            [settings.LEASE_MINUTES, *(interface_of(name).lease_minutes for name in interfaces)]
+        )
     )
+
+
+def lease_time_of(hit: HIT) -> timedelta:
+    """How long the questions of a HIT stay with a worker who does nothing."""
+    return lease_time(question.interface for question in hit.questions.all())
 
 
 def open_to(worker: Worker, most: int = 100, interfaces: list[str] | None = None) -> int:
     """How many HITs are open to a worker, counted up to `most`, through these interfaces (by
     default the learned).
     """
-    if worker.excluded_at is not None:
+    return _count_open(standing_of(worker.pk), most, interfaces)
+
+
+def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | None = None) -> int:
+    if standing.worker.excluded_at is not None:
         return 0
     with connection.cursor() as cursor:
-        cursor.execute(HOW_MANY, _where(worker, interfaces) | {"most": most})
+        cursor.execute(HOW_MANY, _where(standing, interfaces) | {"most": most})
         return int(cursor.fetchone()[0])
 
 
@@ -178,29 +203,22 @@ def to_learn(worker: Worker) -> str:
     )
 
 
-def _where(worker: Worker, interfaces: list[str] | None = None) -> dict[str, Any]:
-    volunteer = worker.user is not None and worker.user.is_volunteer
+def _where(standing: WorkerStanding, interfaces: list[str] | None = None) -> dict[str, Any]:
     return {
-        "interfaces": taught(worker) if interfaces is None else interfaces,
-        "tracks": tracks_for_volunteers() if volunteer else None,
-        "teams": _teams_of(worker),
+        "interfaces": standing.taught if interfaces is None else interfaces,
+        "tracks": standing.tracks,
+        "teams": standing.teams,
         "platforms": local_names(),
         "counted": list(COUNTED),
-        "worker": worker.pk,
+        "worker": standing.worker.pk,
         "given_back": Assignment.RETURNED_BY_WORKER,
     }
-
-
-def _teams_of(worker: Worker) -> list[int] | None:
-    """Return the teams of a worker; None, which spares a search, if they belong to none."""
-    teams = [] if worker.user is None else list(worker.user.teams.values_list("pk", flat=True))
-    return teams or None
 
 
 def renew(assignment: Assignment, draft: dict[str, object] | None = None) -> bool:
     """Whether the lease still held and was renewed; a draft is kept with it."""
     now = timezone.now()
-    fields: dict[str, object] = {"leased_until": now + lease_time(assignment.hit)}
+    fields: dict[str, object] = {"leased_until": now + lease_time_of(assignment.hit)}
     if draft is not None:
         fields["draft"] = draft
     held = Assignment.objects.filter(
@@ -218,7 +236,7 @@ def revive(assignment: Assignment) -> bool:
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
     if row.status != "returned" or not is_free(hit, row):
         return False
-    row.move("leased", leased_until=timezone.now() + lease_time(hit))
+    row.move("leased", leased_until=timezone.now() + lease_time_of(hit))
     assignment.refresh_from_db()
     return True
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation.hits.lease import is_free
 from annotation.interfaces.registry import interface_of
-from annotation.models import ANSWERED, HIT, Assignment
+from annotation.models import ANSWERED, Assignment
 from kbpo.queue import nudge
 
 
@@ -30,13 +30,17 @@ def submit(assignment: Assignment, raw: dict[str, Any]) -> Outcome:
     A lease that ran out is revived if its place is still free: nobody's work is lost for a slow
     minute.
     """
-    row = Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
+    row = (
+        Assignment.objects.select_for_update(of=("self", "hit"))  # locked in this order
+        .select_related("hit")
+        .get(pk=assignment.pk)
+    )
     if row.status not in ("leased", "returned"):
         return Outcome.ALREADY
-    hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
+    hit = row.hit
     if row.status == "returned" and not is_free(hit, row):
         return Outcome.LOST
-    for question in hit.questions.all():
+    for question in assignment.hit.questions.all():
         interface_of(question.interface).parse(question, raw)
     now = timezone.now()
     row.move(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.utils import timezone
 
 from annotation.hits.lease import open_to
@@ -31,11 +31,12 @@ def todays_set(worker: Worker, holding: bool) -> TodaysSet:
     question now.
     """
     today = answered(worker).filter(submitted_at__gte=midnight())
-    done = today.count()
+    sums = today.aggregate(n=Count("pk"), earned=Sum("hit__reward"))
+    done = sums["n"]
     number = done + 1
     set_end = -(-number // LENGTH) * LENGTH
     left = done + int(holding) + open_to(worker, most=LENGTH)
-    earned = today.aggregate(sum=Sum("hit__reward"))["sum"] or Decimal("0.00")
+    earned = sums["earned"] or Decimal("0.00")
     return TodaysSet(number, max(number, min(set_end, left)), earned)
 
 

@@ -19,7 +19,8 @@ from hashlib import sha256
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.budget.promises import committed
@@ -99,11 +100,10 @@ def purpose_of(track: Track | int) -> str:
     return f"gold:{track if isinstance(track, int) else track.pk}"
 
 
-def gold_instead(worker: Worker, hit: HIT) -> HIT | None:
+def gold_instead(worker: Worker, hit: HIT, rate: float) -> HIT | None:
     """A gold question's HIT to be leased in the place of this one; None mostly. Runs where a
-    question is leased.
+    question is leased; `rate` is that of its track.
     """
-    rate = rate_of(hit.track_id)
     if not rate or DICE.random() >= rate:
         return None
     question = hit.questions.all()[0]
@@ -122,6 +122,12 @@ def gold_among(questions: Sequence[Question], places: int) -> Question | None:
         return None
     gold = _next_gold(first.track_id, first.interface, apart=[one.target_id for one in questions])
     return None if gold is None or money_left(first.track_id) < gold.price * places else gold
+
+
+def gold_rate(track: OuterRef) -> Coalesce:
+    """Return the share of gold that a track's policy asks for, as a part of a larger query."""
+    rates = Policy.objects.filter(track=track).order_by("pk").values("gold_rate")
+    return Coalesce(Subquery(rates[:1]), 0.0)
 
 
 def rate_of(track: int) -> float:

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.db.models import Exists, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
 from annotation.models import Worker
 from annotation.platforms.registry import local_names
 from annotation.workers.models import Consent, Terms
@@ -75,9 +78,16 @@ def _shipped(number: int) -> Text:
     return Text(number, Path(__file__).with_name(f"terms_{number}.txt").read_text(encoding="utf-8"))
 
 
+def agreed(worker: OuterRef) -> Exists:
+    """Return the condition that a worker agreed to the terms that hold now."""
+    latest = Terms.objects.order_by("-version").values("version")[:1]
+    holds = Coalesce(Subquery(latest), SHIPPED[-1])
+    return Exists(Consent.objects.filter(worker=worker, version=holds))
+
+
 def has_consented(worker: Worker) -> bool:
     """Whether a worker agreed to the terms that hold now."""
-    return Consent.objects.filter(worker=worker, version=current().version).exists()
+    return Worker.objects.filter(agreed(OuterRef("pk")), pk=worker.pk).exists()
 
 
 def consent(worker: Worker, agreed: int) -> Consent:

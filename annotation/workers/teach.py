@@ -86,9 +86,12 @@ def taught(worker: Worker) -> list[str]:
     """The interfaces that a worker may be asked through: without a tutorial, or with one that they
     passed.
     """
-    passed = set(
-        TutorialRun.objects.filter(worker=worker, passed=True).values_list("interface", "version")
-    )
+    runs = TutorialRun.objects.filter(worker=worker, passed=True)
+    return taught_by(set(runs.values_list("interface", "version")))
+
+
+def taught_by(passed: set[tuple[str, int]]) -> list[str]:
+    """The interfaces that somebody may be asked through who passed these versions of tutorials."""
     known = tutorials()
     return [
         name for name in INTERFACES if name not in known or (name, known[name].version) in passed

@@ -37,6 +37,11 @@ RAW = {"a": ["0-3"], "b": ["other"], "holds": ["per:schools_attended>"]}
 WRONG = {"a": "0-3", "b": "other", "none": "1"}
 
 
+def dealt(worker: Worker, hit: HIT) -> HIT | None:
+    """What is leased in the place of a HIT at the rate of its track."""
+    return gold.gold_instead(worker, hit, gold.rate_of(hit.track_id))
+
+
 @pytest.fixture
 def admin(db: None) -> User:
     return User.objects.create_user("root", password="long enough 1", is_staff=True)
@@ -203,7 +208,7 @@ def test_nobody_meets_gold_of_a_target_that_they_know(
 ) -> None:
     open_some(published)
     worker = Worker.objects.get(user__username="ada")
-    assert gold.gold_instead(worker, HIT.objects.filter(questions__gold=None)[0]) is None
+    assert dealt(worker, HIT.objects.filter(questions__gold=None)[0]) is None
     dana.post(take(dana), GOOD)
     assert (
         Assignment.objects.get(token=take(dana).split("/")[2]).hit.questions.get() != made.question
@@ -216,13 +221,13 @@ def test_without_money_or_rate_there_is_no_gold(
     open_some(published)
     worker = Worker.objects.create(platform="pool", handle="x")
     hit = HIT.objects.filter(questions__gold=None)[0]
-    assert gold.gold_instead(worker, hit) is None, "the rate is nil"
+    assert dealt(worker, hit) is None, "the rate is nil"
     gold.set_rate(track, 0.5, admin, "To try it.")
     gold.DICE.random = lambda: 0.0  # type: ignore[method-assign]
     try:
-        assert gold.gold_instead(worker, hit) is not None
+        assert dealt(worker, hit) is not None
         Question.objects.filter(pk=made.question_id).update(price=Decimal("1.01"))
-        assert gold.gold_instead(worker, hit) is None, "more than is set aside"
+        assert dealt(worker, hit) is None, "more than is set aside"
     finally:
         del gold.DICE.random
 

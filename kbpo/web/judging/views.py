@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import OuterRef
 from django.http import (
     Http404,
     HttpRequest,
@@ -30,7 +31,7 @@ from annotation.interfaces.base import BadAnswer
 from annotation.interfaces.registry import interface_of
 from annotation.models import Assignment, Question, Title, Worker
 from annotation.questions.titles import suggest
-from annotation.workers.consent import has_consented
+from annotation.workers.consent import agreed, has_consented
 from annotation.workers.worker import worker_of
 from kbpo.corpus.models import Document
 
@@ -87,9 +88,9 @@ def _to_next(request: HttpRequest, worker: Worker) -> HttpResponseRedirect:
     if worker.excluded_at is not None:
         messages.warning(request, EXCLUDED)
         return redirect("annotate")
-    if not has_consented(worker):
-        return redirect("annotate_terms")
     assignment = lease.lease(worker)
+    if assignment is None and not has_consented(worker):
+        return redirect("annotate_terms")
     if assignment is None and (lesson := lease.to_learn(worker)):
         return redirect("annotate_tutorial", interface=lesson)
     if assignment is None:
@@ -104,9 +105,8 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     assignment = _mine(worker, token)
     if assignment is None:
         return refused(request, NOT_YOURS, link=reverse("annotate_next"), action="Next question")
-    if not has_consented(
-        worker
-    ):  # the terms changed meanwhile: what was answered is kept, and shown again
+    if not assignment.consented:  # type: ignore[attr-defined]
+        # The terms changed meanwhile: what was answered is kept, and shown again.
         if request.method == "POST":
             lease.renew(assignment, raw_of(request.POST))
         return redirect(reverse("annotate_terms") + f"?next={request.path}")
@@ -123,8 +123,12 @@ def question(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
 
 def _mine(worker: Worker, token: str) -> Assignment | None:
     """The assignment with this token if it is this worker's; Http404 if there is none at all."""
-    assignment = get_object_or_404(Assignment.objects.select_related("hit__track"), token=token)
-    return assignment if assignment.worker_id == worker.pk else None
+    rows = Assignment.objects.select_related("hit__track").prefetch_related("hit__questions")
+    assignment = get_object_or_404(rows.annotate(consented=agreed(OuterRef("worker"))), token=token)
+    if assignment.worker_id != worker.pk:
+        return None
+    assignment.worker = worker
+    return assignment
 
 
 def _answer(request: HttpRequest, worker: Worker, assignment: Assignment) -> HttpResponse:
@@ -166,7 +170,7 @@ def _page(
         },
         "held": assignment.token,
         "elapsed": int((timezone.now() - assignment.accepted_at).total_seconds()),
-        "lease_seconds": int(lease.lease_time(assignment.hit).total_seconds()),
+        "lease_seconds": int(lease.lease_time_of(assignment.hit).total_seconds()),
         "error": error,
     }
     return show(request, asked, answer, context, status=422 if error else 200)
@@ -217,7 +221,7 @@ def draft(request: HttpRequest, worker: Worker, token: str) -> HttpResponse:
     return JsonResponse(
         {
             "saved": timezone.now().isoformat(),
-            "lease_seconds": int(lease.lease_time(assignment.hit).total_seconds()),
+            "lease_seconds": int(lease.lease_time_of(assignment.hit).total_seconds()),
         }
     )
 

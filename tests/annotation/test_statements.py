@@ -1,0 +1,40 @@
+"""How many statements each page of an annotator costs: one more for every question, and the
+database is what everybody waits for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from annotation_world import GOOD
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from kbpo.submissions.models import Submission
+
+
+def statements(ask: Any) -> tuple[Any, list[str]]:
+    """What a page answered, and the statements that it cost; savepoints are the test's own."""
+    with CaptureQueriesContext(connection) as captured:
+        answer = ask()
+    texts = [query["sql"] for query in captured]
+    return answer, [text for text in texts if "SAVEPOINT" not in text]
+
+
+def test_a_question_costs_at_most_two_dozen_statements(published: Submission, ada: Client) -> None:
+    address = ada.get("/annotate/next/").url
+    ada.get(address)
+    sent, of_answer = statements(lambda: ada.post(address, GOOD))
+    assert sent.status_code == 302
+    page, of_page = statements(lambda: ada.get(sent.url))
+    assert page.status_code == 200
+    assert (len(of_answer), len(of_page)) <= (14, 9), [*of_answer, *of_page]
+    assert len(of_page) <= 9, of_page
+
+
+def test_a_draft_costs_at_most_eight_statements(published: Submission, ada: Client) -> None:
+    address = ada.get("/annotate/next/").url
+    kept, of_draft = statements(lambda: ada.post(address + "draft/", GOOD))
+    assert kept.status_code == 200
+    assert len(of_draft) <= 8, of_draft
