@@ -1,0 +1,479 @@
+"""PRMSE: how well a machine's scores predict the true scores behind human ratings.
+
+Agreement with human ratings depends on how much those who rate differ. The proportional reduction in
+mean squared error (PRMSE) asks how well the machine predicts the *true* score, the expectation of a
+response's ratings, and so compares machines that were held against different raters.
+
+References: Haberman (2008), *When can subscores have value?*; Loukina, Madnani, Cahill, Yao, Johnson,
+Riordan and McCaffrey (2020), *Using PRMSE to evaluate automated scoring systems in the presence of
+label noise*.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from estimators import checks
+from estimators.bootstrap import Bootstrap, bootstrap
+from estimators.checks import BoolArray, FloatArray
+
+ENOUGH, ENOUGH_AGREEING, AGREEING = (
+    1000,
+    500,
+    0.65,
+)  # double-scored responses; correlation of raters
+FEWEST = 30  # shared responses; with fewer, two raters are not held against each other
+SIGNIFICANT = 3.0  # standard errors
+OTHER_SPREAD = 1.5  # one rater's variance over another's that is worth a word
+
+
+@dataclass(frozen=True, eq=False)
+class PRMSE:
+    """The PRMSE of one machine, and what it is made of.
+
+    Attributes
+    ----------
+    value : float
+        ``1 − mse/true_score_variance``; above 1 and below 0 by chance, never clipped. NaN where it is
+        undefined: no response with two ratings, or a true-score variance that is not positive.
+    mse : float
+        Mean squared error of the machine against the true scores.
+    true_score_variance, error_variance : float
+        Variance of the true scores, and of ratings about them; the former may come out negative.
+    n, n_multiple : int
+        Responses with at least one rating, and with at least two.
+    warnings : tuple of str
+        What a reader must know before using the number.
+    replicates : Bootstrap or None
+        (value, true_score_variance, error_variance) of resampled responses.
+
+    Examples
+    --------
+    >>> found = prmse([[3, 4], [2, 2], [5, 4], [1, 2]], [3.5, 2.0, 4.5, 1.5])
+    >>> round(found.value, 3), round(found.true_score_variance, 3), found.n_multiple
+    (1.11, 1.708, 4)
+    """
+
+    value: float
+    mse: float
+    true_score_variance: float
+    error_variance: float
+    n: int
+    n_multiple: int
+    warnings: tuple[str, ...]
+    replicates: Bootstrap | None
+
+
+def prmse(
+    human: ArrayLike,
+    system: ArrayLike,
+    *,
+    error_variance: float | None = None,
+    random_subset: bool = True,
+    n_resamples: int = 0,
+    rng: np.random.Generator | None = None,
+) -> PRMSE:
+    """Return the PRMSE of a machine's scores, for complete, partial and unequal ratings.
+
+    c_i ratings of response i with mean H̄_i and variance V_i, c_• in all, H̄ their grand mean, M_i the
+    machine's score, N responses with c_i ≥ 1:
+
+        V̂   = Σ (c_i − 1) V_i / Σ (c_i − 1)
+        V̂_T = [Σ c_i (H̄_i − H̄)² − (N − 1) V̂] / [c_• − Σ c_i²/c_•]
+        MSE = [Σ c_i (H̄_i − M_i)² − N V̂] / c_•          PRMSE = 1 − MSE/V̂_T
+
+    Parameters
+    ----------
+    human : (N, R) array
+        Ratings, NaN where a rater did not rate; (N,) is one rater. A column is one rater, or the first,
+        second, … rating.
+    system : (N,) array
+        The machine's scores.
+    error_variance : float, optional
+        V̂ from elsewhere, at least 0: without it, at least one response must have two ratings.
+    random_subset : bool
+        False if the responses with two ratings were not drawn at random: then that is warned of.
+    n_resamples : int
+        Bootstrap resamples of responses; 0: none.
+    rng : numpy.random.Generator, optional
+        Needed where there are resamples.
+
+    Returns
+    -------
+    PRMSE
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, a score is not finite, ``error_variance`` is negative, or ``rng`` is missing.
+
+    References
+    ----------
+    Loukina et al. 2020, section 3 and appendix.
+
+    Examples
+    --------
+    >>> prmse([[1, 1], [2, 2], [3, 3]], [1.0, 2.0, 3.0]).value
+    1.0
+    >>> prmse([1, 2, 3], [1.0, 2.0, 3.0]).value
+    nan
+    """
+    ratings, score = _read(human, system)
+    if error_variance is not None and not (error_variance >= 0 and math.isfinite(error_variance)):
+        raise ValueError(f"error_variance must be finite and at least 0; got {error_variance!r}")
+    table = _Sums.of(ratings, score)
+    n = table.count.size
+    value, mse, spread, noise = (float(x[0]) for x in table.solve(np.ones((1, n)), error_variance))
+    replicates = None
+    if n_resamples and n:
+        if rng is None:
+            raise ValueError("rng is needed to resample; got None")
+        replicates = bootstrap(
+            lambda weights: np.column_stack(
+                [part for k, part in enumerate(table.solve(weights, error_variance)) if k != 1]
+            ),
+            n,
+            rng=rng,
+            n_resamples=n_resamples,
+        )
+    n_multiple = int((table.count > 1).sum())
+    warnings = _warnings(ratings, score, value, spread, n_multiple, random_subset, error_variance)
+    return PRMSE(value, mse, spread, noise, n, n_multiple, warnings, replicates)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """The ratings of each response: count, mean, sum of squares about it; and the machine's score."""
+
+    count: FloatArray
+    mean: FloatArray
+    squares: FloatArray
+    score: FloatArray
+
+    @classmethod
+    def of(cls, ratings: FloatArray, score: FloatArray) -> _Sums:
+        known = ~np.isnan(ratings)
+        rated = known.any(axis=1)
+        known, ratings = known[rated], ratings[rated]
+        count = known.sum(axis=1).astype(np.float64)
+        mean = np.where(known, ratings, 0.0).sum(axis=1) / count
+        squares = (np.where(known, ratings - mean[:, None], 0.0) ** 2).sum(axis=1)
+        return cls(count, mean, squares, score[rated])
+
+    def solve(
+        self, weights: FloatArray, error_variance: float | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return PRMSE, MSE, true-score and error variance under each row of response weights."""
+        c = self.count
+        with np.errstate(divide="ignore", invalid="ignore"):
+            noise = (weights @ self.squares) / (weights @ (c - 1))
+            if error_variance is not None:
+                noise = np.full(len(weights), error_variance)
+            size, ratings = weights.sum(axis=1), weights @ c
+            grand = (weights @ (c * self.mean)) / ratings
+            between = weights @ (c * self.mean**2) - ratings * grand**2
+            spread = (between - (size - 1) * noise) / (ratings - (weights @ c**2) / ratings)
+            mse = (weights @ (c * (self.mean - self.score) ** 2) - size * noise) / ratings
+            value = np.where(spread > 0, 1 - mse / spread, np.nan)
+        return value, mse, spread, noise
+
+
+def _warnings(
+    ratings: FloatArray,
+    score: FloatArray,
+    value: float,
+    spread: float,
+    n_multiple: int,
+    random_subset: bool,
+    error_variance: float | None,
+) -> tuple[str, ...]:
+    warnings = ["Report PRMSE beside other measures of agreement, never by itself."]
+    if error_variance is None:
+        warnings += _about_the_subset(ratings, n_multiple, random_subset)
+    if spread < 0:
+        warnings.append(
+            "The variance of true scores comes out negative: people agree by chance only."
+        )
+    if value > 1:
+        warnings.append("PRMSE comes out above 1, by chance: more responses need two ratings.")
+    return (*warnings, *_about_raters(ratings, score))
+
+
+def _about_the_subset(ratings: FloatArray, n_multiple: int, random_subset: bool) -> list[str]:
+    if n_multiple == 0:
+        return ["No response has two ratings, so PRMSE is undefined."]
+    warnings = []
+    if not random_subset:
+        warnings.append(
+            "The responses with two ratings were not drawn at random: PRMSE may be far off."
+        )
+    agreeing = rater_correlation(ratings) > AGREEING
+    wanted = ENOUGH_AGREEING if agreeing else ENOUGH
+    if n_multiple < wanted:
+        warnings.append(
+            f"Only {n_multiple} responses have two ratings; {wanted:,} are recommended"
+            + (" where raters agree this well." if agreeing else ".")
+        )
+    return warnings
+
+
+def _about_raters(ratings: FloatArray, score: FloatArray) -> list[str]:
+    """Return what raters differ in, and whether they rated different responses."""
+    known = ~np.isnan(ratings)
+    many = np.flatnonzero(known.sum(axis=0) >= FEWEST)
+    if many.size < 2:
+        return []
+    warnings = []
+    own = [ratings[known[:, j], j] for j in many]
+    mean = np.array([part.mean() for part in own])
+    error = np.array([part.std(ddof=1) / math.sqrt(part.size) for part in own])
+    if _apart(mean, error):
+        warnings.append("Raters differ in their mean: some are more severe than others.")
+    log_spread = np.log([max(float(part.var(ddof=1)), 1e-12) for part in own])
+    log_error = np.array([math.sqrt(2 / (part.size - 1)) for part in own])
+    if _apart(log_spread, log_error) and np.ptp(log_spread) > math.log(OTHER_SPREAD):
+        warnings.append("Raters differ in the spread of their ratings.")
+    agreement = np.array([_correlation(ratings[:, j], score) for j in many])
+    if np.isfinite(agreement).all():
+        bounded = np.clip(agreement, -0.999, 0.999)
+        errors = np.array([1 / math.sqrt(max(part.size - 3, 1)) for part in own])
+        if _apart(np.arctanh(bounded), errors):
+            warnings.append("Raters differ in how far they agree with the machine.")
+    pairs = itertools.combinations(many, 2)
+    if not any((known[:, i] & known[:, j]).any() for i, j in pairs):
+        warnings.append("Each rater rated another set of responses: they cannot be compared.")
+    return warnings
+
+
+def _apart(values: FloatArray, errors: FloatArray) -> bool:
+    """Return whether some two differ by more than chance explains."""
+    pairs = itertools.combinations(range(values.size), 2)
+    return any(
+        abs(values[i] - values[j]) > SIGNIFICANT * math.hypot(errors[i], errors[j])
+        for i, j in pairs
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """What to print beside PRMSE.
+
+    Attributes
+    ----------
+    pearson, qwk, r2 : float
+        Of the machine and the reference: correlation, quadratic weighted kappa, and the share of the
+        reference's variance that is explained as it stands.
+    rater_correlation : float
+        Between two ratings of one response; NaN without.
+    degradation : float
+        How much less the machine agrees with the reference than people with each other.
+    continuous : bool
+        True if the machine's scores had to be rounded and cut for the kappa: say so.
+
+    Examples
+    --------
+    >>> beside = agreement_with([[1, 2], [2, 2], [3, 3], [4, 4]], [1.2, 2.1, 2.9, 4.4], low=1, high=4)
+    >>> round(beside.pearson, 3), round(beside.qwk, 3), beside.continuous
+    (0.989, 1.0, True)
+    """
+
+    pearson: float
+    qwk: float
+    r2: float
+    rater_correlation: float
+    degradation: float
+    continuous: bool
+
+
+def agreement_with(
+    human: ArrayLike,
+    system: ArrayLike,
+    *,
+    low: int,
+    high: int,
+    reference: str = "first",
+) -> Agreement:
+    """Return Pearson's r, quadratic weighted kappa, R² and the degradation of a machine.
+
+    The degradation is ``r(H1, H2) − r(system, reference)``.
+
+    Parameters
+    ----------
+    human : (N, R) or (N,) array
+        Ratings, NaN where there is none.
+    system : (N,) array
+        The machine's scores; for the kappa they are rounded, and cut to ``low`` … ``high``.
+    low, high : int
+        The ends of the scale.
+    reference : {"first", "mean"}
+        What the machine is held against: the first rating of each response, or the mean of them. For
+        the kappa a mean is rounded too.
+
+    Returns
+    -------
+    Agreement
+        NaN where one side does not vary.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, the scale is empty, or the reference is unknown.
+
+    Examples
+    --------
+    >>> agreement_with([1, 2, 3], [1, 2, 3], low=1, high=3).r2
+    1.0
+    """
+    ratings, score = _read(human, system)
+    if not low < high:
+        raise ValueError(f"low must be below high; got {low!r} and {high!r}")
+    if reference not in ("first", "mean"):
+        raise ValueError(f'reference must be "first" or "mean"; got {reference!r}')
+    known = ~np.isnan(ratings)
+    rated = known.any(axis=1)
+    held = _reference(ratings[rated], known[rated], reference)
+    machine = score[rated]
+    cut = np.clip(_rounded(machine), low, high)
+    people = rater_correlation(ratings)
+    pearson = _correlation(held, machine)
+    return Agreement(
+        pearson=pearson,
+        qwk=quadratic_weighted_kappa(np.clip(_rounded(held), low, high), cut, low=low, high=high),
+        r2=_explained(held, machine),
+        rater_correlation=people,
+        degradation=people - pearson,
+        continuous=bool(np.any(cut != machine)),
+    )
+
+
+def quadratic_weighted_kappa(a: ArrayLike, b: ArrayLike, *, low: int, high: int) -> float:
+    """Return Cohen's kappa with quadratic weights of two lists of whole scores.
+
+    ``κ = 1 − Σ w O / Σ w E``, w = (i − j)², O the observed and E the expected shares.
+
+    Parameters
+    ----------
+    a, b : (N,) array
+        Whole numbers within the scale.
+    low, high : int
+        The ends of the scale.
+
+    Returns
+    -------
+    float
+        At most 1; NaN where both are one and the same constant.
+
+    Raises
+    ------
+    ValueError
+        If the lists differ in length, or a score is no whole number of the scale.
+
+    References
+    ----------
+    Cohen 1968, *Weighted kappa*.
+
+    Examples
+    --------
+    >>> quadratic_weighted_kappa([1, 2, 3, 3], [1, 2, 3, 2], low=1, high=3)
+    0.8
+    """
+    left, right = checks.finite("a", a), checks.finite("b", b)
+    if left.ndim != 1 or left.shape != right.shape:
+        raise ValueError(f"a and b must be equally long lists; got {left.shape} and {right.shape}")
+    for name, scores in (("a", left), ("b", right)):
+        wrong = (scores < low) | (scores > high) | (scores != np.round(scores))
+        if wrong.any():
+            raise ValueError(
+                f"{name} must hold whole numbers from {low} to {high}; got {scores[wrong][0]}"
+            )
+    if left.size == 0:
+        return math.nan
+    observed = float(((left - right) ** 2).mean())
+    expected = float(((left[:, None] - np.unique(right)) ** 2 @ _shares(right)).mean())
+    return 1 - observed / expected if expected > 0 else math.nan
+
+
+def _shares(scores: FloatArray) -> FloatArray:
+    counts = np.unique(scores, return_counts=True)[1]
+    return counts / scores.size
+
+
+def rater_correlation(human: ArrayLike) -> float:
+    """Return how two ratings of one response go together: the correlation over all pairs of raters.
+
+    Every pair of columns counts by the responses that both rated.
+
+    Parameters
+    ----------
+    human : (N, R) array
+        Ratings, NaN where there is none.
+
+    Returns
+    -------
+    float
+        NaN where no two raters share three responses that vary.
+
+    Raises
+    ------
+    ValueError
+        If there are not two dimensions, or a rating is infinite.
+
+    Examples
+    --------
+    >>> print(round(rater_correlation([[1, 2], [2, 2], [3, 4]]), 3))
+    0.866
+    """
+    ratings = np.asarray(human, dtype=np.float64)
+    if ratings.ndim != 2 or np.isinf(ratings).any():
+        raise ValueError(f"human must be (N, R), finite or NaN; got shape {ratings.shape}")
+    total = weight = 0.0
+    for i, j in itertools.combinations(range(ratings.shape[1]), 2):
+        both = ~np.isnan(ratings[:, i]) & ~np.isnan(ratings[:, j])
+        shared = int(both.sum())
+        together = _correlation(ratings[both, i], ratings[both, j]) if shared > 2 else math.nan
+        if math.isfinite(together):
+            total, weight = total + shared * together, weight + shared
+    return total / weight if weight else math.nan
+
+
+def _reference(ratings: FloatArray, known: BoolArray, kind: str) -> FloatArray:
+    if kind == "mean":
+        mean: FloatArray = np.nanmean(ratings, axis=1)
+        return mean
+    earliest: FloatArray = ratings[np.arange(len(ratings)), known.argmax(axis=1)]
+    return earliest
+
+
+def _rounded(scores: FloatArray) -> FloatArray:
+    """Return the nearest whole numbers, halves upwards."""
+    return np.floor(scores + 0.5)
+
+
+def _explained(reference: FloatArray, score: FloatArray) -> float:
+    spread = float(((reference - reference.mean()) ** 2).sum()) if reference.size else 0.0
+    return 1 - float(((reference - score) ** 2).sum()) / spread if spread > 0 else math.nan
+
+
+def _correlation(a: FloatArray, b: FloatArray) -> float:
+    both = ~np.isnan(a) & ~np.isnan(b)
+    if both.sum() < 3 or np.ptp(a[both]) == 0 or np.ptp(b[both]) == 0:
+        return math.nan
+    return float(np.corrcoef(a[both], b[both])[0, 1])
+
+
+def _read(human: ArrayLike, system: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    ratings = np.asarray(human, dtype=np.float64)
+    ratings = ratings[:, None] if ratings.ndim == 1 else ratings
+    score = checks.finite("system", system)
+    if ratings.ndim != 2 or score.shape != ratings.shape[:1]:
+        raise ValueError(
+            f"human must be (N, R) and system (N,); got {ratings.shape} and {score.shape}"
+        )
+    if np.isinf(ratings).any():
+        raise ValueError("human must be finite or NaN; got an infinite rating")
+    return ratings, score
