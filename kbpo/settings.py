@@ -52,6 +52,14 @@ SITE_URL = environment.url(
 ALLOWED_HOSTS = environment.items(
     "ALLOWED_HOSTS", ["127.0.0.1", "localhost", "testserver"], "Host names that are served"
 )
+PROXIES = environment.integer(
+    "PROXIES",
+    0,
+    "Proxies in front of us that each append to X-Forwarded-For; counted wrong, limits per address"
+    " hold back everybody or nobody",
+    minimum=0,
+    maximum=10,
+)
 CSRF_TRUSTED_ORIGINS = [SITE_URL] if SITE_URL.startswith("https") else []
 
 CONTACT = environment.text(
@@ -208,7 +216,8 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 SECURE_SSL_REDIRECT = not LOCAL
 SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# Without a proxy in front anybody could write this header.
+SECURE_PROXY_SSL_HEADER = None if LOCAL else ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 

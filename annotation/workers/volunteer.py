@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-from contextlib import suppress
-
-from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 
 from annotation.workers.intake import takes_volunteers
 from annotation.workers.models import Application, Intake
+from kbpo.accounts.limits import Limit
 from kbpo.accounts.models import User
 
 MOST_WAITING = 500
-AN_HOUR = 10
-"""Accounts that one address may make in an hour."""
+SIGN_UPS = Limit("volunteer", 10, 3600)
+"""Accounts that one address may make in an hour"""
 CLOSED = (
     "We take no volunteers at the moment. You can try judging without an account, and come back"
     " later."
@@ -34,10 +31,8 @@ def check(address: str) -> None:
         raise CannotVolunteer(CLOSED)
     if Application.objects.filter(admitted=None).count() >= MOST_WAITING:
         raise CannotVolunteer(FULL)
-    key = f"annotators.volunteer.{hashlib.sha256(address.encode()).hexdigest()[:32]}"
-    with suppress(ConnectionError, OSError):  # without a cache nobody is counted
-        if not cache.add(key, 1, 3600) and cache.incr(key) > AN_HOUR:
-            raise CannotVolunteer(TOO_MANY)
+    if not SIGN_UPS.count(address):
+        raise CannotVolunteer(TOO_MANY)
 
 
 @transaction.atomic

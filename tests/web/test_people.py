@@ -51,7 +51,7 @@ def test_a_way_out_of_the_site_is_not_followed(toy: Toy, client: Client) -> None
 def test_a_wrong_password_is_a_sentence_and_too_many_are_a_pause(toy: Toy, client: Client) -> None:
     wrong = log_in(client, "rosa", "nonsense")
     assert wrong.status_code == 422 and "do not go together" in wrong.content.decode()
-    for _ in range(throttle.MOST):
+    for _ in range(throttle.PAIR.most):
         log_in(client, "rosa", "nonsense")
     paused = log_in(client, "Rosa", PASSWORD)
     assert paused.status_code == 422 and "Wait a quarter of an hour" in paused.content.decode()
@@ -60,7 +60,7 @@ def test_a_wrong_password_is_a_sentence_and_too_many_are_a_pause(toy: Toy, clien
 
 def test_a_right_password_forgives_the_wrong_ones(toy: Toy, client: Client) -> None:
     for _ in range(3):
-        for _ in range(throttle.MOST - 1):
+        for _ in range(throttle.PAIR.most - 1):
             log_in(client, "rosa", "nonsense")
         assert log_in(client, "rosa", PASSWORD).status_code == 302
         client.post(reverse("logout"))

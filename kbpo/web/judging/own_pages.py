@@ -27,6 +27,7 @@ from annotation.workers.worker import worker_of
 from kbpo.accounts.models import User
 from kbpo.accounts.sign_up import EmailForm, SignUpForm
 from kbpo.money.spend import ZERO
+from kbpo.web.address import address_of
 from kbpo.web.judging.views import for_annotators, interface_title
 
 TITLES = {
@@ -372,7 +373,7 @@ def join_queue(request: HttpRequest) -> HttpResponse:
 
 
 def _sign_up(request: HttpRequest, user: User | None, form: SignUpForm | None) -> Application:
-    volunteer.check(request.META.get("REMOTE_ADDR", ""))
+    volunteer.check(address_of(request))
     if user is None:
         assert form is not None
         user = form.save()

@@ -12,6 +12,7 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
@@ -29,6 +30,8 @@ from annotation.models import ANSWERED, HIT, Assignment, Question, Title, Worker
 from annotation.platforms import proof
 from annotation.quality.gold import asked_of
 from annotation.workers.models import Leaving
+from kbpo.accounts.limits import Limit
+from kbpo.web.address import address_of
 from kbpo.web.judging.views import raw_of, show
 from kbpo.web.marketplace.frame import Go, framed, go_of, go_of_address
 from kbpo.web.marketplace.ready import door_of, has_learned, is_ready, take_step, what_stands_before
@@ -36,6 +39,8 @@ from kbpo.web.marketplace.ready import door_of, has_learned, is_ready, take_step
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
 ENDED = ("cancelled", "settled", "given_up")
 CARRIED = ("proof", "answer")
+NEW_NAMES = Limit("task.names", 60, 3600)
+"""Workers whom we have never met that one address may name in an hour"""
 NOT_OURS = "This page was not opened by a marketplace that we know. Nothing can be sent from here."
 MET = "You have judged this text before. Please return this HIT: another one will be new to you."
 EXCLUDED = (
@@ -87,6 +92,8 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     """What a form says is done, or kept if something stands before it; then the page that is
     next.
     """
+    if _is_one_name_too_many(request, go):
+        return no(request, BUSY, 429)
     kept = keep_draft(go.hit, go.assignment, go.handle, None, external_id=go.external_id)
     interface = questions[0].interface
     worker = Worker.objects.filter(handle=go.handle).first()
@@ -104,6 +111,15 @@ def _act(request: HttpRequest, go: Go, questions: list[Question]) -> HttpRespons
     if not kept.begun:
         kept = keep_draft(go.hit, go.assignment, go.handle, {})
     return _begin(request, go, questions, kept.answer)
+
+
+def _is_one_name_too_many(request: HttpRequest, go: Go) -> bool:
+    """Return whether an address names more newcomers than people can stand behind it. On a machine
+    for trials all workers have the same address.
+    """
+    if settings.LOCAL or Worker.objects.filter(handle=go.handle).exists():
+        return False
+    return not NEW_NAMES.count(address_of(request))
 
 
 def _why_not(go: Go, worker: Worker | None) -> str:

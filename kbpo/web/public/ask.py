@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.forms import PasswordResetForm
 from django.contrib.auth.views import PasswordResetConfirmView
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse_lazy
@@ -17,7 +15,9 @@ from django.utils.text import slugify
 from django.views.decorators.cache import never_cache
 
 from kbpo.accounts.ask import CannotAsk, ask
+from kbpo.accounts.limits import Limit
 from kbpo.accounts.mail import goes_out
+from kbpo.web.address import address_of
 
 AN_HOUR = 20
 """Requests and resets that one address may ask for in an hour"""
@@ -106,12 +106,7 @@ class Reset(PasswordResetConfirmView):
 
 def too_often(request: HttpRequest, what: str) -> bool:
     """Whether this address asked for more than a person would in the last hour."""
-    address = request.META.get("REMOTE_ADDR", "")
-    key = f"web.{what}.{hashlib.sha256(address.encode()).hexdigest()[:32]}"
-    try:
-        return not cache.add(key, 1, 3600) and cache.incr(key) > AN_HOUR
-    except (OSError, ValueError):  # no cache, or the key ran out between the two calls
-        return False
+    return not Limit(f"ask.{what}", AN_HOUR, 3600).count(address_of(request))
 
 
 urlpatterns = [

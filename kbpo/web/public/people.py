@@ -24,7 +24,10 @@ from kbpo.web.research.upload import DRAFT
 
 TOKENS = 20
 """Tokens that one person may hold at a time."""
-PAUSED = "Too many wrong passwords for this name. Wait a quarter of an hour, then try again."
+PAUSED = (
+    "Too many wrong passwords were tried. Wait a quarter of an hour, or log in with a browser in"
+    " which you have logged in before."
+)
 WRONG = "This name and password do not go together. Both tell capital letters from small ones."
 
 
@@ -54,6 +57,11 @@ class Login(LoginView):
     template_name = "people/login.html"
     authentication_form = LoginForm
     redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_valid(form)
+        throttle.remember(self.request, response, cast(User, form.get_user()))
+        return response
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_invalid(form)

@@ -1,0 +1,88 @@
+"""Counts what one address, or one name, may do in a while. With Redis all processes count together;
+without it each counts by itself, so that an attacker is slowed down all the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from dataclasses import dataclass
+
+from django.core.cache import cache
+
+log = logging.getLogger(__name__)
+
+MOST_KEPT = 50_000
+"""Counters that one process keeps while Redis is away; then it forgets those that ran out"""
+
+_own: dict[str, tuple[int, float]] = {}
+"""key -> (how many, the end on this process's monotonic clock)"""
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Limit:
+    """At most so many of something in so many seconds, for each of its keys."""
+
+    what: str
+    most: int
+    seconds: int
+
+    def is_reached(self, *who: str) -> bool:
+        """Return whether the next one is too many. Nothing is counted."""
+        return self._read(self._key(who)) >= self.most
+
+    def count(self, *who: str) -> bool:
+        """Return whether this one, which is counted, was still within the limit."""
+        return self._add(self._key(who)) <= self.most
+
+    def forget(self, *who: str) -> None:
+        """Nothing; what was counted is forgotten."""
+        key = self._key(who)
+        with _lock:
+            _own.pop(key, None)
+        try:
+            cache.delete(key)
+        except Exception as problem:
+            _told(problem)
+
+    def _key(self, who: tuple[str, ...]) -> str:
+        said = "|".join(part.strip().lower() for part in who)
+        return f"limit.{self.what}.{hashlib.sha256(said.encode(errors='replace')).hexdigest()[:32]}"
+
+    def _read(self, key: str) -> int:
+        own, end = _own.get(key, (0, 0.0))
+        own = own if end > time.monotonic() else 0
+        try:
+            return max(own, int(cache.get(key) or 0))
+        except Exception as problem:
+            _told(problem)
+            return own
+
+    def _add(self, key: str) -> int:
+        try:
+            if cache.add(key, 1, self.seconds):
+                return 1
+            return int(cache.incr(key))
+        except ValueError:  # it ran out between the two calls
+            return 1
+        except Exception as problem:
+            _told(problem)
+            return self._add_here(key)
+
+    def _add_here(self, key: str) -> int:
+        now = time.monotonic()
+        with _lock:
+            if len(_own) >= MOST_KEPT:
+                for old in [name for name, (_, end) in _own.items() if end <= now]:
+                    del _own[old]
+            n, end = _own.get(key, (0, 0.0))
+            n, end = (n + 1, end) if end > now else (1, now + self.seconds)
+            _own[key] = (n, end)
+            return n
+
+
+def _told(problem: Exception) -> None:
+    log.warning("Redis does not count, so each process does by itself: %s", problem)

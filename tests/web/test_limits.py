@@ -1,0 +1,132 @@
+"""Whoever guesses is slowed down, by address and by name, with and without Redis; the owner of an
+account is not kept out of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.cache.backends.redis import RedisCache
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from annotation.workers import volunteer
+from annotation.workers.models import Application, Intake
+from kbpo.accounts import limits
+from kbpo.web.address import address_of
+from kbpo.web.public import ask, throttle
+from tests.conftest import PASSWORD, Toy
+
+pytestmark = pytest.mark.django_db
+WAIT = "Wait a quarter of an hour"
+
+
+@pytest.fixture(params=["with Redis", "without Redis"])
+def redis(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Redis as it is, and one that nobody answers for."""
+    if request.param == "without Redis":
+        monkeypatch.setattr(limits, "cache", RedisCache("redis://127.0.0.1:1/0", {}))
+    monkeypatch.setattr(limits, "_own", {})
+    return str(request.param)
+
+
+def log_in(client: Client, name: str, password: str, address: str = "203.0.113.7") -> Any:
+    said = {"username": name, "password": password}
+    return client.post(reverse("login"), said, headers={"X-Forwarded-For": address})
+
+
+@pytest.mark.parametrize(
+    ("proxies", "header", "address"),
+    [
+        (0, "203.0.113.7", "127.0.0.1"),
+        (1, "203.0.113.7", "203.0.113.7"),
+        (1, "10.9.9.9, 203.0.113.7", "203.0.113.7"),
+        (2, "10.9.9.9, 203.0.113.7, 192.0.2.1", "203.0.113.7"),
+        (2, "203.0.113.7", "127.0.0.1"),
+        (1, "nonsense\x00", "127.0.0.1"),
+        (1, "", "127.0.0.1"),
+        (1, "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        (1, "::ffff:203.0.113.7", "203.0.113.7"),
+    ],
+)
+def test_the_address_is_what_our_own_proxy_says(
+    proxies: int, header: str, address: str, settings: Any
+) -> None:
+    settings.PROXIES = proxies
+    request = RequestFactory().get("/", headers={"X-Forwarded-For": header})
+    assert address_of(request) == address
+
+
+def test_a_machine_without_a_proxy_takes_nobodys_word_for_tls(client: Client) -> None:
+    answer = client.get(reverse("login"), headers={"X-Forwarded-Proto": "https"})
+    assert not answer.wsgi_request.is_secure()
+
+
+def test_one_address_does_not_try_many_names(toy: Toy, settings: Any, redis: str) -> None:
+    settings.PROXIES = 1
+    for number in range(throttle.ADDRESS.most):
+        log_in(Client(), f"name{number}", "nonsense")
+    assert WAIT in log_in(Client(), "rosa", PASSWORD).content.decode()
+    assert log_in(Client(), "rosa", PASSWORD, "198.51.100.9").status_code == 302
+
+
+def test_many_addresses_do_not_try_one_name_and_its_owner_gets_in(
+    toy: Toy, settings: Any, redis: str
+) -> None:
+    settings.PROXIES = 1
+    owner = Client()
+    assert log_in(owner, "rosa", PASSWORD).status_code == 302
+    owner.post(reverse("logout"))
+    for number in range(throttle.NAME.most):
+        log_in(Client(), "rosa", "nonsense", f"198.51.{number // 200}.{number % 200 + 1}")
+    assert WAIT in log_in(Client(), "rosa", PASSWORD, "192.0.2.200").content.decode()
+    assert log_in(owner, "rosa", PASSWORD, "192.0.2.201").status_code == 302
+
+
+def test_a_known_browser_may_not_guess_either(toy: Toy, redis: str) -> None:
+    owner = Client()
+    log_in(owner, "rosa", PASSWORD)
+    owner.post(reverse("logout"))
+    for _ in range(throttle.PAIR.most):
+        log_in(owner, "rosa", "nonsense")
+    assert WAIT in log_in(owner, "rosa", PASSWORD).content.decode()
+
+
+def test_nobody_writes_the_cookie_of_a_known_browser(toy: Toy, redis: str) -> None:
+    for number in range(throttle.NAME.most):
+        throttle.NAME.count("rosa")
+        assert number >= 0
+    client = Client()
+    client.cookies[throttle.COOKIE] = '["rosa"]'
+    assert WAIT in log_in(client, "rosa", PASSWORD).content.decode()
+
+
+def sign_up(name: str, address: str) -> Any:
+    said = {"username": name, "password1": "a long new secret", "password2": "a long new secret"}
+    headers = {"X-Forwarded-For": address}
+    return Client().post(reverse("annotate_volunteer"), said, headers=headers)
+
+
+def test_volunteers_of_one_address_do_not_hold_up_the_rest_of_the_world(
+    toy: Toy, settings: Any, redis: str
+) -> None:
+    settings.PROXIES = 1
+    Intake.objects.create(volunteers=Intake.Volunteers.QUEUE)
+    for number in range(volunteer.SIGN_UPS.most):
+        assert sign_up(f"first{number}", "203.0.113.7").status_code == 302
+    refused = sign_up("eleventh", "203.0.113.7")
+    assert refused.status_code == 422 and "from your network" in refused.content.decode()
+    assert sign_up("other", "198.51.100.9").status_code == 302
+    assert Application.objects.count() == volunteer.SIGN_UPS.most + 1
+
+
+def test_requests_for_accounts_are_counted_by_address(toy: Toy, settings: Any, redis: str) -> None:
+    settings.PROXIES = 1
+    said = {"email": "rosa@example.org"}
+    for _ in range(ask.AN_HOUR):
+        Client().post(reverse("forgotten"), said, headers={"X-Forwarded-For": "203.0.113.7"})
+    again = {"X-Forwarded-For": "203.0.113.7"}
+    other = {"X-Forwarded-For": "198.51.100.9"}
+    assert Client().post(reverse("forgotten"), said, headers=again).status_code == 429
+    assert Client().post(reverse("forgotten"), said, headers=other).status_code == 302
