@@ -60,7 +60,7 @@ class Login(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
-        throttle.remember(self.request, response, cast(User, form.get_user()))
+        throttle.remember(self.request, response, form.get_user())
         return response
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
