@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('annotation', '0001_initial'),
-        ('annotators', '0001_initial'),
+        ('annotators', '0002_payout_addresses'),
         ('tracks', '0001_initial'),
     ]
 
