@@ -91,6 +91,7 @@ _ALL = (
         "error",
         "No document of the file is in the corpus: it is a file for another one.",
     ),
+    Code("reference.input", "error", "The track has no such input. The line is dropped."),
     Code("reference.entity", "error", "An entity is not defined in the file. The line is dropped."),
     Code("reference.untyped", "error", "An entity has no usable type. The line is dropped."),
     Code(
@@ -114,6 +115,8 @@ _ALL = (
         "info",
         "No canonical mention in the document. The first longest mention serves.",
     ),
+    Code("consistency.input_twice", "error", "One input has two outputs. The first one is used."),
+    Code("consistency.input_missing", "error", "Inputs have no usable output. They are named."),
     Code("consistency.two_types", "warning", "One mention has two types. The first one is kept."),
     Code("consistency.entity_types", "warning", "One entity has two types. The first one is kept."),
     Code(

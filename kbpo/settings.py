@@ -130,6 +130,7 @@ INSTALLED_APPS = [
     "kbpo.instances",
     "kbpo.tracks",
     "kbpo.tracks.kbp",
+    "kbpo.tracks.generation",
     "kbpo.money",
     "kbpo.submissions",
     "kbpo.sampling",

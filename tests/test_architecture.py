@@ -38,6 +38,10 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
         _NOUNS - {"kbpo.accounts"} | {"formats", "kbpo.submissions"},
         DJANGO | {"numpy"},
     ),
+    "kbpo.tracks.generation": (
+        _NOUNS - {"kbpo.accounts"} | {"formats", "kbpo.submissions", "kbpo.tracks.content"},
+        DJANGO | {"numpy"},
+    ),
     "kbpo.tracks.kbp": (
         _NOUNS - {"kbpo.accounts"} | {"estimators", "formats", "kbpo.submissions"},
         DJANGO | {"numpy"},
@@ -62,6 +66,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
             "kbpo.embedded",
             "kbpo.evaluation",
             "kbpo.experts",
+            "kbpo.tracks.generation",
             "kbpo.tracks.kbp",
             "rehearsal",
         },

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 KINDS = {
     "kbp": "kbpo.tracks.kbp.track.KbpTrack",
+    "generation": "kbpo.tracks.generation.track.GenerationTrack",
 }
 
 

@@ -101,9 +101,9 @@ def call(url: str, token: str, body: bytes | None = None, kind: str = "applicati
         return json.load(answer)
 
 
-def upload(url: str, token: str, name: str, texts: Sequence[str]) -> int:
+def upload(url: str, token: str, name: str, texts: Sequence[str], track: str = "questions") -> int:
     """The number of a submission that is read and planned."""
-    said = {"track": "questions", "name": name}
+    said = {"track": track, "name": name}
     parts = [
         f'--x\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n' for k, v in said.items()
     ]

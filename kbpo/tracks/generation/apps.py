@@ -1,0 +1,8 @@
+"""Django app."""
+
+from django.apps import AppConfig
+
+
+class GenerationConfig(AppConfig):
+    name = "kbpo.tracks.generation"
+    label = "generation"

@@ -1,0 +1,136 @@
+"""Generated text: systems write an output for each input; people rate the language of each."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, ClassVar
+
+import numpy as np
+from django.conf import settings
+from numpy.typing import NDArray
+
+from formats.generation import read_outputs
+from formats.limits import MB, Limits
+from formats.messages import Report
+from kbpo.corpus.fetch import fetch
+from kbpo.instances.models import Target
+from kbpo.tracks.base import Asking, Criterion, Distribution, Unusable, Words
+from kbpo.tracks.content.store import Claim, store
+from kbpo.tracks.content.track import ContentTrack
+from kbpo.tracks.generation.models import Input
+
+FACETS = (
+    ("fluency", "Fluency", "How well does the text read?",
+     ("reads as fluently as a newspaper", "a few errors, but understandable",
+      "hardly understandable")),
+    ("redundancy", "Redundancy", "Does it repeat itself?",
+     ("nothing is said twice", "something is said twice", "much is said over and over")),
+    ("overall", "Overall", "How good is the text, all in all?",
+     ("good as it is", "some of it should be mended", "of little use")),
+)  # fmt: skip
+"""Name, label, question, and the cues of the three answers, from the best"""
+ANSWERS = (("Good", 1.0), ("So-so", 0.5), ("Bad", 0.0))
+LINE = 40.0
+"""Bytes of a line at least, for telling how far a file is read"""
+
+
+class GenerationTrack(ContentTrack):
+    """Generated text (Chaganty, Mussmann and Liang 2018)."""
+
+    kind: ClassVar[str] = "generation"
+    target_kind: ClassVar[str] = "output"
+    criteria: ClassVar = tuple(
+        Criterion(name, label, low=1.0, high=3.0, unit="", single="mean")
+        for name, label, _, _ in reversed(FACETS)
+    )
+    distributions: ClassVar = {"instance": Distribution("Every output", "1.0::float8")}
+    asking: ClassVar = (Asking("form", Decimal("0.15"), 30, people=2),)
+    can_be_checked: ClassVar[bool] = False  # ratings are opinions
+    words: ClassVar = Words(
+        item="output",
+        items="outputs",
+        system="a file of outputs",
+        file="File of outputs",
+        input="input",
+        inputs="inputs",
+        offer="Upload what your system wrote. People rate a sample of it. You get a score that"
+        " says how sure it is.",
+        promise="People see the text alone: not which system wrote it, and no reference. Equal"
+        " outputs of several systems are rated once.",
+        description="On-demand evaluation of generated text: people rate a sample of your outputs,"
+        " and the leaderboard says how sure each score is.",
+        format="JSON Lines: one output a line, with the id of its input.",
+        described="which systems wrote a text, and how long it is",
+    )
+
+    def new_report(self) -> Report:
+        return Report()
+
+    def read(self, path: str, report: Report, progress: Callable[[float], None]) -> Iterator[Claim]:
+        known = set(Input.objects.filter(corpus=self.corpus).values_list("key", flat=True))
+        size = max(1.0, os.path.getsize(path))
+        limits = Limits(
+            upload_bytes=settings.UPLOAD_LIMIT_MB * MB,
+            unpacked_bytes=settings.UNPACKED_LIMIT_MB * MB,
+        )
+        outputs = read_outputs(
+            path, known, limits, report, lambda line: progress(min(0.95, line * LINE / size))
+        )
+        for output in outputs:
+            content = {"input": output.input, "text": output.text}
+            yield Claim(f"{output.input}\n{output.text}", output.line, content)
+
+    def store(self, submission_id: int, claims: Iterable[Claim], report: Report) -> dict[str, Any]:
+        stored = store(submission_id, self.corpus, self.target_kind, claims)
+        if report.fatal or not stored:
+            errors = [message.text for message in report if message.severity == "error"]
+            raise Unusable(" ".join(["The file has no usable output.", *errors[:1]]))
+        return {
+            "outputs": stored,
+            "output_lines": report.relation_lines,
+            "set_aside": report.relation_lines - stored,
+            "lines": report.lines,
+        }
+
+    def payloads(self, targets: Sequence[Target]) -> Mapping[int, dict[str, Any]]:
+        return {
+            target.pk: {
+                "title": "A text",
+                "text": (target.content or {})["text"],
+                "fields": [_field(*facet) for facet in FACETS],
+                "guide": ["Judge the text alone: whether it is true does not count here."],
+            }
+            for target in targets
+        }
+
+    def features(self, instances: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(n, 1) the logarithm of the output's length."""
+        rows = dict(
+            fetch(
+                "SELECT i.id, length(t.content->>'text') FROM instances_instance i JOIN"
+                " instances_target t ON t.id = i.target_id WHERE i.id = ANY(%s)",
+                [instances.tolist()],
+            )
+        )
+        lengths = np.array([rows[one] for one in instances.tolist()], dtype=np.float64)
+        return np.log1p(lengths)[:, None]
+
+    def example(self) -> Iterator[str]:
+        for key in Input.objects.filter(corpus=self.corpus).order_by("pk").values_list("key")[:12]:
+            text = "What your system writes for this input."
+            yield json.dumps({"input_id": key[0], "output": text}, ensure_ascii=False)
+
+    def n_inputs(self) -> int:
+        return Input.objects.filter(corpus=self.corpus).count()
+
+
+def _field(name: str, label: str, ask: str, cues: tuple[str, ...]) -> dict[str, Any]:
+    """The question about one facet."""
+    options = [
+        {"label": answer, "value": value, "cue": cue}
+        for (answer, value), cue in zip(ANSWERS, cues, strict=True)
+    ]
+    return {"name": name, "ask": ask, "options": options}

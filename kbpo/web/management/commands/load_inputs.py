@@ -1,0 +1,27 @@
+"""Loads what systems that write are run on, as a corpus: whole, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from formats.messages import FormatError
+from kbpo.tracks.generation.load import CannotLoad, load_inputs
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="Name of the corpus")
+        parser.add_argument("file", type=Path, help="The inputs: JSON Lines, may be gzipped")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            corpus = load_inputs(options["name"], options["file"])
+        except (CannotLoad, FormatError) as problem:
+            raise CommandError(str(problem)) from problem
+        n = corpus.inputs.count()
+        self.stdout.write(f"Loaded {n:,} inputs as {corpus.name} ({corpus.slug}).")
