@@ -144,6 +144,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "kbpo.web.bodies.BodyLimitMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -268,6 +269,13 @@ UNPACKED_LIMIT_MB = environment.integer(
 )
 RELATION_LIMIT = environment.integer(
     "RELATION_LIMIT", 2_000_000, "Most relations in one upload", minimum=1
+)
+
+TEAM_DRAFTS = environment.integer(
+    "TEAM_DRAFTS", 30, "Most uploads of a team that wait to be confirmed", minimum=1
+)
+TEAM_DAY_MB = environment.integer(
+    "TEAM_DAY_MB", 4096, "Most that a team uploads in a day, in megabytes", minimum=1
 )
 
 # -- The pool of our own annotators

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import PurePath
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Sum
 
+from kbpo import clock
 from kbpo.accounts.models import Team, User
 from kbpo.queue import nudge
-from kbpo.submissions.keep import Kept, Readable, TooLarge, digest_of, forget, keep
+from kbpo.submissions.keep import BLOCK, Kept, Readable, TooLarge, digest_of, forget, keep
 from kbpo.submissions.models import Submission
 from kbpo.submissions.withdraw import CannotChange, describe, withdraw
 from kbpo.tracks.models import Track
 
 __all__ = ["CannotChange", "CannotReceive", "describe", "receive", "same_file", "withdraw"]
 
+DRAFTS = ("received", "read", "planned")
 GONE = ("refused", "expired", "withdrawn", "failed")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
@@ -58,6 +63,7 @@ def receive(
             f"The track {track.name} is {track.status} and takes no submissions now.",
             "track_not_open",
         )
+    _check_quota(team, getattr(file, "size", None) or 0)
     title = plain(name)[:80]
     if not title:
         raise CannotReceive("Give the submission a name.", "no_name")
@@ -84,6 +90,25 @@ def receive(
     except BaseException:
         forget(kept)
         raise
+
+
+def _check_quota(team: Team, size: int) -> None:
+    """Nothing, if the team may upload this many bytes more today. Raises CannotReceive."""
+    rows = Submission.objects.filter(team=team)
+    if rows.filter(status__in=DRAFTS).count() >= settings.TEAM_DRAFTS:
+        raise CannotReceive(
+            f"Your team has {settings.TEAM_DRAFTS} uploads that wait to be confirmed. Confirm or"
+            " withdraw some first.",
+            "too_many_drafts",
+        )
+    today = rows.filter(received_at__gt=clock.now() - timedelta(days=1))
+    sent = today.aggregate(bytes=Sum("file_size"))["bytes"] or 0
+    if sent + size > settings.TEAM_DAY_MB * BLOCK:
+        raise CannotReceive(
+            f"Your team has uploaded {sent // BLOCK:,} MB within a day; {settings.TEAM_DAY_MB:,} MB"
+            " is the most. Try again tomorrow, or pack the file with gzip.",
+            "too_much_today",
+        )
 
 
 def same_file(team: Team, track: Track, digest: str) -> Submission | None:

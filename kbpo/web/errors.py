@@ -31,6 +31,11 @@ SENTENCES = {
         "There is no such page",
         "It may have been withdrawn or renamed. The leaderboard knows everything public.",
     ),
+    413: (
+        "This is too large",
+        "Nothing was stored. Log in first if you meant to upload a file; larger files are packed"
+        " with gzip or split.",
+    ),
     500: (
         "We could not finish this",
         "Nothing that was saved before is lost, and we were told. Try again in a minute.",

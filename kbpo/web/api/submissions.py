@@ -189,15 +189,16 @@ class SubmissionList(APIView):
     )
     def post(self, request: Request) -> Response:
         """Upload a knowledge base. The answer comes at once; the file is read after it."""
-        form = UploadForm(data=request.data)
-        form.is_valid(raise_exception=True)
-        said, user = form.validated_data, request.user
+        user = request.user
         assert isinstance(user, User)
         team = user.team()
-        if team is None or not user.is_researcher:
+        if team is None or not user.is_researcher:  # before a byte of the file is read
             raise Refused(
                 "You belong to no team yet. Ask an admin for an invitation.", "no_team", 403
             )
+        form = UploadForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        said = form.validated_data
         key = request.headers.get("Idempotency-Key") or None
         if key and len(key) > 80:
             raise Refused("An Idempotency-Key has at most 80 characters.", "invalid", 400)

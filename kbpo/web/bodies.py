@@ -1,0 +1,59 @@
+"""Refuses bodies that are too large before a byte of them is read: else anybody fills the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from kbpo.accounts.models import User
+from kbpo.web.errors import page
+
+MEGABYTE = 1 << 20
+BESIDE_THE_FILE = MEGABYTE
+"""What a form may say besides its file, in bytes"""
+UPLOADS = ("submit", "api-submissions")
+"""Names of the pages that take files"""
+
+
+class BodyLimitMiddleware:
+    """Stands before the protection against forged forms, which reads the whole form first."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Any, args: Any, kwargs: Any
+    ) -> HttpResponse | None:
+        """A 413 for a body that this page does not take from this visitor."""
+        try:
+            size = int(request.META.get("CONTENT_LENGTH") or 0)
+        except ValueError:
+            size = 0
+        if size <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE or size <= _most(request):
+            return None
+        return page(request, 413)
+
+
+def _most(request: HttpRequest) -> int:
+    """Return how many bytes this visitor may send to this page.
+
+    The API looks at the token before it reads anything, and at whose it is; a page cannot.
+    """
+    match = request.resolver_match
+    if match is None or match.url_name not in UPLOADS or request.method != "POST":
+        return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+    user = request.user
+    uploads = isinstance(user, User) and (user.is_researcher or user.is_staff)
+    if not uploads and not (match.url_name == "api-submissions" and _has_token(request)):
+        return int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+    return settings.UPLOAD_LIMIT_MB * MEGABYTE + BESIDE_THE_FILE
+
+
+def _has_token(request: HttpRequest) -> bool:
+    return bool(request.headers.get("Authorization"))

@@ -1,0 +1,90 @@
+"""What is too large is refused before it is read, and no team fills the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.accounts.models import Token
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+
+As = Callable[[str], Client]
+pytestmark = pytest.mark.django_db
+LARGE = 700 << 20
+
+
+class Unread(BytesIO):
+    """A body of which nobody may read a byte."""
+
+    def read(self, *args: Any) -> bytes:
+        raise AssertionError("the body was read")
+
+
+def post(client: Client, path: str, **headers: str) -> Any:
+    """What a large form is answered whose body cannot be read."""
+    return client.generic(
+        "POST",
+        path,
+        content_type="multipart/form-data; boundary=x",
+        headers=headers,
+        **{"CONTENT_LENGTH": str(LARGE), "wsgi.input": Unread()},
+    )
+
+
+@pytest.mark.parametrize("page", ["/login/", "/submit/", "/", "/api/submissions/", "/ask/"])
+def test_a_stranger_stores_nothing(page: str, client: Client, toy: Toy) -> None:
+    answer = post(client, page)
+    assert answer.status_code == 413 and "This is too large" in answer.content.decode()
+
+
+def test_an_annotator_stores_nothing_either(as_user: As) -> None:
+    assert post(as_user("Ada"), "/submit/").status_code == 413
+
+
+def test_a_wrong_token_is_refused_before_the_file_is_read(
+    client: Client, toy: Toy, settings: Any
+) -> None:
+    settings.UPLOAD_LIMIT_MB = 1024
+    answer = post(client, "/api/submissions/", Authorization="Token kbpo_wrong")
+    assert answer.status_code == 401
+    _, secret = Token.issue(toy.users["Ada"], "annotator")
+    assert post(client, "/api/submissions/", Authorization=f"Token {secret}").status_code == 403
+
+
+def test_a_file_over_the_limit_is_not_read_from_a_researcher(as_user: As) -> None:
+    assert post(as_user("Rosa"), "/submit/").status_code == 413
+
+
+def upload(client: Client, content: bytes) -> Any:
+    file = SimpleUploadedFile("run.kb.tsv", content)
+    return client.post(reverse("submit"), {"track": "toy", "file": file})
+
+
+def test_a_team_has_only_so_many_drafts(as_user: As, settings: Any) -> None:
+    settings.TEAM_DRAFTS = 2
+    rosa = as_user("Rosa")
+    for number in range(2):
+        assert upload(rosa, b"%d" % number).status_code == 302
+    refused = upload(rosa, b"third")
+    assert refused.status_code == 422
+    assert "2 uploads that wait to be confirmed" in refused.content.decode()
+    assert upload(as_user("Tim"), b"another team").status_code == 302
+    Submission.objects.filter(team__slug="patterns").first().move("withdrawn")
+    assert upload(rosa, b"third").status_code == 302
+
+
+def test_a_team_uploads_only_so_much_a_day(as_user: As, settings: Any) -> None:
+    settings.TEAM_DAY_MB = 1
+    rosa = as_user("Rosa")
+    assert upload(rosa, bytes(700 << 10)).status_code == 302
+    refused = upload(rosa, bytes(700 << 10))
+    assert refused.status_code == 422 and "1 MB is the most" in refused.content.decode()
+    Submission.objects.update(received_at="2020-01-01T00:00Z")
+    assert upload(rosa, bytes(700 << 10)).status_code == 302
