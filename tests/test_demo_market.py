@@ -21,7 +21,7 @@ from django.conf import settings
 from rehearsal.demonstrate import MARKET
 from rehearsal.marketplace.store import Store
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.soak]
 DOCUMENTS, SYSTEMS = 4, 1
 PATIENCE = 600
 

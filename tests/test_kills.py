@@ -80,7 +80,13 @@ KILLS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(len(KILLS)), ids=map(str, KILLS))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(seed, id=str(kill), marks=[pytest.mark.soak] * (kill.victim == "web"))
+        for seed, kill in enumerate(KILLS)
+    ],
+)
 def test_a_kill_loses_and_doubles_nothing(service: Service, tmp_path: Path, seed: int) -> None:
     kill, rng = KILLS[seed], random.Random(seed)
     # So narrow an interval takes nearly all that is stated: there is enough left to be killed in.

@@ -5,10 +5,12 @@ what must hold before anything is published: `check`, real HTTP, a browser, a ki
 rest, for a night: it begins from another seed each time, and says which. Without the option every
 test that is named runs, and chance is the same in every run.
 
-A test's tier follows from what it asks for. The marks `slow` (it costs more than a second and
-tells no more than its neighbours) and `soak` (what it holds is held faster elsewhere; or it looks
-for what nobody has thought of) move it up. `longer` runs it in a soak as well, at length, and so
-does Hypothesis.
+A test's tier follows from what it asks for. A claim about chance on arrays is in `check`; one
+through the database, held by enumeration and on arrays as well, in `soak`. Of a family of pages
+`test` walks through a browser once (the mark `walk`), `soak` through all of it. The marks `slow`
+(it costs more than a second and tells no more than its neighbours) and `soak` (it looks for what
+nobody has thought of, or what it holds is held faster elsewhere) move a test up. `longer` runs it
+in a soak as well, at length, and so does Hypothesis.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ TIERS = ("check", "test", "soak")
 REAL_PARTS = frozenset({"chromium", "endpoint", "live_server", "service", "transactional_db"})
 """Fixtures that start something beside this process, or commit."""
 REAL_MARKS = frozenset({"browser", "journey", "kill", "slow"})
+DATABASE = frozenset({"db", "transactional_db", "live_server"})
 LONGER = 20
 """Examples of Hypothesis in a soak for each one otherwise."""
 
@@ -88,9 +91,14 @@ def _look_longer(test: Any) -> None:
 def tier_of(item: pytest.Item) -> str:
     """The lowest tier in which a test runs."""
     marks = {mark.name for mark in item.iter_markers()}
+    fixtures = set(getattr(item, "fixturenames", ()))
     if "soak" in marks:
         return "soak"
+    if "browser" in marks and "walk" not in marks:
+        return "soak"
+    if "statistical" in marks and ("django_db" in marks or fixtures & DATABASE):
+        return "soak"
     commits = any(mark.kwargs.get("transaction") for mark in item.iter_markers("django_db"))
-    if commits or marks & REAL_MARKS or REAL_PARTS & set(getattr(item, "fixturenames", ())):
+    if commits or marks & REAL_MARKS or fixtures & REAL_PARTS:
         return "test"
     return "check"

@@ -81,6 +81,7 @@ EXPECTED = [
 ]
 
 
+@pytest.mark.walk
 def test_a_document_is_finished_by_keyboard_alone(
     browser: Browser, live_server: Any, ordered: Question
 ) -> None:
@@ -351,6 +352,7 @@ def test_the_text_can_be_made_larger_and_stays_so(
     assert page.evaluate("document.documentElement.scrollWidth") <= 1400
 
 
+@pytest.mark.walk
 def test_it_saves_by_itself_and_a_reload_loses_nothing(
     browser: Browser, live_server: Any, ordered: Question
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_tutorial_explains_every_pair_and_changes_none(
     assert page.locator("#pair-number").inner_text() == "1", "after the last pair comes the first"
 
 
+@pytest.mark.walk
 def test_the_pairs_of_a_document_by_keyboard_alone(
     browser: Browser, live_server: Any, paired: Question
 ) -> None:

@@ -28,6 +28,7 @@ def stored() -> list[dict[str, Any]]:
     )
 
 
+@pytest.mark.walk
 def test_three_questions_by_mouse(browser: Browser, live_server: Any, published: Any) -> None:
     page = open_page(browser, live_server)
     for number in range(1, 4):
@@ -42,6 +43,7 @@ def test_three_questions_by_mouse(browser: Browser, live_server: Any, published:
     assert page.faults == []
 
 
+@pytest.mark.walk
 def test_three_questions_by_keyboard_alone(
     browser: Browser, live_server: Any, published: Any
 ) -> None:
@@ -168,6 +170,7 @@ def test_what_was_chosen_before_the_script_came_is_saved(
         held[0].continue_()
 
 
+@pytest.mark.walk
 def test_an_answer_left_at_once_is_kept_by_the_beacon(
     browser: Browser, live_server: Any, published: Any
 ) -> None:
@@ -199,6 +202,7 @@ def test_a_flag_is_enough_of_an_answer(browser: Browser, live_server: Any, publi
     assert stored()[0]["problem"] == ["text"]
 
 
+@pytest.mark.walk
 def test_it_works_as_a_plain_form_without_script(
     browser: Browser, live_server: Any, published: Any
 ) -> None:

@@ -4,6 +4,7 @@ answer counts.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -27,7 +28,7 @@ from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.longer]
 
 NAMES = ["ada", "bo", "cy", "dana", "eve", "finn"]
 STEPS = {"publish": publish.tick, "collect": collect.tick, "settle": settle.tick}
@@ -169,10 +170,10 @@ def test_whatever_is_undone_leaves_every_answer_counting(
     run_state_machine_as_test(
         Desk,
         settings=settings(
-            max_examples=8,
+            max_examples=int(os.environ.get("KILLS", "3")),
             stateful_step_count=25,
             deadline=None,
-            derandomize=True,
+            derandomize="KILLS" not in os.environ,
             print_blob=True,
             suppress_health_check=list(HealthCheck),
             phases=(Phase.explicit, Phase.generate, Phase.shrink),

@@ -20,6 +20,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.walk
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
 def test_from_preview_to_disposal(
     browser: Browser, turk: Turk, two_in_a_hit: HIT, script: bool

@@ -44,6 +44,7 @@ def open_desk(browser: Browser, live_server: Any, admin: Client, width: int) -> 
     return page
 
 
+@pytest.mark.walk
 def test_the_desks_main_actions(
     batch: Submission, as_user: Callable[[str], Client], browser: Browser, live_server: Any
 ) -> None:

@@ -123,6 +123,7 @@ def tab(browser):
     opened.close()
 
 
+@pytest.mark.walk
 def test_keys_press_what_they_are_written_on_but_never_while_somebody_types(tab, site):
     tab.goto(f"{site}/keys")
     tab.keyboard.press("f")
@@ -182,6 +183,7 @@ def test_the_hints_and_the_sheet_come_from_the_same_registry(tab, site):
     expect(tab.locator("dialog[open]")).to_have_count(0)
 
 
+@pytest.mark.walk
 def test_a_live_part_is_replaced_and_stops_when_it_is_final(tab, site):
     Handler.asked, Handler.broken = 0, False
     stop_clock(tab)
@@ -249,6 +251,7 @@ def test_j_and_k_move_through_the_rows_and_enter_opens_one(tab, site):
     tab.wait_for_url("**#neural")
 
 
+@pytest.mark.walk
 def test_a_form_on_its_way_says_so_and_is_sent_once(tab, site):
     Handler.sent = 0
     tab.goto(f"{site}/busy")

@@ -50,6 +50,7 @@ def drop(page: Page, *files: tuple[str, str]) -> None:
     page.evaluate(DRAG, [["dragenter", "dragover", "drop"], files])
 
 
+@pytest.mark.walk
 def test_a_file_is_dropped_anywhere_read_and_priced_while_one_watches(page: Page, toy: Toy) -> None:
     body = lines_of(toy, GOOD)
     page.evaluate(DRAG, [["dragenter", "dragover"], [("patterns_1.jsonl", "")]])
