@@ -149,14 +149,14 @@ def _try(worker: Worker, *, skip_locked: bool) -> tuple[bool, Assignment | None]
         return True, None
     dealt: HIT = hit
     interfaces = hit.interfaces
-    if (gold := gold_instead(standing.worker, hit, hit.gold_rate)) is not None:
+    if (gold := gold_instead(worker, hit, hit.gold_rate)) is not None:
         of_gold = list(gold.questions.values_list("interface", flat=True))
         if set(of_gold) <= set(standing.taught):
             dealt, interfaces = gold, of_gold
     return False, Assignment.objects.create(
         status="leased",
         hit=dealt,
-        worker=standing.worker,
+        worker=worker,
         accepted_at=now,
         leased_until=now + lease_time(interfaces),
     )
@@ -186,7 +186,7 @@ def open_to(worker: Worker, most: int = 100, interfaces: list[str] | None = None
 
 
 def _count_open(standing: WorkerStanding, most: int, interfaces: list[str] | None = None) -> int:
-    if standing.worker.excluded_at is not None:
+    if standing.excluded:
         return 0
     with connection.cursor() as cursor:
         cursor.execute(HOW_MANY, _where(standing, interfaces) | {"most": most})
@@ -210,7 +210,7 @@ def _where(standing: WorkerStanding, interfaces: list[str] | None = None) -> dic
         "teams": standing.teams,
         "platforms": local_names(),
         "counted": list(COUNTED),
-        "worker": standing.worker.pk,
+        "worker": standing.worker,
         "given_back": Assignment.RETURNED_BY_WORKER,
     }
 

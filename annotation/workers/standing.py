@@ -4,59 +4,70 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Exists, OuterRef
-from django.db.models.functions import JSONObject
+from django.db import connection
 
 from annotation.models import Worker
-from annotation.workers.consent import agreed
+from annotation.workers.consent import SHIPPED
 from annotation.workers.intake import tracks_for_volunteers
-from annotation.workers.models import Leaving, TutorialRun
 from annotation.workers.teach import taught_by
-from kbpo.accounts.models import Team
+
+# By hand: it is asked with every question, and to compile it took longer than to run it.
+STANDING = """
+    SELECT w.excluded_at IS NOT NULL,
+        EXISTS (
+            SELECT FROM annotators_consent c
+            WHERE c.worker_id = w.id AND c.version = coalesce(
+                (SELECT max(t.version) FROM annotators_terms t), %(shipped)s)),
+        EXISTS (SELECT FROM annotators_leaving l WHERE l.worker_id = w.id),
+        ARRAY (
+            SELECT r.interface || '/' || r.version FROM annotators_tutorialrun r
+            WHERE r.worker_id = w.id AND r.passed),
+        coalesce(u.is_volunteer, false),
+        ARRAY (SELECT m.team_id FROM accounts_team_members m WHERE m.user_id = w.user_id)
+    FROM annotation_worker w LEFT JOIN accounts_user u ON u.id = w.user_id
+    WHERE w.id = %(worker)s
+"""
 
 
 @dataclass(frozen=True)
 class WorkerStanding:
-    """What a worker may be offered. `worker` is the row as it stood at the same moment."""
+    """What a worker may be offered."""
 
-    worker: Worker
+    worker: int
+    """The primary key of the worker."""
+    excluded: bool
     consented: bool
+    """Whether they agreed to the terms that hold now."""
     leaving: bool
     taught: list[str]
     """Interfaces whose tutorial they passed, or that have none."""
     tracks: list[int] | None
     """The tracks that take volunteers, if they are one; None: all."""
     teams: list[int] | None
-    """Their teams, whose systems they do not judge; None, which spares a search, if they have none."""
+    """Their teams, whose systems they do not judge; None, which spares a search, without any."""
 
     @property
     def may_be_asked(self) -> bool:
-        return self.worker.excluded_at is None and self.consented and not self.leaving
+        return self.consented and not self.excluded and not self.leaving
 
 
-def standing_of(pk: int) -> WorkerStanding:
-    """Return the standing of the worker with that key, in one statement but for volunteers."""
-    passed = TutorialRun.objects.filter(worker=OuterRef("pk"), passed=True)
-    teams = Team.members.through.objects.filter(user=OuterRef("user"))
-    row = (
-        Worker.objects.select_related("user")
-        .annotate(
-            consented=agreed(OuterRef("pk")),
-            leaves=Exists(Leaving.objects.filter(worker=OuterRef("pk"))),
-            passed=ArraySubquery(
-                passed.values(run=JSONObject(interface="interface", version="version"))
-            ),
-            team_pks=ArraySubquery(teams.values("team_id")),
-        )
-        .get(pk=pk)
-    )
-    volunteer = row.user is not None and row.user.is_volunteer
+def standing_of(worker: int) -> WorkerStanding:
+    """Return the standing of the worker with that key, in one statement but for volunteers. Raises
+    Worker.DoesNotExist.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(STANDING, {"worker": worker, "shipped": SHIPPED[-1]})
+        row = cursor.fetchone()
+    if row is None:
+        raise Worker.DoesNotExist(f"There is no worker {worker}.")
+    excluded, consented, leaving, passed, volunteer, teams = row
+    runs = [run.rpartition("/") for run in passed]
     return WorkerStanding(
-        worker=row,
-        consented=row.consented,
-        leaving=row.leaves,
-        taught=taught_by({(run["interface"], run["version"]) for run in row.passed}),
+        worker=worker,
+        excluded=excluded,
+        consented=consented,
+        leaving=leaving,
+        taught=taught_by({(interface, int(version)) for interface, _, version in runs}),
         tracks=tracks_for_volunteers() if volunteer else None,
-        teams=row.team_pks or None,
+        teams=teams or None,
     )
