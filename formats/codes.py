@@ -80,6 +80,12 @@ _ALL = (
         "warning",
         "The date of a document is not YYYY-MM-DD. The document is kept without a date.",
     ),
+    Code("syntax.number", "error", "A value is no finite number. The line is dropped."),
+    Code("syntax.seconds", "warning", "A working time is no number. Kept without it."),
+    Code("syntax.output_empty", "error", "An output has no text. It is dropped."),
+    Code("syntax.bidirectional", "warning", "A text turns its direction. The marks are removed."),
+    Code("syntax.invisible", "warning", "A text holds invisible characters. They are removed."),
+    Code("syntax.markup", "warning", "A text holds markup. Kept: people are shown it as text."),
     Code("syntax.nothing_usable", "error", "The file has no usable relation. It is refused."),
     Code(
         "reference.document",
@@ -115,6 +121,11 @@ _ALL = (
         "info",
         "No canonical mention in the document. The first longest mention serves.",
     ),
+    Code("reference.other_inputs", "error", "No line is about an input that is known here."),
+    Code("reference.system", "error", "The system is not in the track. The line is dropped."),
+    Code("reference.output", "error", "The system has no output for the input. Line dropped."),
+    Code("reference.criterion", "error", "The track asks no such question. The line is dropped."),
+    Code("reference.passage", "warning", "The input has no such passage. Kept without it."),
     Code("consistency.input_twice", "error", "One input has two outputs. The first one is used."),
     Code("consistency.input_missing", "error", "Inputs have no usable output. They are named."),
     Code("consistency.two_types", "warning", "One mention has two types. The first one is kept."),
@@ -170,6 +181,11 @@ _ALL = (
         "warning",
         "The same mention as an earlier line. The first one is kept.",
     ),
+    Code("consistency.input_id", "error", "Two inputs have one id. The first one is kept."),
+    Code("consistency.score_twice", "error", "Two scores of one output. The first one is kept."),
+    Code("consistency.scores_missing", "error", "A metric has no score for some outputs."),
+    Code("consistency.one_system", "error", "A metric has scores for one system alone."),
+    Code("consistency.judgment_twice", "error", "One person answers twice. The first one is kept."),
     Code(
         "schema.unknown_predicate",
         "error",
@@ -198,6 +214,7 @@ _ALL = (
         "error",
         "A relation of an entity or a mention to itself. The relation is dropped.",
     ),
+    Code("schema.range", "error", "A judgment lies outside the scale. The line is dropped."),
     Code("limits.upload", "error", "The file as uploaded is too large. Nothing is used."),
     Code("limits.unpacked", "error", "The file is too large when unpacked. Nothing is used."),
     Code(
@@ -211,6 +228,8 @@ _ALL = (
     Code(
         "limits.document", "error", "The text of a document is too long. The document is dropped."
     ),
+    Code("limits.output", "error", "An output is too long. It is dropped."),
+    Code("limits.passages", "error", "An input has too many passages. It is dropped."),
 )
 
 CODES: dict[str, Code] = {code.name: code for code in _ALL}

@@ -21,6 +21,8 @@ class Limits:
     relations: int = 2_000_000
     document_characters: int = 1_000_000
     messages: int = 10_000
+    output_characters: int = 200_000
+    passages: int = 200
 
     def for_corpus(self) -> "Limits":
         """These limits with longer lines: a line of a corpus is a whole document with its
@@ -29,3 +31,7 @@ class Limits:
         # Up to 4 bytes a character of the text, and about 25 bytes for the offsets of a token of
         # two characters.
         return replace(self, line_bytes=max(self.line_bytes, 20 * self.document_characters))
+
+    def for_outputs(self) -> "Limits":
+        """These limits with longer lines: a line is a whole output, twelve bytes a character at most."""
+        return replace(self, line_bytes=self.line_bytes + 12 * self.output_characters)

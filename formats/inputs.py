@@ -1,0 +1,152 @@
+"""The inputs of a track of generated texts: what systems were given, as JSON Lines."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from formats.corpus import parse_object
+from formats.limits import Limits
+from formats.messages import Report, quoted
+from formats.presentation import clean
+from formats.tables import identifier
+
+_TEXTS = ("source", "question", "prompt", "split")
+_LISTS = ("passages", "references")
+_KEYS = frozenset({"input_id", *_TEXTS, *_LISTS})
+
+
+@dataclass(frozen=True, slots=True)
+class InputRecord:
+    """One input: a source to summarise, a question with passages, or both; and what people wrote for it."""
+
+    input_id: str
+    source: str
+    question: str
+    passages: tuple[str, ...]
+    references: tuple[str, ...]
+    prompt: str
+    """Which instruction the systems were given, where there are several."""
+    split: str
+    line: int
+
+
+class _Bad(Exception):
+    """A defect that drops the input: code and sentence."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def read_inputs(
+    lines: Iterable[tuple[int, str]], limits: Limits, report: Report
+) -> Iterator[InputRecord]:
+    """The usable inputs; what is wrong goes into the report with its line, and drops the input."""
+    known: dict[str, int] = {}
+    unknown_keys: set[str] = set()
+    for number, line in lines:
+        if not line or line.isspace():
+            continue
+        try:
+            data = _object(line)
+            record = _record(data, number, limits, report, line)
+            if record.input_id in known:
+                raise _Bad(
+                    "consistency.input_id",
+                    f"The input id {quoted(record.input_id)} is that of line"
+                    f" {known[record.input_id]} already. The first input is kept.",
+                )
+        except _Bad as defect:
+            report.add(defect.code, number, str(defect), line)
+            continue
+        for key in sorted(data.keys() - _KEYS - unknown_keys):
+            unknown_keys.add(key)
+            text = (
+                f"The key {quoted(key)} is not known. It is ignored, here and in all further lines."
+            )
+            report.add("syntax.key_unknown", number, text, line)
+        known[record.input_id] = number
+        yield record
+
+
+def _object(line: str) -> dict[str, Any]:
+    data = parse_object(line)
+    if data is None:
+        raise _Bad("syntax.json", "This line is not one JSON object. It is dropped.")
+    return data
+
+
+def _record(
+    data: dict[str, Any], number: int, limits: Limits, report: Report, line: str
+) -> InputRecord:
+    if "input_id" not in data:
+        raise _Bad("syntax.key_missing", "The input has no input_id. It is dropped.")
+    name = identifier(data["input_id"])
+    if name is None:
+        raise _Bad(
+            "syntax.value",
+            "The input_id is a string of at most 200 characters that can be printed. The input is"
+            " dropped.",
+        )
+    texts = {key: _text(data.get(key), key, name, limits) for key in _TEXTS}
+    lists = {key: _list(data.get(key), key, name, limits) for key in _LISTS}
+    if not texts["source"] and not texts["question"] and not lists["passages"]:
+        raise _Bad(
+            "syntax.value",
+            f"The input {quoted(name)} has neither a source nor a question nor passages. It is"
+            " dropped.",
+        )
+    if len(lists["passages"]) > limits.passages:
+        raise _Bad(
+            "limits.passages",
+            f"The input {quoted(name)} has {len(lists['passages']):,} passages; allowed are"
+            f" {limits.passages:,}. It is dropped.",
+        )
+    return InputRecord(
+        name,
+        texts["source"],
+        texts["question"],
+        lists["passages"],
+        lists["references"],
+        texts["prompt"],
+        texts["split"],
+        number,
+    )
+
+
+def _text(value: object, key: str, name: str, limits: Limits) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} is not a string. Dropped.")
+    if len(value) > limits.document_characters:
+        raise _Bad(
+            "limits.document",
+            f"{quoted(key)} of {quoted(name)} has {len(value):,} characters; allowed are"
+            f" {limits.document_characters:,}. The input is dropped.",
+        )
+    cleaned = clean(value)
+    if cleaned.controls:
+        raise _Bad(
+            "syntax.control",
+            f"{quoted(key)} of {quoted(name)} holds a control character, which no text has. The"
+            " input is dropped.",
+        )
+    return cleaned.text
+
+
+def _list(value: object, key: str, name: str, limits: Limits) -> tuple[str, ...]:
+    """Texts in their order; one string stands for a list of it, empty ones are left out."""
+    values = [value] if isinstance(value, str) else value
+    if values is None:
+        return ()
+    if not isinstance(values, list):
+        raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} is not a list. Dropped.")
+    texts = []
+    for item in values:
+        if item is None:
+            raise _Bad("syntax.value", f"{quoted(key)} of {quoted(name)} holds null. Dropped.")
+        texts.append(_text(item, key, name, limits))
+    if key == "references":
+        texts = [text for text in texts if text]
+    return tuple(texts)

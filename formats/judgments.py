@@ -1,0 +1,152 @@
+"""Single judgments of outputs, in and out: a study that was done elsewhere, or one to score again."""
+
+import csv
+import io
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from formats.messages import Report, quoted
+from formats.tables import Lines, Row, identifier, number_of, read_rows
+
+COLUMNS = ("input_id", "system", "worker", "prompt", "value", "seconds")
+REQUIRED = COLUMNS[:5]
+LONGEST = 24 * 3600.0  # seconds; a longer time was not spent on one judgment
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentRecord:
+    """What one person said about one output under one criterion (`prompt`)."""
+
+    input_id: str
+    system: str
+    worker: str
+    prompt: str
+    value: float
+    seconds: float | None
+    line: int = 0
+
+
+def read_judgments(
+    lines: Lines,
+    outputs: Mapping[str, Collection[str]],
+    criteria: Mapping[str, tuple[float, float]],
+    report: Report,
+) -> Iterator[JudgmentRecord]:
+    """The usable judgments in the order of their lines; all else is in the report.
+
+    `outputs` are the inputs for which each system has an output, `criteria` the ends of the scale of
+    each criterion. A value that is empty is no judgment, and passed over.
+    """
+    seen: dict[tuple[str, str, str, str], int] = {}
+    is_any = False
+    for row in read_rows(lines, REQUIRED, COLUMNS[5:], report):
+        is_any = True
+        if row.values["value"] is None or str(row.values["value"]).strip() == "":
+            continue
+        record = _record(row, outputs, criteria, report)
+        if record is None:
+            continue
+        key = (record.input_id, record.system, record.worker, record.prompt)
+        if key in seen:
+            text = (
+                f"{quoted(record.worker)} has judged this output on line {seen[key]} already. The"
+                " first judgment is kept."
+            )
+            report.add("consistency.judgment_twice", row.number, text, row.line)
+            continue
+        seen[key] = row.number
+        yield record
+    if not is_any and not report.errors:
+        report.add("syntax.empty", 0, "The file holds no judgment.")
+
+
+def _record(
+    row: Row,
+    outputs: Mapping[str, Collection[str]],
+    criteria: Mapping[str, tuple[float, float]],
+    report: Report,
+) -> JudgmentRecord | None:
+    """The judgment of a row, or None after a message."""
+    names = {key: identifier(row.values[key]) for key in REQUIRED[:4]}
+    shown = {key: quoted(names[key] or str(row.values[key])) for key in names}
+    problem = _reference_problem(names, shown, outputs, criteria)
+    if problem is not None:
+        report.add(problem[0], row.number, f"{problem[1]} The line is dropped.", row.line)
+        return None
+    low, high = criteria[str(names["prompt"])]
+    value = number_of(row.values["value"])
+    if value is None:
+        text = f"{quoted(str(row.values['value']))} is no finite number. The line is dropped."
+        report.add("syntax.number", row.number, text, row.line)
+        return None
+    if not low <= value <= high:
+        text = (
+            f"{value:g} lies outside the scale of {shown['prompt']}, {low:g} to {high:g}. Dropped."
+        )
+        report.add("schema.range", row.number, text, row.line)
+        return None
+    return JudgmentRecord(
+        str(names["input_id"]),
+        str(names["system"]),
+        str(names["worker"]),
+        str(names["prompt"]),
+        value,
+        _seconds(row, report),
+        row.number,
+    )
+
+
+def _reference_problem(
+    names: Mapping[str, str | None],
+    shown: Mapping[str, str],
+    outputs: Mapping[str, Collection[str]],
+    criteria: Mapping[str, tuple[float, float]],
+) -> tuple[str, str] | None:
+    if names["worker"] is None:
+        return "syntax.value", "The worker is a string of at most 200 characters."
+    if names["prompt"] not in criteria:
+        asked = ", ".join(criteria)
+        return "reference.criterion", f"The track does not ask {shown['prompt']}, only {asked}."
+    if names["system"] not in outputs:
+        return "reference.system", f"The system {shown['system']} is not in this track."
+    if names["input_id"] not in outputs[str(names["system"])]:
+        if not any(names["input_id"] in own for own in outputs.values()):
+            return "reference.input", f"The input {shown['input_id']} is not in the corpus."
+        return (
+            "reference.output",
+            f"{shown['system']} has no output for the input {shown['input_id']}.",
+        )
+    return None
+
+
+def _seconds(row: Row, report: Report) -> float | None:
+    value = row.values.get("seconds")
+    if value is None or value == "":
+        return None
+    seconds = number_of(value)
+    if seconds is not None and 0 <= seconds <= LONGEST:
+        return seconds
+    text = f"The time {quoted(str(value))} is no number of seconds. The judgment is kept without."
+    report.add("syntax.seconds", row.number, text, row.line)
+    return None
+
+
+def write_judgments(records: Iterable[JudgmentRecord]) -> Iterator[str]:
+    """The lines of a file that `read_judgments` reads, with the header; each ends in a line break."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE,
+                        quotechar=None)  # fmt: skip
+    writer.writerow(COLUMNS)
+    for record in records:
+        yield _taken(buffer)
+        seconds = "" if record.seconds is None else repr(record.seconds)
+        names = (record.input_id, record.system, record.worker, record.prompt)
+        writer.writerow([*names, repr(record.value), seconds])
+    yield _taken(buffer)
+
+
+def _taken(buffer: io.StringIO) -> str:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text

@@ -1,0 +1,167 @@
+"""A submission of generated texts: one output an input, as JSON Lines."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from formats.limits import Limits
+from formats.messages import Report, quoted
+from formats.presentation import AS_IT_IS, Casing, Cleaned, Presentation, clean, present
+from formats.tables import Lines, Row, identifier, read_rows, some_of
+
+REQUIRED = ("input_id", "output")
+OPTIONAL = ("passage",)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRecord:
+    """One output: as it was handed in (cleaned), and as people and metrics see it."""
+
+    input_id: str
+    output: str
+    shown: str
+    passage: int | None
+    """The passage that it was taken from, counted from 0."""
+    line: int
+
+
+def read_outputs(
+    lines: Lines,
+    inputs: Mapping[str, int],
+    limits: Limits,
+    report: Report,
+    *,
+    presentation: Presentation = AS_IT_IS,
+    casing: Casing | None = None,
+) -> Iterator[OutputRecord]:
+    """The usable outputs in the order of their lines; all else is in the report.
+
+    `inputs` are the ids of the corpus with their numbers of passages. An input without an output is an
+    error that is told at the end, when the iterator has been exhausted.
+    """
+    known: dict[str, int] = {}
+    is_any = False
+    elsewhere = 0
+    for row in read_rows(lines, REQUIRED, OPTIONAL, report):
+        is_any = True
+        name = identifier(row.values["input_id"])
+        if name is None or name not in inputs:
+            elsewhere += 1
+            _add(report, "reference.input", row, _unknown(name, row))
+            continue
+        if name in known:
+            text = f"There is an output for {quoted(name)} on line {known[name]} already, which is kept."
+            _add(report, "consistency.input_twice", row, text)
+            continue
+        output = _usable(row, name, limits, report)
+        if output is None:
+            continue
+        passage = _passage(row, name, inputs[name], report)
+        known[name] = row.number
+        shown = present(output.text, presentation, casing)
+        yield OutputRecord(name, output.text, shown, passage, row.number)
+    if not report.fatal:
+        _finish(is_any, elsewhere, known, inputs, report)
+
+
+def _add(report: Report, code: str, row: Row, text: str) -> None:
+    report.add(code, row.number, text, row.line)
+
+
+def _unknown(name: str | None, row: Row) -> str:
+    shown = quoted(name or str(row.values["input_id"]))
+    return f"The input {shown} is not in the corpus. The line is dropped."
+
+
+def _usable(row: Row, name: str, limits: Limits, report: Report) -> Cleaned | None:
+    """The cleaned output, or None after a message."""
+    value: Any = row.values["output"]
+    if not isinstance(value, str):
+        text = f"The output for {quoted(name)} is not a string. The line is dropped."
+        _add(report, "syntax.value", row, text)
+        return None
+    if len(value) > limits.output_characters:
+        text = (
+            f"The output for {quoted(name)} has {len(value):,} characters; allowed are"
+            f" {limits.output_characters:,}. The line is dropped."
+        )
+        _add(report, "limits.output", row, text)
+        return None
+    cleaned = clean(value)
+    if cleaned.controls:
+        text = (
+            f"The output for {quoted(name)} holds a control character, which no text has. The line"
+            " is dropped."
+        )
+        _add(report, "syntax.control", row, text)
+        return None
+    if not cleaned.text:
+        text = f"The output for {quoted(name)} has no text that can be seen. The line is dropped."
+        _add(report, "syntax.output_empty", row, text)
+        return None
+    _say_what_was_removed(cleaned, name, row, report)
+    return cleaned
+
+
+def _say_what_was_removed(cleaned: Cleaned, name: str, row: Row, report: Report) -> None:
+    if cleaned.bidirectional:
+        text = (
+            f"The output for {quoted(name)} holds {cleaned.bidirectional} mark(s) that turn the"
+            " direction of writing. They are removed."
+        )
+        _add(report, "syntax.bidirectional", row, text)
+    if cleaned.invisible:
+        text = (
+            f"The output for {quoted(name)} holds {cleaned.invisible} character(s) that nobody can"
+            " see. They are removed."
+        )
+        _add(report, "syntax.invisible", row, text)
+    if cleaned.markup:
+        text = (
+            f"The output for {quoted(name)} holds markup, {quoted(cleaned.markup)}. It is kept:"
+            " people are shown it as text."
+        )
+        _add(report, "syntax.markup", row, text)
+
+
+def _passage(row: Row, name: str, count: int, report: Report) -> int | None:
+    value = row.values.get("passage")
+    if value is None or value == "":
+        return None
+    number = value
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        number = int(value)
+    if type(number) is int and 0 <= number < count:
+        return number
+    text = (
+        f"The input {quoted(name)} has no passage {quoted(str(value))}; they are counted from 0 to"
+        f" {count - 1}. The output is kept without it."
+    )
+    if count == 0:
+        text = f"The input {quoted(name)} has no passages. The output is kept without its passage."
+    _add(report, "reference.passage", row, text)
+    return None
+
+
+def _finish(
+    is_any: bool,
+    elsewhere: int,
+    known: Mapping[str, int],
+    inputs: Mapping[str, int],
+    report: Report,
+) -> None:
+    if not known:
+        if elsewhere:
+            text = (
+                "None of the inputs that the file names is in this corpus. It is for another one."
+            )
+            report.add("reference.other_inputs", 0, text)
+        elif not is_any and not report.errors:
+            report.add("syntax.empty", 0, "The file holds no output.")
+        return
+    missing = [name for name in inputs if name not in known]
+    if missing:
+        text = (
+            f"{len(missing):,} of {len(inputs):,} inputs have no usable output: {some_of(missing)}."
+        )
+        report.add("consistency.input_missing", 0, text)

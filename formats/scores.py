@@ -1,0 +1,145 @@
+"""Scores of outputs by a metric or a judge: a table or JSON Lines, checked against the outputs that exist."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from formats.messages import Report, quoted
+from formats.tables import Lines, Row, identifier, number_of, read_rows, some_of
+
+REQUIRED = ("input_id", "value")
+OPTIONAL = ("system", "metric", "version", "prompt")
+
+Outputs = Mapping[str, Collection[str]]
+"""The inputs for which each system has an output."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRecord:
+    """What a metric, or a judge with this version and prompt, says of one output."""
+
+    input_id: str
+    system: str
+    metric: str
+    value: float
+    version: str
+    prompt: str
+    line: int
+
+
+def read_scores(
+    lines: Lines,
+    outputs: Outputs,
+    report: Report,
+    *,
+    system: str | None = None,
+    metric: str | None = None,
+    is_complete: bool = True,
+) -> Iterator[ScoreRecord]:
+    """The usable scores in the order of their lines; all else is in the report.
+
+    `system` and `metric` stand in for columns that the file does not have. A metric corrects human
+    judgments only if it is known for **all** outputs of a system: with `is_complete`, a metric that
+    leaves out outputs, or all systems but one, is an error that is told at the end. Nothing of such a
+    file should be stored, so look at `report.errors` once the iterator is exhausted.
+    """
+    required = [*REQUIRED]
+    required += ["system"] if system is None and len(outputs) != 1 else []
+    required += ["metric"] if metric is None else []
+    only = system if system is not None else next(iter(outputs), "")
+    seen: dict[tuple[str, str, str], dict[str, dict[str, int]]] = {}
+    is_any, elsewhere = False, 0
+    for row in read_rows(lines, required, OPTIONAL, report):
+        is_any = True
+        record = _record(row, only, metric or "", outputs, report)
+        if record is None:
+            elsewhere += 1
+            continue
+        judge = (record.metric, record.version, record.prompt)
+        own = seen.setdefault(judge, {}).setdefault(record.system, {})
+        if record.input_id in own:
+            text = (
+                f"{quoted(record.metric)} has scored this output on line {own[record.input_id]}"
+                " already. The first score is kept."
+            )
+            report.add("consistency.score_twice", row.number, text, row.line)
+            continue
+        own[record.input_id] = row.number
+        yield record
+    if report.fatal:
+        return
+    if not seen:
+        _nothing(is_any, elsewhere, report)
+    elif is_complete:
+        for (name, _, _), systems in seen.items():
+            _check_coverage(name, systems, outputs, system, report)
+
+
+def _nothing(is_any: bool, elsewhere: int, report: Report) -> None:
+    if elsewhere and set(report.by_code) <= {"reference.input", "syntax.key_unknown"}:
+        text = "None of the inputs that the file names has an output here. It is for another track."
+        report.add("reference.other_inputs", 0, text)
+    elif not is_any and not report.errors:
+        report.add("syntax.empty", 0, "The file holds no score.")
+
+
+def _record(
+    row: Row, system: str, metric: str, outputs: Outputs, report: Report
+) -> ScoreRecord | None:
+    """The score of a row, or None after a message."""
+    owner = identifier(row.values["system"]) if "system" in row.values else system
+    if owner is None or owner not in outputs:
+        shown = quoted(owner or str(row.values.get("system", "")))
+        text = f"The system {shown} is not in this track. The line is dropped."
+        report.add("reference.system", row.number, text, row.line)
+        return None
+    name = identifier(row.values["input_id"])
+    if name is None or name not in outputs[owner]:
+        shown = quoted(name or str(row.values["input_id"]))
+        code, text = "reference.output", f"{quoted(owner)} has no output for the input {shown}."
+        if not any(name in own for own in outputs.values()):
+            code, text = "reference.input", f"The input {shown} is not in the corpus."
+        report.add(code, row.number, f"{text} The line is dropped.", row.line)
+        return None
+    value = number_of(row.values["value"])
+    if value is None:
+        text = f"{quoted(str(row.values['value']))} is no finite number. The line is dropped."
+        report.add("syntax.number", row.number, text, row.line)
+        return None
+    named = identifier(row.values["metric"]) if row.values.get("metric") is not None else metric
+    more = [_label(row.values.get(key)) for key in ("version", "prompt")]
+    if not named or None in more:
+        text = "The metric, its version and its prompt are short strings. The line is dropped."
+        report.add("syntax.value", row.number, text, row.line)
+        return None
+    return ScoreRecord(name, owner, named, value, more[0] or "", more[1] or "", row.number)
+
+
+def _label(value: object) -> str | None:
+    """A version or a prompt's name; empty where there is none, None where it is no short string."""
+    return "" if value is None or value == "" else identifier(value)
+
+
+def _check_coverage(
+    metric: str,
+    systems: Mapping[str, Collection[str]],
+    outputs: Outputs,
+    system: str | None,
+    report: Report,
+) -> None:
+    """Nothing; says which outputs a metric has not scored."""
+    wanted = [system] if system is not None else list(outputs)
+    if len(systems) == 1 and len(wanted) > 1:
+        text = (
+            f"{quoted(metric)} has scores for {quoted(next(iter(systems)))} alone, but there are"
+            f" {len(wanted)} systems. A comparison needs all of them."
+        )
+        report.add("consistency.one_system", 0, text)
+        return
+    for name in wanted:
+        missing = [i for i in outputs[name] if i not in systems.get(name, ())]
+        if missing:
+            text = (
+                f"{quoted(metric)} has no score for {len(missing):,} of {len(outputs[name]):,}"
+                f" outputs of {quoted(name)}: {some_of(missing)}."
+            )
+            report.add("consistency.scores_missing", 0, text)
