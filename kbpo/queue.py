@@ -43,11 +43,11 @@ class MovingQuerySet(models.QuerySet[Kind]):
             "status_since", "pk"
         )
 
-    def move(self, status: str, reason: str = "") -> int:
+    def move(self, status: str, reason: str = "", **fields: Any) -> int:
         """How many of these rows moved, as each does by `Moving.move`."""
         now = timezone.now()
         return self.update(
-            status=status, status_since=now, next_try_at=now, attempts=0, reason=reason
+            status=status, status_since=now, next_try_at=now, attempts=0, reason=reason, **fields
         )
 
     def counts(self) -> dict[str, int]:

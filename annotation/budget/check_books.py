@@ -8,8 +8,6 @@ The result is kept.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -164,8 +162,8 @@ def tick() -> int:
     """1 if the books were checked: somebody asked for it, or it is time again."""
     if not _is_due():
         return 0
-    with _alone() as mine:
-        return _check() if mine and _is_due() else 0
+    with transaction.atomic():
+        return _check() if _holds_lock() and _is_due() else 0
 
 
 def ask_to_check(who: User | None) -> bool:
@@ -194,7 +192,6 @@ def _check() -> int:
     tick checks.
     """
     begin = timezone.now()
-    BooksCheck.objects.get_or_create(finished_at=None)
     found: list[Finding] = []
     trouble = ""
     try:
@@ -204,6 +201,7 @@ def _check() -> int:
         log.exception("The books could not be checked")
         trouble = f"The books could not be read ({type(error).__name__}). We were told."
     now = timezone.now()
+    BooksCheck.objects.get_or_create(finished_at=None)
     BooksCheck.objects.filter(finished_at=None).update(
         finished_at=now,
         seconds=(now - begin).total_seconds(),
@@ -214,17 +212,10 @@ def _check() -> int:
     return 1
 
 
-@contextmanager
-def _alone() -> Iterator[bool]:
-    """Whether nobody else is checking; the lock goes with the connection if we are killed."""
+def _holds_lock() -> bool:
+    """Whether nobody else is checking; the lock goes with the transaction."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(hashtext('annotation.budget.check_books'))")
-        mine = bool(cursor.fetchone()[0])
-    try:
-        yield mine
-    finally:
-        if mine:
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT pg_advisory_unlock(hashtext('annotation.budget.check_books'))"
-                )
+        cursor.execute(
+            "SELECT pg_try_advisory_xact_lock(hashtext('annotation.budget.check_books'))"
+        )
+        return bool(cursor.fetchone()[0])

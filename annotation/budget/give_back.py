@@ -5,25 +5,19 @@ from __future__ import annotations
 from django.db import transaction
 
 from annotation.budget.promises import committed, one_publisher
-from annotation.models import Pilot, Question
-from kbpo.corpus.fetch import fetch
-from kbpo.money.spend import balance, release
+from annotation.models import UNSETTLED, Pilot, Question
+from kbpo.money.spend import balance, close, release, unclosed
 from kbpo.submissions.models import Submission
 
 ENDED = ("scored", "withdrawn", "failed")
-OPEN = """
-    SELECT split_part(purpose, ':', 2)::bigint FROM money_ledger
-    WHERE purpose LIKE 'submission:%%' AND state <> 'failed' GROUP BY purpose
-    HAVING sum(CASE kind WHEN 'reserve' THEN amount ELSE -amount END) > 0
-"""
 
 
 def tick() -> int:
-    """How many submissions got money back: all that they will not need, less what answers may still
-    cost.
+    """How many submissions and pilots got money back: all that they will not need, less what
+    answers may still cost. Those whose reservations are closed are not looked at again.
     """
-    with_money = [pk for (pk,) in fetch(OPEN, [])]
-    ended = Submission.objects.filter(pk__in=with_money, status__in=ENDED).select_related("track")
+    numbers = [int(purpose.split(":")[1]) for purpose in unclosed("submission")]
+    ended = Submission.objects.filter(pk__in=numbers, status__in=ENDED).select_related("track")
     return sum(give_back(submission) for submission in ended) + give_back_pilots()
 
 
@@ -45,6 +39,8 @@ def give_back(submission: Submission) -> bool:
     sums = balance(purpose=purpose)
     keep = committed(purpose)
     if sums.open <= keep:
+        if not sums.open and not keep:
+            close(purpose)
         return False
     why = "Judging has ended; what is not needed is given back"
     key = f"release:{submission.pk}:{sums.released}:{sums.spent}"
@@ -53,9 +49,9 @@ def give_back(submission: Submission) -> bool:
 
 def give_back_pilots() -> int:
     """How many ended pilots got back what they did not need."""
-    return sum(
-        _give_back_pilot(pilot) for pilot in Pilot.objects.select_related("track").order_by("pk")
-    )
+    numbers = [int(purpose.split(":")[1]) for purpose in unclosed("pilot")]
+    pilots = Pilot.objects.filter(pk__in=numbers).select_related("track").order_by("pk")
+    return sum(_give_back_pilot(pilot) for pilot in pilots)
 
 
 @transaction.atomic
@@ -63,13 +59,14 @@ def _give_back_pilot(pilot: Pilot) -> bool:
     """Whether a pilot has ended and got something back: not what is promised at this moment, for
     one more answer.
     """
-    if balance(purpose=pilot.payer).open <= 0 or not one_publisher(pilot.payer, wait=False):
+    if not one_publisher(pilot.payer, wait=False):
         return False
-    live = Question.objects.filter(
-        payer=pilot.payer, status__in=["waiting", "published", "answered"]
-    ).exists()
+    if Question.objects.filter(payer=pilot.payer, status__in=UNSETTLED).exists():
+        return False
     sums, keep = balance(purpose=pilot.payer), committed(pilot.payer)
-    if live or sums.open <= keep:
+    if sums.open <= keep:
+        if not sums.open and not keep:
+            close(pilot.payer)
         return False
     release(
         pilot.track,

@@ -131,7 +131,7 @@ def retry(kind: str, pk: int, who: User | None = None, why: str = "") -> str:
         after=str(status),
         why=why_again(why, row.reason),
     )
-    row.move(status)
+    row.move(status, **({"ended_by": ""} if isinstance(row, Question) else {}))
     nudge("publish")
     nudge("settle")
     nudge("remit")
@@ -157,7 +157,13 @@ def _take_up_again(hit: HIT) -> None:
     payers = sorted(
         set(hit.questions.values_list("payer", flat=True))
     )  # they are locked by whoever retries
-    asked.update(status="published", status_since=timezone.now(), reason="")
+    asked.update(
+        status="published",
+        status_since=timezone.now(),
+        reason="",
+        asked_again=False,
+        ended_by="",
+    )
     HIT.objects.filter(pk=hit.pk).update(status="intent")  # so that its places are counted
     for payer in payers:
         short = committed(payer) - balance(purpose=payer).open

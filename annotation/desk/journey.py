@@ -15,11 +15,9 @@ from django.utils import timezone
 
 from annotation.desk.command import can_retry
 from annotation.hits.batch import names_of
-from annotation.hits.take_down import GONE
 from annotation.marketplace.books import paid_there
 from annotation.models import (
     HIT,
-    STOPPED,
     Assignment,
     Bonus,
     DocumentOrder,
@@ -254,8 +252,7 @@ def failures(limit: int = 100) -> list[Failure]:
     does not, nor what is long past.
     """
     since = timezone.now() - LISTED
-    by_admin = Q(reason__startswith=STOPPED) | Q(reason=GONE)
-    given_up = Question.objects.filter(status="given_up", status_since__gte=since).exclude(by_admin)
+    given_up = Question.objects.filter(status="given_up", status_since__gte=since, ended_by="")
     hits = Q(status="failed", status_since__gte=since) | Q(status="intent", attempts__gt=0)
     stuck = Q(status="failed", status_since__gte=since) | (
         Q(status__in=["submitted", "accepted"]) & ~Q(reason="")

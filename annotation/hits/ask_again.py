@@ -21,8 +21,6 @@ from kbpo.money.spend import balance
 from kbpo.queue import nudge
 from kbpo.tracks.models import Track
 
-ASKED_AGAIN = "Answers to it were left out: more are asked for."
-
 
 def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Response]]) -> int:
     """How many of these locked questions went back to people, in their order, as far as the money
@@ -105,7 +103,7 @@ def _offer(offered: Mapping[Question, int], given: Mapping[int, int]) -> None:
         question.answers_wanted = given[question.pk] + places
     Question.objects.bulk_update(offered, ["answers_wanted"])
     Question.objects.filter(pk__in=[question.pk for question in offered]).move(
-        "published", ASKED_AGAIN
+        "published", "Answers to it were excluded: more are asked for.", asked_again=True
     )
 
 
@@ -116,7 +114,7 @@ def want_one_less(questions: Collection[Question], hit: HIT) -> None:
     """
     if HIT.objects.filter(pk=hit.pk, status__in=["intent", "open"]).exists():
         return
-    again = [one.pk for one in questions if one.status == "published" and one.reason == ASKED_AGAIN]
+    again = [one.pk for one in questions if one.status == "published" and one.asked_again]
     Question.objects.filter(pk__in=again, answers_wanted__gt=1).update(
         answers_wanted=F("answers_wanted") - 1
     )

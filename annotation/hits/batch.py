@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from annotation.budget.promises import committed, one_publisher
-from annotation.models import ANSWERABLE, HIT, STOPPED, Halt, Question
+from annotation.models import ANSWERABLE, HIT, Halt, Question
 from annotation.questions.limits import MOST_ANSWERS
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -286,7 +286,7 @@ def stop_batch(payer: str, who: User, why: str) -> int:
     )
     questions = list(rows.order_by("pk"))
     for question in questions:
-        question.move("given_up", f"{STOPPED} {why.strip()}")
+        question.move("given_up", f"Stopped: {why.strip()}", ended_by=Question.EndedBy.STOP)
     if questions and payer.startswith("sweep:"):
         Sweep.objects.filter(pk=payer.split(":")[1]).update(stopped_at=timezone.now())
     Halt.objects.filter(payer=payer, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=who)

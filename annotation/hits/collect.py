@@ -45,7 +45,7 @@ def _lost_leases() -> int:
     )
     ids = list(lost.values_list("pk", flat=True)[:1000])
     return Assignment.objects.filter(pk__in=ids, status="leased").update(
-        status="returned", status_since=now, reason=Assignment.LEASE_LOST
+        status="returned", status_since=now, returned_by=Assignment.ReturnedBy.LEASE
     )
 
 

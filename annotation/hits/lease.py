@@ -52,7 +52,7 @@ OPEN_TO = """
           JOIN annotation_hit_questions mhq ON mhq.question_id = met.id
           JOIN annotation_assignment a ON a.hit_id = mhq.hit_id
           WHERE hq.hit_id = h.id AND a.worker_id = %(worker)s
-            AND (a.status <> 'returned' OR a.reason = %(given_back)s))
+            AND (a.status <> 'returned' OR a.returned_by = %(given_back)s))
       AND NOT EXISTS (
           SELECT 1 FROM annotation_hit_questions iq JOIN annotation_question i
               ON i.id = iq.question_id
@@ -211,7 +211,7 @@ def _where(standing: WorkerStanding, interfaces: list[str] | None = None) -> dic
         "platforms": local_names(),
         "counted": list(COUNTED),
         "worker": standing.worker,
-        "given_back": Assignment.RETURNED_BY_WORKER,
+        "given_back": Assignment.ReturnedBy.WORKER,
     }
 
 
@@ -236,7 +236,7 @@ def revive(assignment: Assignment) -> bool:
     hit = HIT.objects.select_for_update(of=("self",)).get(pk=row.hit_id)
     if row.status != "returned" or not is_free(hit, row):
         return False
-    row.move("leased", leased_until=timezone.now() + lease_time_of(hit))
+    row.move("leased", returned_by="", leased_until=timezone.now() + lease_time_of(hit))
     assignment.refresh_from_db()
     return True
 
@@ -245,7 +245,7 @@ def is_free(hit: HIT, assignment: Assignment) -> bool:
     """Whether a returned assignment may take its place again: the HIT is open, has room, and its
     worker no other go.
     """
-    if hit.status != "open" or assignment.reason == Assignment.RETURNED_BY_WORKER:
+    if hit.status != "open" or assignment.returned_by == Assignment.ReturnedBy.WORKER:
         return False
     others = hit.assignments.exclude(status__in=["returned", "rejected", "failed"])
     return (
@@ -259,7 +259,7 @@ def give_back(assignment: Assignment) -> bool:
     rows = Assignment.objects.filter(pk=assignment.pk, status="leased")
     return (
         rows.update(
-            status="returned", status_since=timezone.now(), reason=Assignment.RETURNED_BY_WORKER
+            status="returned", status_since=timezone.now(), returned_by=Assignment.ReturnedBy.WORKER
         )
         == 1
     )

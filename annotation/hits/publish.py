@@ -83,7 +83,8 @@ def _make_batch(payer: str) -> int:
     if (first := due.order_by("order", "pk").select_related("track").first()) is None:
         return 0
     room = room_on(first.track)
-    left = balance(purpose=payer).open - committed(payer)
+    promised = committed(payer)
+    left = balance(purpose=payer).open - promised
     chosen: list[Question] = []
     for question in _locked(due):
         cost = question.price * question.answers_wanted
@@ -92,7 +93,7 @@ def _make_batch(payer: str) -> int:
             break
         if cost > left:
             why = f"${max(left, ZERO)} of the reservation is left; the next question needs ${cost}."
-            if not chosen and not committed(payer) and payer.startswith("submission:"):
+            if not chosen and not promised and payer.startswith("submission:"):
                 return _forgo(due, why)
             _wait(payer, why)
             break
@@ -145,7 +146,12 @@ def _intend(questions: list[Question]) -> None:
     _mix_gold_in(made)
     _put_refused_away(questions)
     Question.objects.filter(pk__in=[question.pk for question in questions]).update(
-        status="published", status_since=timezone.now(), attempts=0, reason=""
+        status="published",
+        status_since=timezone.now(),
+        attempts=0,
+        reason="",
+        asked_again=False,
+        ended_by="",
     )
 
 

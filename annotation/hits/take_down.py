@@ -19,7 +19,6 @@ from kbpo.accounts.models import User
 from kbpo.money.spend import balance
 from kbpo.tracks.models import Track
 
-TAKEN_DOWN = "Taken down by an administrator."
 GONE = "It was taken down, and its money was given back before it could be put up again."
 
 
@@ -35,7 +34,12 @@ def take_down(track: Track | None, who: User | None, why: str) -> int:
     if track is not None:
         hits = hits.filter(track=track)
     rows = HIT.objects.filter(pk__in=hits.values("pk"))
-    return rows.update(status="expired", status_since=timezone.now(), reason=TAKEN_DOWN)
+    return rows.update(
+        status="expired",
+        status_since=timezone.now(),
+        taken_down_at=timezone.now(),
+        reason="Taken down by an administrator.",
+    )
 
 
 def tick() -> int:
@@ -46,7 +50,12 @@ def tick() -> int:
 
 
 def _down() -> QuerySet[HIT]:
-    return HIT.objects.filter(status="expired", reason=TAKEN_DOWN, questions__status="published")
+    return HIT.objects.filter(
+        platform__in=local_names(),
+        status="expired",
+        taken_down_at__isnull=False,
+        questions__status="published",
+    )
 
 
 @transaction.atomic
@@ -66,11 +75,11 @@ def _put_back(payer: str) -> int:
         .filter(pk__in=rows.values("pk"))
         .order_by("order", "pk")
     ):
-        hit.move("open")
+        hit.move("open", taken_down_at=None)
         if committed(payer) <= balance(purpose=payer).open:
             put_back += 1
             continue
         hit.move("expired", GONE)
         for question in hit.questions.filter(status="published"):
-            question.move("given_up", GONE)
+            question.move("given_up", GONE, ended_by=Question.EndedBy.TAKE_DOWN)
     return put_back

@@ -16,9 +16,10 @@ from annotation.interfaces.registry import interface_of
 from annotation.models import HIT, Assignment, Question, Response, Worker
 from annotation.platforms.registry import local_names
 from annotation.quality.gold import asked_of, grade, is_gold
-from annotation.quality.signals import MET_BEFORE, hold_against_reading, note_signals
+from annotation.quality.signals import hold_against_reading, note_signals
 from kbpo.queue import nudge
 
+MET_BEFORE = "This worker had judged it before."
 PUT_AWAY = ("disposed", "failed")
 DONE = ("accepted", "approved", "paid")
 Parsed = list[tuple[Question, ParsedResponse]]
@@ -102,9 +103,8 @@ def _responses(parsed: dict[Assignment, Parsed]) -> list[Response]:
     for assignment, answers in parsed.items():
         before = set(met)
         for question, each in answers:
-            why = reasons.get(assignment.worker_id, "")
-            if _meeting(assignment.worker_id, question.target_id, question) in before:
-                why = MET_BEFORE
+            met_before = _meeting(assignment.worker_id, question.target_id, question) in before
+            why = MET_BEFORE if met_before else reasons.get(assignment.worker_id, "")
             met.add(_meeting(assignment.worker_id, each.target_id, question))
             found.append(
                 Response(
@@ -114,6 +114,7 @@ def _responses(parsed: dict[Assignment, Parsed]) -> list[Response]:
                     criterion=each.criterion,
                     value=each.value,
                     excluded_reason=why,
+                    met_before=met_before,
                 )
             )
     return found
@@ -184,5 +185,5 @@ def answers_that_count(questions: Collection[Question]) -> Counter[int]:
 
 def met_before(questions: Collection[Question] | QuerySet[Question]) -> QuerySet[Response]:
     """What other platforms' workers said of questions that they had judged before."""
-    rows = Response.objects.filter(question__in=questions, excluded_reason=MET_BEFORE)
+    rows = Response.objects.filter(question__in=questions, met_before=True)
     return rows.exclude(assignment__hit__platform__in=local_names())

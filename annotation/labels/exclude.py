@@ -4,12 +4,13 @@ a click.
 When a worker's signals pass a limit, their answers leave the labels, also those that are settled,
 and they get no more questions; admins can do the same with a reason of their own, and undo both.
 Nothing is deleted: settled questions are added up again from the answers that are left
-(`again.py`). Which kinds of signals do so by themselves is the setting LEAVE_OUT_FOR. For the
+(`reaggregate.py`). Which kinds of signals do so by themselves is the setting LEAVE_OUT_FOR. For the
 others, and while only few people are active, an admin decides: the desk asks for it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -19,8 +20,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.labels.reaggregate import Again, add_up_again, lock
-from annotation.models import Assignment, Response, Worker
-from annotation.quality.signals import MET_BEFORE, Flag, doubtful, flags_of
+from annotation.models import Assignment, Response, Signal, Worker
+from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 
@@ -60,13 +61,21 @@ class Undecided:
 
 def review() -> int:
     """How many workers were left out because their signals passed a limit, the worst first; never
-    so that too few who are active are left. The others wait for an admin (`undecided`).
+    so that too few who are active are left. The others wait for an admin (`undecided`). Only those
+    are looked at of whom something was noted since; who passed a limit is looked at again.
     """
     done: set[int] = set()
+    seen = due_for_review()
+    if not seen:
+        return 0
     while (worst := _worst(done)) is not None:
         worker, some = worst
         exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in some))
         done.add(worker)  # and the others look different without their answers
+    beyond = _beyond(list(seen))
+    for worker, last in seen.items():
+        if worker not in beyond:  # what is noted meanwhile is looked at next
+            Signal.objects.filter(worker=worker, reviewed=False, pk__lte=last).update(reviewed=True)
     return len(done)
 
 
@@ -77,7 +86,7 @@ def _worst(done: set[int]) -> tuple[int, list[Flag]] | None:
     active = _active()
     found = {
         worker: [flag for flag in some if flag.kind in settings.LEAVE_OUT_FOR]
-        for worker, some in _beyond().items()
+        for worker, some in _beyond(list(due_for_review())).items()
         if worker not in done and not _is_needed(worker, active)
     }
     rows = [(worker, some) for worker, some in found.items() if some]
@@ -93,7 +102,7 @@ def _is_needed(worker: int, active: set[int]) -> bool:
 
 def undecided() -> list[Undecided]:
     """The workers who wait for an admin, the worst first."""
-    found, active = _beyond(), _active()
+    found, active = _beyond(doubtful()), _active()
     workers = Worker.objects.in_bulk(found)
     rows = [
         Undecided(workers[pk], some, _why(some, _is_needed(pk, active)))
@@ -112,9 +121,9 @@ def _why(flags: list[Flag], needed: bool) -> str:
     return "They are left out when answers are settled next."
 
 
-def _beyond() -> dict[int, list[Flag]]:
-    """worker -> the flags that passed their limits, of all who are not left out."""
-    known = flags_of(doubtful())
+def _beyond(workers: Sequence[int]) -> dict[int, list[Flag]]:
+    """worker -> the flags that passed their limits, of these workers."""
+    known = flags_of(workers) if workers else {}
     beyond = {worker: [flag for flag in some if flag.beyond] for worker, some in known.items()}
     return {worker: some for worker, some in beyond.items() if some}
 
@@ -183,7 +192,13 @@ def readmit(worker: Worker, who: User | None = None, why: str = "") -> LeftOut:
     )
     rows = Response.objects.filter(assignment__worker=worker).exclude(assignment__status="rejected")
     return _count_again(
-        worker, rows.exclude(excluded_reason__in=["", MET_BEFORE]), "", "readmit", who, why, before
+        worker,
+        rows.exclude(excluded_reason="").filter(met_before=False),
+        "",
+        "readmit",
+        who,
+        why,
+        before,
     )
 
 

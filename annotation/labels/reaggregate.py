@@ -13,14 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from annotation.budget.promises import one_publisher
-from annotation.hits.ask_again import ASKED_AGAIN, ask_again, take_back, use_again
+from annotation.hits.ask_again import ask_again, take_back, use_again
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
 from annotation.labels.aggregate import AddedUp, added_up, counting, to_record
 from annotation.labels.revise import MODEL, add_up_with_model
 from annotation.labels.votes import ASKED
 from annotation.models import ANSWERABLE, Policy, Question, Response
-from annotation.quality.signals import MET_BEFORE, hold_again
+from annotation.quality.signals import hold_again
 from annotation.questions.read_documents import MENTIONS, RELATIONS
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -126,16 +126,17 @@ def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
     enough = [
         one
         for one in _enough(open_ones, left, modelled)
-        if one.reason == ASKED_AGAIN
-        or len({row.assignment_id for row in left[one.pk]}) >= one.answers_wanted
+        if one.asked_again or len({row.assignment_id for row in left[one.pk]}) >= one.answers_wanted
     ]
     return take_back(enough) + use_again([one for one in questions if one.status == "given_up"])
 
 
 def _with_answers_left_out(questions: Sequence[Question]) -> set[int]:
     """The questions some of whose answers do not count, though they once did."""
-    rows = Response.objects.filter(question__in=questions).exclude(
-        excluded_reason__in=["", MET_BEFORE]
+    rows = (
+        Response.objects.filter(question__in=questions)
+        .exclude(excluded_reason="")
+        .filter(met_before=False)
     )
     return set(rows.values_list("question", flat=True))
 

@@ -15,7 +15,6 @@ from annotation.labels.reaggregate import add_up_again, lock
 from annotation.models import Assignment, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
-from annotation.quality.signals import MET_BEFORE
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
 from kbpo.queue import nudge
@@ -106,7 +105,9 @@ def _undo(assignment: Assignment, who: User, why: str) -> Rejection:
     row.move(rejection.was)
     # Whatever the reason was: it may have been left out with its worker before, who was readmitted
     # since.
-    _count_again(row, row.responses.exclude(excluded_reason__in=["", MET_BEFORE]), excluded, who)
+    _count_again(
+        row, row.responses.exclude(excluded_reason="").filter(met_before=False), excluded, who
+    )
     note(
         "undo rejection",
         f"assignment:{row.pk}",

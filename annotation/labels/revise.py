@@ -265,13 +265,12 @@ class Busy(Exception):
     """
 
 
-def ask_one_more(question: Question, free: dict[str, Decimal]) -> bool:
+def ask_one_more(question: Question, models: dict[str, Any], free: dict[str, Decimal]) -> bool:
     """Whether an answered question goes back to people: the model is unsure of it, fewer than five
     answered, and the money reaches. The caller holds the question's lock, and keeps for each payer
     what is `free` of its money: that is counted once in a transaction. Raises Busy.
     """
-    policy = Policy.objects.filter(track=question.track_id, aggregation=MODEL).first()
-    model = policy.model.get(question.interface) if policy is not None else None
+    model = models.get(question.interface)
     if not model or question.answers_wanted >= MOST_IF_UNSURE or not _is_unsure(question, model):
         return False
     if question.payer not in free:
@@ -282,7 +281,7 @@ def ask_one_more(question: Question, free: dict[str, Decimal]) -> bool:
         return False
     free[question.payer] -= question.price
     one_more([question])
-    question.move("published", "People are divided: one more is asked.")
+    question.move("published", "People are divided: one more is asked.", asked_again=False)
     nudge("publish")
     return True
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.utils import timezone
 
@@ -67,7 +68,7 @@ def settle(questions: Sequence[Question]) -> None:
     their locks.
     """
     responses = counting(questions)
-    modelled = set(Policy.objects.filter(aggregation=MODEL).values_list("track", flat=True))
+    models = _models(questions)
     labels: dict[Question, list[AggregatedLabel]] = {}
     again: list[Question] = []
     free: dict[str, Decimal] = {}
@@ -78,8 +79,8 @@ def settle(questions: Sequence[Question]) -> None:
                 again.append(question)
             elif not (
                 question.status == "answered"
-                and question.track_id in modelled
-                and ask_one_more(question, free)
+                and question.track_id in models
+                and ask_one_more(question, models[question.track_id], free)
             ):
                 labels[question] = found
         except Busy:
@@ -92,6 +93,15 @@ def settle(questions: Sequence[Question]) -> None:
     if before:
         hold_anew(before)
     _ask_anew(again)
+
+
+def _models(questions: Sequence[Question]) -> dict[int, dict[str, Any]]:
+    """Track -> interface -> the last fit, of the tracks of these questions that use one: read once,
+    since a fit knows every worker.
+    """
+    tracks = {question.track_id for question in questions}
+    rows = Policy.objects.filter(aggregation=MODEL, track__in=tracks)
+    return dict(rows.values_list("track", "model"))
 
 
 def _settled_before(questions: Iterable[Question]) -> list[Question]:
@@ -118,14 +128,18 @@ def _ask_anew(questions: Sequence[Question]) -> None:
         )
         if wanted <= 0:
             question.move(
-                "given_up", f"{MOST_ANSWERS} people answered it, and none of their answers counts."
+                "given_up",
+                f"{MOST_ANSWERS} people answered it, and none of their answers counts.",
+                ended_by="",
             )
         else:
             question.answers_wanted = wanted
             anew.append(question)
     _close(anew, "disposed")
     Question.objects.bulk_update(anew, ["answers_wanted"])
-    Question.objects.filter(pk__in=[one.pk for one in anew]).move("waiting", ALL_EXCLUDED)
+    Question.objects.filter(pk__in=[one.pk for one in anew]).move(
+        "waiting", ALL_EXCLUDED, ended_by=""
+    )
 
 
 def _close(questions: Iterable[Question], status: str) -> None:

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
 
 from annotation.models import HIT, Assignment, Bonus, Payment, PlatformBooks
@@ -28,6 +28,10 @@ ZERO = Decimal("0.00")
 GRACE = timedelta(minutes=10)
 MOST_SENTENCES = 20
 UNPAID = ("owed", "sent", "unknown")
+
+
+HELD = timedelta(minutes=5)
+"""How long a platform is looked at by one process that does not say that it goes on."""
 
 
 @dataclass(frozen=True)
@@ -78,17 +82,27 @@ def books_of(platform: str) -> PlatformBooks:
     return row
 
 
-def is_due(platform: str) -> bool:
-    """Whether it is time to look again: after some seconds, or at once after a hint. It counts as
-    looked at.
+def claim(platform: str) -> bool:
+    """Whether it is time to look again (after some seconds, or at once after a hint), and this
+    process alone does. It counts as looked at; whoever was killed while it looked holds it for some
+    minutes.
     """
     row, now = books_of(platform), timezone.now()
-    hinted = row.hinted_at is not None and (row.polled_at is None or row.hinted_at > row.polled_at)
     wait = platform_of(platform).capabilities.looked_at_every
-    if row.polled_at is not None and not hinted and now - row.polled_at < wait:
-        return False
-    PlatformBooks.objects.filter(pk=row.pk).update(polled_at=now)
-    return True
+    due = Q(polled_at=None) | Q(polled_at__lte=now - wait) | Q(hinted_at__gt=F("polled_at"))
+    free = Q(held_until=None) | Q(held_until__lte=now)
+    rows = PlatformBooks.objects.filter(due & free, pk=row.pk)
+    return bool(rows.update(polled_at=now, held_until=now + HELD))
+
+
+def hold_longer(platform: str) -> None:
+    """Nothing; who looks at a platform goes on, and nobody else does."""
+    PlatformBooks.objects.filter(pk=books_of(platform).pk).update(held_until=timezone.now() + HELD)
+
+
+def let_go(platform: str) -> None:
+    """Nothing; the next one may look."""
+    PlatformBooks.objects.filter(pk=books_of(platform).pk).update(held_until=None)
 
 
 def note_confirmation(platform: str, address: str) -> None:

@@ -18,8 +18,6 @@ from annotation.models import HIT, UNPROVEN, Assignment, Worker, WorkerIdentity
 from annotation.platforms.proof import proves
 from annotation.workers.worker import handle_of
 
-CHANGED_HANDS = "The platform gave it to somebody else."
-
 
 def take_in(hit: HIT, answer: dict[str, Any]) -> int:
     """1 if the answer was new to us."""
@@ -64,7 +62,13 @@ def _take_in(hit: HIT, answer: dict[str, Any], status: str) -> int:
     seconds = (sent - answer["accepted_at"]).total_seconds()
     raw = _raw(hit, answer, handle)
     row.move(
-        "submitted", raw=raw, draft=None, submitted_at=sent, seconds=seconds, platform_status=status
+        "submitted",
+        raw=raw,
+        draft=None,
+        submitted_at=sent,
+        seconds=seconds,
+        platform_status=status,
+        returned_by="",
     )
     return 1
 
@@ -74,7 +78,11 @@ def _let_go(hit: HIT, worker: Worker, row: Assignment | None, external_id: str) 
     go at this one.
     """
     leased = hit.assignments.filter(status="leased").exclude(pk=row.pk if row else 0)
-    fields = {"status": "returned", "status_since": timezone.now(), "reason": CHANGED_HANDS}
+    fields = {
+        "status": "returned",
+        "status_since": timezone.now(),
+        "returned_by": Assignment.ReturnedBy.PLATFORM,
+    }
     leased.filter(worker=worker).update(**fields)
     leased.filter(external_id=external_id).update(**fields)
 

@@ -65,7 +65,11 @@ def keep_draft(
         if _is_full(hit) and not _make_room(hit):
             return Kept(answer or {})
         now = timezone.now()
-        returned = {"status": "returned", "status_since": now, "reason": Assignment.LEASE_LOST}
+        returned = {
+            "status": "returned",
+            "status_since": now,
+            "returned_by": Assignment.ReturnedBy.LEASE,
+        }
         mine.filter(status="leased").update(
             **returned
         )  # they returned it there, and have it again under another name

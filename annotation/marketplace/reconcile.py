@@ -8,12 +8,10 @@ end where they would have ended.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, models
+from django.db import models
 from django.db.models import Count, Q
 from django.utils import timezone
 
@@ -35,8 +33,8 @@ CHECK_ANYWAY = timedelta(minutes=15)
 """How long we believe a platform's counts before a HIT's answers are listed although nothing
 seems to be new."""
 MOST_LOOKUPS = 100
-HALTED = "Taken down:"
-"""The reason of a HIT that was taken down by a stop begins so; lifted, it is offered again."""
+HITS_A_HOLD = 10
+"""After so many HITs a look says that it goes on: their calls take some seconds each."""
 
 
 def tick() -> int:
@@ -61,16 +59,17 @@ def _look_at(name: str) -> int:
     hits = _living(name).filter(endpoint=platform.endpoint)
     if not hits.exists():
         return 0
-    with _alone(name) as mine:
-        if not mine or not books.is_due(name):
-            return 0
-        try:
-            seen = list(platform.survey())
-        except (PlatformDown, UnknownOutcome, Refused) as trouble:
-            books.note_trouble(name, str(trouble))
-            return 0
+    if not books.claim(name):
+        return 0
+    try:
+        seen = list(platform.survey())
         moved = _compare(platform, list(hits), seen) + _answer_requests(platform)
         books.read(platform, seen)
+    except (PlatformDown, UnknownOutcome, Refused) as trouble:
+        books.note_trouble(name, str(trouble))
+        return 0
+    finally:
+        books.let_go(name)
     if moved:
         nudge("settle")
     return moved
@@ -102,35 +101,15 @@ def _living(name: str) -> models.QuerySet[HIT]:
     return rows.exclude(called_at=None).select_related("track")
 
 
-@contextmanager
-def _alone(name: str) -> Iterator[bool]:
-    """Whether nobody else looks at this platform; the lock goes with the connection if we are
-    killed.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_try_advisory_lock(hashtext('annotation.marketplace.reconcile'), hashtext(%s))",
-            [name],
-        )
-        mine = bool(cursor.fetchone()[0])
-    try:
-        yield mine
-    finally:
-        if mine:
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT pg_advisory_unlock(hashtext('annotation.marketplace.reconcile'), hashtext(%s))",
-                    [name],
-                )
-
-
 def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
     """What moved: every HIT of ours beside the platform's row of it."""
     known = _answers_known(hits)
     halted = set(halted_hits(Halt.Scope.ALL).values_list("pk", flat=True))
     by_token = by_mark(hits, seen)
     moved = lookups = 0
-    for hit in hits:
+    for number, hit in enumerate(hits, start=1):
+        if number % HITS_A_HOLD == 0:
+            books.hold_longer(platform.name)
         try:
             rows = by_token.get(hit.token, Rows())
             row = rows.own
@@ -184,10 +163,19 @@ def _tend(
         HIT.objects.filter(pk=hit.pk).update(checked_at=now, platform_status=seen.status)
     offered = hit.status == "open" and not halted
     if not offered and seen.expires_at > now:
+        if (
+            hit.status == "open"
+        ):  # noted before the call: whoever is killed after it has taken it down
+            HIT.objects.filter(pk=hit.pk).update(
+                taken_down_at=now, reason="Taken down: everything is stopped."
+            )
         platform.expire(hit)
-        reason = f"{HALTED} everything is stopped." if hit.status == "open" else hit.reason
-        HIT.objects.filter(pk=hit.pk).update(checked_at=None, reason=reason)
+        HIT.objects.filter(pk=hit.pk).update(checked_at=None)
         return moved + 1
+    if offered and hit.taken_down_at is not None and seen.expires_at > now:
+        HIT.objects.filter(pk=hit.pk).update(
+            taken_down_at=None
+        )  # the stop was lifted before the call
     if offered and seen.status in ("open", "busy", "done") and seen.expires_at <= now:
         return moved + _offer_again(platform, hit, seen)
     if seen.status == "done" and not halted:
@@ -225,12 +213,17 @@ def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
     """
     if seen.sent >= seen.max_assignments:
         return finish_short(platform, hit)
-    if hit.renewed_at is not None and not hit.reason.startswith(HALTED):
+    if hit.renewed_at is not None and hit.taken_down_at is None:
         return finish_short(platform, hit) if seen.status == "done" else 0
     until = timezone.now() + platform.capabilities.offered_for
     platform.renew(hit, until)
-    fields: dict[str, Any] = {"checked_at": None, "expires_at": until, "reason": ""}
-    if not hit.reason.startswith(HALTED):
+    fields: dict[str, Any] = {
+        "checked_at": None,
+        "expires_at": until,
+        "taken_down_at": None,
+        "reason": "",
+    }
+    if hit.taken_down_at is None:
         fields["renewed_at"] = timezone.now()
     HIT.objects.filter(pk=hit.pk).update(**fields)
     return 1

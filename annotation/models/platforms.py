@@ -142,6 +142,9 @@ class PlatformBooks(models.Model):
     platform = models.CharField(max_length=16)
     endpoint = models.CharField(max_length=200, blank=True)
     polled_at = models.DateTimeField(null=True)
+    held_until = models.DateTimeField(
+        null=True, help_text="Somebody looks at it, and nobody else does until then"
+    )
     hinted_at = models.DateTimeField(
         null=True, help_text="Something is said to have happened there"
     )

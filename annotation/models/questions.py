@@ -78,10 +78,6 @@ class Halt(models.Model):
         return f"{self.scope} stopped since {self.since:%Y-%m-%d %H:%M} UTC"
 
 
-STOPPED = "Stopped:"
-"""The reason of a question that an admin stopped begins so."""
-
-
 class Question(Moving):
     """What we ask about one target through one interface. A target is asked again only for what was
     not yet shown.
@@ -95,6 +91,10 @@ class Question(Moving):
         GIVEN_UP = "given_up"  # nobody answered; the label says so
         CANCELLED = "cancelled"
         GOLD = "gold"  # its answer is known; it is mixed in among the others and makes no label
+
+    class EndedBy(models.TextChoices):
+        STOP = "stop"  # its batch was stopped
+        TAKE_DOWN = "take_down"  # its money was gone before its HIT could be put up again
 
     DEADLINES = {
         "waiting": (timedelta(days=60), "given_up", "It could not be published within sixty days."),
@@ -131,6 +131,15 @@ class Question(Moving):
     reward = models.DecimalField(max_digits=8, decimal_places=2, help_text="What one worker gets")
     seconds = models.PositiveIntegerField(default=20, help_text="Expected seconds for one answer")
     asked_at = models.DateTimeField(default=timezone.now)
+    asked_again = models.BooleanField(
+        default=False, help_text="Published once more, since answers to it were excluded"
+    )
+    ended_by = models.CharField(
+        max_length=10,
+        choices=EndedBy.choices,
+        blank=True,
+        help_text="Which click of an admin gave it up; empty if none did",
+    )
 
     class Meta:
         db_table_comment = "Questions about targets"
@@ -141,6 +150,7 @@ class Question(Moving):
         ]
         indexes = [
             models.Index(fields=["status", "order"]),
+            models.Index(fields=["status", "next_try_at"]),
             models.Index(fields=["payer", "status"]),
         ]
 
@@ -155,7 +165,7 @@ class Question(Moving):
         return (
             self.status == self.GIVEN_UP
             and self.payer.startswith("sweep:")
-            and self.reason.startswith(STOPPED)
+            and self.ended_by == self.EndedBy.STOP
         )
 
     @property
@@ -199,6 +209,9 @@ class HIT(Moving):
         null=True, help_text="It is offered again once after it expired"
     )
     checked_at = models.DateTimeField(null=True, help_text="When its answers were last listed")
+    taken_down_at = models.DateTimeField(
+        null=True, help_text="By a stop: it is offered again when that is lifted"
+    )
 
     class Meta:
         db_table_comment = "Questions as published on a platform"
@@ -249,8 +262,10 @@ class WorkerIdentity(models.Model):
 class Assignment(Moving):
     """One worker's go at a HIT. The raw answer is kept exactly as it was sent."""
 
-    RETURNED_BY_WORKER = "Given back."
-    LEASE_LOST = "Nobody worked on it until the lease ran out."
+    class ReturnedBy(models.TextChoices):
+        WORKER = "worker"  # given back: it is not offered to them again
+        LEASE = "lease"  # nobody worked on it until the lease ran out
+        PLATFORM = "platform"  # the platform gave it to somebody else
 
     class Status(models.TextChoices):
         LEASED = "leased"
@@ -280,6 +295,9 @@ class Assignment(Moving):
     seconds = models.FloatField(null=True, help_text="Time on the page as the server saw it")
     accepted_at = models.DateTimeField(default=timezone.now)
     submitted_at = models.DateTimeField(null=True)
+    returned_by = models.CharField(
+        max_length=8, choices=ReturnedBy.choices, blank=True, help_text="How it came back"
+    )
 
     class Meta:
         db_table_comment = "One worker's go at a HIT"
@@ -316,6 +334,9 @@ class Response(models.Model):
     excluded_reason = models.TextField(
         blank=True, help_text="Why it does not count, if it does not"
     )
+    met_before = models.BooleanField(
+        default=False, help_text="Its worker had judged the target before: it never counts"
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -338,10 +359,16 @@ class Signal(models.Model):
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="signals")
     kind = models.CharField(max_length=24, help_text="too_fast …")
     detail = models.TextField(blank=True)
+    reviewed = models.BooleanField(
+        default=False, help_text="Its worker was looked at since, and may stay"
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         db_table_comment = "Signals of doubtful quality"
+        indexes = [
+            models.Index(fields=["worker"], condition=Q(reviewed=False), name="signal_unreviewed")
+        ]
         constraints = [models.UniqueConstraint(fields=["assignment", "kind"], name="signal_once")]
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, Max
 
 from annotation.interfaces.base import Unit
 from annotation.interfaces.registry import interface_of
@@ -24,7 +24,6 @@ FASTEST = (
 )
 FEWEST_WORDS = 10  # of a shorter text the time tells little
 # why an answer never counts, whatever becomes of its worker
-MET_BEFORE = "This worker had judged it before."
 
 FLAGS = """
     SELECT a.worker_id, c.kind, count(*) FILTER (WHERE c.against), count(*)
@@ -322,6 +321,14 @@ def flags_of(workers: Sequence[int]) -> dict[int, list[Flag]]:
     for worker, flag in _flags(workers):
         found[worker].append(flag)
     return dict(found)
+
+
+def due_for_review() -> dict[int, int]:
+    """worker -> the last signal, of those who are not left out and of whom something was noted since
+    they were last looked at. Each answer that is held against somebody has a signal.
+    """
+    rows = Signal.objects.filter(reviewed=False, worker__excluded_at=None)
+    return dict(rows.values_list("worker").annotate(Max("pk")).order_by("worker"))
 
 
 def doubtful() -> list[int]:

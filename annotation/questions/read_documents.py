@@ -11,10 +11,11 @@ import logging
 from decimal import Decimal
 
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from annotation.budget.promises import committed, one_publisher
-from annotation.models import DocumentOrder, OrderedDocument, Question
+from annotation.models import UNSETTLED, DocumentOrder, OrderedDocument, Question
 from annotation.questions.order import price_of, reward_of
 from kbpo.instances.models import Label
 from kbpo.money.spend import release
@@ -35,9 +36,7 @@ DEAD = ("given_up", "cancelled")
 def tick() -> int:
     """How many documents moved, and orders were closed."""
     moved = 0
-    for row in OrderedDocument.objects.filter(
-        sample__settled_at=None, order__closed_at=None
-    ).order_by("pk"):
+    for row in _due():
         try:
             moved += _move(row.pk)
         except (
@@ -45,6 +44,19 @@ def tick() -> int:
         ):  # one document's bug must not keep the others waiting; the clock comes round again
             log.exception("Document sample %s could not be asked about", row.pk)
     return moved + sum(_close(order) for order in DocumentOrder.objects.filter(closed_at=None))
+
+
+def _due() -> QuerySet[OrderedDocument]:
+    """The ordered documents with a step to be done: those that are being asked about wait."""
+    asked = Question.objects.filter(
+        track=OuterRef("sample__track"),
+        target__document=OuterRef("sample__document"),
+        target__kind="document",
+        interface__in=[MENTIONS, RELATIONS],
+        status__in=UNSETTLED,
+    )
+    rows = OrderedDocument.objects.filter(sample__settled_at=None, order__closed_at=None)
+    return rows.exclude(Exists(asked)).order_by("pk")
 
 
 @transaction.atomic

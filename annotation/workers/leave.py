@@ -64,7 +64,7 @@ def ask(worker: Worker, *, waives: bool) -> bool:
         Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)
         Leaving.objects.update_or_create(worker=worker, defaults={"waives": waives})
         Assignment.objects.filter(worker=worker, status="leased").update(
-            status="returned", status_since=timezone.now(), reason=Assignment.RETURNED_BY_WORKER
+            status="returned", status_since=timezone.now(), returned_by=Assignment.ReturnedBy.WORKER
         )
     return finish(worker.pk)
 

@@ -101,13 +101,24 @@ class Ledger(models.Model):
     why = models.TextField(blank=True)
     who = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(default=timezone.now)
+    closed_at = models.DateTimeField(
+        null=True,
+        help_text="Of a reservation: since when its purpose has ended, and nothing of it is open",
+    )
 
     class Meta:
         db_table_comment = "Every movement of money"
         constraints = [
             models.CheckConstraint(condition=models.Q(amount__gte=0), name="ledger_not_negative")
         ]
-        indexes = [models.Index(fields=["track", "kind", "created_at"])]
+        indexes = [
+            models.Index(fields=["track", "kind", "created_at"]),
+            models.Index(
+                fields=["purpose"],
+                condition=models.Q(kind="reserve", closed_at=None),
+                name="ledger_open_reservations",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} ${self.amount} {self.purpose}"

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import Q, Sum
+from django.utils import timezone
 
 from kbpo.accounts.models import Team, User
 from kbpo.money.models import Budget, Ledger
@@ -204,6 +205,22 @@ def release(
     )
 
 
+def unclosed(kind: str) -> list[str]:
+    """The purposes of a kind (the word before the colon) whose reservations are not closed yet, in
+    their order: what has long been given back is not read again.
+    """
+    rows = Ledger.objects.filter(kind="reserve", closed_at=None, purpose__startswith=f"{kind}:")
+    return sorted(set(rows.values_list("purpose", flat=True)))
+
+
+def close(purpose: str) -> None:
+    """Nothing; a purpose has ended with nothing open. A new reservation, or money that turns out
+    not to be owed, opens it again.
+    """
+    rows = Ledger.objects.filter(purpose=purpose, kind="reserve", closed_at=None)
+    rows.update(closed_at=timezone.now())
+
+
 @transaction.atomic
 def unspend(key: str) -> int:
     """How many spendings under a key (or a part of it, ``key/…``) turned out not to be owed: their
@@ -215,6 +232,8 @@ def unspend(key: str) -> int:
     )
     for track in Track.objects.filter(ledger__in=rows).distinct().order_by("pk"):
         lock(track)
+    purposes = set(rows.values_list("purpose", flat=True))
+    Ledger.objects.filter(purpose__in=purposes, kind="reserve").update(closed_at=None)
     return rows.update(state=Ledger.State.FAILED)
 
 

@@ -214,7 +214,7 @@ def due() -> None:
     for model in (HIT, Payment, Bonus, Assignment):
         model.objects.update(next_try_at=timezone.now())
     Question.objects.filter(status="waiting").update(next_try_at=timezone.now())
-    PlatformBooks.objects.update(polled_at=None)
+    PlatformBooks.objects.update(polled_at=None, held_until=None)
     HIT.objects.update(checked_at=None)
 
 

@@ -133,7 +133,7 @@ def test_an_abandoned_question_returns_and_goes_to_somebody_else(
     Assignment.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
     assert collect.tick() == 1
     lost = Assignment.objects.get()
-    assert (lost.status, lost.reason) == ("returned", Assignment.LEASE_LOST)
+    assert (lost.status, lost.returned_by) == ("returned", "lease")
     clients[1].post(take(clients[1]), GOOD)
     response = clients[0].post(address, GOOD, follow=True)
     assert (
@@ -159,7 +159,7 @@ def test_a_question_given_back_is_not_offered_again_to_the_same_worker(
     address = take(clients[0])
     response = clients[0].post(address + "return/")
     assert response["Location"] not in (address, "/annotate/")
-    assert Assignment.objects.filter(reason=Assignment.RETURNED_BY_WORKER).count() == 1
+    assert Assignment.objects.filter(returned_by="worker").count() == 1
     first = Assignment.objects.order_by("pk").first()
     assert first is not None
     assert Assignment.objects.get(token=take(clients[1]).split("/")[2]).hit_id == first.hit_id

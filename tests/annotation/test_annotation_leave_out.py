@@ -313,6 +313,7 @@ def test_flags_are_counted_anew_after_each_who_is_left_out(
     for name in ("bo", "cy"):  # known by gold, and worse than ada
         for answer in worker(name).assignments.all():
             Comparison.objects.create(assignment=answer, kind="gold", against=True)
+            Signal.objects.create(assignment=answer, worker=answer.worker, kind="gold_failed")
     Comparison.objects.filter(assignment=worker("ada").assignments.order_by("pk")[0]).update(
         against=False
     )

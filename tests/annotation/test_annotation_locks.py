@@ -145,7 +145,7 @@ def _retried(hit: HIT) -> None:
 
 
 def _put_back(hit: HIT) -> None:
-    HIT.objects.filter(pk=hit.pk).update(status="expired", reason=take_down.TAKEN_DOWN)
+    HIT.objects.filter(pk=hit.pk).update(status="expired", taken_down_at=timezone.now())
     take_down._put_back(hit.questions.get().payer)
 
 

@@ -14,12 +14,12 @@ from django.test.utils import CaptureQueriesContext
 from leave_out_world import BAD, NO, YES, holds, judged, worker
 
 from annotation.budget import promises
-from annotation.hits import ask_again, collect, publish
+from annotation.hits import collect, publish
 from annotation.hits.batch import stop_batch
 from annotation.labels import exclude, reject, settle
+from annotation.labels.accept import MET_BEFORE
 from annotation.labels.reaggregate import Again
 from annotation.models import HIT, Assignment, Question, Response
-from annotation.quality.signals import MET_BEFORE
 from kbpo.accounts.models import User
 from kbpo.instances.merge import merged, values_of
 from kbpo.instances.models import Label
@@ -88,7 +88,7 @@ def test_undoing_a_rejection_readmits_nobody(
     judged(clients, YES, YES, YES)
     answer = answer_of("bo", Question.objects.order_by("pk")[0])
     first = answer.responses.order_by("pk")[0]
-    Response.objects.filter(pk=first.pk).update(excluded_reason=MET_BEFORE)
+    Response.objects.filter(pk=first.pk).update(excluded_reason=MET_BEFORE, met_before=True)
     reject.reject(answer, admin, EVIDENCE)
     exclude.exclude(worker("bo"), BAD)
     answer.refresh_from_db()
@@ -152,7 +152,7 @@ def test_what_is_still_divided_after_a_readmission_stays_open(asked_again: Submi
     exclude.exclude(worker("ada"), BAD)
     exclude.readmit(worker("ada"))
     assert Question.objects.counts() == {"answered": 6}, "one answer that nobody contradicts"
-    Question.objects.move("published", ask_again.ASKED_AGAIN)
+    Question.objects.move("published", asked_again=True)
     assert exclude.readmit(worker("bo")).settled == Again(), "a yes and a no"
     assert Question.objects.counts() == {"published": 6}
 

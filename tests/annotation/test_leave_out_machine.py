@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from annotation.budget import promises
 from annotation.hits import collect, publish
-from annotation.hits.ask_again import ASKED_AGAIN, answers_to
+from annotation.hits.ask_again import answers_to
 from annotation.labels import exclude, reject, settle
 from annotation.models import Assignment, Question, Response, Worker
 from annotation.questions import ask
@@ -77,7 +77,7 @@ class Desk(RuleBasedStateMachine):
             "hit__questions"
         )
         assert (
-            not Question.objects.filter(status="published", reason=ASKED_AGAIN)
+            not Question.objects.filter(status="published", asked_again=True)
             .exclude(pk__in=held)
             .exists()
         )

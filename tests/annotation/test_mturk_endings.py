@@ -8,8 +8,10 @@ from decimal import Decimal
 
 import pytest
 from annotation_world import make_submission
+from django.utils import timezone
 from mturk_world import Turk, check_books, collect_and_reconcile, due, dying, killed, rounds
 
+from annotation.budget import halts
 from annotation.hits import publish
 from annotation.labels import settle
 from annotation.marketplace import pay_out
@@ -22,6 +24,7 @@ from annotation.models import (
 )
 from annotation.platforms.mturk.platform import MTurk
 from annotation.questions import ask
+from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
 from kbpo.money.spend import balance
 from kbpo.submissions.models import Submission
@@ -190,3 +193,48 @@ def test_the_books_say_where_they_disagree(up: Submission, turk: Turk) -> None:
     assert told.difference == Decimal("-5.00")
     explain("mturk")
     assert holdings("mturk").difference == 0
+
+
+@pytest.mark.parametrize("before", ["collect", "find"])
+def test_a_hit_that_a_stop_took_down_is_still_so_when_its_next_call_fails(
+    up: Submission, turk: Turk, admin: User, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    """It had been offered once more already: taken for expired, it would never be offered again."""
+    HIT.objects.update(renewed_at=timezone.now())
+    halts.pause(None, admin, "Something smells.")
+    rounds()
+    assert turk.offered("W1") == [] and HIT.objects.filter(taken_down_at=None).count() == 0
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MTurk, before, broken)
+        if before == "find":
+            patch.setattr(MTurk, "survey", lambda _: [])
+        HIT.objects.update(checked_at=None)
+        due()
+        collect_and_reconcile()
+    assert {hit.reason for hit in HIT.objects.all()} == {
+        "It could not be looked after (RuntimeError)."
+    }
+    assert HIT.objects.filter(taken_down_at=None).count() == 0
+    halts.resume(None, admin, "It was nothing.")
+    rounds()
+    assert len(turk.offered("W1")) == 6
+    assert HIT.objects.exclude(taken_down_at=None).count() == 0
+
+
+def test_who_is_killed_after_taking_a_hit_down_has_taken_it_down(
+    up: Submission, turk: Turk, admin: User
+) -> None:
+    HIT.objects.update(renewed_at=timezone.now())
+    halts.pause(None, admin, "Something smells.")
+    due()
+    with dying(MTurk, "expire", before=False, at=1):
+        killed(collect_and_reconcile)
+    rounds()
+    assert turk.offered("W1") == []
+    halts.resume(None, admin, "It was nothing.")
+    rounds()
+    assert len(turk.offered("W1")) == 6
