@@ -13,7 +13,7 @@ from annotation.budget.promises import committed, one_publisher
 from annotation.labels import exclude, reject
 from annotation.labels.exclude import LeftOut
 from annotation.labels.reject import CannotReject
-from annotation.marketplace.compensations import owe_again
+from annotation.marketplace.compensations import accrue_again
 from annotation.models import (
     HIT,
     Assignment,
@@ -183,7 +183,7 @@ def _owe_again(bonus: Bonus) -> None:
     if not WorkerIdentity.objects.filter(worker=bonus.worker_id).exists():
         raise CannotRetry("Its worker was erased: nobody knows any more whom to pay.")
     try:
-        owe_again(bonus)
+        accrue_again(bonus)
     except OverBudget as over:
         raise CannotRetry(str(over)) from over
 

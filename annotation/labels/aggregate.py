@@ -37,7 +37,7 @@ class AddedUp:
     changes: list[bool]
 
 
-def added_up(question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
+def aggregated(question: Question, responses: Sequence[Response]) -> list[AggregatedLabel]:
     """The labels that responses add up to; none if too few count."""
     return interface_of(question.interface).aggregate(question, responses)
 

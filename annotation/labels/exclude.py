@@ -19,7 +19,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.labels.reaggregate import Again, add_up_again, lock
+from annotation.labels.reaggregate import Again, lock, reaggregate
 from annotation.models import Assignment, Response, Signal, Worker
 from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of
 from kbpo.accounts.audit import note
@@ -218,7 +218,7 @@ def _count_again(
     judgments = rows.update(excluded_reason=reason)
     # Why stands in the worker's log alone, which an erasure clears.
     told = f"Annotator {worker} was {'left out' if reason else 'readmitted'}."
-    settled = add_up_again(questions, told, who, back=not reason)
+    settled = reaggregate(questions, told, who, back=not reason)
     done = LeftOut(judgments, settled)
     note(
         what,

@@ -16,11 +16,11 @@ from annotation.budget.promises import one_publisher
 from annotation.hits.ask_again import ask_again, take_back, use_again
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
-from annotation.labels.aggregate import AddedUp, added_up, counting, to_record
-from annotation.labels.revise import MODEL, add_up_with_model
+from annotation.labels.aggregate import AddedUp, aggregated, counting, to_record
+from annotation.labels.revise import MODEL, refit
 from annotation.labels.votes import ASKED
 from annotation.models import ANSWERABLE, Policy, Question, Response
-from annotation.quality.signals import hold_again
+from annotation.quality.signals import compare_with_majority_again
 from annotation.questions.read_documents import MENTIONS, RELATIONS
 from kbpo.accounts.audit import note
 from kbpo.accounts.models import User
@@ -74,7 +74,7 @@ def lock(questions: Collection[int]) -> list[Question]:
     )
 
 
-def add_up_again(
+def reaggregate(
     questions: Sequence[Question], why: str, who: User | None = None, *, back: bool = False
 ) -> Again:
     """What became of those of these questions that are settled; where answers came `back`, also of
@@ -94,7 +94,7 @@ def add_up_again(
     record(made.labels)
     _store_facts(found, made.labels)
     changed = sum(made.changes) + _by_model(settled, modelled)
-    hold_anew(settled)
+    compare_anew(settled)
     asked = ask_again(short, left)
     result = Again(changed, asked, len(short) - asked, _undone(questions, modelled) if back else 0)
     _note(questions, result, why, who)
@@ -109,7 +109,7 @@ def _enough(
     found: dict[Question, list[AggregatedLabel]] = {}
     for question in questions:
         mine = left.get(question.pk, [])
-        labels = added_up(question, mine)
+        labels = aggregated(question, mine)
         weighed = question.track_id in modelled or question.pk not in missed
         if not _too_few(question, mine, labels, weighed=weighed):
             found[question] = labels
@@ -194,12 +194,10 @@ def _by_model(settled: Sequence[Question], modelled: Collection[int]) -> int:
     now.
     """
     tracks = {one.track_id for one in settled if one.interface in ASKED} & set(modelled)
-    return sum(
-        add_up_with_model(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk")
-    )
+    return sum(refit(track) for track in Track.objects.filter(pk__in=tracks).order_by("pk"))
 
 
-def hold_anew(settled: Sequence[Question]) -> None:
+def compare_anew(settled: Sequence[Question]) -> None:
     """Nothing; the answers to these questions are held anew against the others that count, each by
     all that it was an answer to.
     """
@@ -210,7 +208,7 @@ def hold_anew(settled: Sequence[Question]) -> None:
         .distinct()
     )
     found = counting(asked)
-    hold_again({question: found[question.pk] for question in asked})
+    compare_with_majority_again({question: found[question.pk] for question in asked})
 
 
 def _note(questions: Sequence[Question], result: Again, why: str, who: User | None) -> None:

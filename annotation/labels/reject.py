@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.hits.ask_again import want_one_less
-from annotation.labels.reaggregate import add_up_again, lock
+from annotation.labels.reaggregate import lock, reaggregate
 from annotation.models import Assignment, Payment, Rejection, Response
 from annotation.platforms.base import PlatformDown, Refused, UnknownOutcome
 from annotation.platforms.registry import platform_of
@@ -129,7 +129,7 @@ def _count_again(row: Assignment, responses: QuerySet[Response], reason: str, wh
         want_one_less(asked, row.hit)
     what = "no longer counts" if reason else "counts"
     questions = [one for one in asked if one.pk in changed]
-    add_up_again(questions, f"The answer in assignment {row.pk} {what}.", who, back=not reason)
+    reaggregate(questions, f"The answer in assignment {row.pk} {what}.", who, back=not reason)
 
 
 def _tell(assignment: Assignment, words: str, *, approve: bool) -> None:

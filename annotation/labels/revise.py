@@ -222,7 +222,7 @@ def _asked(flip: Flip) -> tuple[int, int]:
     return flip.question.track_id, flip.question.target_id
 
 
-def add_up_with_model(track: Track) -> int:
+def refit(track: Track) -> int:
     """How many labels of a track change since its model is fitted anew, to the answers that count
     now. Runs in the transaction in which these changed; nothing where the track does not use the
     model.
@@ -259,7 +259,7 @@ def tick() -> int:
     return changed
 
 
-class Busy(Exception):
+class LockHeld(Exception):
     """Somebody else is promising a payer's money at this moment: whoever holds questions must not
     wait for that.
     """
@@ -275,7 +275,7 @@ def ask_one_more(question: Question, models: dict[str, Any], free: dict[str, Dec
         return False
     if question.payer not in free:
         if not one_publisher(question.payer, wait=False):
-            raise Busy
+            raise LockHeld
         free[question.payer] = balance(purpose=question.payer).open - committed(question.payer)
     if free[question.payer] < question.price:
         return False

@@ -19,13 +19,13 @@ from annotation.budget.accrue import approve
 from annotation.hits.ask_again import answers_to, first_places
 from annotation.interfaces.base import AggregatedLabel
 from annotation.labels.accept import PUT_AWAY, accept
-from annotation.labels.aggregate import added_up, counting, to_record
+from annotation.labels.aggregate import aggregated, counting, to_record
 from annotation.labels.exclude import review
-from annotation.labels.reaggregate import hold_anew
-from annotation.labels.revise import MODEL, Busy, ask_one_more
+from annotation.labels.reaggregate import compare_anew
+from annotation.labels.revise import MODEL, LockHeld, ask_one_more
 from annotation.labels.revise import tick as revise
 from annotation.models import HIT, Assignment, Policy, Question
-from annotation.quality.signals import hold_against_the_others
+from annotation.quality.signals import compare_with_majority
 from annotation.questions.limits import MOST_ANSWERS
 from kbpo.instances.models import Label
 from kbpo.instances.record import NewLabel, record
@@ -73,7 +73,7 @@ def settle(questions: Sequence[Question]) -> None:
     again: list[Question] = []
     free: dict[str, Decimal] = {}
     for question in questions:
-        found = added_up(question, responses[question.pk])
+        found = aggregated(question, responses[question.pk])
         try:
             if not found:
                 again.append(question)
@@ -83,15 +83,15 @@ def settle(questions: Sequence[Question]) -> None:
                 and ask_one_more(question, models[question.track_id], free)
             ):
                 labels[question] = found
-        except Busy:
+        except LockHeld:
             _look_again(question, timezone.now() + AT_ONCE)
     before = _settled_before(labels)
     record(to_record(labels).labels)
-    hold_against_the_others({question: responses[question.pk] for question in labels})
+    compare_with_majority({question: responses[question.pk] for question in labels})
     _close(labels, "closed")
     Question.objects.filter(pk__in=[one.pk for one in labels]).move("settled")
     if before:
-        hold_anew(before)
+        compare_anew(before)
     _ask_anew(again)
 
 
@@ -168,7 +168,7 @@ def give_up(question: Question) -> None:
     _close([question], "expired")
     if (until := _in_hand(question)) is not None:
         _look_again(question, until)
-    elif added_up(question, counting([question])[question.pk]):
+    elif aggregated(question, counting([question])[question.pk]):
         settle([question])
     else:
         if not question.is_left_open:

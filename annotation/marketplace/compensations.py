@@ -105,7 +105,7 @@ def give_back(bonus: Bonus, no: Withdrawn) -> int:
     return 1
 
 
-def owe_again(bonus: Bonus) -> None:
+def accrue_again(bonus: Bonus) -> None:
     """Sets the money of a bonus aside that was given back, and lets a compensation be offered by a
     new HIT if its last one was deleted. Raises OverBudget; the caller holds the row and moves it.
     """
@@ -144,7 +144,7 @@ def _put_back(pk: int) -> int:
     if row.status != "stopped":
         return 0
     try:
-        owe_again(row)
+        accrue_again(row)
     except OverBudget as over:
         Bonus.objects.filter(pk=pk).update(reason=str(over), next_try_at=timezone.now() + LATER)
         return 0

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from annotation.marketplace.import_answer import take_in
+from annotation.marketplace.import_answer import import_answer
 from annotation.models import HIT
 from annotation.platforms.base import Platform, Seen
 from annotation.workers.worker import handle_of
@@ -49,7 +49,7 @@ def _told_apart(rows: dict[str, Seen], ours: str) -> Rows:
     return Rows(own, [row for row in rows.values() if row is not own])
 
 
-def tend_twin(platform: Platform, hit: HIT, seen: Seen) -> int:
+def tend_duplicate(platform: Platform, hit: HIT, seen: Seen) -> int:
     """What moved: the second HIT of ours is taken down, its answers are taken in, and at its end it
     is deleted.
     """
@@ -58,7 +58,7 @@ def tend_twin(platform: Platform, hit: HIT, seen: Seen) -> int:
         log.error("HIT %s is there twice; %s is taken down", hit.external_id, seen.external_id)
         platform.expire(twin)
     answers = list(platform.collect(twin))
-    moved = sum(take_in(hit, one) for one in answers if not _has_answered(hit, one))
+    moved = sum(import_answer(hit, one) for one in answers if not _has_answered(hit, one))
     if seen.status == "done" and all(one["status"] in DECIDED for one in answers):
         platform.dispose(twin)
     return moved

@@ -19,7 +19,7 @@ from annotation.platforms.proof import proves
 from annotation.workers.worker import handle_of
 
 
-def take_in(hit: HIT, answer: dict[str, Any]) -> int:
+def import_answer(hit: HIT, answer: dict[str, Any]) -> int:
     """1 if the answer was new to us."""
     status = answer.get("status", "submitted")
     known = Assignment.objects.filter(
@@ -32,11 +32,11 @@ def take_in(hit: HIT, answer: dict[str, Any]) -> int:
         if row.platform_status != status:
             Assignment.objects.filter(pk=row.pk).update(platform_status=status)
         return 0
-    return _take_in(hit, answer, status)
+    return _import_answer(hit, answer, status)
 
 
 @transaction.atomic
-def _take_in(hit: HIT, answer: dict[str, Any], status: str) -> int:
+def _import_answer(hit: HIT, answer: dict[str, Any], status: str) -> int:
     handle = handle_of(hit.platform, answer["worker_id"])
     worker, _ = Worker.objects.get_or_create(handle=handle, defaults={"platform": hit.platform})
     worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=worker.pk)

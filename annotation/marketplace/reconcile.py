@@ -18,9 +18,9 @@ from django.utils import timezone
 from annotation.budget.halts import halted_hits
 from annotation.marketplace import books
 from annotation.marketplace.admit import answer_requests
-from annotation.marketplace.duplicate_hits import Rows, by_mark, tend_twin
-from annotation.marketplace.import_answer import take_in
-from annotation.marketplace.under_answered import finish_short
+from annotation.marketplace.duplicate_hits import Rows, by_mark, tend_duplicate
+from annotation.marketplace.import_answer import import_answer
+from annotation.marketplace.under_answered import finish_under_answered
 from annotation.models import HIT, Halt, PlatformBooks
 from annotation.platforms.base import Platform, PlatformDown, Refused, Seen, UnknownOutcome
 from annotation.platforms.registry import other_names, platform_of
@@ -113,7 +113,7 @@ def _compare(platform: Platform, hits: list[HIT], seen: list[Seen]) -> int:
         try:
             rows = by_token.get(hit.token, Rows())
             row = rows.own
-            moved += sum(tend_twin(platform, hit, twin) for twin in rows.twins)
+            moved += sum(tend_duplicate(platform, hit, twin) for twin in rows.twins)
             if row is None and hit.external_id and lookups < MOST_LOOKUPS:
                 lookups += 1
                 row = platform.find(
@@ -159,7 +159,7 @@ def _tend(
         or hit.platform_status != seen.status
     )
     if seen.sent > known or (stale and seen.status != "gone"):
-        moved += sum(take_in(hit, answer) for answer in platform.collect(hit))
+        moved += sum(import_answer(hit, answer) for answer in platform.collect(hit))
         HIT.objects.filter(pk=hit.pk).update(checked_at=now, platform_status=seen.status)
     offered = hit.status == "open" and not halted
     if not offered and seen.expires_at > now:
@@ -179,7 +179,7 @@ def _tend(
     if offered and seen.status in ("open", "busy", "done") and seen.expires_at <= now:
         return moved + _offer_again(platform, hit, seen)
     if seen.status == "done" and not halted:
-        moved += finish_short(platform, hit)
+        moved += finish_under_answered(platform, hit)
     if alone and seen.status == "done" and _is_decided(hit):
         platform.dispose(hit)
         moved += _is_gone(hit)
@@ -212,9 +212,9 @@ def _offer_again(platform: Platform, hit: HIT, seen: Seen) -> int:
     expired unfinished.
     """
     if seen.sent >= seen.max_assignments:
-        return finish_short(platform, hit)
+        return finish_under_answered(platform, hit)
     if hit.renewed_at is not None and hit.taken_down_at is None:
-        return finish_short(platform, hit) if seen.status == "done" else 0
+        return finish_under_answered(platform, hit) if seen.status == "done" else 0
     until = timezone.now() + platform.capabilities.offered_for
     platform.renew(hit, until)
     fields: dict[str, Any] = {
@@ -244,7 +244,7 @@ def _is_gone(hit: HIT) -> int:
     """
     HIT.objects.filter(pk=hit.pk).update(platform_status="gone", checked_at=timezone.now())
     hit.platform_status = "gone"
-    moved = finish_short(None, hit)
+    moved = finish_under_answered(None, hit)
     HIT.objects.filter(pk=hit.pk, status__in=["closed", "expired"]).update(
         status="disposed", status_since=timezone.now()
     )

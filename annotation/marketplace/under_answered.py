@@ -22,7 +22,7 @@ ENDED = ("done", "gone")
 NOBODY = "Nobody on the platform answered it in time."
 
 
-def finish_short(platform: Platform | None, hit: HIT) -> int:
+def finish_under_answered(platform: Platform | None, hit: HIT) -> int:
     """How many questions of an ended HIT moved: those that get no further answer are settled with
     what they have.
     """
@@ -30,7 +30,7 @@ def finish_short(platform: Platform | None, hit: HIT) -> int:
     if places is None:
         return 0
     if platform is None or places <= 0 or not _promise(platform, hit, places):
-        return _settle_short(hit)
+        return _settle_under_answered(hit)
     total = hit.max_assignments + places
     try:
         platform.renew(hit, timezone.now() + platform.capabilities.offered_for)
@@ -39,7 +39,7 @@ def finish_short(platform: Platform | None, hit: HIT) -> int:
         )  # last: once it is done, nothing more is needed
     except Refused:
         HIT.objects.filter(pk=hit.pk).update(max_assignments=hit.max_assignments)
-        return _settle_short(hit)
+        return _settle_under_answered(hit)
     HIT.objects.filter(pk=hit.pk).update(
         checked_at=None, platform_status="open"
     )  # its siblings wait for it
@@ -98,7 +98,7 @@ def _left(payer: str, price: Decimal, hit: HIT) -> Decimal:
 
 
 @transaction.atomic
-def _settle_short(hit: HIT) -> int:
+def _settle_under_answered(hit: HIT) -> int:
     moved = 0
     for question in (
         hit.questions.select_for_update(of=("self",)).filter(status="published").order_by("pk")

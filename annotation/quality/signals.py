@@ -203,7 +203,7 @@ def _known_before(
     }
 
 
-def hold_against_the_others(counting: Mapping[Question, Sequence[Response]]) -> int:
+def compare_with_majority(counting: Mapping[Question, Sequence[Response]]) -> int:
     """How many answers to settled questions say otherwise than most of the others who said anything
     of the same.
     """
@@ -220,7 +220,7 @@ def hold_against_the_others(counting: Mapping[Question, Sequence[Response]]) -> 
     return len(against)
 
 
-def hold_again(counting: Mapping[Question, Sequence[Response]]) -> int:
+def compare_with_majority_again(counting: Mapping[Question, Sequence[Response]]) -> int:
     """How many answers are held otherwise against the others than before, since some were left out
     or count again.
 

@@ -108,7 +108,7 @@ def test_nothing_is_done_twice(of_two: Submission) -> None:
     n = Label.objects.count()
     assert exclude.exclude(worker("bo"), BAD) == exclude.LeftOut(0, Again())
     assert (
-        reaggregate.add_up_again(
+        reaggregate.reaggregate(
             list(Question.objects.select_related("target", "track")), "To be sure"
         )
         == Again()
