@@ -19,7 +19,6 @@ from kbpo.tracks.base import Criterion, Track
 CALLS: dict[str, Callable[[Platform, Any], object]] = {
     "renew": lambda pool, row: pool.renew(row, row),
     "dispose": lambda pool, row: pool.dispose(row),
-    "readmit": lambda pool, row: pool.readmit(row),
     "qualify": lambda pool, row: pool.qualify(row, "tutorial", True),
     "compensate": lambda pool, row: pool.compensate(row),
     "message": lambda pool, row: pool.message(row, "subject", "text"),

@@ -177,10 +177,6 @@ class Platform(ABC):
         """Pays on top of the reward, once per `bonus.token`."""
 
     @abstractmethod
-    def exclude(self, worker: Worker, reason: str) -> None:
-        """Offers a worker nothing more."""
-
-    @abstractmethod
     def message(self, worker: Worker, subject: str, text: str) -> None:
         """Writes to a worker."""
 
@@ -232,12 +228,6 @@ class Platform(ABC):
         done.
         """
         raise Refused("This platform cannot pay somebody who has sent nothing in.")
-
-    def readmit(self, worker: Worker) -> None:
-        """Takes an exclusion back."""
-        raise Refused(
-            f"There is nothing to call at {self.name}: its HITs and workers are rows of ours."
-        )
 
     def qualify(self, worker: Worker, name: str, held: bool) -> None:
         """Gives a worker a qualification of ours, or takes it back."""

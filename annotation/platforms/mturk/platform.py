@@ -278,12 +278,6 @@ class MTurk(Platform):
         here(bonus.endpoint, f"Payment {bonus.pk}")
         compensate.clear_away(bonus)
 
-    def exclude(self, worker: Worker, reason: str) -> None:
-        self.qualify(worker, kinds.EXCLUDED, True)
-
-    def readmit(self, worker: Worker) -> None:
-        self.qualify(worker, kinds.EXCLUDED, False)
-
     def qualify(self, worker: Worker, name: str, held: bool) -> None:
         kind, who = kinds.qualification(name), worker.identity.external_id
         if held:

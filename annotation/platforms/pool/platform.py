@@ -43,9 +43,6 @@ class Pool(Platform):
     def pay_bonus(self, bonus: Bonus) -> None:
         """Nothing: an administrator pays from the list."""
 
-    def exclude(self, worker: Worker, reason: str) -> None:
-        """Nothing: an excluded worker is leased nothing."""
-
     def message(self, worker: Worker, subject: str, text: str) -> None:
         raise Refused("Annotators of the pool read their messages on their own page.")
 
