@@ -87,6 +87,8 @@ def test_signals_reach_settled_labels_like_an_admin_does(
     monkeypatch.setattr(exclude, "LEAST_LEFT", 1)
     beyond = exclude.Flag("gold", 9, 10)
     monkeypatch.setattr(exclude, "flags_of", lambda workers: {worker("bo").pk: [beyond]})
+    answer = worker("bo").assignments.earliest("pk")
+    Signal.objects.create(assignment=answer, worker=answer.worker, kind="gold_failed")
     assert exclude.review() == 1
     assert holds(of_two.track) == {(PARTS[0],)}
 

@@ -112,6 +112,7 @@ def many_against(worker: Worker, n: int = 12) -> None:
             submitted_at=timezone.now(),
         )
         Comparison.objects.create(assignment=made, kind="majority", against=True)
+        Signal.objects.create(assignment=made, worker=worker, kind="against_majority")
 
 
 def crowd(n: int) -> None:
@@ -291,6 +292,7 @@ def test_who_reads_faster_than_anybody_is_left_out_by_default(settled: Worker) -
         Comparison.objects.create(assignment=go, kind="unread", against=number < 10)
     assert exclude.review() == 0, "ten are not more than ten"
     Comparison.objects.filter(kind="unread").update(against=True)
+    Signal.objects.create(assignment=go, worker=settled, kind="unread")
     assert exclude.review() == 1
     settled.refresh_from_db()
     assert settled.excluded_reason == (
