@@ -110,7 +110,7 @@ def _make_room(hit: HIT) -> bool:
         if worker is None or row is None:  # they are at it just now
             continue
         if row.draft:
-            row.move("returned", Assignment.LEASE_LOST)
+            row.move("returned", returned_by=Assignment.ReturnedBy.LEASE)
         else:
             row.delete()
             _forget_if_blank(worker)
