@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self, TypeVar
 
 from django.apps import apps
@@ -20,6 +20,9 @@ from django.db import DatabaseError, OperationalError, connection, models, trans
 from django.utils import timezone
 from django.utils.module_loading import import_string
 from psycopg2.errors import DeadlockDetected, LockNotAvailable
+
+from kbpo import clock
+from kbpo.clock.served import beat, late_since
 
 log = logging.getLogger(__name__)
 
@@ -39,13 +42,13 @@ Kind = TypeVar("Kind", bound=models.Model)
 class MovingQuerySet(models.QuerySet[Kind]):
     def due(self, status: str) -> Self:
         """Rows in a status whose next try has come, oldest first."""
-        return self.filter(status=status, next_try_at__lte=timezone.now()).order_by(
+        return self.filter(status=status, next_try_at__lte=clock.now()).order_by(
             "status_since", "pk"
         )
 
     def move(self, status: str, reason: str = "", **fields: Any) -> int:
         """How many of these rows moved, as each does by `Moving.move`."""
-        now = timezone.now()
+        now = clock.now()
         return self.update(
             status=status, status_since=now, next_try_at=now, attempts=0, reason=reason, **fields
         )
@@ -80,7 +83,7 @@ class Moving(models.Model):
 
     def move(self, status: str, reason: str = "", **fields: Any) -> None:
         """Saves the row in a new status, with a fresh count of attempts."""
-        now = timezone.now()
+        now = clock.now()
         self.status, self.status_since, self.next_try_at = status, now, now
         self.attempts, self.reason = 0, reason
         for name, value in fields.items():
@@ -154,7 +157,7 @@ def work_together(
 def _claim_fresh(model: type[Row], status: str, limit: int) -> list[Any]:
     with transaction.atomic():
         rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
-        fresh = rows.filter(status=status, next_try_at__lte=timezone.now(), attempts=0)
+        fresh = rows.filter(status=status, next_try_at__lte=clock.now(), attempts=0)
         pks = list(fresh.order_by("status_since", "pk").values_list("pk", flat=True)[:limit])
         model._default_manager.filter(pk__in=pks).update(attempts=1)
         return pks
@@ -163,7 +166,7 @@ def _claim_fresh(model: type[Row], status: str, limit: int) -> list[Any]:
 def _claim(model: type[Row], status: str, tried: set[Any], where: dict[str, Any]) -> Row | None:
     with transaction.atomic():
         rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
-        due = rows.filter(status=status, next_try_at__lte=timezone.now(), **where).exclude(
+        due = rows.filter(status=status, next_try_at__lte=clock.now(), **where).exclude(
             pk__in=tried
         )
         row: Row | None = due.order_by("status_since", "pk").first()  # type: ignore[assignment]
@@ -221,7 +224,7 @@ def _put_back(model: type[Row], claimed: Row) -> None:
     rows = model._default_manager.filter(
         pk=claimed.pk, status=claimed.status, attempts=claimed.attempts
     )
-    rows.update(attempts=claimed.attempts - 1, next_try_at=timezone.now() + BACKOFF)
+    rows.update(attempts=claimed.attempts - 1, next_try_at=clock.now() + BACKOFF)
 
 
 def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: bool) -> None:
@@ -237,25 +240,26 @@ def _settle_failure(model: type[Row], claimed: Row, sentence: str, *, final: boo
             row.move(row.GIVEN_UP, sentence)
         else:
             row.reason = sentence
-            row.next_try_at = timezone.now() + BACKOFF * 2 ** (row.attempts - 1)
+            row.next_try_at = clock.now() + BACKOFF * 2 ** (row.attempts - 1)
             row.save(update_fields=["reason", "next_try_at"])
 
 
 def reap() -> int:
     """How many rows were given up because they stayed in a waiting status beyond its deadline."""
+    now = beat()
     return sum(
-        _reap(model)
+        _reap(model, now)
         for model in apps.get_models()
         if issubclass(model, Moving) and not model._meta.abstract
     )
 
 
-def _reap(model: type[Moving]) -> int:
+def _reap(model: type[Moving], now: datetime) -> int:
     late = 0
     for status, (limit, to, sentence) in model.DEADLINES.items():
         with transaction.atomic():
             rows = model._default_manager.select_for_update(skip_locked=True, of=("self",))
-            for row in rows.filter(status=status, status_since__lt=timezone.now() - limit)[:1000]:
+            for row in rows.filter(status=status, status_since__lt=late_since(limit, now))[:1000]:
                 row.move(to, sentence)
                 late += 1
     return late

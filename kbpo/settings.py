@@ -125,6 +125,7 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
     "rest_framework",
     "drf_spectacular",
+    "kbpo.clock",
     "kbpo.accounts",
     "kbpo.corpus",
     "kbpo.instances",

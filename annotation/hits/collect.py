@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from django.db import connection, transaction
-from django.utils import timezone
 
 from annotation.models import Assignment
 from annotation.platforms.registry import local_names
+from kbpo.clock.served import beat
 
 REOPEN = """
     UPDATE annotation_hit h SET status = 'open', status_since = now()
@@ -39,7 +39,7 @@ def _lost_leases() -> int:
     """How many leases ran out; the question is offered again, also to the same worker, who keeps
     nothing of it.
     """
-    now = timezone.now()
+    now = beat()
     lost = Assignment.objects.filter(status="leased", leased_until__lte=now).select_for_update(
         skip_locked=True
     )

@@ -1,0 +1,7 @@
+"""Django app."""
+
+from django.apps import AppConfig
+
+
+class ClockConfig(AppConfig):
+    name = "kbpo.clock"

@@ -1,0 +1,95 @@
+"""Deadlines in served time: what nobody could work on is not late.
+
+The clock beats while the service runs. Between two beats that lie far apart the service was off, or
+the time was put ahead; such a pause counts for no deadline, and leases that ran when it began are
+longer by it. Where the time was put back, nothing waits for a future that has passed.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.apps import apps
+from django.db import models, transaction
+from django.db.models import F, Value
+from django.db.models.functions import Greatest, Least
+
+from kbpo import clock
+from kbpo.clock.models import Heartbeat, Pause
+
+log = logging.getLogger(__name__)
+
+EVERY = timedelta(seconds=20)
+LONGEST_ROUND = timedelta(minutes=10)
+"""Beats that lie further apart leave a pause between them"""
+BACK = timedelta(seconds=30)
+"""Clocks of machines differ by less; what goes back further was put back"""
+KEPT = timedelta(days=400)
+LEASES = ("leased_until", "held_until")
+WAITS = (*LEASES, "next_try_at")
+
+
+def beat() -> datetime:
+    """Return the time, noted as the last beat. Whoever gives something up for being late asks here
+    first.
+    """
+    now = clock.now()
+    Heartbeat.objects.get_or_create(pk=1, defaults={"at": now})
+    with transaction.atomic():
+        row = Heartbeat.objects.select_for_update().get(pk=1)
+        if timedelta(0) <= now - row.at < EVERY:
+            return now
+        if now - row.at > LONGEST_ROUND:
+            _note_pause(row.at, now)
+        elif row.at - now > BACK:
+            _go_back(row.at, now)
+        elif now < row.at:
+            return now
+        row.at = now
+        row.save(update_fields=["at"])
+    return now
+
+
+def late_since(limit: timedelta, now: datetime) -> datetime:
+    """Return the moment since which the service ran for as long as the limit, pauses left out."""
+    at, left = now, limit
+    for pause in Pause.objects.filter(begin__lt=now).order_by("-end"):
+        ran = max(at - pause.end, timedelta(0))
+        if ran >= left:
+            break
+        left -= ran
+        at = min(at, pause.begin)
+    return at - left
+
+
+def _note_pause(begin: datetime, end: datetime) -> None:
+    log.warning("The clock did not tick from %s to %s; that counts for no deadline", begin, end)
+    Pause.objects.filter(end__lt=end - KEPT).delete()
+    Pause.objects.create(begin=begin, end=end)
+    for model, name in _fields(LEASES):
+        running = model._default_manager.filter(**{f"{name}__gt": begin})
+        running.update(**{name: F(name) + (end - begin)})
+
+
+def _go_back(last: datetime, now: datetime) -> None:
+    """What was written while the time was ahead is put back with it."""
+    log.warning("The time was put back from %s to %s", last, now)
+    Pause.objects.filter(begin__gte=now).delete()
+    Pause.objects.filter(end__gt=now).update(end=now)
+    by = last - now
+    for model, name in _fields(WAITS):
+        ahead = model._default_manager.filter(**{f"{name}__gt": now})
+        ahead.update(**{name: Greatest(Value(now), F(name) - by)})
+    for model, name in _fields(("status_since",)):
+        ahead = model._default_manager.filter(**{f"{name}__gt": now})
+        ahead.update(**{name: Least(Value(now), F(name))})
+
+
+def _fields(names: tuple[str, ...]) -> list[tuple[type[models.Model], str]]:
+    found = []
+    for model in apps.get_models():
+        for field in model._meta.concrete_fields:
+            if field.name in names and isinstance(field, models.DateTimeField):
+                found.append((model, field.name))
+    return found
