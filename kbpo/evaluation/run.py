@@ -51,6 +51,11 @@ REST = 5
 """A live score is made again only after this many times what the last one took: scoring never
 fills a worker."""
 
+NEWEST = 10_000
+"""Labels, counted from the newest, among which one may appear late."""
+LONGEST_REST = 60.0
+"""Seconds after which everything is counted again, whether or not anything seems to have come."""
+
 NO_LABEL = "Nothing that this system states has a label yet."
 COUNTS_NOT = (
     "Labels of what this system states exist, but none counts yet: questions that come before them"
@@ -62,11 +67,14 @@ def tick() -> int:
     """How many tracks were looked at because their scores may be stale."""
     for track in Track.objects.filter(rescoring__isnull=True).exclude(status="draft"):
         Rescoring.objects.get_or_create(track=track, defaults={"status": "watching"})
-    for row in Rescoring.objects.filter(
-        next_try_at__gt=timezone.now(), track__submissions__status="judging"
-    ).distinct():
-        if finished(row.track):  # the end of a stage waits for no debounce
-            Rescoring.objects.filter(pk=row.pk).update(next_try_at=timezone.now())
+    now = timezone.now()
+    resting = Rescoring.objects.filter(
+        next_try_at__gt=now, track__submissions__status="judging"
+    ).distinct()
+    for row in resting.select_related("track"):
+        # The end of a stage waits for no debounce; but while nothing comes in, none ends.
+        if row.state.get("signs") != signs_of(row.track) and finished(row.track):
+            Rescoring.objects.filter(pk=row.pk).update(next_try_at=now)
     return work(Rescoring, "watching", _watch)
 
 
@@ -74,28 +82,56 @@ def _watch(row: Rescoring) -> None:
     """Scores the track again if anything that its scores depend on has changed since the last
     time.
     """
-    state = state_of(row.track)
-    ended = finished(row.track)
+    signs = signs_of(row.track)
+    counted_at = row.state.get("counted_at", 0.0)
+    idle = row.state.get("signs") == signs and time.time() - counted_at < LONGEST_REST
+    state = state_of(row.track, row.state["labels"] if idle else None)
+    ended = [] if idle else finished(row.track)
+    before = {name: row.state.get(name) for name in state}
     seconds = 0.0
-    if state != row.state or ended:
+    if state != before or ended:
         seconds = evaluate(row.track, ended).seconds
-    row.move("watching", state=state)
+    counted_at = counted_at if idle else time.time()
+    row.move("watching", state=state | {"signs": signs, "counted_at": counted_at})
     row.next_try_at = timezone.now() + timedelta(
         seconds=max(float(settings.DEBOUNCE_SECONDS), REST * seconds)
     )
     row.save(update_fields=["next_try_at"])
 
 
-def state_of(track: Track) -> dict[str, Any]:
-    """What the scores depend on, as counts: they are stale as soon as one of these differs."""
-    labels = Label.objects.filter(target__corpus=track.corpus_id).aggregate(
-        n=Count("pk"), last=Max("pk")
-    )
+def signs_of(track: Track) -> dict[str, Any]:
+    """What tells, without reading history, that labels came or that other submissions are judged.
+
+    The greatest number alone does not: a transaction may commit after one whose numbers are
+    greater. So the newest are counted as well; what an even longer one brings is seen within
+    `LONGEST_REST`.
+    """
+    newest = Label.objects.aggregate(last=Max("pk"))["last"] or 0
+    return {
+        "labels": [newest, Label.objects.filter(pk__gt=newest - NEWEST).count()],
+        "judging": sorted(
+            Submission.objects.filter(track=track, status="judging").values_list("pk", flat=True)
+        ),
+        "batch": SampleBatch.objects.filter(submission__track=track).aggregate(last=Max("pk"))[
+            "last"
+        ],
+    }
+
+
+def state_of(track: Track, labels: list[int | None] | None = None) -> dict[str, Any]:
+    """What the scores depend on, as counts: they are stale as soon as one of these differs.
+    `labels`: what is known of them, if they need not be counted again.
+    """
+    if labels is None:
+        counted = Label.objects.filter(target__corpus=track.corpus_id).aggregate(
+            n=Count("pk"), last=Max("pk")
+        )
+        labels = [counted["n"], counted["last"]]
     batches = SampleBatch.objects.filter(submission__track=track).aggregate(
         n=Count("pk"), last=Max("pk")
     )
     return {
-        "labels": [labels["n"], labels["last"]],
+        "labels": labels,
         "batches": [batches["n"], batches["last"]],
         "taking_part": Submission.objects.filter(track=track).confirmed().count(),
         "documents": DocumentSample.objects.filter(track=track, settled_at__isnull=False).count(),

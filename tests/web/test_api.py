@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from kbpo.accounts.models import Token
@@ -182,3 +184,15 @@ def test_the_board_and_tracks_are_public_but_drafts_of_tracks_are_not(call: Call
 def test_what_is_not_there_is_json_too(client: Client, db: None) -> None:
     answer = client.get("/api/nothing/")
     assert answer.status_code == 404 and answer.json()["detail"]
+
+
+def test_a_list_costs_the_same_however_much_it_holds(call: Call, draft: Draft) -> None:
+    costs = []
+    for number in range(3):
+        draft(name=f"run {number}")
+        with CaptureQueriesContext(connection) as captured:
+            rows = call("Rosa", "get", "submissions/").json()["submissions"]
+        assert len(rows) == number + 1
+        assert set(rows[0]) == {"id", "track", "team", "name", "status", "status_text", "reason"}
+        costs.append(len(captured))
+    assert costs[0] == costs[1] == costs[2] <= 10, costs

@@ -68,18 +68,24 @@ class ConfirmForm(serializers.Serializer[Any]):
     good_lines_only = serializers.BooleanField(required=False, default=False)
 
 
-def shown(submission: Submission) -> dict[str, Any]:
-    """A submission as the API tells it to its own team."""
-    sums = balance(purpose=submission.purpose)
+def named(submission: Submission) -> dict[str, Any]:
+    """Return what a list tells of a submission: which it is, and how far."""
     return {
         "id": submission.pk,
         "track": submission.track.slug,
         "team": submission.team.slug,
         "name": submission.name,
-        "description": submission.description,
         "status": submission.status,
         "status_text": submission.get_status_display(),
         "reason": submission.reason,
+    }
+
+
+def shown(submission: Submission) -> dict[str, Any]:
+    """A submission as the API tells it to its own team."""
+    sums = balance(purpose=submission.purpose)
+    return named(submission) | {
+        "description": submission.description,
         "progress": submission.progress,
         "run_id": submission.run_id,
         "door": submission.door,
@@ -168,8 +174,7 @@ class SubmissionList(APIView):
     def get(self, request: Request) -> Response:
         """The latest 200 submissions of your teams, and how far each is."""
         rows = own(request).order_by("-pk")[:200]
-        keys = ("id", "track", "team", "name", "status", "status_text", "reason")
-        return Response({"submissions": [{key: shown(row)[key] for key in keys} for row in rows]})
+        return Response({"submissions": [named(row) for row in rows]})
 
     @extend_schema(
         operation_id="submit",
