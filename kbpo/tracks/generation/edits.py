@@ -1,0 +1,43 @@
+"""How far a text is from what a person made of it: by characters and by words."""
+
+from __future__ import annotations
+
+from rapidfuzz.distance import Levenshtein
+
+
+def edit_share(text: str, post_edit: str) -> float:
+    """Characters inserted, deleted or replaced over the length of the longer text, in [0, 1].
+
+    Examples
+    --------
+    >>> edit_share("A dog run.", "A dog ran."), edit_share("as it is", "as it is")
+    (0.1, 0.0)
+    """
+    longest = max(len(text), len(post_edit))
+    return Levenshtein.distance(text, post_edit) / longest if longest else 0.0
+
+
+def characters_changed(text: str, post_edit: str) -> int:
+    """How many characters were inserted, deleted or replaced: what a page counts live.
+
+    Examples
+    --------
+    >>> characters_changed("A dog run.", "The dog ran.")
+    4
+    """
+    return int(Levenshtein.distance(text, post_edit))
+
+
+def word_edit_rate(text: str, post_edit: str) -> float:
+    """Words inserted, deleted or replaced over the words of the post-edit: TER without its shifts.
+
+    At least 0; above 1 where more words were taken away than are left. A post-edit without words
+    counts as one word.
+
+    Examples
+    --------
+    >>> word_edit_rate("A dog run away .", "A dog ran away .")
+    0.2
+    """
+    words, edited = text.split(), post_edit.split()
+    return Levenshtein.distance(words, edited) / max(len(edited), 1)

@@ -1,0 +1,216 @@
+"""Automatic metrics of single outputs, by libraries: what is free, known for every output, and biased.
+
+A metric is a function of one output, its references and its source. Its version names the library, its
+settings and our own treatment: a score that is stored is one of a version. NaN where a metric is not
+defined: without a reference, without a source, or for a text without any word that it knows.
+
+METEOR needs data that no pinned package brings, and an embedding similarity needs a model: the former
+is left to uploads, the latter to whoever gives an encoder (`embedding_similarity`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from rouge_score.rouge_scorer import RougeScorer
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+LONGEST = 20_000
+"""Characters of a text that a metric looks at; time grows with the square of some."""
+TREATMENT = f"first {LONGEST:,} characters"
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a metric is shown: the output as people see it, references, source and passages as one."""
+
+    text: str
+    references: tuple[str, ...] = ()
+    source: str = ""
+
+    @classmethod
+    def of(cls, text: str, references: Sequence[str] = (), source: str = "") -> Scored:
+        """The output, cut to what metrics look at, without references that have no text."""
+        usable = tuple(part[:LONGEST] for part in references if part.strip())
+        return cls(text[:LONGEST], usable, source[:LONGEST])
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: what it needs, where its values lie, and how it is computed."""
+
+    name: str
+    label: str
+    version: str
+    needs: str
+    """"references", "source" or "text": with nothing but the text"""
+    high: float
+    """Values lie in [0, high]; infinite where there is no bound."""
+    compute: Callable[[Scored], float]
+
+    def __call__(self, scored: Scored) -> float:
+        """The value, NaN where the metric is not defined."""
+        if self.needs == "references" and not scored.references:
+            return math.nan
+        if self.needs == "source" and not scored.source.strip():
+            return math.nan
+        return self.compute(scored)
+
+
+@cache
+def _bleu() -> BLEU:
+    return BLEU(effective_order=True)
+
+
+@cache
+def _chrf() -> CHRF:
+    return CHRF()
+
+
+@cache
+def _rouge() -> RougeScorer:
+    return RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True)
+
+
+def _sentence_bleu(scored: Scored) -> float:
+    return float(_bleu().sentence_score(scored.text, list(scored.references)).score) / 100
+
+
+def _sentence_chrf(scored: Scored) -> float:
+    return float(_chrf().sentence_score(scored.text, list(scored.references)).score) / 100
+
+
+def _rouge_of(kind: str, part: str) -> Callable[[Scored], float]:
+    """ROUGE of the reference that it is highest for; NaN where neither side has a word it knows."""
+
+    def compute(scored: Scored) -> float:
+        if not any(re.search("[a-z0-9]", text.lower()) for text in scored.references):
+            return math.nan
+        scores = (_rouge().score(reference, scored.text)[kind] for reference in scored.references)
+        return max(float(getattr(score, part)) for score in scores)
+
+    return compute
+
+
+def _n_words(scored: Scored) -> float:
+    return float(len(_WORD.findall(scored.text)))
+
+
+def _copied(scored: Scored) -> float:
+    """The share of the output's pairs of neighbouring words that stand in the source, too."""
+    words, source = (_WORD.findall(text.lower()) for text in (scored.text, scored.source))
+    if len(words) < 2:
+        return math.nan
+    there = set(pairwise(source))
+    pairs = list(pairwise(words))
+    return sum(pair in there for pair in pairs) / len(pairs)
+
+
+def _version(library: str, settings: str) -> str:
+    return f"{library} {version(library)}, {settings}, {TREATMENT}"
+
+
+def _rouge_metric(name: str, label: str, kind: str, part: str) -> Metric:
+    settings = f"{kind} {part}, Porter stemmer, best reference"
+    compute = _rouge_of(kind, part)
+    return Metric(name, label, _version("rouge-score", settings), "references", 1.0, compute)
+
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            "bleu",
+            "BLEU of the output",
+            _version("sacrebleu", "sentence BLEU, effective order, exponential smoothing"),
+            "references",
+            1.0,
+            _sentence_bleu,
+        ),
+        Metric(
+            "chrf",
+            "chrF",
+            _version("sacrebleu", "chrF2, 6-grams"),
+            "references",
+            1.0,
+            _sentence_chrf,
+        ),
+        _rouge_metric("rouge_1_f", "ROUGE-1", "rouge1", "fmeasure"),
+        _rouge_metric("rouge_1_r", "ROUGE-1, recall", "rouge1", "recall"),
+        _rouge_metric("rouge_2_f", "ROUGE-2", "rouge2", "fmeasure"),
+        _rouge_metric("rouge_l_f", "ROUGE-L", "rougeL", "fmeasure"),
+        Metric("length", "Words", f"words 1, {TREATMENT}", "text", math.inf, _n_words),
+        Metric(
+            "copy_rate",
+            "Copied from the source",
+            f"pairs of words 1, {TREATMENT}",
+            "source",
+            1.0,
+            _copied,
+        ),
+    )
+}
+
+
+def compute(
+    outputs: Iterable[Scored],
+    names: Sequence[str] = tuple(METRICS),
+    *,
+    more: Mapping[str, Metric] | None = None,
+) -> Iterator[dict[str, float]]:
+    """The values of the metrics for each output, one output at a time, so that progress can be told.
+
+    `more` are metrics beside `METRICS`, such as an embedding similarity. Raises ValueError for a name
+    that is none.
+    """
+    known = {**METRICS, **(more or {})}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"names must be of {', '.join(known)}; got {unknown[0]!r}")
+    chosen = [known[name] for name in names]
+    for scored in outputs:
+        yield {metric.name: metric(scored) for metric in chosen}
+
+
+def references_without(references: Sequence[str], text: str) -> tuple[str, ...]:
+    """The references that are not the text itself: what a reference is held against.
+
+    Only one of several equal references is left out: somebody else may have written the same.
+    """
+    left = list(references)
+    if text in left:
+        left.remove(text)
+    return tuple(left)
+
+
+def embedding_similarity(
+    encode: Callable[[Sequence[str]], ArrayLike], name: str, model: str
+) -> Metric:
+    """A metric from an encoder of texts: the cosine to the most similar reference, not below 0.
+
+    `encode` takes texts and gives a row of numbers for each; `model` names it, with its version.
+    """
+
+    def similarity(scored: Scored) -> float:
+        rows = np.asarray(encode([scored.text, *scored.references]), dtype=np.float64)
+        if rows.ndim != 2 or len(rows) != 1 + len(scored.references):
+            raise ValueError(f"encode must give a row a text; got shape {rows.shape}")
+        length = np.linalg.norm(rows, axis=1)
+        if length[0] == 0 or not length[1:].any():
+            return math.nan
+        scale = np.where(length > 0, length, 1.0)
+        cosines: NDArray[np.float64] = (rows[1:] @ rows[0]) / (scale[1:] * scale[0])
+        return float(np.clip(cosines.max(), 0.0, 1.0))
+
+    label = f"Similarity ({model})"
+    return Metric(name, label, f"{model}, cosine, {TREATMENT}", "references", 1.0, similarity)

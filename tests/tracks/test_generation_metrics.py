@@ -1,0 +1,164 @@
+"""Metrics of single outputs, distances of edits, similar words: values by hand, and what is undefined."""
+
+import doctest
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.rating_model import fit_ratings
+from kbpo.tracks.generation import edits
+from kbpo.tracks.generation.edits import characters_changed, edit_share, word_edit_rate
+from kbpo.tracks.generation.metrics import (
+    LONGEST,
+    METRICS,
+    Scored,
+    compute,
+    embedding_similarity,
+    references_without,
+)
+from kbpo.tracks.generation.priors import PRIORS
+from kbpo.tracks.generation.words import word_weights
+
+OF_REFERENCES = sorted(name for name, metric in METRICS.items() if metric.needs == "references")
+
+
+def values(text: str, *references: str, source: str = "") -> dict[str, float]:
+    [row] = compute([Scored.of(text, references, source)])
+    return row
+
+
+def test_the_metrics_of_a_small_example_are_those_by_hand() -> None:
+    row = values("the cat sat", "the cat ran away", source="One day the cat sat down.")
+    assert row["rouge_1_f"] == pytest.approx(2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4))
+    assert row["rouge_1_r"] == pytest.approx(2 / 4)
+    assert row["rouge_2_f"] == pytest.approx(2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3))
+    assert row["rouge_l_f"] == row["rouge_1_f"]
+    assert row["length"] == 3
+    assert row["copy_rate"] == 1.0
+    # Precision 2/3, 1/2, and a smoothed half of one trigram; brevity exp(1 − 4/3).
+    by_hand = math.exp(1 - 4 / 3) * (2 / 3 * 1 / 2 * 1 / 2) ** (1 / 3)
+    assert row["bleu"] == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("name", OF_REFERENCES)
+def test_the_reference_itself_is_perfect_and_something_else_is_nothing(name: str) -> None:
+    text = "Mara Lindt founded Nordwerk in Bergen."
+    assert values(text, text)[name] == pytest.approx(1.0)
+    assert values("xyz qqq", text)[name] < 0.1
+
+
+@pytest.mark.parametrize("name", OF_REFERENCES)
+def test_of_several_references_the_nearest_counts(name: str) -> None:
+    near, far = "Mara Lindt founded Nordwerk.", "Nothing of the kind was ever said."
+    text = "Mara Lindt has founded Nordwerk."
+    both = values(text, far, near)[name]
+    assert both >= values(text, near)[name] - 1e-9
+    assert both > values(text, far)[name]
+
+
+def test_what_is_not_defined_is_nan() -> None:
+    row = values("A text.")
+    assert all(math.isnan(row[name]) for name in OF_REFERENCES)
+    assert math.isnan(row["copy_rate"]) and row["length"] == 2
+    assert math.isnan(values("A text.", "  ")["bleu"])
+    assert math.isnan(values("word", source="word and word")["copy_rate"])
+    chinese = values("猫坐在垫子上", "猫坐在垫子上")
+    assert chinese["chrf"] == pytest.approx(1.0) and math.isnan(chinese["rouge_1_f"])
+
+
+def test_enormous_outputs_take_no_longer_than_long_ones() -> None:
+    long = "word " * 40_000
+    assert Scored.of(long, [long], long).text == long[:LONGEST]
+    row = values(long, "word " * 30)
+    assert row["length"] == LONGEST / 5
+    assert 0 < row["rouge_1_f"] < 0.1
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.text(max_size=40))
+def test_every_text_has_values_in_their_range_or_none(text: str, other: str, source: str) -> None:
+    for name, value in values(text, other, source=source).items():
+        assert math.isnan(value) or -1e-9 <= value <= METRICS[name].high + 1e-9
+
+
+def test_a_version_names_the_library_and_what_we_do() -> None:
+    assert METRICS["bleu"].version.startswith("sacrebleu 2.")
+    assert "effective order" in METRICS["bleu"].version
+    assert METRICS["rouge_1_f"].version.startswith("rouge-score 0.1.2")
+    assert all(f"{LONGEST:,}" in metric.version for metric in METRICS.values())
+    assert len({metric.version + name for name, metric in METRICS.items()}) == len(METRICS)
+
+
+def test_a_metric_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ValueError, match="'meteor'"):
+        list(compute([Scored.of("a")], ["meteor"]))
+
+
+def test_a_reference_is_held_against_the_others() -> None:
+    assert references_without(["one", "two", "one"], "one") == ("two", "one")
+    assert references_without(["one"], "one") == ()
+    assert references_without(["one"], "two") == ("one",)
+
+
+def test_an_encoder_makes_a_metric() -> None:
+    def letters(texts):
+        return [[text.count("a"), text.count("b")] for text in texts]
+
+    metric = embedding_similarity(letters, "letters", "letters 1")
+    [row] = compute([Scored.of("aab", ["b", "ab"])], ["letters"], more={"letters": metric})
+    assert row["letters"] == pytest.approx(3 / math.sqrt(10))
+    assert math.isnan(metric(Scored.of("xyz", ["ab"])))
+    assert math.isnan(metric(Scored.of("a")))
+    bad = embedding_similarity(lambda texts: [1.0], "bad", "bad")
+    with pytest.raises(ValueError, match="row a text"):
+        bad(Scored.of("a", ["b"]))
+
+
+def test_the_examples_of_edits_run() -> None:
+    assert doctest.testmod(edits).failed == 0
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_an_edit_lies_between_nothing_and_everything(text: str, edited: str) -> None:
+    share = edit_share(text, edited)
+    assert 0 <= share <= 1
+    assert (share == 0) == (text == edited)
+    assert share == edit_share(edited, text)
+    assert characters_changed(text, edited) == round(share * max(len(text), len(edited)))
+    assert word_edit_rate(text, edited) >= 0
+
+
+def test_words_edited_may_be_more_than_are_left() -> None:
+    assert word_edit_rate("a b c d", "a") == 3
+    assert word_edit_rate("a b", "") == 2
+    assert word_edit_rate("", "") == 0
+
+
+def test_texts_that_share_rare_words_are_similar() -> None:
+    weights = word_weights(["the rare zebra", "a rare zebra", "the the the", "", "The end"])
+    assert weights.shape[0] == 5 and weights[3].nnz == 0
+    rows = weights.toarray()
+    length = np.linalg.norm(rows, axis=1)
+    length[3] = 1
+    similarity = (rows @ rows.T) / np.outer(length, length)
+    assert similarity[0, 1] > similarity[0, 2] > 0
+    assert similarity[2, 4] > 0
+    assert word_weights([]).shape == (0, 1)
+
+
+def test_the_words_are_what_the_model_of_ratings_takes() -> None:
+    texts = ["good text"] * 10 + ["bad text"] * 10
+    rows = np.arange(20)
+    rating = np.where(rows < 10, 0.9, 0.1)
+    model = fit_ratings(
+        np.zeros((20, 1)), rating, rows % 5, system=np.zeros(20, dtype=int),
+        input=np.zeros(20, dtype=int), text=word_weights(texts),
+    )  # fmt: skip
+    assert model.g[:10].min() > 0.7 and model.g[10:].max() < 0.3
+
+
+def test_a_prior_is_known_for_every_criterion_of_the_publication() -> None:
+    gamma = {name: round(prior.sigma_a2 / prior.sigma_f2, 2) for name, prior in PRIORS.items()}
+    assert gamma["fluency"] == 1.23 and gamma["overall"] == 1.0 and len(gamma) == 6
