@@ -13,7 +13,7 @@ import pytest
 from processes import Service, wait_for
 from travel import make_travel
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.soak]
 RUN = "Harbor_2"
 SUMS = """
     SELECT kind, sum(amount), count(*) FROM money_ledger

@@ -16,7 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 class Item:
     """What is asked of a test: its fixtures and its marks."""
 
-    def __init__(self, fixtures: str = "", *marks: pytest.MarkDecorator) -> None:
+    def __init__(
+        self, fixtures: str = "", *marks: pytest.MarkDecorator, folder: str = "evaluation"
+    ) -> None:
+        self.path = ROOT / "tests" / folder / "test_something.py"
         self.fixturenames = fixtures.split()
         self._marks = [mark.mark for mark in marks]
 
@@ -35,6 +38,8 @@ EXAMPLES = [
     (Item("", pytest.mark.statistical, pytest.mark.django_db), "soak"),
     (Item("chromium live_server", pytest.mark.browser, pytest.mark.walk), "test"),
     (Item("chromium live_server", pytest.mark.browser), "soak"),
+    (Item("db", folder="web"), "test"),
+    (Item("", folder="web"), "check"),
     (Item("db", pytest.mark.slow), "test"),
     (Item("transactional_db"), "test"),
     (Item("", pytest.mark.django_db(transaction=True)), "test"),

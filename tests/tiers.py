@@ -1,7 +1,8 @@
 """Which tests run, by what they cost: `pytest --tier check|test|soak`.
 
-`check` is what every commit waits for: no process, no browser, no test that commits. `test` is
-what must hold before anything is published: `check`, real HTTP, a browser, a kill. `soak` is the
+`check` is what every commit waits for: no page, no process, no browser, no test that commits.
+`test` is what must hold before anything is published: `check`, pages, real HTTP, a browser, a
+kill. `soak` is the
 rest, for a night: it begins from another seed each time, and says which. Without the option every
 test that is named runs, and chance is the same in every run.
 
@@ -27,6 +28,8 @@ REAL_PARTS = frozenset({"chromium", "endpoint", "live_server", "service", "trans
 """Fixtures that start something beside this process, or commit."""
 REAL_MARKS = frozenset({"browser", "journey", "kill", "slow"})
 DATABASE = frozenset({"db", "transactional_db", "live_server"})
+PAGES = frozenset({"annotation", "web"})
+"""Folders of tests that go through pages: with a database they are no part of `check`."""
 LONGER = 20
 """Examples of Hypothesis in a soak for each one otherwise."""
 
@@ -98,6 +101,8 @@ def tier_of(item: pytest.Item) -> str:
         return "soak"
     if "statistical" in marks and ("django_db" in marks or fixtures & DATABASE):
         return "soak"
+    if PAGES & set(item.path.parts) and ("django_db" in marks or fixtures & DATABASE):
+        return "test"
     commits = any(mark.kwargs.get("transaction") for mark in item.iter_markers("django_db"))
     if commits or marks & REAL_MARKS or fixtures & REAL_PARTS:
         return "test"

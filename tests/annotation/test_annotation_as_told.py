@@ -31,9 +31,8 @@ DOCUMENTS = 5
 
 
 @pytest.fixture
-def newspaper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Knowledge]:
+def newspaper(tmp_path: Path) -> Iterator[Knowledge]:
     """A few documents of the demo's newspaper, ordered to be read in full."""
-    monkeypatch.setattr("kbpo.queue._send", lambda step: None)
     write(tmp_path, documents=DOCUMENTS, seed=1)
     corpus = load_corpus("Harbour Wire", tmp_path / "corpus.jsonl", find_schema("tac_kbp"))
     track = open_track(create_track(corpus, "Harbour Wire", money=Money()))
