@@ -36,7 +36,7 @@ from scipy import sparse  # noqa: E402
 from estimators.documents import folded_in  # noqa: E402
 from estimators.horvitz_thompson import inclusion_iid  # noqa: E402
 from kbpo.evaluation.data import Data, Draws  # noqa: E402
-from kbpo.evaluation.score import default_estimates, scores  # noqa: E402
+from kbpo.evaluation.score import Score, default_estimates, scores  # noqa: E402
 from kbpo.pool.pool import Pool as ServicePool  # noqa: E402
 from kbpo.sampling.annotated import Annotated  # noqa: E402
 from kbpo.sampling.fold_in import FoldIn  # noqa: E402
@@ -55,6 +55,17 @@ class Tally:
     errors: list[float] = field(default_factory=list)
     hits: dict[str, list[bool]] = field(default_factory=lambda: {"80": [], "95": []})
     widths: list[float] = field(default_factory=list)
+    undefined: int = 0
+
+    def add(self, score: Score, true: float) -> None:
+        """Nothing; one repetition more. Where nothing is printed nothing can be wrong."""
+        if np.isnan(score.value):
+            self.undefined += 1
+            return
+        self.errors.append(score.value - true)
+        self.widths.append(score.high80 - score.low80)
+        for level, (low, high) in LEVELS.items():
+            self.hits[level].append(getattr(score, low) <= true <= getattr(score, high))
 
 
 def sample(
@@ -119,8 +130,6 @@ def data_of(
     known = np.full(stated, np.nan)
     known[judged] = label[judged]
     found = guess(whole, known, key="coverage", seen={})
-    true = np.flatnonzero(np.isin(pool.document, documents) & (pool.true == 1))
-    member = pool.member[:stated]
     return Data(
         pool=whole,
         shown=np.ones(m, dtype=np.bool_),
@@ -133,28 +142,57 @@ def data_of(
         inclusion=chance,
         g={"relation": found.g},
         rho={"relation": found.rho},
-        facts=Facts(
-            fact=np.arange(stated),
-            in_scope=np.ones(stated, dtype=np.bool_),
-            pool_weight=np.ones(stated),
-            stated=member,
-            document=np.searchsorted(documents, pool.document[true]),
-            predicate=pool.predicate[true],
-            found=pool.member[true].any(axis=1),
-            n_annotated=documents.size,
-            n_documents=pool.n_documents,
-            inside=np.full(stated, -1, dtype=np.int64),
-            marked=np.zeros(stated, dtype=np.bool_),
-            code=np.full(true.size, -1, dtype=np.int64),
-            links=np.zeros((true.size, 2), dtype=np.str_),
-            missed=np.bincount(
-                np.searchsorted(documents, pool.document[true[~pool.member[true].any(axis=1)]]),
-                minlength=documents.size,
-            ),
-        ),
-        documents=Annotated(list(range(documents.size)), list(range(documents.size))),
-        fold=FoldIn(list(range(documents.size)), closed=True),
+        facts=facts_of(pool, whole, documents, list(range(m))),
+        documents=read_documents(documents),
+        fold=folding(documents),
+        mean="precision",
     )
+
+
+def facts_of(pool: Pool, whole: ServicePool, documents: Any, columns: list[int]) -> Facts:
+    """What recall needs where some runs are on the board and some documents were read."""
+    stated = whole.instance.size
+    true = np.flatnonzero(np.isin(pool.document, documents) & (pool.true == 1))
+    found = pool.member[true][:, columns].any(axis=1)
+    code = np.searchsorted(documents, pool.document[true])
+    return Facts(
+        fact=np.arange(stated),
+        in_scope=np.ones(stated, dtype=np.bool_),
+        pool_weight=np.ones(stated),
+        stated=pool.member[:stated][:, columns],
+        document=code,
+        predicate=pool.predicate[true],
+        found=found,
+        n_annotated=documents.size,
+        n_documents=pool.n_documents,
+        inside=np.full(stated, -1, dtype=np.int64),
+        marked=np.zeros(stated, dtype=np.bool_),
+        code=np.full(true.size, -1, dtype=np.int64),
+        links=np.zeros((true.size, 2), dtype=np.str_),
+        missed=np.bincount(code[~found], minlength=documents.size),
+    )
+
+
+def read_documents(documents: Any) -> Annotated:
+    """The documents that were read, numbered from 0."""
+    return Annotated(list(range(documents.size)), list(range(documents.size)))
+
+
+def folding(documents: Any) -> FoldIn:
+    """What they bring in: all of them, since they are closed; nothing without two of them."""
+    return FoldIn(list(range(documents.size)), closed=True) if documents.size > 1 else FoldIn()
+
+
+def truths(pool: Pool) -> dict[tuple[str, str], Any]:
+    """(quantity, distribution) -> the true number of every system."""
+    recall = pool.recall()  # each fact is stated once here
+    truth: dict[tuple[str, str], Any] = {("recall", "instance"): recall}
+    truth["instance_recall", "instance"] = recall
+    for kind in KINDS:
+        precision = pool.precision(kind)
+        truth["precision", kind] = precision
+        truth["f1", kind] = 2 * precision * recall / (precision + recall)
+    return truth
 
 
 def service_pool(pool: Pool) -> ServicePool:
@@ -193,15 +231,7 @@ def study(
 ) -> dict[Any, Tally]:
     """(quantity, distribution, method, system) -> tally."""
     rng = np.random.default_rng(seed)
-    truth: dict[tuple[str, str], Any] = {
-        ("precision", kind): pool.precision(kind) for kind in KINDS
-    }
-    truth["recall", "instance"] = truth["instance_recall", "instance"] = (
-        pool.recall()
-    )  # each fact is stated once here
-    for kind in KINDS:
-        p, r = pool.precision(kind), pool.recall()
-        truth["f1", kind] = 2 * p * r / (p + r)
+    truth = truths(pool)
     overlap = {kind: pool.p[kind].T @ pool.p[kind] for kind in KINDS}
     whole = service_pool(pool)
     tallies: dict[Any, Tally] = {}
@@ -218,11 +248,7 @@ def study(
             tally = tallies.setdefault(
                 (score.quantity, score.distribution, score.method, score.column), Tally()
             )
-            true = truth[score.quantity, score.distribution][score.column]
-            tally.errors.append(score.value - true)
-            tally.widths.append(score.high80 - score.low80)
-            for level, (low, high) in LEVELS.items():
-                tally.hits[level].append(getattr(score, low) <= true <= getattr(score, high))
+            tally.add(score, truth[score.quantity, score.distribution][score.column])
     return tallies
 
 
@@ -230,34 +256,39 @@ def report(pool: Pool, tallies: dict[Any, Tally], name: str) -> list[list[Any]]:
     """Prints a line a number, averaged over systems; returns the rows of single systems."""
     print(f"\n{name}")
     print(
-        f"{'':34}{'mean error':>11}{'± s.e.':>9}{'worst |z|':>10}{'80 %':>8}{'95 %':>8}{'width 80':>10}"
+        f"{'':34}{'mean error':>11}{'± s.e.':>9}{'80 %':>8}{'worst':>8}{'95 %':>8}{'width 80':>10}"
+        f"{'printed':>9}"
     )
     lines = []
     for key in sorted({key[:3] for key in tallies}):
         some = [tallies[(*key, column)] for column in range(len(pool.names))]
-        errors = np.array([tally.errors for tally in some])
-        means = errors.mean(axis=1)
-        each = errors.std(axis=1, ddof=1) / np.sqrt(errors.shape[1])
-        over = errors.mean(axis=0)
-        z = np.abs(means / each).max()
-        covers = [float(np.mean([tally.hits[level] for tally in some])) for level in LEVELS]
-        width = float(np.mean([tally.widths for tally in some]))
-        error, se = over.mean(), over.std(ddof=1) / np.sqrt(over.size)
+        told = [tally for tally in some if tally.errors]
+        if not told:
+            print(f"{' '.join(key):34}{'never printed':>20}")
+            continue
+        errors = np.concatenate([tally.errors for tally in told])
+        covers = [np.mean(np.concatenate([one.hits[level] for one in told])) for level in LEVELS]
+        worst = min(float(np.mean(tally.hits["80"])) for tally in told)
+        width = float(np.mean(np.concatenate([tally.widths for tally in told])))
+        asked = errors.size + sum(tally.undefined for tally in some)
+        error, se = errors.mean(), errors.std(ddof=1) / np.sqrt(errors.size)
         print(
-            f"{' '.join(key):34}{error:11.5f}{se:9.5f}{z:10.1f}{covers[0]:8.3f}{covers[1]:8.3f}{width:10.4f}"
+            f"{' '.join(key):34}{error:11.5f}{se:9.5f}{covers[0]:8.3f}{worst:8.3f}{covers[1]:8.3f}"
+            f"{width:10.4f}{errors.size / asked:9.0%}"
         )
         lines += [
             [
                 name,
                 *key,
-                pool.names[c],
-                means[c],
-                each[c],
-                np.mean(t.hits["80"]),
-                np.mean(t.hits["95"]),
-                np.mean(t.widths),
+                pool.names[at],
+                np.mean(tally.errors),
+                np.std(tally.errors, ddof=1) / np.sqrt(len(tally.errors)),
+                np.mean(tally.hits["80"]),
+                np.mean(tally.hits["95"]),
+                np.mean(tally.widths),
             ]
-            for c, t in enumerate(some)
+            for at, tally in enumerate(some)
+            if len(tally.errors) > 1
         ]
     return lines
 

@@ -16,18 +16,23 @@ from functools import cached_property
 
 import numpy as np
 
+from estimators.anticipated import f1_weights
 from estimators.estimate import Estimate
-from estimators.joint import pool_recall
+from estimators.joint import f1, pool_recall
 from estimators.pool import recall_by_inclusion
 from kbpo.evaluation.data import Data
-from kbpo.evaluation.default import Centred
-from kbpo.evaluation.published import ROUNDING
+from kbpo.evaluation.default import Centred, effective
 from kbpo.sampling.inclusion import Inclusion
 from kbpo.sampling.probabilities import Floats
 
 NOBODY_KNOWS = 0.5
 """A guess that says nothing: with it the centred difference is Hájek's estimator"""
 SHARED = ("answered", "answered_inside")
+CARRIED = 0.5
+"""Where what was drawn is worth less than this share of all that is known, annotated documents
+carry it, and nothing is printed of the draws alone."""
+LEAST = 10
+"""A mean of labels that is worth fewer than this is not printed."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +55,29 @@ class ByThresholds:
             of_all = self.arranged.under(criterion)
             scale = np.sqrt(1 - of_all.design.pi)
             found = replace(found, influence=found.influence * scale[:, None])
-            return _floored(found, kind, dict.fromkeys(range(len(self.data.systems)), of_all))
+            columns = range(len(self.data.systems))
+            of_each = np.array([of_all.labels_of_one(kind, column) for column in columns])
+            return self._floored(found, of_each, kind, criterion)
         m = len(self.data.systems)
         value, variance, n = np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=np.int64)
+        worth = np.zeros(m)
         for column in self.data.alone:
-            one = self._samples[column].under(criterion).of_one(kind, column)
+            sample = self._samples[column].under(criterion)
+            one = sample.of_one(kind, column)
             if one.n:
                 value[column], variance[column], n[column] = one.value, one.variance, int(one.n)
-        own = {column: self._samples[column].under(criterion) for column in self.data.alone}
-        return _floored(Estimate(value, variance, n, np.zeros((0, m))), kind, own)
+                worth[column] = sample.labels_of_one(kind, column)
+        return self._floored(Estimate(value, variance, n, np.zeros((0, m))), worth, kind, criterion)
+
+    def _floored(self, found: Estimate, n_effective: Floats, kind: str, criterion: str) -> Estimate:
+        """The estimate with its floor; none where annotated documents carry what is known."""
+        if self.data.fold.documents:
+            everything = Centred(self.data).under(criterion)
+            for column in range(n_effective.size):
+                known = everything.labels_of_one(kind, column)
+                if n_effective[column] < CARRIED * known:
+                    n_effective[column] = 0.0
+        return floored(found, n_effective)
 
     @cached_property
     def _samples(self) -> dict[int, Centred]:
@@ -96,24 +115,63 @@ class ByThresholds:
             n_annotated=first.size,
             n_documents=facts.n_documents,
         )
-        pi = found.design.pi[: found.totals.pool.influence.size]
+        true = np.asarray(found.totals.pool.influence)
+        pi = found.design.pi[: true.size]
+        worth = effective(true, pi)
+        if self.data.fold.documents:
+            everything = Centred(_guessing(self.data, 0.0)).recall(criterion)
+            assert everything is not None
+            of_pool = np.asarray(everything.totals.pool.influence)
+            if worth < CARRIED * effective(of_pool, everything.design.pi[: of_pool.size]):
+                worth = 0.0
         m = len(self.data.systems)
-        return replace(
+        recall = replace(
             recall_by_inclusion(theta, found.totals, pi),
             degrees_of_freedom=np.full(m, float(first.size - 1)),
         )
+        return _recall_floored(recall, theta, worth)
+
+    def f1(self, precision: Estimate, recall: Estimate) -> Estimate:
+        """F1 of the joint precision and recall, with the floors of both."""
+        by_precision, by_recall = f1_weights(precision, recall)
+        floor = by_precision**2 * np.asarray(precision.anticipated)
+        floor = floor + by_recall**2 * np.asarray(recall.anticipated)
+        both = f1(precision, recall)
+        return replace(
+            both, anticipated=floor, degrees_of_freedom=np.asarray(recall.degrees_of_freedom)
+        )
 
 
-def _floored(estimate: Estimate, kind: str, samples: dict[int, Centred]) -> Estimate:
-    """The estimate; where all labels agree, so that no variance is seen, that of one label more
-    that disagrees. What is known of everything has none.
+def floored(estimate: Estimate, n_effective: Floats) -> Estimate:
+    """The estimate of one or more means of labels, worth so many labels each, with a floor under
+    its variance; none where they are too few to tell it.
+
+    Hájek's variance is near 0 where one heavy judgment dominates, and 0 where all labels agree: so
+    it never counts for less than that of a share of n_eff labels, one half of a label more of
+    either kind among them. What is known of everything has none.
     """
-    n = np.maximum(estimate.n, 1)
-    p = np.clip(np.asarray(estimate.value), 0.5 / n, 1 - 0.5 / n)
-    floor = np.zeros(p.size)
-    for column in np.flatnonzero(np.asarray(estimate.variance) < ROUNDING).tolist():
-        floor[column] = p[column] * (1 - p[column]) * samples[column].chance_of_one(kind, column)
-    return replace(estimate, anticipated=floor)
+    n = np.maximum(n_effective, 1.0)
+    right = np.clip(np.nan_to_num(np.asarray(estimate.value)), 0.0, 1.0)
+    bounded = np.minimum(n, 1e300)  # of infinitely many the share is the value itself
+    p = (right * bounded + 0.5) / (bounded + 1)
+    known = np.where(n_effective >= LEAST, estimate.value, np.nan)
+    return replace(estimate, value=known, anticipated=p * (1 - p) / n)
+
+
+def _recall_floored(recall: Estimate, theta: Estimate, n_effective: float) -> Estimate:
+    """Recall θ ν with a floor under the variance of ν, which is a mean over judged true facts that
+    is worth so many; none where these are too few.
+    """
+    nu = replace(recall, value=np.asarray(recall.value) / float(theta.value))
+    with_floor = floored(nu, np.full(np.shape(nu.value), n_effective))
+    of_nu, of_theta = np.asarray(with_floor.anticipated), float(theta.variance)
+    floor = float(theta.value) ** 2 * of_nu + np.asarray(nu.value) ** 2 * of_theta
+    known = ~np.isnan(np.asarray(with_floor.value))
+    return replace(
+        recall,
+        value=np.where(known, recall.value, np.nan),
+        anticipated=np.nan_to_num(floor + of_nu * of_theta),
+    )
 
 
 def own_sample(data: Data, column: int, threshold: Floats) -> Data:

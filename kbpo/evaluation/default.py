@@ -328,15 +328,15 @@ class Centred:
             exact=exact,
         )
 
-    def chance_of_one(self, kind: str, column: int) -> float:
-        """Σ (1 − π) a² of what is known of one system: the variance of its precision over that of a
-        single label.
+    def labels_of_one(self, kind: str, column: int) -> float:
+        """How many labels drawn with equal chances what is known of one system is worth to its
+        mean, (Σ a)² / Σ (1 − π) a²: infinite where all is known for certain, 0 where nothing is.
         """
         used, pi = self.own(column) if column in self.data.seen else (self.counts, self.row_pi)
         mine = self.data.pool.p[kind][:, [column]].toarray().ravel()[self.row]
         a = np.where(used & ~np.isnan(self.said_of(column)), mine / pi, 0.0)
         together = by_code(a[:, None], self.targets[1], self.targets[0].size)[:, 0]
-        return float((1 - self.by_target(pi)) @ together**2)
+        return effective(together, self.by_target(pi))
 
     def _alone(
         self,
@@ -530,6 +530,14 @@ class Centred:
         assert facts is not None
         inside = facts.in_scope.astype(np.float64)
         return sparse.csr_array(self.data.pool.member * inside[:, None]), inside
+
+
+def effective(a: Floats, pi: Floats) -> float:
+    """How many labels drawn with equal chances a weighted mean of labels is worth, from the weight
+    and the probability of each target: (Σ a)² / Σ (1 − π) a².
+    """
+    total, spread = float(a.sum()), float((1 - pi) @ a**2)
+    return total**2 / spread if spread > 0 else float("inf" if total > 0 else 0)
 
 
 def where_known(estimate: Estimate, known: NDArray[np.bool_]) -> Estimate:

@@ -174,7 +174,8 @@ def _by_thresholds(
                 precision = where_known(found.precision(kind, criterion, method), known)
                 yield from rows(data, precision, data.mean, criterion, kind, method, own=True)
                 if recall is not None and method == "joint":
-                    yield from rows(data, f1(precision, recall), "f1", criterion, kind, method)
+                    both = found.f1(precision, recall)
+                    yield from rows(data, both, "f1", criterion, kind, method)
 
 
 def rows(

@@ -4,18 +4,20 @@ samples of a world that no database holds.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from estimators.joint import f1
-from kbpo.evaluation.by_thresholds import ByThresholds
+from estimators.estimate import Estimate
+from kbpo.evaluation.by_thresholds import ByThresholds, floored
 from kbpo.evaluation.data import Data
 from kbpo.evaluation.score import published_scores
 from kbpo.pool.pool import Pool
 from kbpo.sampling.annotated import Annotated
+from kbpo.sampling.fold_in import FoldIn
 from kbpo.sampling.inclusion import Inclusion
 from kbpo.tracks.recall import Facts
 
@@ -107,6 +109,7 @@ def happen(rng: Any, true: Array, own: Array, answered: float) -> Data:
         facts=facts,
         documents=Annotated(documents.tolist(), documents.tolist()),
         alone={0: own[:, 0], 1: own[:, 1]},
+        mean="precision",
     )
 
 
@@ -133,7 +136,7 @@ def test_each_is_right_on_average_and_its_intervals_hold(answered: float) -> Non
         )
         recall = found.recall("relation")
         assert recall is not None
-        told = (simple, joint, recall, f1(joint, recall))
+        told = (simple, joint, recall, found.f1(joint, recall))
         error.append(np.stack([one.value for one in told]) - expected)
         ends = [one.confidence_interval(0.80, method="wilson") for one in told]
         inside.append(
@@ -143,6 +146,70 @@ def test_each_is_right_on_average_and_its_intervals_hold(answered: float) -> Non
     held = np.mean(inside, axis=(0, 2))
     assert (np.abs(mean) < 4 * spread).all() and spread.max() < 0.005
     assert ((held > 0.75) & (held < 0.85)).all(), dict(zip(NAMES, held.tolist(), strict=True))
+
+
+@pytest.mark.statistical
+def test_where_chances_are_very_unequal_intervals_hold_or_nothing_is_printed() -> None:
+    """Without the floor one heavy judgment that dominates leaves no variance: 0.6 were held."""
+    rng: Any = np.random.default_rng(12)
+    own = own_thresholds()
+    own[own > 0] = 10 ** rng.uniform(-3, 0, size=(own > 0).sum())
+    true = np.concatenate([rng.random(N) < 0.7, rng.random(UNSTATED) < TRUE])
+    expected, inside, printed = truth(true), [], []
+    for _ in range(REPEATS):
+        found = ByThresholds(happen(rng, true, own, 1.0))
+        for at, method in enumerate(("simple", "joint")):
+            one = found.precision("instance", "relation", method)
+            low, high = one.confidence_interval(0.80, method="wilson")
+            known = ~np.isnan(np.asarray(one.value))
+            printed.append(known)
+            inside.extend(((low <= expected[at]) & (expected[at] <= high))[known].tolist())
+    assert 0.2 < np.mean(printed) < 0.99, np.mean(printed)
+    assert np.mean(inside) > 0.75, np.mean(inside)
+
+
+def test_a_mean_of_labels_that_is_worth_fewer_than_ten_is_not_printed() -> None:
+    def of(n_effective: float, variance: float = 0.0) -> Estimate:
+        one = Estimate(np.array([1.0]), np.array([variance]), np.array([40]), np.zeros((1, 1)))
+        return floored(one, np.array([n_effective]))
+
+    assert np.isnan(np.asarray(of(9.9).value)[0]) and np.asarray(of(10.0).value)[0] == 1.0
+    p = 10.5 / 11
+    assert np.asarray(of(10.0).anticipated)[0] == pytest.approx(p * (1 - p) / 10)
+    assert np.asarray(of(float("inf")).anticipated)[0] == 0.0, "all is known"
+
+
+def test_what_documents_carry_is_not_printed_of_the_draws_alone() -> None:
+    rng: Any = np.random.default_rng(13)
+    true = rng.random(N + UNSTATED) < TRUE
+    data = happen(rng, true, own_thresholds() / 4, 1.0)
+    alone = ByThresholds(data)
+    inside = np.isin(np.arange(N) % DOCUMENTS, data.documents.documents)
+    beta = READ / DOCUMENTS
+    code = np.searchsorted(data.documents.documents, np.arange(N) % DOCUMENTS)
+    chance = replace(
+        data.inclusion,
+        pi=1 - (1 - data.inclusion.pi) * (1 - beta),
+        counts=data.inclusion.drawn | inside,
+        cluster=np.where(inside, code, -1),
+        beta=np.full(N, beta),
+        of_document=beta,
+        n_clusters=READ,
+    )
+    judged = np.flatnonzero(chance.counts)
+    f = {"relation": np.tile(true[:N][judged].astype(float)[:, None], 2)}
+    folded = ByThresholds(
+        replace(
+            data, inclusion=chance, judged=judged, f=f, fold=FoldIn(list(range(READ)), closed=True)
+        )
+    )
+    for method in ("simple", "joint"):
+        before = alone.precision("instance", "relation", method)
+        after = folded.precision("instance", "relation", method)
+        assert not np.isnan(np.asarray(before.value)).any()
+        assert np.isnan(np.asarray(after.value)).all()
+    recall = folded.recall("relation")
+    assert recall is not None and np.isnan(np.asarray(recall.value)).all()
 
 
 def test_labels_of_simple_and_joint_are_those_that_each_rests_on() -> None:
