@@ -17,13 +17,25 @@ from django.db.models import CharField, F, Func, Q, Value
 from annotation.interfaces.base import AggregatedLabel
 from annotation.interfaces.registry import interface_of
 from annotation.models import Question, Response
-from kbpo.instances.merge import AGAIN, in_place, root
-from kbpo.instances.models import Label
+from kbpo.instances import merge
+from kbpo.instances.merge import AGAIN, UNDECIDED, Said, in_place, root
+from kbpo.instances.models import Label, Target
 from kbpo.instances.record import NewLabel
 from kbpo.pool.visibility import seen_by_everybody
 
 TAKEN_BACK = "taken_back"
-MEANING = ("shown", "holds", "canonical", "type", "link", "value", "scope", "closed", "mentions")
+MEANING = (
+    "shown",
+    "holds",
+    "canonical",
+    UNDECIDED,
+    "type",
+    "link",
+    "value",
+    "scope",
+    "closed",
+    "mentions",
+)
 """What of a label says something; votes only tell how it came about"""
 
 
@@ -50,6 +62,31 @@ def counting(questions: Iterable[Question]) -> dict[int, list[Response]]:
     ):
         found[response.question_id].append(response)
     return found
+
+
+def tied_over_mentions(found: Mapping[Question, Sequence[AggregatedLabel]]) -> set[Question]:
+    """The questions after which people are divided about what a mention refers to, all answers to
+    all questions about it taken together.
+    """
+    mentions = {
+        label.target_id
+        for labels in found.values()
+        for label in labels
+        if label.source == Label.Source.CROWD and "votes" in label.value
+    }
+    known: dict[int, list[Label]] = defaultdict(list)
+    rows = Label.objects.filter(target__in=mentions, target__kind=Target.Kind.MENTION)
+    for earlier in rows.filter(source=Label.Source.CROWD).order_by("created_at", "pk"):
+        known[earlier.target_id].append(earlier)
+    tied = set()
+    for question, labels in found.items():
+        for label in labels:
+            others = [(Said.of(one), one.origin) for one in known[label.target_id]]
+            said = [one for one in in_place(others) if one.value]
+            now = Said(label.value, label.source, label.n, question.origin)
+            if merge.added_up([*said, now]).get(UNDECIDED):
+                tied.add(question)
+    return tied
 
 
 def to_record(

@@ -25,7 +25,8 @@ from annotation.budget.promises import committed, one_publisher
 from annotation.hits.batch import one_more
 from annotation.interfaces.shared.majority import holding
 from annotation.labels.votes import ALONE, ASKED, WHOLE, Votes, votes, votes_on
-from annotation.models import Policy, Question
+from annotation.models import Assignment, Policy, Question, Worker
+from annotation.platforms.registry import local_names
 from annotation.questions.limits import MOST_IF_UNSURE
 from annotation.questions.order import round_up
 from estimators.agreement import dawid_skene
@@ -44,6 +45,8 @@ UNSURE = (0.1, 0.9)  # a posterior between them asks one more worker
 UNSURE_PAIRS = 0.1
 """A whole document is read once more if the model is unsure of a greater share of its pairs: it
 costs dollars."""
+LATELY = timedelta(days=1)
+"""Who was seen within this time may answer one more question."""
 PAUSE = timedelta(minutes=10)  # between two fits
 COMMITTING = timedelta(
     seconds=10
@@ -265,13 +268,19 @@ class LockHeld(Exception):
     """
 
 
-def ask_one_more(question: Question, models: dict[str, Any], free: dict[str, Decimal]) -> bool:
-    """Whether an answered question goes back to people: the model is unsure of it, fewer than five
-    answered, and the money reaches. The caller holds the question's lock, and keeps for each payer
-    what is `free` of its money: that is counted once in a transaction. Raises Busy.
+def ask_one_more(
+    question: Question, models: dict[str, Any], free: dict[str, Decimal], *, tied: bool = False
+) -> bool:
+    """Whether an answered question goes back to people: they are `tied` over what a mention refers
+    to and somebody else may answer, or its model is unsure of it; fewer than five answered, and the
+    money reaches. The caller holds the question's lock, and keeps for each payer what is `free` of
+    its money: that is counted once in a transaction. Raises LockHeld.
     """
+    if question.answers_wanted >= MOST_IF_UNSURE:
+        return False
     model = models.get(question.interface)
-    if not model or question.answers_wanted >= MOST_IF_UNSURE or not _is_unsure(question, model):
+    unsure = bool(model) and _is_unsure(question, model)
+    if not unsure and not (tied and somebody_else(question)):
         return False
     if question.payer not in free:
         if not one_publisher(question.payer, wait=False):
@@ -284,6 +293,17 @@ def ask_one_more(question: Question, models: dict[str, Any], free: dict[str, Dec
     question.move("published", "People are divided: one more is asked.", asked_again=False)
     nudge("publish")
     return True
+
+
+def somebody_else(question: Question) -> bool:
+    """Whether anybody is there who has not met a question yet. On other platforms somebody always
+    is; of our own annotators those who were seen lately count.
+    """
+    if question.track.platform not in local_names():
+        return True
+    met = Assignment.objects.filter(hit__questions=question).values("worker")
+    here = Worker.objects.filter(platform__in=local_names(), excluded_at=None)
+    return here.filter(last_seen_at__gt=timezone.now() - LATELY).exclude(pk__in=met).exists()
 
 
 def _is_unsure(question: Question, model: dict[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from annotation.budget.accrue import approve
 from annotation.hits.ask_again import answers_to, first_places
 from annotation.interfaces.base import AggregatedLabel
 from annotation.labels.accept import PUT_AWAY, accept
-from annotation.labels.aggregate import aggregated, counting, to_record
+from annotation.labels.aggregate import aggregated, counting, tied_over_mentions, to_record
 from annotation.labels.exclude import review
 from annotation.labels.reaggregate import compare_anew
 from annotation.labels.revise import MODEL, LockHeld, ask_one_more
@@ -72,15 +72,18 @@ def settle(questions: Sequence[Question]) -> None:
     labels: dict[Question, list[AggregatedLabel]] = {}
     again: list[Question] = []
     free: dict[str, Decimal] = {}
-    for question in questions:
-        found = aggregated(question, responses[question.pk])
+    said = {question: aggregated(question, responses[question.pk]) for question in questions}
+    tied = tied_over_mentions(said)
+    for question, found in said.items():
         try:
             if not found:
                 again.append(question)
             elif not (
                 question.status == "answered"
-                and question.track_id in models
-                and ask_one_more(question, models[question.track_id], free)
+                and (question.track_id in models or question in tied)
+                and ask_one_more(
+                    question, models.get(question.track_id, {}), free, tied=question in tied
+                )
             ):
                 labels[question] = found
         except LockHeld:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
+from kbpo.instances.models import Instance
 from kbpo.queue import Moving
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
@@ -118,6 +119,9 @@ class Look(models.Model):
     """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="looks")
+    order = models.PositiveSmallIntegerField(
+        default=0, help_text="The order of judgments that was judged then"
+    )
     n = models.IntegerField(help_text="Judgments of this submission that counted then")
     n_before = models.IntegerField(
         help_text="Those among them that existed before its sample was drawn"
@@ -127,18 +131,39 @@ class Look(models.Model):
     high80 = models.FloatField()
     low95 = models.FloatField()
     high95 = models.FloatField()
+    variance = models.FloatField(help_text="What the intervals rest on")
+    quantile80 = models.FloatField(help_text="In the place of the normal quantile")
+    quantile95 = models.FloatField()
     made_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         db_table_comment = "Live intervals as they were shown, one whenever judgments had come"
         constraints = [
             models.UniqueConstraint(
-                fields=["submission", "n"], name="look_once_a_number_of_judgments"
+                fields=["submission", "order", "n"], name="look_once_a_number_of_judgments"
             )
         ]
 
     def __str__(self) -> str:
         return f"look at {self.submission_id} after {self.n}"
+
+
+class Flip(models.Model):
+    """A verdict on a prediction that turned, since more answers about its target came in."""
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="flips")
+    instance = models.ForeignKey(Instance, on_delete=models.CASCADE, related_name="+")
+    criterion = models.CharField(max_length=24)
+    before = models.FloatField(help_text="1 right, 0 wrong")
+    now = models.FloatField()
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Verdicts that turned, as they were told to teams"
+        indexes = [models.Index(fields=["submission", "made_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.criterion} of {self.instance_id}"
 
 
 class Rescoring(Moving):

@@ -24,9 +24,10 @@ from kbpo.evaluation.compare.ranks import comparisons
 from kbpo.evaluation.correction.estimate import Corrected
 from kbpo.evaluation.correction.scores import corrections
 from kbpo.evaluation.data import Data, read
+from kbpo.evaluation.flips import log_flips
 from kbpo.evaluation.live import take_look
 from kbpo.evaluation.models import Estimate, Evaluation, Rescoring
-from kbpo.evaluation.score import DEFAULT, Key, Score, default_estimates, found_share, scores
+from kbpo.evaluation.score import Key, Score, default_estimates, found_share, scores
 from kbpo.evaluation.slices.estimate import SliceScore, slice_scores
 from kbpo.instances.models import Label
 from kbpo.queue import nudge, one_at_a_time, work
@@ -167,6 +168,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     SampleBatch.objects.filter(submission__in=done, settled_at__isnull=True).update(
         settled_at=timezone.now()
     )
+    newest = Label.objects.aggregate(Max("pk"))["pk__max"] or 0
     data = read(track)
     kind = kind_of(track)
     criteria, with_recall = kind.criterion_names(), recall_criteria(track)
@@ -176,7 +178,10 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     rows = [*scores(data, found, criteria, with_recall, kind.published), *better.scores]
     for one in done:
         _move_on(one, _guaranteed(track, data, found, one))
-    last = track.evaluations.aggregate(Max("number"))["number__max"] or 0
+    previous = track.evaluations.order_by("-number").first()
+    last = previous.number if previous else 0
+    if previous is not None:
+        log_flips(track, data.systems, previous.settings.get("last_label", 0), newest)
     track.evaluations.filter(stage_end=False).delete()
     evaluation = Evaluation.objects.create(
         track=track,
@@ -185,6 +190,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
         settings=_settings(track, data, found)
         | {
             **_counts(kind, data),
+            "last_label": newest,
             "expert": (
                 {criterion: checked.confusion(criterion) for criterion in criteria}
                 if checked
@@ -204,7 +210,7 @@ def evaluate(track: Track, ended: Iterable[Submission] = ()) -> Evaluation:
     Estimate.objects.bulk_create(
         (_of_slice(evaluation, data, one, final) for one in sliced), batch_size=2000
     )
-    _look(track, data, rows, done)
+    _look(track, data, found, done)
     evaluation.comparisons = (
         comparisons(type(kind), data, found, standing)
         | parts(data, track.criterion, standing)
@@ -304,21 +310,19 @@ def _misses(data: Data) -> dict[str, Any] | None:
     return {"share": value, "n": share.n, **ends}
 
 
-def _look(track: Track, data: Data, rows: list[Score], done: list[Submission]) -> None:
+def _look(
+    track: Track, data: Data, found: dict[Key, tuple[Found, Design]], done: list[Submission]
+) -> None:
     """Nothing; stores what may be watched of the guaranteed numbers of submissions that are being
     judged.
     """
-    wanted = (data.mean, track.criterion, track.distribution, DEFAULT)
-    values = {
-        data.systems[row.column]: row.value
-        for row in rows
-        if (row.quantity, row.criterion, row.distribution, row.method) == wanted
-        and not math.isnan(row.value)
-    }
+    key = (data.mean, track.criterion, track.distribution)
+    if key not in found:
+        return
     judging = Submission.objects.filter(track=track, status="judging").select_related("track")
     for one in {row.pk: row for row in (*judging, *done)}.values():
-        if one.pk in values:
-            take_look(one, data, values[one.pk])
+        if one.pk in data.systems:
+            take_look(one, data, found[key][0])
 
 
 def _of_slice(evaluation: Evaluation, data: Data, one: SliceScore, final: set[int]) -> Estimate:

@@ -7,7 +7,9 @@ there are, since each is a draw of its own from what people think.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -24,6 +26,12 @@ RATINGS = "ratings"
 RANK = {source: rank for rank, source in enumerate(Label.PRECEDENCE)}
 ORDER = "array_position(%s::text[], l.source::text) DESC, l.created_at, l.id"
 """From the weakest label of a target to the one that decides"""
+UNDECIDED = "undecided"
+"""In a mention's value: people were asked what it refers to, and no more than half agree"""
+ADDED_UP = ("shown", "holds", "votes", "asked", "canonical", "titles", "link", UNDECIDED)
+"""What of a value follows from all answers about its target"""
+UNTIL = " AND l.id <= %s"
+"""Labels up to a number: what was known then"""
 PUBLIC = " AND l.public_at <= statement_timestamp()"
 """What everybody may see"""
 IN_PLACE = f"""
@@ -65,69 +73,89 @@ def standing(labels: Iterable[Label]) -> list[Label]:
 
 
 def merged(labels: Iterable[Label]) -> Value:
-    """The value of a target, given all its labels: for each part the highest source decides, then
-    the newest label.
+    """The value of a target, given all its labels: for each part the highest source decides.
 
-    A pair's parts are the directed predicates that were shown; every other value counts whole.
-    Labels that were given up are empty, so that they never hide a judgment; but of what was made
-    again the last alone counts.
+    What the crowd said adds up over all questions about the target (`added_up`); of other sources
+    the newest label decides. A pair's parts are the directed predicates that were shown; every
+    other value counts whole. Labels that were given up are empty, so that they never hide a
+    judgment; but of what was made again the last alone counts.
     """
     ordered = sorted(labels, key=lambda one: (-RANK[one.source], one.created_at, one.pk))
-    return _merged(in_place((label.value, label.origin) for label in ordered))
+    return _merged(in_place((Said.of(label), label.origin) for label in ordered))
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one label says."""
+
+    value: Value
+    source: str
+    n: int
+    origin: str
+
+    @classmethod
+    def of(cls, label: Label) -> Said:
+        """The same, of a label's row."""
+        return cls(label.value, label.source, label.n, label.origin)
 
 
 def values_of(
-    targets: Collection[int], *, public: bool = False
+    targets: Collection[int], *, public: bool = False, until: int | None = None
 ) -> Iterator[tuple[int, Value, bool]]:
-    """The targets that have a label (a public one), with the value that counts and whether somebody
-    asked in vain.
+    """The targets that have a label (a public one; one up to a number), with the value that counts
+    and whether somebody asked in vain.
     """
     rows = fetch(
-        "SELECT l.target_id, l.value, l.origin, l.source FROM instances_label l"
-        f" WHERE l.target_id = ANY(%s){PUBLIC if public else ''}"
+        "SELECT l.target_id, l.value, l.source, l.n, l.origin FROM instances_label l"
+        f" WHERE l.target_id = ANY(%s){PUBLIC if public else ''}{UNTIL if until else ''}"
         f" ORDER BY l.target_id, {ORDER}",
-        [list(targets), list(Label.PRECEDENCE)],
+        [list(targets), *([until] if until else []), list(Label.PRECEDENCE)],
     )
     for target, group in groupby(rows, key=lambda row: row[0]):
-        said = in_place(((json.loads(row[1]), row[3]), row[2]) for row in group)
+        said = in_place((Said(json.loads(row[1]), *row[2:]), row[4]) for row in group)
         # A mark that was taken back asked nobody.
-        in_vain = any(not value and source != Label.Source.DOCUMENT for value, source in said)
-        yield target, _merged(value for value, _ in said), in_vain
+        in_vain = any(not one.value and one.source != Label.Source.DOCUMENT for one in said)
+        yield target, _merged(said), in_vain
 
 
 def values_inside(
-    documents: Collection[int], kind: str, *, public: bool = False
+    documents: Collection[int], kind: str, *, public: bool = False, until: int | None = None
 ) -> Iterator[tuple[int, tuple[int, int], Value]]:
     """Document, first span and value that counts of every target of a kind that has a (public)
-    label, in documents.
+    label (up to a number), in documents.
     """
     rows = fetch(
-        "SELECT l.target_id, l.value, t.document_id, t.a_begin, t.a_end, l.origin FROM"
-        " instances_target t JOIN instances_label l ON l.target_id = t.id WHERE t.document_id ="
-        f" ANY(%s) AND t.kind = %s{PUBLIC if public else ''} ORDER BY l.target_id, {ORDER}",
-        [list(documents), kind, list(Label.PRECEDENCE)],
+        "SELECT l.target_id, l.value, l.source, l.n, l.origin, t.document_id, t.a_begin, t.a_end"
+        " FROM instances_target t JOIN instances_label l ON l.target_id = t.id WHERE t.document_id"
+        f" = ANY(%s) AND t.kind = %s{PUBLIC if public else ''}{UNTIL if until else ''}"
+        f" ORDER BY l.target_id, {ORDER}",
+        [list(documents), kind, *([until] if until else []), list(Label.PRECEDENCE)],
     )
     for _, group in groupby(rows, key=lambda row: row[0]):
-        some = list(group)
-        yield (
-            some[0][2],
-            (some[0][3], some[0][4]),
-            _merged(in_place((json.loads(row[1]), row[5]) for row in some)),
-        )
+        labels = list(group)
+        document, begin, end = labels[0][5:]
+        said = in_place((Said(json.loads(row[1]), *row[2:5]), row[4]) for row in labels)
+        yield document, (begin, end), _merged(said)
 
 
-def _merged(values: Iterable[Value]) -> Value:
+def _merged(said: Sequence[Said]) -> Value:
+    """The value that counts, of labels from the weakest to the one that decides."""
     value: Value = {}
     shown: dict[str, bool] = {}
     ratings: dict[str, list[float]] = {}
-    for one in values:
-        if not one:
-            continue
-        holds = set(one.get("holds", ()))
-        shown.update({part: part in holds for part in one.get("shown", ())})
-        for criterion, some in one.get(RATINGS, {}).items():
-            ratings.setdefault(criterion, []).extend(some)
-        value.update(one)
+    for one in said:
+        for criterion, given in one.value.get(RATINGS, {}).items():
+            ratings.setdefault(criterion, []).extend(given)
+    crowd = [one for one in said if one.source == Label.Source.CROWD and one.value]
+    stronger = [one for one in said if RANK[one.source] < RANK[Label.Source.CROWD]]
+    weaker = [one for one in said if RANK[one.source] > RANK[Label.Source.CROWD]]
+    together = [one.value for one in weaker] + [added_up(crowd)] + [one.value for one in stronger]
+    for part_of_it in together:
+        holds = set(part_of_it.get("holds", ()))
+        shown.update({part: part in holds for part in part_of_it.get("shown", ())})
+        value.update(part_of_it)
+    if value.get("canonical"):
+        value.pop(UNDECIDED, None)  # a weaker source tells what people were divided about
     if ratings:
         value[RATINGS] = ratings
     if shown:
@@ -136,3 +164,102 @@ def _merged(values: Iterable[Value]) -> Value:
             "holds": sorted(part for part, true in shown.items() if true),
         }
     return value
+
+
+def added_up(said: Sequence[Said]) -> Value:
+    """The value of a target by all answers to all questions about it: a later question never
+    overrides an earlier one, it joins it.
+
+    A predicate holds, a mention is canonical, a title is the link, if more than half of all who
+    were asked for it say so. Where people are divided about the canonical mention there is none,
+    and the value says that it is `UNDECIDED`. Of one question counts its newest label.
+    """
+    of_question: dict[str, Said] = {}
+    for one in said:
+        of_question[root(one.origin)] = one
+    labels = list(of_question.values())
+    if len(labels) < 2:
+        return dict(labels[0].value) if labels else {}
+    value: Value = {}
+    for one in labels:
+        value |= {key: told for key, told in one.value.items() if key not in ADDED_UP}
+    return value | _predicates(labels) | _mention(labels)
+
+
+def _predicates(labels: Sequence[Said]) -> Value:
+    """What is shown of a pair, what holds, and the votes for each part; nothing of other
+    targets.
+    """
+    votes: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for one in labels:
+        for part in one.value.get("shown", ()):
+            asked[part] += max(1, one.n)
+            votes[part] += _votes_for(part, one)
+    if not asked:
+        return {}
+    return {
+        "shown": sorted(asked),
+        "holds": sorted(part for part in asked if 2 * votes[part] > asked[part]),
+        "votes": {part: n for part, n in sorted(votes.items()) if n},
+        "asked": dict(sorted(asked.items())),
+    }
+
+
+def _votes_for(part: str, label: Said) -> int:
+    """How many of those who were asked in one question say that a predicate holds. All do, or none,
+    where its label says otherwise than most did: a model that knows them weighed them.
+    """
+    n, holds = max(1, label.n), part in label.value["holds"]
+    votes = int(label.value.get("votes", {}).get(part, 0))
+    if (2 * votes > n) == holds and votes <= n:
+        return votes
+    return n if holds else 0
+
+
+def _mention(labels: Sequence[Said]) -> Value:
+    """The canonical mention and the title that most gave, with the votes; nothing of other
+    targets.
+    """
+    of_mention = [one for one in labels if "canonical" in one.value or UNDECIDED in one.value]
+    if not of_mention:
+        return {}
+    votes: Counter[str] = Counter()
+    titles: Counter[str] = Counter()
+    asked = 0
+    for one in of_mention:
+        asked += max(1, one.n)
+        votes.update(_of_canonicals(one))
+        titles.update(_of_titles(one))
+    return mention_value(votes, titles, asked)
+
+
+def mention_value(votes: Counter[str], titles: Counter[str], n: int) -> Value:
+    """What n people say of a mention, given the votes by canonical mention (“begin-end”) and by
+    title (“” for none): without a canonical one where no more than half agree.
+    """
+    value: Value = {"votes": dict(votes), "titles": dict(titles), "canonical": None}
+    best, most = max(votes.items(), key=lambda one: one[1], default=("", 0))
+    if 2 * most > n:
+        value["canonical"] = [int(end) for end in best.split("-")]
+    else:
+        value[UNDECIDED] = True
+    title, most = max(titles.items(), key=lambda one: one[1], default=("", 0))
+    value["link"] = title if 2 * most > n else None
+    return {key: told for key, told in value.items() if told is not None}
+
+
+def _of_canonicals(label: Said) -> dict[str, int]:
+    """Votes by canonical mention; those of a label without votes all for what it says."""
+    votes = label.value.get("votes")
+    if votes is None:
+        begin, end = label.value["canonical"]
+        return {f"{begin}-{end}": max(1, label.n)}
+    return dict(votes)
+
+
+def _of_titles(label: Said) -> dict[str, int]:
+    titles = label.value.get("titles")
+    if titles is None:
+        return {label.value["link"]: max(1, label.n)} if "link" in label.value else {}
+    return dict(titles)

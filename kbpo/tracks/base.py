@@ -289,6 +289,8 @@ class Judged:
     """How people were divided, in words"""
     source: str = ""
     """Of the label that counts: crowd, expert, import, document"""
+    turned: Any = None
+    """How its verdict turned last, if it did since it was first told"""
     dispute: Any = None
     """What its team said against the judgment, and what became of it"""
     disputable: bool = False
@@ -445,11 +447,15 @@ class Track(ABC):
 
     @abstractmethod
     def judge(
-        self, instances: NDArray[np.int64], submissions: Sequence[int]
+        self,
+        instances: NDArray[np.int64],
+        submissions: Sequence[int],
+        *,
+        until: int | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         """Verdicts in [0, 1], or missing (NaN), per criterion, shape (n, m): each instance as each
         submission states it. Where a submission does not state it, missing or not is all that
-        counts.
+        counts. By the labels up to number `until`, if that is given: what was known then.
         """
 
     def noise(self, instances: NDArray[np.int64]) -> Mapping[str, Noise]:

@@ -77,24 +77,26 @@ def test_none_of_the_candidates_makes_a_mention_stand_for_itself() -> None:
     ]
 
 
-def test_a_tie_between_candidates_goes_to_the_one_that_stands_first() -> None:
-    label = labels_of(answer("other"), answer("19-30"), answer("0-7"))[7]
-    assert label.value["canonical"] == [0, 7]
-    assert label.disagreement == pytest.approx(2 / 3)
+def test_where_no_more_than_half_agree_nothing_is_settled() -> None:
+    label = labels_of(answer("19-30"), answer("19-30"), answer("0-7"), answer("other"))[7]
+    assert "canonical" not in label.value and label.value["undecided"]
+    assert label.value["votes"] == {"19-30": 2, "0-7": 2}, "somebody else: it stands for itself"
+    assert label.disagreement == 0.5
+    two = labels_of(answer("19-30"), answer("19-30"), answer("0-7"))[7]
+    assert two.value["canonical"] == [19, 30] and "undecided" not in two.value
 
 
 def test_a_date_is_not_asked_about_and_stands_for_itself() -> None:
     assert labels_of(answer())[8].value["canonical"] == [34, 38]
 
 
-def test_titles_are_collected_by_majority_of_those_who_gave_one() -> None:
-    given = [
-        answer(a_title=["Ann_Lee"]),
-        answer(a_title=["Ann Lee"]),
-        answer(a_no_title=["1"]),
-        answer(),
-    ]
+def test_a_title_takes_more_than_half_of_all_who_were_asked() -> None:
+    given = [answer(a_title=["Ann_Lee"]), answer(a_title=["Ann Lee"]), answer(a_no_title=["1"])]
     assert labels_of(*given)[7].value["link"] == "Ann Lee"
+    assert "link" not in labels_of(*given, answer())[7].value, "two of four"
+    alone = labels_of(answer(a_title=["Ann Lee"]), answer(), answer())[7]
+    assert "link" not in alone.value, "one of three"
+    assert alone.value["titles"] == {"Ann Lee": 1}
     assert labels_of(answer(a_no_title=["1"]))[7].value["link"] == ""
     assert "link" not in labels_of(answer())[7].value
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 from django.utils import timezone
@@ -289,11 +290,14 @@ class World:
         return float(np.mean([self.truth[one.pk] for one in instances]))
 
 
-def half_asked(data: Data, rng: np.random.Generator) -> Data:
-    """What is known where everything was judged, had each target been asked with probability ½."""
-    counts = rng.random(data.pool.target_id.size) < 0.5
+def half_asked(data: Data, rng: np.random.Generator, *, chance: float = 0.5, u: Any = None) -> Data:
+    """What is known where everything was judged, had each target been asked with this probability:
+    those whose number `u` lies below it.
+    """
+    numbers = rng.random(data.pool.target_id.size) if u is None else u
+    counts = numbers < chance
     kept = np.flatnonzero(counts[data.pool.target[data.judged]])
-    pi = np.full(counts.size, 0.5)
+    pi = np.full(counts.size, chance)
     return replace(
         data,
         inclusion=replace(

@@ -16,8 +16,9 @@ from annotation.interfaces.base import (
     ParsedResponse,
     Unit,
 )
-from annotation.interfaces.shared.majority import holding, most
+from annotation.interfaces.shared.majority import holding
 from annotation.interfaces.shared.payload import Pair, PredicatePayload, Side, parts_of
+from kbpo.instances.merge import UNDECIDED, mention_value
 
 if TYPE_CHECKING:
     from annotation.models import Question, Response
@@ -91,7 +92,10 @@ class Relation(Interface):
         flags = sum(one.criterion == "flag" for one in responses)
         said = [set(one.value["holds"]) for one in responses if one.criterion == "relation"]
         votes = Counter(part for holds in said for part in holds)
-        return 2 * flags == flags + len(said) or any(2 * n == len(said) for n in votes.values())
+        over_relations = any(2 * n == len(said) for n in votes.values())
+        labels = self.aggregate(question, responses)
+        over_mentions = any(UNDECIDED in one.value for one in labels)
+        return 2 * flags == flags + len(said) or over_relations or over_mentions
 
     def units(self, question: Question, response: Judgment) -> Iterator[tuple[Unit, str]]:
         """Each directed predicate (yes, no), each mention that there is a choice for, and whether
@@ -268,13 +272,13 @@ def _relation_label(question: Question, pair: Pair, answers: list[list[str]]) ->
 
 
 def _mention_label(side: Side, values: list[Mapping[str, Any]]) -> AggregatedLabel:
-    """A tie goes to the candidate that stands first on the page; `other` makes the mention stand
-    for itself.
+    """What more than half say it refers to, and its title; where no more than half agree, it says
+    that they are divided. `other` makes the mention stand for itself.
     """
-    choice = most([value["choice"] for value in values], order=[*side.candidates, OTHER])
-    assert choice is not None
-    begin, end = side.span if choice.value == OTHER else map(int, choice.value.split("-"))
-    label: dict[str, Any] = {"canonical": [begin, end], "type": side.type, "votes": choice.votes}
-    if title := most([value["title"] for value in values if value.get("title")]):
-        label["link"] = "" if title.value == NO_TITLE else title.value
-    return AggregatedLabel(side.target, label, "majority", choice.n, choice.disagreement)
+    own = f"{side.span[0]}-{side.span[1]}"
+    votes = Counter(own if one["choice"] == OTHER else str(one["choice"]) for one in values)
+    given = [str(one["title"]) for one in values if one.get("title")]
+    titles = Counter("" if title == NO_TITLE else title for title in given)
+    value = {"type": side.type, **mention_value(votes, titles, len(values))}
+    disagreement = 1 - max(votes.values()) / len(values)
+    return AggregatedLabel(side.target, value, "majority", len(values), disagreement)

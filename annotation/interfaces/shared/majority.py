@@ -22,15 +22,12 @@ class Majority:
         return 1.0 - self.votes[self.value] / self.n
 
 
-def most(answers: Sequence[str], order: Sequence[str] = ()) -> Majority | None:
-    """The most frequent answer, None if there are none; of several, the one that comes first in
-    `order`.
-    """
+def most(answers: Sequence[str]) -> Majority | None:
+    """The most frequent answer, None if there are none; of several, the first in the alphabet."""
     if not answers:
         return None
     votes = Counter(answers)
-    place = {answer: number for number, answer in enumerate(order)}
-    best = min(votes, key=lambda answer: (-votes[answer], place.get(answer, len(place)), answer))
+    best = min(votes, key=lambda answer: (-votes[answer], answer))
     return Majority(best, dict(votes), len(answers))
 
 

@@ -106,7 +106,10 @@ class ContentTrack(Track):
         """Whether a criterion has no rating."""
         return any(not said.ratings.get(name) for name in self.criterion_names())
 
-    def judge(self, instances: Ids, submissions: Sequence[int]) -> dict[str, NDArray[np.float64]]:
+    def judge(
+        self, instances: Ids, submissions: Sequence[int], *, until: int | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        # A mean of ratings moves with each of them: that is no verdict that turns.
         targets = targets_of(instances)
         return self._verdicts(targets, rated(np.unique(targets).tolist()), len(submissions))
 

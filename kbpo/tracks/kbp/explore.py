@@ -13,7 +13,7 @@ import numpy as np
 
 from kbpo.corpus.fetch import fetch
 from kbpo.corpus.models import Document
-from kbpo.instances.merge import PUBLIC
+from kbpo.instances.merge import PUBLIC, RANK
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Prediction
 from kbpo.tracks import base
@@ -95,9 +95,8 @@ def describe(
     chosen = [by_key[pk] for pk in predictions]
     rows = rows_of([one.instance_id for one in chosen], submission, public=public)
     labels: dict[int, Label] = {}
-    for label in Label.objects.filter(
-        target__in=[one.instance.target_id for one in chosen]
-    ).order_by("created_at"):
+    known = Label.objects.filter(target__in=[one.instance.target_id for one in chosen])
+    for label in sorted(known, key=lambda one: (-RANK[one.source], one.created_at, one.pk)):
         if label.is_public or not public:
             labels[label.target_id] = label
     templates = {
@@ -165,6 +164,7 @@ def _votes(row: Any, label: Label | None) -> str:
             label.source if label else "", ""
         )
     part = row.predicate + (">" if row.forward else "<")
-    yes = label.value.get("votes", {}).get(part, 0)
-    agree = yes if part in label.value.get("holds", ()) else label.n - yes
-    return f"{agree} of {label.n}"
+    n = row.value.get("asked", {}).get(part, label.n)
+    yes = row.value.get("votes", {}).get(part, 0)
+    agree = yes if part in row.value.get("holds", ()) else n - yes
+    return f"{agree} of {n}"

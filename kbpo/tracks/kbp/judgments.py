@@ -24,10 +24,14 @@ Ids = NDArray[np.int64]
 
 
 def judge(
-    instances: Ids, submissions: Sequence[int], *, answers: Answers | None = None
+    instances: Ids,
+    submissions: Sequence[int],
+    *,
+    answers: Answers | None = None,
+    until: int | None = None,
 ) -> dict[str, Floats]:
     """f (n, m) per criterion: 1 right, 0 wrong, NaN missing, for each instance as each submission
-    states it.
+    states it; by the labels up to number `until`, if that is given.
 
     A target with an answer is judged by that alone, and so are its two mentions; to what else they
     belong is still what the labels say, so that the verdict on a target never depends on answers
@@ -40,7 +44,10 @@ def judge(
     unique, position = np.unique(instances, return_inverse=True)
     facts = _facts(unique.tolist())
     world = _World(
-        {fact[1] for fact in facts.values()}, {fact[2] for fact in facts.values()}, answers
+        {fact[1] for fact in facts.values()},
+        {fact[2] for fact in facts.values()},
+        answers,
+        until=until,
     )
     column = {submission: j for j, submission in enumerate(submissions)}
     rows: list[JudgedRow] = []
@@ -97,12 +104,15 @@ class _World:
         answers: Answers | None = None,
         *,
         public: bool = False,
+        until: int | None = None,
     ) -> None:
-        self.values = {target: value for target, value, _ in values_of(targets, public=public)}
-        closing = values_inside(documents, Target.Kind.DOCUMENT, public=public)
+        pairs = values_of(targets, public=public, until=until)
+        self.values = {target: value for target, value, _ in pairs}
+        closing = values_inside(documents, Target.Kind.DOCUMENT, public=public, until=until)
         self.closed = {document for document, _, value in closing if value.get("closed")}
         spans: dict[int, dict[Span, dict[str, Any]]] = defaultdict(dict)
-        for document, span, value in values_inside(documents, Target.Kind.MENTION, public=public):
+        mentions = values_inside(documents, Target.Kind.MENTION, public=public, until=until)
+        for document, span, value in mentions:
             spans[document][span] = value
         texts = dict(Document.objects.filter(pk__in=documents).values_list("pk", "text"))
         self.clusters = {

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kbpo.corpus.fetch import fetch
-from kbpo.instances.merge import values_inside, values_of
+from kbpo.instances.merge import UNDECIDED, values_inside, values_of
 from kbpo.instances.models import Target
 from kbpo.tracks.kbp.judge import Span, directed
 
@@ -39,7 +39,7 @@ class Pair:
     given_up: bool = False
     """Somebody asked in vain: it is known to be missing."""
     linked: bool = False
-    """Both mentions have labels."""
+    """Both mentions have labels, if only that people are divided about them."""
 
     @property
     def missing(self) -> set[str]:
@@ -114,7 +114,7 @@ def _bare(target_ids: Sequence[int]) -> dict[int, Pair]:
     linked = {
         (document, span)
         for document, span, value in values_inside(documents, "mention")
-        if value.get("canonical")
+        if value.get("canonical") or value.get(UNDECIDED)
     }
     for pair in pairs.values():
         pair.closed = pair.document in closed

@@ -100,8 +100,10 @@ class KbpTrack(TrackWithRecall):
     def unanswered(self, of: Mapping[int, Collection[int]]) -> dict[int, set[int]]:
         return pairs.unanswered(of)
 
-    def judge(self, instances: Ids, submissions: Sequence[int]) -> dict[str, NDArray[np.float64]]:
-        return judgments.judge(instances, submissions)
+    def judge(
+        self, instances: Ids, submissions: Sequence[int], *, until: int | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        return judgments.judge(instances, submissions, until=until)
 
     def again(self, target_ids: Sequence[int]) -> Iterable[QuestionDraft]:
         return questions.again(self.track, target_ids)

@@ -107,6 +107,16 @@ def shown(submission: Submission) -> dict[str, Any]:
                 "withdrawn",
             )
         },
+        "turned": [
+            {
+                "instance": flip.instance_id,
+                "criterion": flip.criterion,
+                "before": flip.before,
+                "now": flip.now,
+                "at": flip.made_at,
+            }
+            for flip in submission.flips.order_by("pk")
+        ],
         "scores": [
             {
                 "quantity": key[0],

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 from django.utils.safestring import mark_safe
 from numpy.typing import NDArray
 
-from estimators.confidence_sequences import betting
 from estimators.horvitz_thompson import anticipated_variance, centred
 from estimators.intervals import wilson
+from estimators.repeated import GROWTH, critical_value
 from kbpo.web.components import sketch
 from kbpo.web.components.drawing import Axis, draw_axis
 from kbpo.web.components.figures import NBSP
@@ -76,7 +77,7 @@ def draw_watched() -> Figure:
     streams = (rng.random((100, n)) < truth).astype(np.float64)
     count = np.arange(1, n + 1)
     once = [np.asarray(wilson(np.cumsum(x) / count, count, 0.8)) for x in streams]
-    always = [np.asarray(betting(x, confidence_level=0.8, planned_n=n, grid=200)) for x in streams]
+    always = [_looked_at(x) for x in streams]
     missed = [[_misses(low, high, truth) for low, high in ends] for ends in (once, always)]
     ever = [sum(bool(one[9:].any()) for one in some) for some in missed]
     shown = next(
@@ -97,6 +98,35 @@ def draw_watched() -> Figure:
         f" {sketch.percent(truth)} (the line). Both are 80{NBSP}% intervals; those that miss are"
         f" dashed. {told}, the one to be watched in {ever[1]}. It is wider: that is its price.",
     )
+
+
+def _looked_at(x: Floats) -> Floats:
+    """(2, n) the interval of right and wrong answers x that stands after each: that of the last
+    look, with the quantiles of looks that are taken whenever there is enough more.
+    """
+    n = x.size
+    ends = np.tile([[0.0], [1.0]], n)
+    low, high = 0.0, 1.0
+    for count, level in _levels(n):
+        interval = wilson(float(x[:count].mean()), count, level)
+        low, high = max(low, float(interval.low)), min(high, float(interval.high))
+        ends[:, count - 1 :] = [[low], [high]]
+    return ends
+
+
+@cache
+def _levels(n: int) -> list[tuple[int, float]]:
+    """Judgments at each look up to n, and the level that a single look with its quantile has."""
+    counts = [10]
+    while counts[-1] < n:
+        counts.append(min(n, int(np.ceil(counts[-1] * GROWTH))))
+    quantiles: list[float] = []
+    for at, count in enumerate(counts):
+        earlier = [one / n for one in counts[:at]]
+        quantiles.append(critical_value(earlier, quantiles, count / n))
+    return [
+        (count, 2 * NormalDist().cdf(one) - 1) for count, one in zip(counts, quantiles, strict=True)
+    ]
 
 
 def _misses(low: Floats, high: Floats, truth: float) -> NDArray[np.bool_]:

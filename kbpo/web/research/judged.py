@@ -13,12 +13,13 @@ from typing import Any
 
 from annotation.desk import adjudicate
 from kbpo.accounts.models import User
+from kbpo.evaluation.flips import flips_of
 from kbpo.instances.models import Label
 from kbpo.submissions.models import Submission
 from kbpo.tracks.base import Judged, Verdicts
 from kbpo.tracks.registry import kind_of
 
-VERDICTS = ("all", "right", "wrong")
+VERDICTS = ("all", "right", "wrong", "turned")
 SHOWING = ("judging", "scored")
 """Statuses of submissions that show judgments."""
 NOT_DISPUTED = {
@@ -66,12 +67,16 @@ def describe(submission: Submission, ids: Sequence[int], *, public: bool) -> lis
 
 
 def with_disputes(submission: Submission, rows: list[Judged], own: bool) -> list[Judged]:
-    """The rows, for their own team with what it disputes and may dispute: what people judged."""
+    """The rows, for their own team with what it disputes and may dispute (what people judged), and
+    with how the verdict turned.
+    """
     disputes = adjudicate.of_submission(submission) if own else {}
+    turned = flips_of(submission) if own else {}
     can_be_checked = kind_of(submission.track).can_be_checked
     return [
         replace(
             one,
+            turned=turned.get(one.prediction.instance_id),
             dispute=disputes.get(one.prediction.instance.target_id),
             disputable=own
             and can_be_checked

@@ -92,7 +92,7 @@ def watched(submission: Submission) -> dict[str, Any] | None:
     """What may be watched of a submission's guaranteed number as judgments arrive; None before the
     first.
     """
-    looks = list(Look.objects.filter(submission=submission).order_by("n"))
+    looks = list(Look.objects.filter(submission=submission).order_by("order", "n"))
     if not looks:
         return None
     now = looks[-1]

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.questions import share
 from kbpo.accounts.models import User
+from kbpo.evaluation.flips import flips_of
 from kbpo.money.spend import balance
 from kbpo.queue import nudge
 from kbpo.submissions.models import Problem, Submission
@@ -126,6 +127,7 @@ def context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
             "sampled": sampled(submission),
         }
         found["shared"] = share.shared(submission)
+        found["n_turned"] = len(flips_of(submission))
         found |= {"more": more(submission)}
     if seen:
         said = verdicts(submission, public=not own)
@@ -276,14 +278,19 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
     verdict = request.GET.get("verdict", "all")
     verdict = verdict if verdict in VERDICTS else "all"
     predicate = request.GET.get("predicate", "")
-    chosen = [
-        pk_
-        for pk_, ok, name in zip(ids, right, names, strict=True)
-        if (not predicate or name == predicate)
-        and (verdict == "all" or ok == float(verdict == "right"))
-    ]
+    flipped = flipped_predictions(submission) if own else set()
+    of_verdict = {
+        "all": np.ones(len(ids), dtype=np.bool_),
+        "right": right == 1,
+        "wrong": right == 0,
+        "turned": np.isin(ids, sorted(flipped)),
+    }
+    chosen = []
+    for pk_, is_chosen, name in zip(ids, of_verdict[verdict], names, strict=True):
+        if is_chosen and predicate in ("", name):
+            chosen.append(pk_)
     page = Paginator(chosen, PAGE).get_page(request.GET.get("page"))
-    counts = {"all": len(ids), "right": int((right == 1).sum()), "wrong": int((right == 0).sum())}
+    counts = {name: int(np.sum(which)) for name, which in of_verdict.items()}
     return render(
         request,
         "predictions.html",
@@ -294,6 +301,7 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
                 submission, describe(submission, list(page), public=not own), own
             ),
             "own": own,
+            "shows_turned": counts["turned"] > 0,
             "verdict": verdict,
             "predicate": predicate,
             "counts": counts,
@@ -303,6 +311,12 @@ def predictions(request: HttpRequest, pk: int) -> HttpResponse:
             "pages": kind_of(submission.track).pages,
         },
     )
+
+
+def flipped_predictions(submission: Submission) -> set[int]:
+    """The predictions of a submission whose verdict turned since it was first told."""
+    rows = submission.predictions.filter(instance__in=list(flips_of(submission)))
+    return set(rows.values_list("pk", flat=True))
 
 
 @login_required

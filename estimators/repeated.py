@@ -1,0 +1,166 @@
+"""Intervals of an ordinary estimate that may be looked at while its sample grows.
+
+An interval that is made anew after every label is wrong sooner or later. Made with a larger quantile
+in the place of the normal one, and only when enough has come since the last look, it is ever wrong
+no more often than it says (repeated confidence intervals: Jennison and Turnbull 1989). The error is
+spent look by look (Lan and DeMets 1983), so that nobody need know beforehand when looks will be
+taken, nor how many.
+
+Estimates from nested samples (thresholds that only rise) have independent increments, as a mean of
+more and more labels has: with information I = 1/V, √I (estimate − truth) is to first order a
+Brownian motion B at time t = I / I_last over √t. That is an approximation of large samples:
+`benchmarks/peeking.py` says how good it is.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import norm
+
+from estimators import checks
+from estimators.checks import BoolArray, FloatArray
+
+GROWTH = 1.2
+"""How much more information a look should have than the one before it."""
+EARLY = 0.1
+"""Share of the error that may be spent while looks are early."""
+GRID: FloatArray = np.linspace(-5.5, 5.5, 441)
+STEP = float(GRID[1] - GRID[0])
+ROUNDS = 16
+LEAST_GROWTH = 1.02
+
+
+def critical_value(
+    information: ArrayLike,
+    critical: ArrayLike,
+    now: float,
+    *,
+    confidence_level: float = 0.8,
+    early: float = 0.3,
+    growth: float = GROWTH,
+) -> float:
+    """Return the quantile of the look that is taken now: estimate ± quantile · √V.
+
+    Of what may still be spent of the error, as little is spent that the same quantile would do for
+    all looks to come, each with `growth` times the information of the one before, up to the last.
+    Before a share `early` of the information not more than a tenth of the error is spent, in
+    proportion.
+
+    Parameters
+    ----------
+    information : (k,) array
+        Of the looks so far, as shares of what the last will have, ascending, in (0, 1].
+    critical : (k,) array
+        The quantiles that they were taken with.
+    now : float
+        Information of this look, more than of the last one; at most 1, the last look.
+    confidence_level : float
+        Of all looks together, strictly between 0 and 1.
+    early, growth : float
+        See above; `growth` is more than 1.
+
+    Returns
+    -------
+    float
+        At least the normal quantile; infinite where nothing is left to be spent.
+
+    Raises
+    ------
+    ValueError
+        If information does not ascend by 2 % a look, or an option is out of range.
+
+    References
+    ----------
+    Jennison and Turnbull 1989; Lan and DeMets 1983; Armitage, McPherson and Rowe 1969 (the
+    recursion).
+
+    Examples
+    --------
+    >>> alone = critical_value([], [], 1.0, confidence_level=0.8)
+    >>> first = critical_value([], [], 0.5, confidence_level=0.8)
+    >>> round(alone, 2), alone < first < 1.75
+    (1.28, True)
+    """
+    alpha = 1 - checks.level(confidence_level)
+    times = [float(one) for one in np.atleast_1d(np.asarray(information, dtype=np.float64))]
+    known = [float(one) for one in np.atleast_1d(np.asarray(critical, dtype=np.float64))]
+    if len(times) != len(known):
+        raise ValueError(f"{len(times)} looks have {len(known)} critical values")
+    before = 0.0
+    for time in [*times, now]:
+        if not before * LEAST_GROWTH < time <= 1:
+            raise ValueError(f"information must ascend to at most 1; got {time!r} after {before!r}")
+        before = time
+    if growth <= 1:
+        raise ValueError(f"growth must be more than 1; got {growth!r}")
+    spent, density, at = 0.0, None, 0.0
+    for time, quantile in zip(times, known, strict=True):
+        density = _moved(density, at, time)
+        outside = _outside(time, quantile)
+        spent += float(density[outside].sum()) * STEP
+        density, at = np.where(outside, 0.0, density), time
+    if now < early:
+        allowed = EARLY * alpha * now / early - spent
+        return _solve(_moved(density, at, now), [], [now], allowed)
+    return _solve(_moved(density, at, now), *_to_come(now, growth), max(alpha - spent, 0.0))
+
+
+def _to_come(now: float, growth: float) -> tuple[list[FloatArray], list[float]]:
+    """Return the steps from this look to each that is to come, and the times of all of them."""
+    times = [now]
+    while times[-1] * growth < 1:
+        times.append(times[-1] * growth)
+    if times[-1] * LEAST_GROWTH < 1:
+        times.append(1.0)
+    return [_step(end - begin) for begin, end in pairwise(times)], times
+
+
+def _solve(density: FloatArray, steps: list[FloatArray], times: list[float], error: float) -> float:
+    """Return the quantile, the same at all these looks, that is left at any of them with a
+    probability of `error`.
+    """
+    if error <= 0:
+        return float("inf")
+    low, high = 0.0, 6.0
+    for _ in range(ROUNDS):
+        middle = (low + high) / 2
+        low, high = (
+            (middle, high) if _crossed(density, steps, times, middle) > error else (low, middle)
+        )
+    return high
+
+
+def _crossed(
+    density: FloatArray, steps: list[FloatArray], times: list[float], quantile: float
+) -> float:
+    """Return the probability of leaving ± quantile at one of these looks."""
+    crossed = 0.0
+    for at, time in enumerate(times):
+        if at:
+            density = steps[at - 1] @ density
+        outside = _outside(time, quantile)
+        crossed += float(density[outside].sum()) * STEP
+        density = np.where(outside, 0.0, density)
+    return crossed
+
+
+def _moved(density: FloatArray | None, before: float, now: float) -> FloatArray:
+    """Return the density of B at a time, of paths that never were outside."""
+    if density is None:
+        return np.asarray(norm.pdf(GRID, scale=np.sqrt(now)))
+    return np.asarray(_step(now - before) @ density)
+
+
+def _step(time: float) -> FloatArray:
+    """Return the transition of B over a span of time, as a matrix over the grid; its columns sum to
+    1.
+    """
+    kernel = np.exp(-np.square(GRID[:, None] - GRID[None, :]) / (2 * time))
+    return np.asarray(kernel / kernel.sum(axis=0))
+
+
+def _outside(time: float, quantile: float) -> BoolArray:
+    return np.asarray(np.abs(GRID) > quantile * np.sqrt(time))

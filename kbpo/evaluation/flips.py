@@ -1,0 +1,73 @@
+"""Logs verdicts that turned: answers about one target add up, so that later ones may outvote earlier
+ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from kbpo.accounts.audit import note
+from kbpo.corpus.fetch import fetch
+from kbpo.evaluation.models import Flip
+from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
+from kbpo.tracks.registry import kind_of
+
+AFFECTED = """
+    SELECT DISTINCT i.id FROM instances_label l JOIN instances_target t ON t.id = l.target_id
+    JOIN instances_instance i ON i.target_id = t.id
+        OR (t.kind <> 'pair' AND i.document_id = t.document_id)
+    WHERE t.corpus_id = %s AND l.id > %s AND l.id <= %s AND EXISTS (
+        SELECT 1 FROM instances_label earlier WHERE earlier.target_id = l.target_id
+        AND earlier.id <= %s AND earlier.value <> '{}'::jsonb)
+"""
+"""What is stated of targets that got a label in between and had one before; of a mention or a
+document, all that is stated in the document"""
+
+
+def log_flips(track: Track, submissions: Sequence[int], before: int, now: int) -> int:
+    """How many verdicts on predictions of these submissions turned between the labels of these two
+    numbers. Each is kept for its team, and the log says how many there were.
+    """
+    affected = [pk for (pk,) in fetch(AFFECTED, [track.corpus_id, before, now, before])]
+    if not affected or not submissions:
+        return 0
+    instances = np.array(sorted(affected), dtype=np.int64)
+    kind = kind_of(track)
+    was = kind.judge(instances, submissions, until=before)
+    is_now = kind.judge(instances, submissions, until=now)
+    stated = fetch(
+        "SELECT instance_id, submission_id FROM submissions_prediction"
+        " WHERE instance_id = ANY(%s) AND submission_id = ANY(%s)",
+        [affected, list(submissions)],
+    )
+    column = {submission: at for at, submission in enumerate(submissions)}
+    flips = []
+    for instance, submission in sorted(stated):
+        at = int(np.searchsorted(instances, instance)), column[submission]
+        for criterion in kind.criterion_names():
+            old, new = float(was[criterion][at]), float(is_now[criterion][at])
+            if old != new and {old, new} <= {0.0, 1.0}:
+                flip = Flip(instance_id=instance, submission_id=submission, criterion=criterion)
+                flip.before, flip.now = old, new
+                flips.append(flip)
+    Flip.objects.bulk_create(flips)
+    for submission, n in Counter(one.submission_id for one in flips).items():
+        note(
+            "verdicts turned",
+            f"submission:{submission}",
+            after=f"{n} verdict{'' if n == 1 else 's'}",
+            why="More answers came about the same targets, and all of them add up.",
+            track=track.slug,
+        )
+    return len(flips)
+
+
+def flips_of(submission: Submission) -> dict[int, Flip]:
+    """The instances whose verdict under the guaranteed criterion turned for a submission, each with
+    how it turned last.
+    """
+    rows = Flip.objects.filter(submission=submission, criterion=submission.track.criterion)
+    return {one.instance_id: one for one in rows.order_by("pk")}

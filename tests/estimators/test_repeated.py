@@ -1,0 +1,102 @@
+"""Intervals that may be looked at while a sample grows: ever wrong no more often than they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, norm
+
+from estimators.intervals import wilson
+from estimators.repeated import GROWTH, critical_value
+
+
+def looks(n: int, first: int = 10) -> list[int]:
+    """Numbers of labels at which looks are taken, each a fifth more than the one before."""
+    counts = [first]
+    while counts[-1] < n:
+        counts.append(min(n, int(np.ceil(counts[-1] * GROWTH))))
+    return counts
+
+
+def quantiles(times: list[float], level: float, early: float = 0.3) -> list[float]:
+    found: list[float] = []
+    for at, time in enumerate(times):
+        found.append(critical_value(times[:at], found, time, confidence_level=level, early=early))
+    return found
+
+
+def test_a_single_look_has_the_normal_quantile() -> None:
+    assert critical_value([], [], 1.0) == pytest.approx(norm.ppf(0.9), abs=0.01)
+    assert critical_value([], [], 1.0, confidence_level=0.95) == pytest.approx(1.96, abs=0.015)
+
+
+@pytest.mark.parametrize("first", [0.4, 0.7])
+def test_two_looks_are_left_with_exactly_the_error(first: float) -> None:
+    """Held against the two-dimensional normal distribution itself."""
+    one = critical_value([], [], first, growth=1 / first, early=0.1)
+    two = critical_value([first], [one], 1.0, growth=1 / first, early=0.1)
+    both = multivariate_normal(cov=[[1, first**0.5], [first**0.5, 1]])
+    corners = [((one, two), 1), ((-one, two), -1), ((one, -two), -1), ((-one, -two), 1)]
+    inside = sum(sign * both.cdf(np.array(corner)) for corner, sign in corners)
+    assert inside == pytest.approx(0.8, abs=0.01)
+    assert one == pytest.approx(two, abs=0.03), "the same quantile for all looks to come"
+
+
+@pytest.mark.parametrize(("level", "n"), [(0.8, 150), (0.8, 500), (0.95, 500)])
+def test_from_a_hundred_labels_on_it_is_at_most_half_wider_than_for_one_look(
+    level: float, n: int
+) -> None:
+    counts = looks(n)
+    found = quantiles([one / n for one in counts], level, early=min(0.5, 100 / n))
+    late = [one for one, count in zip(found, counts, strict=True) if count >= 100]
+    assert max(late) <= 1.5 * norm.ppf(0.5 + level / 2)
+
+
+def test_looks_at_any_times_leave_it_no_more_often_than_the_level_says() -> None:
+    """Also where looks come at other times than were planned for."""
+    rng: Any = np.random.default_rng(3)
+    for times in ([0.3, 0.37, 0.5, 0.9, 1.0], [0.05, 0.2, 0.21 * GROWTH, 0.4, 0.41 * GROWTH, 1.0]):
+        found = np.array(quantiles(times, 0.8))
+        steps = np.sqrt(np.diff([0.0, *times]))
+        paths = np.cumsum(rng.normal(size=(40_000, len(times))) * steps, axis=1) / np.sqrt(times)
+        assert float((np.abs(paths) > found).any(axis=1).mean()) <= 0.21
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("truth", [0.05, 0.5, 0.9])
+def test_a_share_that_is_watched_label_by_label_is_missed_no_more_often_than_it_says(
+    truth: float,
+) -> None:
+    rng: Any = np.random.default_rng(4)
+    counts = looks(300)
+    found = quantiles([one / 300 for one in counts], 0.8)
+    streams = (rng.random((3_000, 300)) < truth).cumsum(axis=1)
+    missed = np.zeros(3_000, dtype=bool)
+    for count, quantile in zip(counts, found, strict=True):
+        level = 2 * norm.cdf(quantile) - 1
+        low, high = wilson(streams[:, count - 1] / count, np.full(3_000, float(count)), level)
+        missed |= (low > truth) | (high < truth)
+    assert float(missed.mean()) <= 0.215
+
+
+def test_nothing_is_left_to_spend_is_no_end() -> None:
+    assert critical_value([0.5], [0.1], 0.9) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("information", "critical", "now", "options"),
+    [
+        ([0.5], [1.5], 0.505, {}),
+        ([0.5], [1.5], 1.1, {}),
+        ([0.5], [], 0.9, {}),
+        ([], [], 0.5, {"growth": 1.0}),
+        ([], [], 0.5, {"confidence_level": 1.0}),
+    ],
+)
+def test_what_cannot_be_a_look_is_refused(
+    information: list[float], critical: list[float], now: float, options: dict[str, float]
+) -> None:
+    with pytest.raises(ValueError):
+        critical_value(information, critical, now, **options)

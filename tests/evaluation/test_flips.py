@@ -1,0 +1,98 @@
+"""A verdict that turns, since more answers about its target came in, is logged and told to its
+team.
+"""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from kbpo.accounts.models import Audit
+from kbpo.evaluation.flips import flips_of
+from kbpo.evaluation.models import Flip
+from kbpo.evaluation.run import evaluate
+from kbpo.instances.models import Instance, Label, Target
+from kbpo.instances.record import NewLabel, record
+from kbpo.instances.targets import Place, targets_at
+from kbpo.submissions.models import Submission
+from tests.conftest import Toy
+from tests.evaluation.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def as_user(toy: Toy, name: str) -> Client:
+    client = Client()
+    client.force_login(toy.users[name])
+    return client
+
+
+def judged(world: World) -> tuple[Submission, list[Target]]:
+    """A system with the targets that were drawn for it, all judged and scored."""
+    row = world.system("one", lambda one: True)
+    asked = world.sample(row)
+    world.answer(asked)
+    evaluate(world.track, [row])
+    return row, asked
+
+
+def say_again(target: Target, holds: bool, n: int, question: str) -> None:
+    """A label of another question about a pair: n people say that all of it holds, or nothing."""
+    [first, *_] = Label.objects.filter(target=target).order_by("pk")
+    shown = first.value["shown"]
+    value = {"shown": shown, "holds": shown if holds else []}
+    value["votes"] = dict.fromkeys(shown, n if holds else 0)
+    record([NewLabel(target.pk, value, "crowd", "majority", n, question)])
+
+
+def test_answers_that_outvote_earlier_ones_turn_a_verdict_and_its_team_reads_so(
+    toy: Toy,
+) -> None:
+    world = World(toy)
+    row, asked = judged(world)
+    right = next(one for one in world.instances if world.truth[one.pk])
+    target = next(one for one in asked if one.pk == right.target_id)
+    say_again(target, False, 2, "question:a")
+    evaluate(world.track)
+    assert not Flip.objects.exists(), "two against three: nothing turns"
+    say_again(target, False, 2, "question:b")
+    evaluate(world.track)
+    assert flips_of(row)[right.pk].before == 1.0 and flips_of(row)[right.pk].now == 0.0
+    entry = Audit.objects.get(what="verdicts turned")
+    assert (entry.about, entry.track) == (f"submission:{row.pk}", "world")
+    evaluate(world.track)
+    assert Audit.objects.filter(what="verdicts turned").count() == 1, "told once"
+    page = as_user(toy, "Rosa").get(reverse("submission", args=[row.pk])).content.decode()
+    assert "turned since" in page and "verdict=turned" in page
+    address = reverse("submission-judged", args=[row.pk]) + "?verdict=turned"
+    listing = as_user(toy, "Rosa").get(address).content.decode()
+    assert listing.count("turned from right to wrong") == 1
+    assert listing.count('class="card judged"') == 1
+    strangers = as_user(toy, "Tim").get(reverse("submission", args=[row.pk])).content.decode()
+    assert "turned since" not in strangers
+
+
+def test_a_mention_that_is_settled_anew_turns_what_is_said_of_it(toy: Toy) -> None:
+    world = World(toy)
+    world.track.criterion = "correct"
+    world.track.save()
+    row, _ = judged(world)
+    right = next(one for one in world.instances if world.truth[one.pk])
+    spans = [(right.subject_begin, right.subject_end), (right.object_begin, right.object_end)]
+    [subject, object_] = [Place("mention", right.document_id, span) for span in spans]
+    targets = targets_at(world.corpus, [subject, object_])
+    value = {"canonical": list(object_.a), "type": "PER"}
+    record([NewLabel(targets[subject], value, "crowd", "majority", 4, "question:a")])
+    evaluate(world.track)
+    turned = flips_of(row)
+    assert right.pk in turned and turned[right.pk].now == 0.0
+    same_subject = {one.pk for one in world.instances if _states(one, subject)}
+    assert set(turned) <= same_subject, "of nothing else"
+
+
+def _states(instance: Instance, place: Place) -> bool:
+    ends = {(instance.subject_begin, instance.subject_end)}
+    return instance.document_id == place.document and place.a in ends | {
+        (instance.object_begin, instance.object_end)
+    }

@@ -1,0 +1,97 @@
+"""All answers about one target add up, whichever question they were given to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import pytest
+
+from kbpo.instances import merge
+from kbpo.instances.merge import Said, added_up, mention_value
+from kbpo.instances.models import Label
+
+SPANS = ("0-4", "10-14", "20-24")
+PART = "per:parents>"
+
+
+def mention(question: int, *votes: str, title: str | None = None) -> Said:
+    """What so many people say of a mention in one question."""
+    titles = Counter() if title is None else Counter({title: len(votes)})
+    value = {"type": "PER", **mention_value(Counter(votes), titles, len(votes))}
+    return Said(value, "crowd", len(votes), f"question:{question}")
+
+
+def pair(question: int, yes: int, n: int, **more: Any) -> Said:
+    """What n people say of a pair in one question, `yes` of them that the relation holds."""
+    value = {"shown": [PART], "holds": [PART] if 2 * yes > n else [], "votes": {PART: yes}}
+    return Said(value | more, "crowd", n, f"question:{question}")
+
+
+def test_a_later_question_joins_the_earlier_answers_and_never_overrides_them() -> None:
+    first, anew = mention(1, "0-4", "0-4", "0-4"), mention(2, "10-14", "10-14", "0-4")
+    assert anew.value["canonical"] == [10, 14], "three people by themselves say so"
+    assert added_up([first, anew])["canonical"] == [0, 4], "but four of six say otherwise"
+    assert added_up([first, anew])["votes"] == {"0-4": 4, "10-14": 2}
+    assert added_up([pair(1, 3, 3), pair(2, 1, 3)])["holds"] == [PART]
+    assert added_up([pair(1, 3, 3), pair(2, 0, 3)])["holds"] == [], "a tie does not hold"
+
+
+def test_the_value_is_the_strict_majority_of_all_answers_however_they_were_asked() -> None:
+    """Every way in which two questions of three people each can be answered."""
+    for votes in product(SPANS, repeat=6):
+        value = added_up([mention(1, *votes[:3]), mention(2, *votes[3:])])
+        best, n = Counter(votes).most_common(1)[0]
+        if n > 3:
+            assert value["canonical"] == [int(end) for end in best.split("-")]
+            assert "undecided" not in value
+        else:
+            assert value["undecided"] and "canonical" not in value, votes
+    for first, second in product(range(4), repeat=2):
+        held = added_up([pair(1, first, 3), pair(2, second, 3)])["holds"] == [PART]
+        assert held == (first + second > 3)
+
+
+def test_the_order_of_the_questions_does_not_matter() -> None:
+    said = [mention(1, "0-4", "0-4", "10-14"), mention(2, "10-14", "10-14"), mention(3, "0-4")]
+    values = [added_up([said[at] for at in order])["votes"] for order in ((0, 1, 2), (2, 1, 0))]
+    assert values[0] == values[1] == {"0-4": 3, "10-14": 3}
+
+
+def test_a_question_counts_once_with_its_newest_label() -> None:
+    first, second = pair(1, 3, 3), pair(2, 1, 3)
+    again = Said(pair(2, 3, 3).value, "crowd", 3, "question:2/majority-1")
+    value = added_up([first, second, again])
+    assert (value["votes"], value["asked"]) == ({PART: 6}, {PART: 6})
+
+
+def test_what_a_model_says_against_the_votes_counts_with_all_who_answered() -> None:
+    value = added_up([pair(1, 2, 3), pair(2, 2, 3, holds=[])])
+    assert (value["votes"], value["holds"]) == ({PART: 2}, [])
+
+
+def test_a_title_takes_more_than_half_of_all_who_were_asked() -> None:
+    typed, silent = mention(1, "0-4", title="Ann Lee"), mention(2, "0-4", "0-4", "0-4")
+    assert typed.value["link"] == "Ann Lee"
+    assert "link" not in added_up([typed, silent]), "one of four"
+    also = mention(3, "0-4", "0-4", "0-4", "0-4", title="Ann Lee")
+    assert added_up([typed, silent, also])["link"] == "Ann Lee", "five of eight"
+
+
+@pytest.mark.django_db
+def test_experts_stand_above_the_crowd_and_a_reading_tells_what_the_crowd_was_divided_about() -> (
+    None
+):
+    def label(source: str, origin: str, value: dict[str, Any], n: int = 3) -> Label:
+        return Label(pk=len(labels) + 1, value=value, source=source, origin=origin, n=n)
+
+    labels: list[Label] = []
+    divided = mention(1, *SPANS)
+    labels.append(label("crowd", "question:1", divided.value))
+    assert merge.merged(labels)["undecided"]
+    labels.append(label("document", "question:9", {"canonical": [10, 14], "type": "PER"}))
+    read = merge.merged(labels)
+    assert read["canonical"] == [10, 14] and "undecided" not in read
+    labels.append(label("expert", "adjudication:1", {"canonical": [20, 24], "type": "PER"}, 1))
+    assert merge.merged(labels)["canonical"] == [20, 24]
