@@ -46,7 +46,8 @@ def test_a_later_judgment_for_another_track_is_not_public(toy: Toy) -> None:
         label = {"shown": parts, "holds": [], "votes": dict.fromkeys(parts, 0)}
         record([NewLabel(target.pk, label, "crowd", "majority", 5, "question:other")])
     after = verdicts(row, public=True)
-    assert before[0] == after[0] and np.array_equal(before[1], after[1], equal_nan=True)
+    assert before.prediction == after.prediction
+    assert np.array_equal(before.value, after.value, equal_nan=True)
     again = describe(row, mine, public=True)
     assert [(one.relation, one.votes) for one in again] == [
         (one.relation, one.votes) for one in told
