@@ -279,7 +279,7 @@ def ask_one_more(
     if question.answers_wanted >= MOST_IF_UNSURE:
         return False
     model = models.get(question.interface)
-    unsure = bool(model) and _is_unsure(question, model)
+    unsure = _is_unsure(question, model) if model else False
     if not unsure and not (tied and somebody_else(question)):
         return False
     if question.payer not in free:

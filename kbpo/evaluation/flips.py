@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -71,3 +72,17 @@ def flips_of(submission: Submission) -> dict[int, Flip]:
     """
     rows = Flip.objects.filter(submission=submission, criterion=submission.track.criterion)
     return {one.instance_id: one for one in rows.order_by("pk")}
+
+
+def turned(submission: Submission) -> list[dict[str, Any]]:
+    """The verdicts of a submission that turned, in the order of time, as the API tells them."""
+    return [
+        {
+            "item": flip.instance_id,
+            "criterion": flip.criterion,
+            "before": flip.before,
+            "now": flip.now,
+            "at": flip.made_at,
+        }
+        for flip in submission.flips.order_by("pk")
+    ]

@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from kbpo.accounts.models import User
+from kbpo.evaluation.flips import turned
 from kbpo.evaluation.leaderboard import figures
 from kbpo.evaluation.score import DEFAULT
 from kbpo.money.spend import OverBudget, balance
@@ -107,16 +108,7 @@ def shown(submission: Submission) -> dict[str, Any]:
                 "withdrawn",
             )
         },
-        "turned": [
-            {
-                "instance": flip.instance_id,
-                "criterion": flip.criterion,
-                "before": flip.before,
-                "now": flip.now,
-                "at": flip.made_at,
-            }
-            for flip in submission.flips.order_by("pk")
-        ],
+        "turned": turned(submission),
         "scores": [
             {
                 "quantity": key[0],
