@@ -1,0 +1,270 @@
+"""What happens in each fixed world, and what is kept of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kbpo.instances.models import Target
+from kbpo.submissions.models import Submission
+from tests.golden.fixed_world import FixedWorld, Relation, chance, judged_wrong, model
+
+TWO = ("instance", "entity_relation")
+Lines = Iterator[tuple[str, dict[str, Any]]]
+
+
+def states(run: str, of_true: float, of_false: float) -> Callable[[Relation], bool]:
+    """What a system states: a share of what is true, and another one of what is not."""
+    return lambda one: chance(run, "states", one.key) < (of_true if one.true else of_false)
+
+
+def by_draws(files: Path) -> FixedWorld:
+    """Design iid: three systems, five documents in which what is not marked is false, one sample half judged."""
+    world = FixedWorld("Draws", files, "iid", half_width="0.090", given_up=0.04)
+    world.upload("patterns", "Patterns", states("patterns", 0.55, 0.15))
+    world.judge("patterns", "Patterns")
+    world.read_in_full([1, 4, 6, 9, 12], closed=True)
+    world.upload("neural", "Neural", states("neural", 0.8, 0.45))
+    world.judge("neural", "Neural")
+    world.upload("third", "Third", states("third", 0.6, 0.3))
+    world.confirm("third", "Third")
+    world.answer(len(world.waiting()) // 2)
+    world.tick()
+    world.upload("draft", "Third", states("draft", 0.5, 0.2))
+    return world
+
+
+def by_thresholds(files: Path) -> FixedWorld:
+    """Design poisson: documents whose readers miss some, all of them followed up; experts' judgments among the
+    crowd's; one system comes after the follow-up, and the sample of another is half judged."""
+    world = FixedWorld("Thresholds", files, "poisson", given_up=0.12)
+    world.upload("patterns", "Patterns", states("patterns", 0.55, 0.15))
+    world.judge("patterns", "Patterns")
+    world.read_in_full([1, 4, 6, 9, 12], finds=0.7)
+    world.upload("neural", "Neural", states("neural", 0.8, 0.45))
+    world.confirm("neural", "Neural")
+    world.say(world.waiting()[::9], source="expert")
+    world.judge("neural", "Neural")
+    world.follow_up()
+    world.upload("third", "Third", states("third", 0.6, 0.3))
+    world.judge("third", "Third")
+    world.upload("fourth", "Third", states("fourth", 0.7, 0.2))
+    world.confirm("fourth", "Third")
+    world.answer(len(world.waiting()) // 2)
+    world.tick()
+    world.upload("draft", "Neural", states("draft", 0.5, 0.2))
+    return world
+
+
+def second_runs(files: Path) -> FixedWorld:
+    """Design poisson: teams upload again what they were not shown to be wrong; documents are read before and after
+    that; an expert checks the crowd in two rounds, of which the second is open."""
+    world = FixedWorld(
+        "Second runs",
+        files,
+        "poisson",
+        n_documents=10,
+        half_width="0.100",
+        distributions=TWO,
+        given_up=0.06,
+    )
+    _again(world, closed=True)
+    return world
+
+
+def second_runs_followed_up(files: Path) -> FixedWorld:
+    """The same with documents whose readers miss some, followed up twice."""
+    world = FixedWorld(
+        "Second runs followed up",
+        files,
+        "poisson",
+        n_documents=10,
+        half_width="0.100",
+        distributions=TWO,
+        given_up=0.1,
+    )
+    _again(world, closed=False)
+    return world
+
+
+def second_runs_by_draws(files: Path) -> FixedWorld:
+    """The same by draws with replacement."""
+    world = FixedWorld(
+        "Second runs by draws",
+        files,
+        "iid",
+        n_documents=10,
+        half_width="0.100",
+        distributions=TWO,
+        given_up=0.05,
+    )
+    _again(world, closed=False)
+    return world
+
+
+def _again(world: FixedWorld, *, closed: bool) -> None:
+    world.upload("patterns-1", "Patterns", states("patterns-1", 0.6, 0.3))
+    world.judge("patterns-1", "Patterns")
+    world.upload("neural-1", "Neural", states("neural-1", 0.8, 0.4))
+    world.judge("neural-1", "Neural")
+    world.read_in_full([2, 5, 7], closed=closed, finds=0.7)
+    if not closed:
+        world.follow_up()
+    _upload_cleaned(world, "patterns-2", "Patterns", states("patterns-1", 0.7, 0.35))
+    world.judge("patterns-2", "Patterns")
+    world.draw_checks(40)
+    world.check(28)
+    world.end_checks()
+    world.tick()
+    world.read_in_full([0, 9], closed=closed, finds=0.7)
+    if not closed:
+        world.follow_up()
+    _upload_cleaned(world, "neural-2", "Neural", states("neural-1", 0.75, 0.5))
+    world.judge("neural-2", "Neural")
+    world.draw_checks(30)
+    world.check(16)
+    _upload_cleaned(world, "patterns-3", "Patterns", states("patterns-1", 0.8, 0.3))
+    world.confirm("patterns-3", "Patterns")
+    world.answer(len(world.waiting()) // 2)
+    world.tick()
+    _upload_cleaned(world, "draft", "Neural", states("neural-1", 0.85, 0.5))
+
+
+def _upload_cleaned(
+    world: FixedWorld, run: str, team: str, states_: Callable[[Relation], bool]
+) -> None:
+    """A run without what the team was shown to be wrong."""
+    wrong = judged_wrong(world)
+    world.upload(run, team, lambda one: states_(one) and one.key not in wrong)
+
+
+WORLDS = {
+    "draws": by_draws,
+    "thresholds": by_thresholds,
+    "second_runs": second_runs,
+    "second_runs_followed_up": second_runs_followed_up,
+    "second_runs_by_draws": second_runs_by_draws,
+}
+LEFT_OUT = {"id", "evaluation", "submission", "made_at"}
+
+
+def kept(world: FixedWorld) -> dict[str, dict[str, Any]]:
+    """What is kept of a world, each row by a name that says what it is about."""
+    found: dict[str, dict[str, Any]] = {}
+    for part in (
+        _estimates(world),
+        _looks(world),
+        _evaluations(world),
+        _batches(world),
+        _plans(world),
+    ):
+        for name, row in part:
+            assert name not in found, name
+            found[name] = row
+    return found
+
+
+def _names() -> dict[int, str]:
+    return dict(Submission.objects.values_list("pk", "name"))
+
+
+def _estimates(world: FixedWorld) -> Lines:
+    """Every estimate of the last evaluation, and those of ends of stages but for slices."""
+    names, last = _names(), world.track.evaluations.order_by("number").last()
+    for stage, evaluation in enumerate(world.track.evaluations.order_by("number"), start=1):
+        title = "last" if evaluation == last else f"stage end {stage}"
+        rows = (
+            evaluation.estimates.all()
+            if evaluation == last
+            else evaluation.estimates.filter(slice="")
+        )
+        for row in rows:
+            key = [title, names[row.submission_id], row.quantity, row.criterion, row.distribution, row.method,
+                   row.slice]  # fmt: skip
+            yield "estimate | " + " | ".join(key), _columns(row)
+
+
+def _looks(world: FixedWorld) -> Lines:
+    names = _names()
+    for row in model("evaluation.Look").objects.filter(submission__track=world.track):
+        yield f"interim interval | {names[row.submission_id]} | {row.n}", _columns(row)
+
+
+def _evaluations(world: FixedWorld) -> Lines:
+    """What the last evaluation rests on, and the comparisons of systems with one another."""
+    last = world.track.evaluations.order_by("number").last()
+    settings = {name: value for name, value in last.settings.items() if name != "version"}
+    for name, value in _flat(settings | {"comparisons": last.comparisons}):
+        yield f"evaluation | {name}", {"is": value}
+
+
+def _batches(world: FixedWorld) -> Lines:
+    """What each batch drew, and the thresholds that it raised."""
+    names = _names()
+    u = dict(Target.objects.values_list("pk", "u"))
+    for batch in model("sampling.SampleBatch").objects.filter(submission__track=world.track):
+        title = f"batch | {names[batch.submission_id]} | {batch.distribution.kind} | {batch.stage}"
+        yield title, {"size": batch.size, "seed": batch.seed}
+        for name, value in _flat(batch.settings):
+            yield f"{title} | {name}", {"is": value}
+        for what, rows, column in (
+            ("sample", batch.samples, "probability"),
+            ("threshold", batch.thresholds, "pi"),
+        ):
+            pairs = sorted(rows.values_list("target_id", column))
+            sums = {"n": len(pairs), "sum": math.fsum(p for _, p in pairs),
+                    "sum u": math.fsum(p * u[target] for target, p in pairs)}  # fmt: skip
+            yield f"{title} | {what}", sums
+        own = getattr(batch, "own", None)
+        if own is not None:
+            yield f"{title} | own", {"sum": math.fsum(np.frombuffer(own.pi, dtype="<f8").tolist())}
+
+
+def _plans(world: FixedWorld) -> Lines:
+    """What drafts and orders of more were told."""
+    for row in Submission.objects.filter(track=world.track).order_by("pk"):
+        for name, value in _flat({"status": row.status, "why": row.stage_reason, "plan": row.plan}):
+            yield f"plan | {row.name} | {name}", {"is": value}
+    for row in (
+        model("sampling.Further")
+        .objects.filter(submission__track=world.track)
+        .select_related("submission")
+    ):
+        for name, value in _flat({"order": row.order, "plan": row.plan}):
+            yield f"more | {row.submission.name} | {name}", {"is": value}
+
+
+def _columns(row: Any) -> dict[str, Any]:
+    names = [column.name for column in row._meta.concrete_fields if column.name not in LEFT_OUT]
+    keys = ("quantity", "criterion", "distribution", "method", "slice")
+    return {name: getattr(row, name) for name in names if name not in keys}
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """The leaves of a JSON value, by their path. Numbers of submissions are kept: they are fixed."""
+    if isinstance(value, dict):
+        for key, inner in sorted(value.items()):
+            yield from _flat(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from _flat(inner, f"{name}[{at}]")
+    else:
+        yield name, value
+
+
+def written(rows: dict[str, dict[str, Any]]) -> str:
+    """The text of a golden file: a line a row."""
+    return "".join(
+        f"{name}\t{json.dumps(rows[name], ensure_ascii=False)}\n" for name in sorted(rows)
+    )
+
+
+def read(path: Path) -> dict[str, dict[str, Any]]:
+    """The rows of a golden file."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {name: json.loads(row) for name, _, row in (line.partition("\t") for line in lines)}

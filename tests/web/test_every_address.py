@@ -1,0 +1,146 @@
+"""Every address with its methods and who may call it, and the schema of the API, are what they were.
+
+Both are kept under tests/golden. Where a change means to change them, write them anew and say so in the commit:
+
+    GOLDEN=write .venv/bin/python -m pytest tests/web/test_every_address.py
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.apps import apps
+from django.core.cache import cache
+from django.db import transaction
+from django.test import Client
+from django.urls import get_resolver
+
+from kbpo.accounts.models import Token
+from kbpo.submissions.models import Prediction, Submission
+from tests.conftest import Toy
+from tests.web.test_desk_pages import judged
+
+pytestmark = pytest.mark.django_db
+__all__ = ["judged"]
+GOLDEN = Path(__file__).parents[1] / "golden"
+ROLES = {
+    "nobody": "",
+    "its team": "Rosa",
+    "another team": "Tim",
+    "annotator": "Ada",
+    "admin": "Admin",
+}
+METHODS = ("GET", "POST")
+OF_API = (*METHODS, "PUT", "PATCH", "DELETE")
+PART = re.compile(r"<(?:\w+:)?(\w+)>")
+OF_QUESTIONS = ("annotate/gold/", "annotate/preview/")
+OF_ANSWERS = "desk/answers/"
+
+
+class Undone(Exception):
+    """Takes back what a request did."""
+
+
+@pytest.mark.usefixtures("_own_cache")
+def test_every_address_answers_the_same_people_as_before(judged: Submission, toy: Toy) -> None:
+    lines = []
+    clients = {role: _client(toy, name) for role, name in ROLES.items()}
+    for pattern in sorted(patterns(get_resolver().url_patterns)):
+        address = PART.sub(lambda part, pattern=pattern: _value(part[1], pattern, judged), pattern)
+        for methods, told in _answers(clients, f"/{address}"):
+            lines.append(f"/{pattern:<72} {methods:<26} " + " ".join(f"{one:<13}" for one in told))
+    head = f"{'address':<73} {'method':<26} " + " ".join(f"{role:<13}" for role in ROLES)
+    _compare("addresses.txt", "\n".join(line.rstrip() for line in [head, *lines]) + "\n")
+
+
+def test_the_schema_of_the_api_is_what_it_was() -> None:
+    answer = Client().get("/api/schema/")
+    assert answer.status_code == 200
+    schema = _on_one_line(yaml.safe_load(answer.content))
+    schema["info"]["version"] = "…"
+    _compare("schema.yaml", yaml.safe_dump(schema, allow_unicode=True, width=100))
+
+
+def _on_one_line(value: Any) -> Any:
+    """The same with every text on one line: how a docstring is broken into lines says nothing."""
+    if isinstance(value, dict):
+        return {key: _on_one_line(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_on_one_line(inner) for inner in value]
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
+def _compare(name: str, now: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("GOLDEN") == "write":
+        path.write_text(now, encoding="utf-8")
+        pytest.skip(f"{name} was written anew")
+    assert now.splitlines() == path.read_text(encoding="utf-8").splitlines()
+
+
+def patterns(some: list[Any], before: str = "") -> Iterator[str]:
+    """All addresses, as they are declared."""
+    for one in some:
+        if hasattr(one, "url_patterns"):
+            yield from patterns(one.url_patterns, before + str(one.pattern))
+        else:
+            yield before + str(one.pattern)
+
+
+def _client(toy: Toy, name: str) -> Client:
+    client = Client(raise_request_exception=False)
+    if name:
+        client.force_login(toy.users[name])
+        client.defaults["HTTP_AUTHORIZATION"] = f"Token {Token.issue(toy.users[name], 'golden')[1]}"
+    return client
+
+
+def _value(part: str, pattern: str, row: Submission) -> str:
+    """What stands in an address in the place of one of its parts: something that exists, where the part names it."""
+    if part == "pk" and pattern.startswith(OF_QUESTIONS):
+        return str(apps.get_model("annotation.Question").objects.order_by("pk")[0].pk)
+    if part == "pk" and pattern.startswith(OF_ANSWERS):
+        return str(
+            apps.get_model("annotation.Assignment").objects.exclude(raw=None).order_by("pk")[0].pk
+        )
+    if part == "handle":
+        return str(apps.get_model("annotation.Worker").objects.order_by("pk")[0].handle)
+    if part == "slug":
+        return "patterns" if pattern.startswith("teams/") else "toy"
+    known = {
+        "pk": row.pk, "prediction": Prediction.objects.filter(submission=row).order_by("pk")[0].pk,
+        "payer": f"submission:{row.pk}", "interface": "relation", "number": 1, "kind": "submission", "name": "pool",
+    }  # fmt: skip
+    return str(known.get(part, "nowhere"))
+
+
+def _answers(clients: dict[str, Client], address: str) -> Iterator[tuple[str, list[str]]]:
+    """What each role is answered by each method that is taken at all; methods that are answered alike together."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for method in OF_API if address.startswith("/api/") else METHODS:
+        told = tuple(_answer(client, method, address) for client in clients.values())
+        if set(told) - {"405"}:
+            alike.setdefault(told, []).append(method)
+    for answer, methods in alike.items():
+        yield " ".join(methods), list(answer)
+
+
+def _answer(client: Client, method: str, address: str) -> str:
+    """The status of an answer, and where it leads; whatever it did is taken back."""
+    cache.clear()
+    try:
+        with transaction.atomic():
+            answer = client.generic(method, address)
+            raise Undone
+    except Undone:
+        pass
+    if answer.status_code in (301, 302):
+        place = answer["Location"].partition("?")[0]
+        return f"{answer.status_code} login" if place == "/login/" else str(answer.status_code)
+    return str(answer.status_code)
