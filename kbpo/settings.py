@@ -150,7 +150,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "kbpo.web.errors.BusyMiddleware",
+    "kbpo.web.errors.ErrorMiddleware",
 ]
 ROOT_URLCONF = "kbpo.urls"
 WSGI_APPLICATION = "kbpo.wsgi.application"
@@ -374,7 +374,15 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"one_line": {"()": "kbpo.web.one_line.OneLine"}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["one_line"],
+        }
+    },
+    "loggers": {"django.request": {"filters": ["one_line"]}},
     "root": {
         "handlers": ["console"],
         "level": environment.choice(

@@ -26,6 +26,10 @@ class User(AbstractUser):
     class Meta(AbstractUser.Meta):
         db_table_comment = "People who log in; roles are flags"
 
+    def end_tokens(self) -> int:
+        """Return how many tokens were revoked: all, for whoever changes a password has a reason."""
+        return self.tokens.filter(revoked_at=None).update(revoked_at=timezone.now())
+
     def team(self) -> Team | None:
         """The team that this person submits for (the first one joined)."""
         return self.teams.order_by("pk").first()

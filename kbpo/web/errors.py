@@ -15,6 +15,7 @@ from django.template.loader import render_to_string
 
 log = logging.getLogger(__name__)
 
+NO_TEXT = "It has characters that no text has (a NUL, say). Nothing was changed."
 RETRY_AFTER = 10
 """Seconds after which a program may ask again for what was too busy"""
 
@@ -73,7 +74,27 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def failed(request: HttpRequest) -> HttpResponse:
     """The page of a bug; where the database could not be waited for, that of a busy service."""
     error = sys.exc_info()[1]
-    return busy(request, error) if error is not None and is_busy(error) else page(request, 500)
+    answer = None if error is None else _answer_to(request, error)
+    return page(request, 500) if answer is None else answer
+
+
+def is_no_text(error: BaseException) -> bool:
+    """Return whether something was asked for that no text can be: with a NUL, which PostgreSQL does
+    not store, or half of a surrogate pair, which has no encoding.
+    """
+    if isinstance(error, UnicodeEncodeError):
+        return "surrogates" in error.reason
+    return isinstance(error, ValueError) and "NUL (0x00)" in str(error)
+
+
+def _answer_to(request: HttpRequest, error: BaseException) -> HttpResponse | None:
+    """Return the answer to an error that is no bug of ours; None for one that may be."""
+    if is_busy(error):
+        return busy(request, error)
+    if is_no_text(error):
+        log.warning("400 %s %r: %s", request.method, request.path, error)
+        return page(request, 400, NO_TEXT)
+    return None
 
 
 def is_busy(error: BaseException) -> bool:
@@ -97,8 +118,10 @@ def busy(request: HttpRequest, error: BaseException) -> HttpResponse:
     return response
 
 
-class BusyMiddleware:
-    """Answers with a 503 where a view could not wait any longer."""
+class ErrorMiddleware:
+    """Answers with a sentence where a view could not wait any longer, or was asked for what no text
+    can be.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -107,4 +130,4 @@ class BusyMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        return busy(request, error) if is_busy(error) else None
+        return _answer_to(request, error)

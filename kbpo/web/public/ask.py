@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from kbpo.accounts.ask import CannotAsk, ask
 from kbpo.accounts.limits import Limit
 from kbpo.accounts.mail import goes_out
+from kbpo.accounts.models import User
 from kbpo.web.address import address_of
 
 AN_HOUR = 20
@@ -95,8 +96,14 @@ class Reset(PasswordResetConfirmView):
     success_url = reverse_lazy("login")
 
     def form_valid(self, form: Any) -> HttpResponse:
-        messages.success(self.request, "Your password is changed. Log in with the new one.")
-        return super().form_valid(form)
+        answer = super().form_valid(form)
+        assert isinstance(self.user, User)
+        self.user.end_tokens()
+        messages.success(
+            self.request,
+            "Your password is changed, and your API tokens are revoked. Log in with the new one.",
+        )
+        return answer
 
     def form_invalid(self, form: Any) -> HttpResponse:
         response = super().form_invalid(form)

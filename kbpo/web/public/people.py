@@ -76,8 +76,12 @@ class ChangePassword(PasswordChangeView):
     success_url = reverse_lazy("account")
 
     def form_valid(self, form: Any) -> HttpResponse:
-        messages.success(self.request, "Your password is changed. Other browsers are logged out.")
-        return super().form_valid(form)
+        answer = super().form_valid(form)
+        ended = cast(User, self.request.user).end_tokens()
+        told = "Your password is changed. Other browsers are logged out"
+        told += f", and {ended} of your API tokens revoked." if ended else "."
+        messages.success(self.request, told)
+        return answer
 
     def form_invalid(self, form: Any) -> HttpResponse:
         response = super().form_invalid(form)
