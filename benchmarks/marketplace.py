@@ -75,7 +75,6 @@ def main(hits: int) -> None:
             "MTURK_ACCESS_KEY_ID": "x",
             "MTURK_SECRET_ACCESS_KEY": "x",
             "SITE_URL": f"http://127.0.0.1:{site.server_port}",
-            "LEAVE_OUT_FOR": ["majority", "gold"],  # programs need no time to read
         }
         with override_settings(**how):
             turk = Turk(url, store)

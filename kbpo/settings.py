@@ -284,11 +284,6 @@ TEAM_DAY_MB = environment.integer(
 LEASE_MINUTES = environment.integer(
     "LEASE_MINUTES", 10, "Minutes that a question stays with an annotator", minimum=1
 )
-LEAVE_OUT_FOR = environment.items(
-    "LEAVE_OUT_FOR",
-    ["majority", "gold", "unread"],
-    "Signals that leave a worker out by themselves: majority, gold, unread, too_fast",
-)
 WORKER_KEY = environment.text(
     "WORKER_KEY", SECRET_KEY, "Keys the hash of workers' ids; never change it"
 )

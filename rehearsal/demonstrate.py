@@ -25,6 +25,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 
+from annotation.quality.warn import set_exclude_for
 from annotation.questions import follow_documents
 from kbpo.accounts.models import Team, Token, User
 from kbpo.corpus.models import Corpus
@@ -150,6 +151,7 @@ class Demo:
                 open=True,
                 stdout=io.StringIO(),
             )
+            set_exclude_for(self.track, ["majority", "gold"], None, "Programs need no time to read")
             if study.by_hand:
                 call_command(
                     "annotate_documents",
@@ -382,7 +384,6 @@ class Demo:
             "TICK_SECONDS": "1",
             "DEBOUNCE_SECONDS": "2",
             "SITE_URL": self.url,
-            "LEAVE_OUT_FOR": "majority,gold",  # programs need no time to read
         }
         if self.study.platform == "mturk":
             environment |= {

@@ -160,7 +160,6 @@ class Service:
             "TICK_SECONDS": "1",
             "OPENBLAS_NUM_THREADS": "1",  # the machine is shared: threads that spin help nobody
             "DEBOUNCE_SECONDS": "0.5",
-            "LEAVE_OUT_FOR": "majority,gold",  # programs need no time to read
             **self.settings,
         }
 

@@ -31,7 +31,7 @@ def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Respons
     offered: dict[Question, int] = {}
     for question in sorted(questions, key=lambda one: (one.order, one.pk)):
         if question.payer not in money:
-            money[question.payer] = balance(purpose=question.payer).open - committed(question.payer)
+            money[question.payer] = _free(question.payer)
         counting = len({one.assignment_id for one in left.get(question.pk, ())})
         if places := _places(question, counting, given[question.pk], money[question.payer]):
             offered[question] = places
@@ -40,6 +40,37 @@ def ask_again(questions: Sequence[Question], left: Mapping[int, Sequence[Respons
         _offer(offered, given)
         nudge("publish")
     return len(offered)
+
+
+def unreplaced(worker: int) -> int:
+    """Return how many questions would be left with fewer answers than their track promises, for
+    want of money, if a worker's answers did not count; what nobody can be asked again is not
+    counted.
+    """
+    answered = Question.objects.filter(
+        status="settled", responses__assignment__worker=worker, responses__excluded_reason=""
+    )
+    questions = list(answered.select_related("track", "target").distinct().order_by("order", "pk"))
+    rows = Response.objects.filter(question__in=questions, excluded_reason="")
+    others = rows.exclude(assignment__worker=worker).values_list("question", "assignment")
+    left = Counter(question for question, _ in set(others))
+    given = answers_to(questions)
+    money: dict[str, Decimal] = {}
+    lacking = 0
+    for question in questions:
+        wanted = _promised(question, left[question.pk], given[question.pk])
+        if question.payer not in money:
+            money[question.payer] = _free(question.payer)
+        if question.price * wanted > money[question.payer]:
+            lacking += 1
+        else:
+            money[question.payer] -= question.price * wanted
+    return lacking
+
+
+def _free(payer: str) -> Decimal:
+    """What a payer has set aside and not promised yet."""
+    return balance(purpose=payer).open - committed(payer)
 
 
 def answers_to(questions: Collection[Question]) -> Counter[int]:
@@ -61,18 +92,24 @@ def first_places(questions: Collection[Question]) -> dict[int, int]:
 
 
 def _places(question: Question, left: int, given: int, money: Decimal) -> int:
-    """How many more may answer a question: one where people are divided, as many as the track asks
-    where no answer is left; none of a whole document, on a closed track, beyond the cap, or without
-    the money.
+    """How many more may answer a question: as many as it lacks of what its track promises, and one
+    where people are divided; none of a whole document, on a closed track, beyond the cap, or
+    without the money.
     """
+    wanted = _promised(question, left, given, least=1)
+    return min(wanted, int(money / question.price)) if question.price else wanted
+
+
+def _promised(question: Question, left: int, given: int, *, least: int = 0) -> int:
+    """Return how many answers a question lacks of what its track promises, if it can be asked."""
     if (
         question.target.kind == "document"
         or question.track.status == Track.Status.CLOSED
         or left >= MOST_IF_UNSURE
     ):
         return 0
-    wanted = min(1 if left else question.track.workers_per_question, MOST_ANSWERS - given)
-    return max(0, min(wanted, int(money / question.price)) if question.price else wanted)
+    lacks = max(least, question.track.workers_per_question - left)
+    return max(0, min(lacks, MOST_ANSWERS - given))
 
 
 def _offer(offered: Mapping[Question, int], given: Mapping[int, int]) -> None:

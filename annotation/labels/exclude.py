@@ -4,7 +4,7 @@ a click.
 When a worker's signals pass a limit, their answers leave the labels, also those that are settled,
 and they get no more questions; admins can do the same with a reason of their own, and undo both.
 Nothing is deleted: settled questions are added up again from the answers that are left
-(`reaggregate.py`). Which kinds of signals do so by themselves is the setting LEAVE_OUT_FOR. For the
+(`reaggregate.py`). Which kinds of signals do so by themselves is in the policy of each track. For the
 others, and while only few people are active, an admin decides: the desk asks for it.
 """
 
@@ -12,20 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from annotation.hits.ask_again import unreplaced
 from annotation.labels.reaggregate import Again, lock, reaggregate
 from annotation.models import Assignment, Response, Signal, Worker
-from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of
+from annotation.quality.signals import Flag, doubtful, due_for_review, flags_of, flags_that_exclude
+from annotation.quality.warn import had_a_chance, warn
 from kbpo.accounts.audit import note
-from kbpo.accounts.models import User
+from kbpo.accounts.models import Audit, User
 
 ACTIVE = timedelta(days=7)
+A_DAY = timedelta(days=1)
+MOST_A_DAY = 0.1
+"""Share of the active workers whom signals alone leave out within a day; one at least"""
+LEAVE_OUT = "leave out"
 LEAST_LEFT = 4  # active workers: signals alone never leave fewer, or a batch would stand still
 
 
@@ -60,14 +65,17 @@ class Undecided:
 
 
 def review() -> int:
-    """How many workers were left out because their signals passed a limit, the worst first; never
-    so that too few who are active are left. The others wait for an admin (`undecided`). Only those
-    are looked at of whom something was noted since; who passed a limit is looked at again.
+    """How many workers were left out because their signals passed a limit, the worst first: only
+    after a warning and a chance to do better, never so that too few who are active are left, never
+    more than a share of them within a day, and never so that the money does not reach for other
+    answers in the place of theirs. The others wait for an admin (`undecided`). Only those are
+    looked at of whom something was noted since; who passed a limit is looked at again.
     """
     done: set[int] = set()
     seen = due_for_review()
     if not seen:
         return 0
+    warn(list(seen))
     while (worst := _worst(done)) is not None:
         worker, some = worst
         exclude(Worker.objects.get(pk=worker), " ".join(flag.sentence for flag in some))
@@ -83,42 +91,84 @@ def _worst(done: set[int]) -> tuple[int, list[Flag]] | None:
     """The next worker to be left out by signals alone, with their flags of the kinds that do so;
     None if nobody is.
     """
-    active = _active()
-    found = {
-        worker: [flag for flag in some if flag.kind in settings.LEAVE_OUT_FOR]
-        for worker, some in _beyond(list(due_for_review())).items()
-        if worker not in done and not _is_needed(worker, active)
-    }
-    rows = [(worker, some) for worker, some in found.items() if some]
+    found = had_a_chance(_excluding(list(due_for_review())))
+    if not found:
+        return None
+    crowd = _Crowd.now()
+    rows = [
+        (worker, some)
+        for worker, some in found.items()
+        if worker not in done and not crowd.spares(worker)
+    ]
     return min(rows, key=lambda one: (-max(flag.share for flag in one[1]), one[0]), default=None)
 
 
-def _is_needed(worker: int, active: set[int]) -> bool:
-    """Whether too few who are active would be left without somebody, who may have been away for
-    long.
-    """
-    return len(active - {worker}) < LEAST_LEFT
+@dataclass(frozen=True)
+class _Crowd:
+    """Who is at work, and how many were left out by signals within a day."""
+
+    active: set[int]
+    left_out: int
+
+    @classmethod
+    def now(cls) -> _Crowd:
+        return cls(_active(), left_out_since(timezone.now() - A_DAY))
+
+    @property
+    def most_a_day(self) -> int:
+        """How many signals alone may leave out within a day."""
+        return max(1, int(MOST_A_DAY * (len(self.active) + self.left_out)))
+
+    def spares(self, worker: int) -> str:
+        """Why signals alone do not leave somebody out, as a sentence; empty if they do."""
+        if len(self.active - {worker}) < LEAST_LEFT:
+            return (
+                f"No more than {LEAST_LEFT} annotators are active: then signals alone leave nobody"
+                " out."
+            )
+        if self.left_out >= self.most_a_day:
+            return (
+                f"Signals alone leave out at most {self.most_a_day} of {len(self.active)} active"
+                " annotators a day."
+            )
+        if lacking := unreplaced(worker):
+            return (
+                f"The money that is set aside does not pay for other answers to {lacking} of their"
+                " questions."
+            )
+        return ""
+
+
+def left_out_since(moment: datetime) -> int:
+    """How many workers signals alone left out since then."""
+    return Audit.objects.filter(what=LEAVE_OUT, who=None, at__gt=moment).count()
 
 
 def undecided() -> list[Undecided]:
     """The workers who wait for an admin, the worst first."""
-    found, active = _beyond(doubtful()), _active()
+    found = _beyond(doubtful())
+    if not found:
+        return []
+    crowd, excluding = _Crowd.now(), _excluding(list(found))
+    warned = had_a_chance(excluding)
     workers = Worker.objects.in_bulk(found)
-    rows = [
-        Undecided(workers[pk], some, _why(some, _is_needed(pk, active)))
-        for pk, some in found.items()
-    ]
+    rows = []
+    for pk, some in found.items():
+        if pk not in excluding:
+            why = "The track's policy leaves this to a person."
+        elif pk not in warned:
+            why = "They are warned first: a few answers more decide."
+        else:
+            why = crowd.spares(pk) or "They are left out when answers are settled next."
+        rows.append(Undecided(workers[pk], some, why))
     return sorted(rows, key=lambda one: -max(flag.share for flag in one.flags))
 
 
-def _why(flags: list[Flag], needed: bool) -> str:
-    if not any(flag.kind in settings.LEAVE_OUT_FOR for flag in flags):
-        return "The setting LEAVE_OUT_FOR leaves this to a person."
-    if needed:
-        return (
-            f"No more than {LEAST_LEFT} annotators are active: then signals alone leave nobody out."
-        )
-    return "They are left out when answers are settled next."
+def _excluding(workers: Sequence[int]) -> dict[int, list[Flag]]:
+    """worker -> the flags that passed their limits on tracks that exclude for them, of these."""
+    known = flags_that_exclude(workers) if workers else {}
+    beyond = {worker: [flag for flag in some if flag.beyond] for worker, some in known.items()}
+    return {worker: some for worker, some in beyond.items() if some}
 
 
 def _beyond(workers: Sequence[int]) -> dict[int, list[Flag]]:
@@ -174,7 +224,7 @@ def exclude(worker: Worker, reason: str, who: User | None = None) -> LeftOut:
         status="returned", status_since=timezone.now(), reason="Excluded."
     )
     rows = Response.objects.filter(assignment__in=mine, excluded_reason="")
-    return _count_again(worker, rows, reason, "leave out", who, reason)
+    return _count_again(worker, rows, reason, LEAVE_OUT, who, reason)
 
 
 @transaction.atomic

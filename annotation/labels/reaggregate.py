@@ -9,7 +9,7 @@ it stays so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from annotation.budget.promises import one_publisher
@@ -96,7 +96,10 @@ def reaggregate(
     changed = sum(made.changes) + _by_model(settled, modelled)
     compare_anew(settled)
     asked = ask_again(short, left)
-    result = Again(changed, asked, len(short) - asked, _undone(questions, modelled) if back else 0)
+    asked_more = ask_again(_short_of_promise(found, left), left)
+    result = Again(
+        changed, asked + asked_more, len(short) - asked, _undone(questions, modelled) if back else 0
+    )
     _note(questions, result, why, who)
     return result
 
@@ -116,6 +119,21 @@ def _enough(
     return found
 
 
+def _short_of_promise(
+    questions: Iterable[Question], left: Mapping[int, Sequence[Response]]
+) -> list[Question]:
+    """Return those of these questions that lost answers, and have fewer than their track promises:
+    what is left decides until others have answered.
+    """
+    missed = _with_answers_left_out(list(questions))
+    found = []
+    for question in questions:
+        answers = {one.assignment_id for one in left.get(question.pk, ())}
+        if question.pk in missed and len(answers) < question.track.workers_per_question:
+            found.append(question)
+    return found
+
+
 def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
     """How many questions are settled next, since answers to them count again: those that were asked
     again, or wait to be since no answer had counted, and need no more; and those that were given up
@@ -126,7 +144,8 @@ def _undone(questions: Sequence[Question], modelled: Collection[int]) -> int:
     enough = [
         one
         for one in _enough(open_ones, left, modelled)
-        if one.asked_again or len({row.assignment_id for row in left[one.pk]}) >= one.answers_wanted
+        if len({row.assignment_id for row in left[one.pk]})
+        >= min(one.answers_wanted, one.track.workers_per_question)
     ]
     return take_back(enough) + use_again([one for one in questions if one.status == "given_up"])
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from annotation.models.evidence import Adjudication, Comparison, Gold, Pilot, Policy, Rejection
+from annotation.models.evidence import (
+    SIGNALS,
+    Adjudication,
+    Comparison,
+    Gold,
+    Pilot,
+    Policy,
+    Rejection,
+    Warned,
+    signals_that_exclude,
+)
 from annotation.models.platforms import Bonus, ExternalType, PlatformBooks, Qualification
 from annotation.models.questions import (
     ANSWERABLE,
@@ -31,6 +41,7 @@ __all__ = [
     "ANSWERED",
     "COUNTED",
     "HIT",
+    "SIGNALS",
     "UNLISTED",
     "UNPROVEN",
     "UNSETTLED",
@@ -54,6 +65,8 @@ __all__ = [
     "Response",
     "Signal",
     "Title",
+    "Warned",
     "Worker",
     "WorkerIdentity",
+    "signals_that_exclude",
 ]

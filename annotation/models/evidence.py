@@ -13,6 +13,14 @@ from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
 from kbpo.tracks.models import Track
 
+SIGNALS = ("majority", "gold", "unread", "too_fast")
+"""Kinds of signals that can be counted against a worker"""
+
+
+def signals_that_exclude() -> list[str]:
+    """The kinds of signals that exclude by themselves where nobody has said otherwise."""
+    return ["majority", "gold", "unread"]
+
 
 class Policy(models.Model):
     """How a track's answers are checked and added up. A track without a row has the defaults."""
@@ -49,6 +57,10 @@ class Policy(models.Model):
         ),
     )
     divided_at = models.DateTimeField(null=True, help_text="When the clock last looked for them")
+    exclude_for = models.JSONField(
+        default=signals_that_exclude,
+        help_text="Kinds of signals from this track's answers that exclude a worker by themselves",
+    )
 
     class Meta:
         db_table_comment = "How a track's answers are checked and added up"
@@ -115,6 +127,24 @@ class Comparison(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} of assignment {self.assignment_id}"
+
+
+class Warned(models.Model):
+    """A worker was told that their answers look doubtful: nobody is excluded by signals before."""
+
+    worker = models.ForeignKey(
+        "annotation.Worker", on_delete=models.CASCADE, related_name="warnings"
+    )
+    kind = models.CharField(max_length=24, help_text="Of the signals: majority, gold …")
+    against = models.PositiveIntegerField(help_text="How many answers it was about")
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        db_table_comment = "Warnings before an exclusion by signals"
+        indexes = [models.Index(fields=["worker", "kind", "at"])]
+
+    def __str__(self) -> str:
+        return f"warning of worker {self.worker_id} for {self.kind}"
 
 
 class Rejection(models.Model):

@@ -5,6 +5,7 @@ When a worker's signals pass a limit, they may be left out (`leave_out.py`).
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,7 +17,15 @@ from django.db.models import Count, Max
 
 from annotation.interfaces.base import Unit
 from annotation.interfaces.registry import interface_of
-from annotation.models import Assignment, Comparison, Question, Response, Signal, Worker
+from annotation.models import (
+    Assignment,
+    Comparison,
+    Question,
+    Response,
+    Signal,
+    Worker,
+    signals_that_exclude,
+)
 
 TOO_FAST = 0.15  # of the expected time
 FASTEST = (
@@ -24,6 +33,31 @@ FASTEST = (
 )
 FEWEST_WORDS = 10  # of a shorter text the time tells little
 # why an answer never counts, whatever becomes of its worker
+
+FLAGS_THAT_EXCLUDE = """
+    SELECT a.worker_id, c.kind, count(*) FILTER (WHERE c.against), count(*)
+    FROM annotation_comparison c
+    JOIN annotation_assignment a ON a.id = c.assignment_id
+    JOIN annotation_worker w ON w.id = a.worker_id
+    JOIN annotation_hit h ON h.id = a.hit_id
+    LEFT JOIN annotation_policy p ON p.track_id = h.track_id
+    WHERE w.id = ANY(%(workers)s) AND (w.readmitted_at IS NULL OR c.created_at > w.readmitted_at)
+      AND jsonb_exists(coalesce(p.exclude_for, %(default)s::jsonb), c.kind)
+    GROUP BY a.worker_id, c.kind
+    UNION ALL
+    SELECT a.worker_id, 'too_fast', count(s.id), count(*)
+    FROM annotation_assignment a
+    JOIN annotation_worker w ON w.id = a.worker_id
+    JOIN annotation_hit h ON h.id = a.hit_id
+    LEFT JOIN annotation_policy p ON p.track_id = h.track_id
+    LEFT JOIN annotation_signal s ON s.assignment_id = a.id AND s.kind = 'too_fast'
+    WHERE w.id = ANY(%(workers)s) AND a.status IN ('accepted', 'approved', 'paid', 'rejected')
+      AND (w.readmitted_at IS NULL OR a.submitted_at > w.readmitted_at)
+      AND jsonb_exists(coalesce(p.exclude_for, %(default)s::jsonb), 'too_fast')
+    GROUP BY a.worker_id
+    ORDER BY 1, 2
+"""
+"""As FLAGS, of answers for tracks whose policy excludes for that kind of signal."""
 
 FLAGS = """
     SELECT a.worker_id, c.kind, count(*) FILTER (WHERE c.against), count(*)
@@ -104,6 +138,12 @@ class Flag:
         """Whether it passes the limits of its kind."""
         limit = LIMITS[self.kind]
         return self.against > limit.answers and self.share > limit.share
+
+    @property
+    def halfway(self) -> bool:
+        """Whether it passes half of the limits of its kind: time for a warning."""
+        limit = LIMITS[self.kind]
+        return 2 * self.against > limit.answers and 2 * self.share > limit.share
 
     @property
     def sentence(self) -> str:
@@ -331,6 +371,16 @@ def due_for_review() -> dict[int, int]:
     return dict(rows.values_list("worker").annotate(Max("pk")).order_by("worker"))
 
 
+def flags_that_exclude(workers: Sequence[int]) -> dict[int, list[Flag]]:
+    """The flags of several workers, by number, counting only answers for tracks whose policy
+    excludes for that kind of signal.
+    """
+    found: dict[int, list[Flag]] = defaultdict(list)
+    for worker, flag in _flags(workers, FLAGS_THAT_EXCLUDE):
+        found[worker].append(flag)
+    return dict(found)
+
+
 def doubtful() -> list[int]:
     """The workers, of those who are not left out, who have enough against them that a flag may pass
     its limit.
@@ -342,9 +392,10 @@ def doubtful() -> list[int]:
     return sorted({worker for worker, kind, n in counts if n > LIMITS[kind].answers})
 
 
-def _flags(workers: Sequence[int]) -> list[tuple[int, Flag]]:
+def _flags(workers: Sequence[int], query: str = FLAGS) -> list[tuple[int, Flag]]:
+    default = json.dumps(signals_that_exclude())
     with connection.cursor() as cursor:
-        cursor.execute(FLAGS, {"workers": list(workers)})
+        cursor.execute(query, {"workers": list(workers), "default": default})
         return [
             (worker, Flag(kind, against, of)) for worker, kind, against, of in cursor.fetchall()
         ]

@@ -22,7 +22,7 @@ from annotation.budget import promises
 from annotation.hits import ask_again, publish
 from annotation.labels import exclude, reaggregate, reject, revise, settle
 from annotation.labels.reaggregate import Again
-from annotation.models import HIT, Comparison, Policy, Question, Response, Signal, Worker
+from annotation.models import HIT, Comparison, Policy, Question, Response, Signal, Warned, Worker
 from annotation.quality import signals
 from annotation.quality.judged import PAIRS, since
 from annotation.quality.judged import judged as judged_of
@@ -66,7 +66,7 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
     stale, kept = state_of(track), list(Label.objects.order_by("pk").values_list("value", "origin"))
     assert holds(track) == {()}
     done = exclude.exclude(worker("bo"), BAD, admin)
-    assert done == exclude.LeftOut(18, Again(changed=6))
+    assert done == exclude.LeftOut(18, Again(changed=6, asked=6))
     assert holds(track) == {(PARTS[0],)}
     label = Label.objects.filter(target__kind="pair").order_by("-pk")[0]
     assert (label.n, label.disagreement, label.value["votes"]) == (1, 0.0, {PARTS[0]: 1})
@@ -76,9 +76,17 @@ def test_a_bad_workers_answers_leave_settled_labels_which_flip(
     )
     assert Response.objects.count() == 36
     entry = Audit.objects.get(what="leave out")
-    assert (entry.who, entry.why, entry.after) == (admin, BAD, "18 judgments; 6 labels changed")
+    assert (entry.who, entry.why, entry.after) == (
+        admin,
+        BAD,
+        "18 judgments; 6 labels changed, 6 questions asked again",
+    )
     about = Audit.objects.get(what="add up again")
-    assert (about.who, about.track, about.after) == (admin, track.slug, "6 labels changed")
+    assert (about.who, about.track, about.after) == (
+        admin,
+        track.slug,
+        "6 labels changed, 6 questions asked again",
+    )
 
 
 def test_signals_reach_settled_labels_like_an_admin_does(
@@ -86,9 +94,10 @@ def test_signals_reach_settled_labels_like_an_admin_does(
 ) -> None:
     monkeypatch.setattr(exclude, "LEAST_LEFT", 1)
     beyond = exclude.Flag("gold", 9, 10)
-    monkeypatch.setattr(exclude, "flags_of", lambda workers: {worker("bo").pk: [beyond]})
+    monkeypatch.setattr(exclude, "_excluding", lambda workers: {worker("bo").pk: [beyond]})
     answer = worker("bo").assignments.earliest("pk")
     Signal.objects.create(assignment=answer, worker=answer.worker, kind="gold_failed")
+    Warned.objects.create(worker=worker("bo"), kind="gold", against=2)
     assert exclude.review() == 1
     assert holds(of_two.track) == {(PARTS[0],)}
 
@@ -96,10 +105,12 @@ def test_signals_reach_settled_labels_like_an_admin_does(
 def test_readmission_brings_the_answers_back(of_two: Submission, admin: User) -> None:
     exclude.exclude(worker("bo"), BAD, admin)
     assert exclude.readmit(worker("bo"), admin, "They were right.") == exclude.LeftOut(
-        18, Again(changed=6)
+        18, Again(back=6)
     )
+    settle.tick()
     assert holds(of_two.track) == {()}
-    assert Audit.objects.get(what="readmit").after == "18 judgments; 6 labels changed"
+    said = "18 judgments; 0 labels changed, 6 questions settled next with what counts again"
+    assert Audit.objects.get(what="readmit").after == said
     exclude.exclude(worker("bo"), BAD, admin)
     assert holds(of_two.track) == {(PARTS[0],)}
     assert max(Label.objects.values_list("origin", flat=True)).endswith("/again-3")
@@ -247,6 +258,7 @@ def test_a_rejected_answer_leaves_settled_labels_too_until_that_is_undone(
     assert merged(Label.objects.filter(target=target))["holds"] == [PARTS[0]]
     answer.refresh_from_db()
     reject.undo(answer, admin, "The text was ambiguous.")
+    settle.tick()
     assert merged(Label.objects.filter(target=target))["holds"] == []
 
 
@@ -320,6 +332,11 @@ def test_flags_are_counted_anew_after_each_who_is_left_out(
         against=False
     )
     assert signals.flags(worker("ada"))[0] == signals.Flag("majority", 5, 6)
+    for name in ("ada", "bo", "cy"):
+        Warned.objects.create(worker=worker(name), kind="gold", against=2)
+        Warned.objects.create(worker=worker(name), kind="majority", against=2)
+    monkeypatch.setattr(exclude, "MOST_A_DAY", 1.0)
+    monkeypatch.setattr(exclude, "unreplaced", lambda worker: 0)
     assert exclude.review() == 2
     assert worker("ada").excluded_at is None
 
@@ -442,6 +459,7 @@ def test_how_divided_people_were_and_since_when_is_told_of_what_counts(of_two: S
     track = of_two.track
     first = min(Label.objects.values_list("created_at", flat=True))
     assert {one.divided for one in judged_of(track, PAIRS)} == {0.5}
+    without_money(of_two)  # else more are asked, and nothing can be drawn until they answer
     exclude.exclude(worker("bo"), BAD)
     assert {one.divided for one in judged_of(track, PAIRS)} == {0.0}
     Question.objects.update(

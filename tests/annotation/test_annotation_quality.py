@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
 from annotation_world import GOOD, answer_all, take
@@ -21,13 +20,16 @@ from annotation.models import (
     Rejection,
     Response,
     Signal,
+    Warned,
     Worker,
 )
 from annotation.quality import describe, signals
 from annotation.quality.signals import Flag, differs
+from annotation.quality.warn import set_exclude_for
 from kbpo.accounts.models import Audit, User
 from kbpo.instances.models import Target
 from kbpo.submissions.models import Submission
+from kbpo.tracks.models import Track
 
 pytestmark = pytest.mark.django_db
 WRONG = {"a": "0-3", "b": "other", "none": "1"}
@@ -115,6 +117,11 @@ def many_against(worker: Worker, n: int = 12) -> None:
         Signal.objects.create(assignment=made, worker=worker, kind="against_majority")
 
 
+def warned(worker: Worker, kind: str = "majority") -> None:
+    """A worker was warned when half as much was against them."""
+    Warned.objects.create(worker=worker, kind=kind, against=6)
+
+
 def crowd(n: int) -> None:
     for number in range(n):
         Worker.objects.create(platform="pool", handle=f"other{number}", last_seen_at=timezone.now())
@@ -124,6 +131,7 @@ def test_signals_beyond_the_limit_leave_a_worker_out_softly_and_say_why(
     settled: Worker, clients: list[Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many_against(settled)
+    warned(settled)
     crowd(3)
     paid = Payment.objects.count()
     assert exclude.review() == 1 and exclude.review() == 0
@@ -146,20 +154,22 @@ def test_signals_never_leave_out_the_last_few(settled: Worker) -> None:
     assert exclude.review() == 0, "ada, bo and cy are all there are"
 
 
-def test_a_signal_that_the_setting_does_not_name_leaves_it_to_a_person(
-    settled: Worker, settings: Any
+def test_a_signal_that_the_policy_does_not_name_leaves_it_to_a_person(
+    settled: Worker, track: Track
 ) -> None:
-    settings.LEAVE_OUT_FOR = ["gold"]
+    set_exclude_for(track, ["gold"], None, "To try.")
     many_against(settled)
+    warned(settled)
     crowd(5)
     assert exclude.review() == 0
 
 
 def test_who_waits_for_an_admin_is_told_with_the_reason(
-    settled: Worker, admin: User, settings: Any
+    settled: Worker, admin: User, track: Track
 ) -> None:
     assert exclude.undecided() == []
     many_against(settled)
+    warned(settled)
     assert exclude.review() == 0
     found = exclude.undecided()
     assert [(one.worker, one.reason) for one in found] == [
@@ -169,8 +179,8 @@ def test_who_waits_for_an_admin_is_told_with_the_reason(
         found[0].why == "No more than 4 annotators are active: then signals alone leave nobody out."
     )
     crowd(5)
-    settings.LEAVE_OUT_FOR = ["gold"]
-    assert exclude.undecided()[0].why == "The setting LEAVE_OUT_FOR leaves this to a person."
+    set_exclude_for(track, ["gold"], None, "To try.")
+    assert exclude.undecided()[0].why == "The track's policy leaves this to a person."
     with pytest.raises(ValueError, match="Say why they stay"):
         exclude.keep(settled, admin, " ")
     exclude.keep(settled, admin, "The others are wrong.")
@@ -188,6 +198,7 @@ def test_who_is_away_is_left_out_by_signals_only_where_enough_others_are_active(
     settled: Worker,
 ) -> None:
     many_against(settled)
+    warned(settled)
     Worker.objects.filter(pk=settled.pk).update(last_seen_at=timezone.now() - timedelta(days=8))
     assert exclude.review() == 0
     assert exclude.undecided()[0].why.startswith("No more than 4 annotators are active")
@@ -276,6 +287,7 @@ def test_a_sentence_that_several_questions_are_about_is_read_once() -> None:
 
 def test_who_reads_faster_than_anybody_is_left_out_by_default(settled: Worker) -> None:
     crowd(3)
+    warned(settled, "unread")
     hit = one_of(settled).hit
     for number in range(12):
         made = type(hit).objects.create(
@@ -304,6 +316,7 @@ def test_what_was_known_when_somebody_was_readmitted_does_not_leave_them_out_aga
     settled: Worker, admin: User
 ) -> None:
     many_against(settled)
+    warned(settled)
     crowd(5)
     exclude.review()
     settled.refresh_from_db()

@@ -27,6 +27,7 @@ from annotation.budget.check_books import check_books as disagreements
 from annotation.hits import publish
 from annotation.marketplace import books
 from annotation.models import HIT, Assignment, Bonus, Payment, Question, Response
+from annotation.quality.warn import set_exclude_for
 from annotation.questions import ask
 from annotation.workers.models import Consent, Intake, TutorialRun
 from kbpo.instances.models import Label
@@ -53,7 +54,7 @@ def test_thirty_hits_go_from_launch_to_paid_and_all_books_agree_to_the_cent(
 ) -> None:
     settings.SITE_URL = live_server.url
     settings.MTURK_TIMEOUT = Decimal("5")
-    settings.LEAVE_OUT_FOR = ["majority", "gold"]  # programs need no time to read
+    set_exclude_for(track, ["majority", "gold"], None, "Programs need no time to read")
     Intake.objects.create(tutorial_reward=Decimal("0.75"))
     targets = [make_target(track, number, (number - 0.5) / HITS) for number in range(1, HITS + 1)]
     targets += [

@@ -27,6 +27,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.quality import gold
+from annotation.quality.warn import set_exclude_for
 from annotation.questions import ask
 from kbpo.accounts.models import User
 from kbpo.instances.models import Label, Target
@@ -173,7 +174,7 @@ def test_without_money_no_gold_goes_out(
 def test_whoever_is_wrong_on_gold_is_left_out_and_the_platform_is_told(
     made: Gold, turk: Turk, track: Track, targets: list[Target], admin: User, settings: Any
 ) -> None:
-    settings.LEAVE_OUT_FOR = ["gold"]
+    set_exclude_for(track, ["gold"], None, "Gold alone")
     for number in range(
         3
     ):  # three more gold questions: beyond the limit are more than three wrong answers

@@ -4,7 +4,7 @@ come in.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -23,6 +23,7 @@ from annotation.desk.command import CannotDismiss, CannotRetry
 from annotation.hits import batch, take_down
 from annotation.labels import exclude
 from annotation.quality import agreement, describe
+from annotation.quality.warn import warned_since
 from kbpo.accounts.audit import DISMISS, note
 from kbpo.accounts.models import AccountRequest, Invitation, Team, User
 from kbpo.money.models import Budget
@@ -38,6 +39,7 @@ from kbpo.web.research.submissions import put_back
 from kbpo.web.research.teams import invite, links, usable, withdraw
 
 MOST_USES = 200
+A_WEEK = timedelta(days=7)
 
 
 @for_admins
@@ -76,6 +78,8 @@ def _context() -> dict[str, Any]:
             or (check and (check.trouble or check.findings))
         ),
         "workers": describe.workers(8),
+        "warned": warned_since(timezone.now() - A_WEEK),
+        "left_out": exclude.left_out_since(timezone.now() - A_WEEK),
         "online": describe.online(),
         "batches": batch.batches(12),
         **_agreement(),

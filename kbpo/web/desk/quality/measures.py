@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from annotation.hits import batch
+from annotation.models import SIGNALS
 from annotation.quality import agreement, describe
 from annotation.quality.gold import (
     CannotMake,
@@ -23,10 +24,12 @@ from annotation.quality.gold import (
     set_rate,
     standings,
 )
+from annotation.quality.signals import NAMES
+from annotation.quality.warn import set_exclude_for
 from kbpo.accounts.models import User
 from kbpo.money.spend import OverBudget
 from kbpo.tracks.models import Track
-from kbpo.web.access import for_admins
+from kbpo.web.access import admin_of, for_admins
 from kbpo.web.components.drawing import axis_over
 from kbpo.web.desk.quality.agreement import agreement_lines
 
@@ -44,8 +47,13 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @for_admins
 def track(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far people agree on a track, in all and in its batches, and what is done about doubt."""
+    """How far people agree on a track, in all and in its batches, and what is done about doubt. A
+    POST says which signals exclude by themselves.
+    """
     found = get_object_or_404(Track, slug=slug)
+    refusal = _change_signals(request, found) if request.method == "POST" else ""
+    if request.method == "POST" and not refusal:
+        return redirect("desk-track-quality", slug=slug)
     lines = agreement_lines(agreement.measure(track=found))
     batches = [one for one in batch.batches(50) if one.track == found]
     measured = [(one, agreement_lines(agreement.measure(payer=one.payer))) for one in batches[:10]]
@@ -65,8 +73,21 @@ def track(request: HttpRequest, slug: str) -> HttpResponse:
         "policy": policy_of(found),
         "golds": standings(found),
         "published": PUBLISHED_KAPPA,
+        "signals": [(kind, NAMES[kind], kind in policy_of(found).exclude_for) for kind in SIGNALS],
+        "refusal": refusal,
     }
-    return render(request, "desk/quality.html", context)
+    return render(request, "desk/quality.html", context, status=422 if refusal else 200)
+
+
+def _change_signals(request: HttpRequest, found: Track) -> str:
+    """Why nothing was changed, as a sentence; nothing if it was."""
+    why = request.POST.get("why", "").replace("\x00", "").strip()[:500]
+    try:
+        set_exclude_for(found, request.POST.getlist("kind"), admin_of(request), why)
+    except ValueError as refusal:
+        return str(refusal)
+    messages.success(request, "Noted. It holds for what is settled from now on.")
+    return ""
 
 
 @for_admins

@@ -1,0 +1,121 @@
+"""Warns workers before their signals exclude them: a message at half of a limit, with what is known.
+
+Nobody is excluded by signals who was not warned, or who has had no chance to do better since: as
+many further answers against them as half of the limit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from annotation.models import SIGNALS, Policy, Warned, Worker
+from annotation.platforms.registry import local_names
+from annotation.quality.signals import Flag, flags_that_exclude
+from annotation.workers.models import Message
+from annotation.workers.speak import tell
+from kbpo.accounts.audit import note
+from kbpo.accounts.models import User
+from kbpo.tracks.models import Track
+
+SUBJECT = "Please look at your answers again"
+ADVICE = {
+    "majority": "Judge by the text alone, and read the instructions again where you are in doubt.",
+    "gold": "Judge by the text alone, and read the instructions again where you are in doubt.",
+    "unread": "Read each text before you answer; nobody has to be that fast.",
+    "too_fast": "Take the time that a question needs; nobody has to be that fast.",
+}
+WHAT_NEXT = (
+    "If that goes on we offer you no more questions. Everything that you have answered stays paid."
+    " If you think that we are wrong, write to us: there is a form on your page."
+)
+
+
+def warn(workers: Sequence[int]) -> int:
+    """Return how many warnings were written to some of these workers: one a kind of signal."""
+    known = flags_that_exclude(workers)
+    before = _warned(workers)
+    written = 0
+    for pk, flags in known.items():
+        due = [flag for flag in flags if flag.halfway and flag.kind not in before[pk]]
+        if due:
+            written += _write(pk, due)
+    return written
+
+
+@transaction.atomic
+def _write(pk: int, flags: Sequence[Flag]) -> int:
+    """Return how many kinds of signals a worker was warned for now, who is locked meanwhile."""
+    worker = Worker.objects.select_for_update(of=("self",), no_key=True).get(pk=pk)
+    fresh = [flag for flag in flags if flag.kind not in _warned([pk])[pk]]
+    if not fresh or worker.excluded_at is not None:
+        return 0
+    Warned.objects.bulk_create(
+        Warned(worker=worker, kind=flag.kind, against=flag.against) for flag in fresh
+    )
+    known = " ".join(flag.sentence for flag in fresh)
+    note("warn", f"worker:{worker.handle}", who=None, after=known)
+    advice = dict.fromkeys(ADVICE[flag.kind] for flag in fresh)
+    text = " ".join([known, *advice]) + f"\n\n{WHAT_NEXT}"
+    if worker.platform in local_names():
+        tell(worker, SUBJECT, text)
+    else:
+        Message.objects.create(worker=worker, subject=SUBJECT, text=text)
+    return len(fresh)
+
+
+def _warned(workers: Sequence[int]) -> Mapping[int, dict[str, int]]:
+    """Return worker -> kind of signal -> how many answers their last warning was about, of warnings
+    since they were last readmitted.
+    """
+    found: dict[int, dict[str, int]] = defaultdict(dict)
+    rows = Warned.objects.filter(worker__in=workers).select_related("worker").order_by("at", "pk")
+    for row in rows:
+        since = row.worker.readmitted_at
+        if since is None or row.at > since:
+            found[row.worker_id][row.kind] = row.against
+    return found
+
+
+def had_a_chance(flags: Mapping[int, Sequence[Flag]]) -> dict[int, list[Flag]]:
+    """Return those of some flags whose worker was warned, and went on."""
+    warned = _warned(list(flags))
+    found: dict[int, list[Flag]] = {}
+    for worker, some in flags.items():
+        for flag in some:
+            against = warned[worker].get(flag.kind)
+            if against is not None and 2 * (flag.against - against) >= flag.limit.answers - 1:
+                found.setdefault(worker, []).append(flag)
+    return found
+
+
+@transaction.atomic
+def set_exclude_for(track: Track, kinds: Collection[str], who: User | None, why: str) -> Policy:
+    """Return the policy of a track whose answers exclude for these kinds of signals by themselves;
+    none of them leaves all to people. Raises ValueError with a sentence.
+    """
+    if unknown := sorted(set(kinds) - set(SIGNALS)):
+        raise ValueError(f"There is no signal “{unknown[0][:40]}”; there are {', '.join(SIGNALS)}.")
+    if not why.strip():
+        raise ValueError("Nothing was changed: say why. It stands in the log.")
+    policy, _ = Policy.objects.get_or_create(track=track)
+    before, policy.exclude_for = policy.exclude_for, [one for one in SIGNALS if one in kinds]
+    policy.save(update_fields=["exclude_for"])
+    note(
+        "exclude for",
+        f"track:{track.slug}",
+        who=who,
+        why=why,
+        before=", ".join(before) or "none",
+        after=", ".join(policy.exclude_for) or "none",
+        track=track.slug,
+    )
+    return policy
+
+
+def warned_since(moment: datetime) -> int:
+    """Return how many workers were warned since then."""
+    return Warned.objects.filter(at__gt=moment).values("worker").distinct().count()
