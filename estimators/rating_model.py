@@ -222,10 +222,17 @@ class _Outputs(NamedTuple):
         total += (self.directions[rows] * own).sum(axis=1) + beta[k + m * c :][owner]
         return total
 
-    def similarity(self, left: IntArray, right: IntArray) -> FloatArray:
+    def similarity(self, groups: IntArray) -> FloatArray:
+        """Return (b, s, s) similarities of the texts of b groups of s rows."""
+        b, s = groups.shape
         if self.text is None:
-            return np.zeros((left.size, right.size))
-        return np.asarray((self.text[left] @ self.text[right].T).toarray())
+            return np.zeros((b, s, s))
+        left, right = np.triu_indices(s)
+        first, other = groups[:, left].ravel(), groups[:, right].ravel()
+        product = np.asarray(self.text[first].multiply(self.text[other]).sum(axis=1))
+        likeness = np.empty((b, s, s))
+        likeness[:, left, right] = likeness[:, right, left] = product.reshape(b, left.size)
+        return likeness
 
 
 def _standardised(raw: FloatArray, system: IntArray) -> FloatArray:
@@ -258,18 +265,26 @@ def _blocks(outputs: _Outputs, rows: IntArray) -> list[_Blocks]:
         by_size.setdefault(group.size, []).append(group)
     blocks = []
     for groups in by_size.values():
-        likeness = [outputs.similarity(rows[group], rows[group]) for group in groups]
-        blocks.append(_Blocks(np.stack(groups), np.stack(likeness)))
+        place = np.stack(groups)
+        blocks.append(_Blocks(place, outputs.similarity(rows[place])))
     return blocks
 
 
 class _Solved(NamedTuple):
-    """The regression at given scales: coefficients, C⁻¹ y, the diagonal of C⁻¹, log |C|."""
+    """The regression at given scales: coefficients, C⁻¹ y, log |C|; and what the rest is made of."""
 
     beta: FloatArray
     alpha: FloatArray
-    precision: FloatArray
     log_determinant: float
+    lower: FloatArray
+    weighted: FloatArray
+    diagonal: FloatArray
+
+    def precision(self) -> FloatArray:
+        """Return the diagonal of C⁻¹."""
+        half = solve_triangular(self.lower, self.weighted.T, lower=True)
+        precision: FloatArray = self.diagonal - (half**2).sum(axis=0)
+        return precision
 
 
 class _Problem:
@@ -302,9 +317,9 @@ class _Problem:
         normal[np.diag_indices_from(normal)] += 1 / prior
         lower = cholesky(normal, lower=True)
         beta = cho_solve((lower, True), self.x.T @ alone)
-        half = solve_triangular(lower, weighted.T, lower=True)
         determinant += 2 * float(np.log(np.diag(lower)).sum()) + float(np.log(prior).sum())
-        return _Solved(beta, alone - weighted @ beta, diagonal - (half**2).sum(axis=0), determinant)
+        alpha = alone - weighted @ beta
+        return _Solved(beta, alpha, determinant, lower, weighted, diagonal)
 
     def loss(self, places: tuple[int, ...]) -> float:
         """Return twice the negative log likelihood, the noise's variance profiled out."""
@@ -400,7 +415,7 @@ def _learn(outputs: _Outputs, y: FloatArray, rows: IntArray, begin: tuple[int, .
     problem = _Problem(outputs, y, rows)
     places = _search(problem, begin)
     solved = problem.solve(SCALES[list(places)])
-    without_itself = problem.y - solved.alpha / solved.precision
+    without_itself = problem.y - solved.alpha / solved.precision()
     trust = _trust(problem.y, without_itself, outputs.system[rows], m)
     return _Fit(rows, places, trust, problem.size, solved.beta, solved.alpha)
 
