@@ -249,8 +249,8 @@ def load_schema(source: str | Path | Mapping[str, Any]) -> Schema:
     path = Path(source)
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"The schema {path.name} cannot be read: {error}.") from error
+    except (OSError, ValueError) as error:  # no text, or a name that no file has
+        raise FormatError(f"The schema {path.name!r} cannot be read: {error}.") from error
     data = (
         _parse_yaml(text, path.name)
         if path.suffix in (".yaml", ".yml")
@@ -279,7 +279,7 @@ def _parse_yaml(text: str, name: str) -> Any:
         ) from error
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise FormatError(f"The schema {name} is not YAML: {error}.") from error
 
 
@@ -298,14 +298,24 @@ def _build(data: Mapping[str, Any], name: str) -> Schema:
             ignored=frozenset(data.get("ignored") or ()),
             exclusive=tuple(frozenset(group) for group in data.get("exclusive") or ()),
         )
+        _check(schema)
+        _check_text(schema)
+    except FormatError:
+        raise
     except KeyError as error:
         raise FormatError(f"The schema lacks the key {error}.") from error
-    except (TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, FormatError):
-            raise
+    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         raise FormatError(f"The schema has a value of the wrong kind: {error}.") from error
-    _check(schema)
+    except RecursionError as error:
+        raise FormatError("The schema is nested too deeply.") from error
     return schema
+
+
+def _check_text(schema: Schema) -> None:
+    """Raise FormatError for a text that cannot be stored: with a NUL or half a surrogate pair."""
+    text = json.dumps(schema.as_dict(), ensure_ascii=False)
+    if "\\u0000" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise FormatError("The schema has characters that no text has (a NUL, say).")
 
 
 def _entity_type(data: Mapping[str, Any]) -> EntityType:

@@ -4,7 +4,9 @@ out can be stored.
 
 import gzip
 import json
+from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import (
@@ -191,6 +193,32 @@ def test_a_bad_schema_raises_nothing_but_its_own_error(data: dict[str, object]) 
         load_schema(data)
     except FormatError as error:
         assert str(error).endswith(".")
+
+
+BROKEN = {
+    "list.json": b"[" * 100_000,
+    "timestamp.yaml": b"a: !!timestamp x",
+    "key.yaml": b"? [a]\n: b\n",
+    "self.yaml": b"a: &a [*a]\nentity_types: *a\npredicates: []",
+    "infinite.json": b'{"entity_types": [], "predicates": [{"name": "a", "types": [["A", "B"]],'
+    b' "frequency": 1e999}]}',
+    "one_side.json": b'{"entity_types": [], "predicates": [{"name": "a", "types": [["A"]]}]}',
+    "nul.json": b'{"name": "a\\u0000", "entity_types": [{"name": "A"}], "predicates": []}',
+    "surrogate.json": b'{"name": "\\ud800", "entity_types": [{"name": "A"}], "predicates": []}',
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_schema_file_raises_nothing_but_its_own_error(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(BROKEN[name])
+    with pytest.raises(FormatError, match="schema"):
+        load_schema(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a\x00b.json", "\ud800.json", "x" * 5000, "/"])
+def test_a_name_that_no_schema_has_raises_nothing_but_its_own_error(name: str) -> None:
+    with pytest.raises(FormatError, match="cannot be read"):
+        load_schema(name)
 
 
 def test_a_fine_file_still_has_claims() -> None:

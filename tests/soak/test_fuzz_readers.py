@@ -1,0 +1,116 @@
+"""Two hundred thousand damaged files: a reader gives messages or its own error, and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "formats"))
+from test_formats_fuzz import GOOD, JSON, check
+from toy import corpus_lines, read, read_documents, read_table
+
+from formats.annotations import GOLD_COLUMNS, MENTION_COLUMNS
+from formats.messages import FormatError
+from formats.schema import load_schema, shipped_schema
+
+pytestmark = pytest.mark.soak
+CASES = int(os.environ.get("FUZZ_CASES", "200000"))
+PARTS = 8
+NAMES = ("name", "types", "inverse", "exclusive", "turned", "mapped", "ignored")
+JUNK: list[Any] = [
+    None, True, 0, -1, 1e400, float("nan"), 10**400, "", "\x00", "\ud800", "=1", "x" * 5000,
+    [], [[]], [None], ["a", "a"], [["PER"]], [["PER", "GPE", "X"]],
+    {}, {"a": 1}, {"name": None}, {"a": []},
+]  # fmt: skip
+BYTES = [b"\x00", b"\xff", b"\t", b"\n", b"\r", b'"', b"\\", b"{", b"}", b"[", b"-", b"1e999",
+         b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"99999999999999999999", b"nan"]  # fmt: skip
+
+
+def mutated(value: Any, dice: random.Random) -> Any:
+    """The value, with junk in the place of some of its parts."""
+    if dice.random() < 0.03:
+        return dice.choice(JUNK)
+    if isinstance(value, dict):
+        found = {key: mutated(one, dice) for key, one in value.items() if dice.random() > 0.01}
+        if dice.random() < 0.03:
+            found[dice.choice(NAMES)] = dice.choice(JUNK)
+        return found
+    if isinstance(value, list):
+        return [mutated(one, dice) for one in value]
+    return value
+
+
+def damaged(data: bytes, dice: random.Random) -> bytes:
+    """The bytes, with pieces cut out, doubled, and put in."""
+    for _ in range(dice.randint(1, 4)):
+        at, end = sorted(dice.randrange(len(data) + 1) for _ in range(2))
+        end = min(end, at + dice.choice([0, 1, 3, 20]))
+        piece = dice.choice([dice.choice(BYTES), data[at:end] * 2, dice.randbytes(3)])
+        data = data[:at] + piece + data[end:]
+    return data
+
+
+def in_a_schema(dice: random.Random) -> None:
+    source = mutated(SCHEMA, dice)
+    if isinstance(source, dict):
+        try:
+            json.dumps(load_schema(source).as_dict()).encode()
+        except FormatError as error:
+            assert str(error)
+
+
+def in_a_knowledge_base(dice: random.Random) -> None:
+    data = damaged(GOOD, dice)
+    check(read(gzip.compress(data) if dice.random() < 0.1 else data)[0])
+
+
+def in_json_lines(dice: random.Random) -> None:
+    line = json.loads(JSON)
+    said = json.dumps(mutated(line, dice)).encode()
+    check(read(damaged(said, dice) if dice.random() < 0.3 else said)[0])
+
+
+def in_a_corpus(dice: random.Random) -> None:
+    document = json.loads(corpus_lines().splitlines()[0])
+    said = json.dumps(mutated(document, dice)).encode()
+    read_documents(damaged(said, dice) if dice.random() < 0.3 else said)
+
+
+def in_annotations(dice: random.Random) -> None:
+    kind, columns = dice.choice([("gold", GOLD_COLUMNS), ("mentions", MENTION_COLUMNS)])
+    cells = ["D1:0-12", "per:parents", '"Fisher"', "1", "", "PER", "D9:5-1", "NIL", "m.1"]
+    rows = ["\t".join(dice.choices(cells, k=len(columns))) for _ in range(dice.randint(1, 4))]
+    read_table(kind, damaged("\n".join(["\t".join(columns), *rows]).encode(), dice))
+
+
+KINDS: dict[str, Callable[[random.Random], None]] = {
+    "schema": in_a_schema,
+    "knowledge base": in_a_knowledge_base,
+    "json lines": in_json_lines,
+    "corpus": in_a_corpus,
+    "annotations": in_annotations,
+}
+_shipped = shipped_schema("tac_kbp").as_dict()
+SCHEMA = _shipped | {"predicates": _shipped["predicates"][:4]}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_file_gives_messages(
+    kind: str, part: int, request: pytest.FixtureRequest
+) -> None:
+    first = f"{request.config.getoption('--seed', '')}/{kind}/{part}"
+    for number in range(CASES // (PARTS * len(KINDS))):
+        dice = random.Random(f"{first}/{number}")
+        try:
+            KINDS[kind](dice)
+        except Exception as error:
+            raise AssertionError(f"case {first}/{number} of {kind}") from error
